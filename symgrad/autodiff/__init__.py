@@ -1,0 +1,1 @@
+"""Floor 4: derivatives, as graphs made from graphs."""

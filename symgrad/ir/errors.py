@@ -1,0 +1,52 @@
+"""The errors of symgrad: one tree, so that `except SymgradError` catches what symgrad refuses.
+
+Each class also derives from the built-in error a NumPy user would expect in its place.
+"""
+
+
+class SymgradError(Exception):
+    """Whatever symgrad refuses: it says what, where, and what to write instead."""
+
+
+class ShapeError(SymgradError, ValueError):
+    """Shapes that do not fit together, an axis out of range, a size that is not known."""
+
+
+class DtypeError(SymgradError, TypeError):
+    """A dtype that an op does not take, or a value that its dtype cannot hold."""
+
+
+class SymbolicError(SymgradError, TypeError):
+    """A value was asked of a node that has none before its placeholders are fed."""
+
+
+class UnsupportedError(SymgradError, TypeError):
+    """A NumPy function, argument or method that has no symbolic form."""
+
+
+class GraphError(SymgradError, ValueError):
+    """A graph that is not well formed: a missing input, a name used twice, a wrong type."""
+
+
+class ParseError(GraphError):
+    """Text that is not a graph; says which line and why."""
+
+
+class FeedError(SymgradError, ValueError):
+    """Arrays fed to a program that do not fit its placeholders."""
+
+
+class GradientError(SymgradError, ValueError):
+    """A gradient that does not exist: a loss that is no scalar, an integer, no path."""
+
+
+class RewriteError(SymgradError, RuntimeError):
+    """A rewrite rule that is ill formed, changes a type, or does not come to an end."""
+
+
+class KernelError(SymgradError, RuntimeError):
+    """A kernel failed while a program ran: names the step, the node and the user's line."""
+
+
+class RenderError(SymgradError, RuntimeError):
+    """A picture could not be drawn or written."""

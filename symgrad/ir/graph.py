@@ -1,0 +1,159 @@
+"""A graph: its inputs and its outputs, and all that lies between. Frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from symgrad import display
+from symgrad.ir import text
+from symgrad.ir.errors import GraphError, SymgradError
+from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.values import Cell
+from symgrad.ir.walk import topological
+
+
+class Graph:
+    """What is computed from what.
+
+    `inputs` are the placeholders and variables, `outputs` the nodes that are wanted, `nodes` all
+    of them in an order in which they can be computed: the inputs first. Two graphs are equal if
+    they compute the same in the same way; variables are equal by name and type.
+
+    Raises `GraphError` if an output needs a placeholder that `inputs` does not list, or if two
+    inputs have one name. Without `inputs` they are found, in the order of use.
+    """
+
+    __slots__ = ("_hash", "_key", "inputs", "nodes", "outputs")
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    nodes: tuple[Node, ...]
+    _key: tuple[Any, ...] | None
+    _hash: int | None
+
+    def __init__(self, outputs: Iterable[Any], inputs: Iterable[Node] | None = None) -> None:
+        wanted = tuple(as_node(y) for y in outputs)
+        order = topological(wanted)
+        found = [n for n in order if is_input(n)]
+        given = tuple(found if inputs is None else inputs)
+        _check_inputs(given, found)
+        listed = set(given)
+        object.__setattr__(self, "inputs", given)
+        object.__setattr__(self, "outputs", wanted)
+        object.__setattr__(self, "nodes", (*given, *(n for n in order if n not in listed)))
+        object.__setattr__(self, "_key", None)
+        object.__setattr__(self, "_hash", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a graph is frozen: build a new one instead of setting {name!r}")
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def verify(self) -> None:
+        """Raise `GraphError` unless every node is known, in order, and of the type its rule gives."""
+        seen: set[Node] = set()
+        for node in self.nodes:
+            if REGISTRY.ops.get(node.op.name) is not node.op:
+                raise GraphError(f"{describe(node)}: the op {node.op.name!r} is not registered")
+            if any(x not in seen for x in node.inputs):
+                raise GraphError(f"{describe(node)} comes before one of its inputs")
+            if node.inputs or not is_leaf(node):
+                try:
+                    expected = node.op.infer(*(x.type for x in node.inputs), **dict(node.attrs))
+                except SymgradError as error:
+                    raise GraphError(f"{describe(node)}: {error}") from error
+                if expected != node.type:
+                    raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
+            seen.add(node)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two graphs equal: ops, wiring, attributes and types; not origins."""
+        if self._key is None:
+            number = {node: i for i, node in enumerate(self.nodes)}
+            body = tuple(
+                (n.op.name, tuple(number[x] for x in n.inputs), _own(n), n.type)
+                for n in self.nodes
+            )
+            key = (len(self.inputs), body, tuple(number[y] for y in self.outputs))
+            object.__setattr__(self, "_key", key)
+        assert self._key is not None
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Graph) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(self.key))
+        assert self._hash is not None
+        return self._hash
+
+    def text(self, *, full: bool = False, origins: bool = True) -> str:
+        """The graph as text, one node a line.
+
+        `full` writes large constants out, which `parse` needs; `origins` adds the user's lines.
+        """
+        return text.write(self, full=full, origins=origins)
+
+    @staticmethod
+    def parse(source: str) -> Graph:
+        """The graph that a text describes. Raises `ParseError` with the line that is wrong.
+
+        >>> Graph.parse(graph.text(full=True)) == graph
+        True
+        """
+        inputs, outputs = text.read(source, Graph)
+        return Graph(outputs, inputs)
+
+    def to_networkx(self) -> Any:
+        """A `networkx.MultiDiGraph` of node numbers, with `op`, `type` and `node` attributes."""
+        return display.to_networkx(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+    def _repr_svg_(self) -> str | None:
+        return display.svg_or_none(self)
+
+
+def is_leaf(node: Node) -> bool:
+    """Whether a node's type is declared, not inferred: a placeholder, variable or constant."""
+    return node.op.name in ("placeholder", "variable", "constant")
+
+
+def is_input(node: Node) -> bool:
+    """Whether a node is a placeholder or a variable."""
+    return node.op.name in ("placeholder", "variable")
+
+
+def _own(node: Node) -> tuple[Any, ...]:
+    return tuple((k, v) for k, v in node.attrs if not isinstance(v, Cell))
+
+
+def _check_inputs(given: tuple[Node, ...], found: list[Node]) -> None:
+    names: dict[str, Node] = {}
+    for node in given:
+        if not isinstance(node, Node) or not is_input(node):
+            raise GraphError(
+                f"an input is a placeholder or a variable, not {node!r}; "
+                "make one with sg.placeholder(name, shape, dtype)"
+            )
+        name = str(node.name)
+        if name in names:
+            raise GraphError(
+                f"two inputs are called {name[:60]!r}: {describe(names[name])} and "
+                f"{describe(node)}; give each its own name, and list each once"
+            )
+        names[name] = node
+    missing = [n for n in found if n not in set(given)]
+    if missing:
+        raise GraphError(
+            f"the outputs need {', '.join(describe(n) for n in missing)}, "
+            "which the inputs do not list; add it to them"
+        )

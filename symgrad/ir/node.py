@@ -1,0 +1,350 @@
+"""Nodes, and `apply`: the one door through which a node is born."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from threading import RLock
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from symgrad.ir import numpy_dispatch
+from symgrad.ir.dims import Dim, Shape, Size
+from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError
+from symgrad.ir.evaluate import evaluate
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.operators import Operators, call
+from symgrad.ir.origin import Origin, current_origin
+from symgrad.ir.types import DType, TensorType, Type
+from symgrad.ir.values import ArrayData, Cell
+from symgrad.ir.walk import topological
+
+Attrs = tuple[tuple[str, Any], ...]
+
+
+class Node(Operators):
+    """A value that is not computed yet: an op applied to other nodes. Frozen.
+
+    `shape` and `dtype` are known when the node is built. `==` builds a node; hashing and
+    membership in sets and dicts go by identity. A graph without placeholders is a value:
+    `np.asarray(node)`, `float(node)` and `bool(node)` compute it.
+    """
+
+    __slots__ = ("__weakref__", "attrs", "inputs", "op", "origin", "type")
+    op: Op
+    inputs: tuple[Node, ...]
+    attrs: Attrs
+    type: Type
+    origin: Origin
+
+    def __init__(
+        self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, type: Type, origin: Origin
+    ) -> None:
+        _set_op(self, op)
+        _set_inputs(self, inputs)
+        _set_attrs(self, attrs)
+        _set_type(self, type)
+        _set_origin(self, origin)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a node is frozen: build a new one instead of setting {name!r}")
+
+    __hash__ = object.__hash__
+
+    @property
+    def tensor(self) -> TensorType:
+        """Its type, of which there is one. Raises `ShapeError` for an op with several results."""
+        if isinstance(self.type, tuple):
+            raise ShapeError(
+                f"{self.op.name} has {len(self.type)} results; take one of them: node[0]"
+            )
+        return self.type
+
+    @property
+    def shape(self) -> Shape:
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.tensor.shape)
+
+    @property
+    def size(self) -> Size:
+        """The number of elements."""
+        return self.tensor.size
+
+    @property
+    def name(self) -> str | None:
+        """The name of a placeholder or variable; None for other nodes."""
+        return next((value for key, value in self.attrs if key == "name"), None)
+
+    @property
+    def T(self) -> Node:
+        """The axes in reverse order."""
+        return self if self.ndim < 2 else _node(call("permute_dims", self, range(self.ndim)[::-1]))
+
+    @property
+    def mT(self) -> Node:
+        """The last two axes swapped."""
+        return _node(call("matrix_transpose", self))
+
+    def __getitem__(self, index: Any) -> Node:
+        if isinstance(self.type, tuple):
+            return _node(call("item", self, index=index))
+        return _node(call("getitem", self, index))
+
+    def __len__(self) -> int:
+        size = self.shape[0] if self.ndim else None
+        if isinstance(size, int):
+            return size
+        raise SymbolicError(f"len() of {describe(self)} is not known; use node.shape")
+
+    def __iter__(self) -> Iterator[Node]:
+        count = len(self.type) if isinstance(self.type, tuple) else len(self)
+        return (self[i] for i in range(count))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
+        if copy is False:
+            raise ValueError("a node's value is computed: it cannot be had without a copy")
+        return np.array(self._value(), dtype=dtype)
+
+    def _value(self) -> Any:
+        names = [n.name for n in topological([self]) if n.op.name == "placeholder"]
+        if names:
+            raise SymbolicError(
+                f"{describe(self)} has no value before its placeholders are fed: "
+                f"{', '.join(map(repr, names))}. Compile it: sg.compile([...], node)(...); "
+                "for a choice inside a graph write sg.where(condition, a, b)"
+            )
+        return evaluate([self])[0]
+
+    def __bool__(self) -> bool:
+        return bool(self._value())
+
+    def __float__(self) -> float:
+        return float(self._value())
+
+    def __int__(self) -> int:
+        return int(self._value())
+
+    def __complex__(self) -> complex:
+        return complex(self._value())
+
+    def __index__(self) -> int:
+        if isinstance(self.type, TensorType) and self.type.dtype.kind not in "iu":
+            raise SymbolicError(f"{describe(self)} is no integer and cannot be an index")
+        return int(np.asarray(self._value()).__index__())
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_dispatch.ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return numpy_dispatch.function(func, args, kwargs)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """The functions that build graphs, under the Python array API standard's names."""
+        return sys.modules[__name__.partition(".")[0]]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = f"; write sg.{name}(x)" if name in REGISTRY.functions else ""
+        raise AttributeError(f"a node has no attribute {name!r}{hint}")
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Node:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("nodes are not pickled; print the graph and parse it: sg.Graph.parse(text)")
+
+    def __repr__(self) -> str:
+        return f"<{describe(self)}>"
+
+
+_set_op = Node.op.__set__  # type: ignore[attr-defined]
+_set_inputs = Node.inputs.__set__  # type: ignore[attr-defined]
+_set_attrs = Node.attrs.__set__  # type: ignore[attr-defined]
+_set_type = Node.type.__set__  # type: ignore[attr-defined]
+_set_origin = Node.origin.__set__  # type: ignore[attr-defined]
+
+
+class Variable(Node):
+    """State that is kept between calls of the programs that use it."""
+
+    __slots__ = ()
+
+    @property
+    def cell(self) -> Cell:
+        """Where the value lies."""
+        found = dict(self.attrs)["cell"]
+        assert isinstance(found, Cell)
+        return found
+
+    @property
+    def value(self) -> np.ndarray[Any, DType]:
+        """The present value, a copy. Setting it takes an array of the same shape and dtype."""
+        return self.cell.read(str(self.name)).copy()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "value":
+            super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        data = ArrayData(value).array
+        if data.shape != self.shape or not np.can_cast(data.dtype, self.dtype, "safe"):
+            raise ShapeError(
+                f"the variable {self.name!r} is {self.type!r}; "
+                f"a value of {TensorType(data.shape, data.dtype)!r} does not fit"
+            )
+        with self.cell.lock:
+            self.cell.array = data.astype(self.dtype)
+
+
+def _node(value: Any) -> Node:
+    assert isinstance(value, Node)
+    return value
+
+
+def describe(node: Node) -> str:
+    """A node in a few words: `x float32[N, 3] (train.py:5)`."""
+    name = repr(node.name) if node.name is not None else node.op.name
+    place = next((f" ({p})" for p in node.origin.locations[:1]), "")
+    return f"{name[:60]} {node.type!r}{place}"
+
+
+def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
+    """A node without inputs: its type is what it was declared to be."""
+    cls = Variable if "cell" in attrs else Node
+    return cls(op, (), tuple(sorted(attrs.items())), type, current_origin())
+
+
+def constant_node(data: ArrayData) -> Node:
+    return leaf(REGISTRY.ops["constant"], data.type, value=data)
+
+
+def constant_value(node: Node) -> np.ndarray[Any, DType] | None:
+    """The array of a constant node, None for any other."""
+    if node.op.name != "constant":
+        return None
+    data = node.attrs[0][1]
+    assert isinstance(data, ArrayData)
+    return data.array
+
+
+def new_cell(array: np.ndarray[Any, DType] | None) -> Cell:
+    return Cell(array, RLock())
+
+
+def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Node:
+    """A node of this op: operands become nodes of fitting dtype, the type rule is asked.
+
+    Python scalars are weak: they take the dtype of the operands beside them (NumPy 2's rule).
+    An operand that has `__symgrad_apply__` (a pattern variable) takes over instead. Raises
+    `ShapeError` or `DtypeError` with the op, its operands' types and the user's lines.
+    """
+    if all(isinstance(x, Node) for x in operands):
+        nodes = tuple(operands)
+    else:
+        for x in operands:
+            if hasattr(x, "__symgrad_apply__"):
+                return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
+        nodes = _as_nodes(op, operands)
+    if any(n.type.__class__ is tuple for n in nodes) and op.name != "item":
+        next(n for n in nodes if n.type.__class__ is tuple).tensor  # noqa: B018  raises
+    try:
+        if attrs and op.normalize is not None:
+            attrs = op.normalize(*(n.type for n in nodes), **attrs)
+        pairs = tuple(sorted(attrs.items())) if attrs else ()
+        if op.promote is not None:
+            types = tuple(n.type for n in nodes)
+            nodes = tuple(
+                n if d is None or n.type.dtype == d else _cast(n, d)  # type: ignore[union-attr]
+                for n, d in zip(nodes, _promote(op, types), strict=True)
+            )
+        return Node(op, nodes, pairs, _infer(op, tuple(n.type for n in nodes), pairs),
+                    current_origin())
+    except SymgradError as error:
+        raise _explained(error, op, nodes) from None
+
+
+@lru_cache(maxsize=4096)
+def _promote(op: Op, types: tuple[TensorType, ...]) -> tuple[DType | None, ...]:
+    assert op.promote is not None
+    return op.promote(*types)
+
+
+@lru_cache(maxsize=4096)
+def _infer(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
+    return op.infer(*types, **dict(attrs))
+
+
+def _cast(node: Node, dtype: DType) -> Node:
+    array = constant_value(node)
+    if array is not None and array.size == 1:
+        return constant_node(ArrayData(array, dtype))
+    return apply(REGISTRY.ops["astype"], (node,), {"dtype": dtype})
+
+
+def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
+    weak = range(len(operands)) if op.weak is None else op.weak
+    scalars = [i for i in weak if isinstance(operands[i], (bool, int, float, complex, Dim))]
+    nodes = {i: as_node(x) for i, x in enumerate(operands) if i not in scalars}
+    dtypes = [nodes[i].dtype for i in weak if i in nodes]
+    for i in scalars:
+        nodes[i] = _weak(operands[i], dtypes)
+    return tuple(nodes[i] for i in range(len(operands)))
+
+
+def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> Node:
+    if isinstance(scalar, Dim):
+        dtype = np.result_type(*dtypes, 0) if dtypes else np.dtype(np.int64)
+        return _node(call("size_of", dim=scalar, dtype=dtype))
+    dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
+    try:
+        return constant_node(ArrayData(scalar, dtype))
+    except OverflowError:
+        raise DtypeError(f"{scalar} does not fit into {dtype}") from None
+
+
+def as_node(value: Any) -> Node:
+    """A node as it is; an array or scalar as a constant.
+
+    Raises `DtypeError` for what is no array of booleans or numbers.
+    """
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, Dim):
+        return _weak(value, [])
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
+        return _node(call("stack", value))
+    try:
+        return constant_node(ArrayData(value))
+    except (ValueError, TypeError, DtypeError) as error:
+        if isinstance(error, SymgradError) and not isinstance(error, DtypeError):
+            raise
+        raise DtypeError(
+            f"{type(value).__name__} {str(value)[:60]!r} is neither a node nor an array of numbers"
+        ) from None
+
+
+def _explained(error: SymgradError, op: Op, nodes: Sequence[Node]) -> SymgradError:
+    """The same error with what an inner rule cannot know: the op, the operands, the lines."""
+    text = str(error)
+    if "\n" in text:
+        return error
+    origin = current_origin()
+    where = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations[:1])
+    types = ", ".join(repr(n.type) for n in nodes)
+    listed = ", ".join(map(describe, nodes))
+    operands = f"\n  operands: {listed}" if nodes else ""
+    return type(error)(f"{op.name}({types}): {text}{where}{operands}")

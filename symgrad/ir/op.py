@@ -1,0 +1,118 @@
+"""What an op is: one record, and the registry that finds it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from symgrad.ir.errors import GraphError
+from symgrad.ir.types import DType, TensorType, Type
+
+if TYPE_CHECKING:
+    from symgrad.ir.node import Node
+
+Shape = tuple[int, ...]
+Interval: TypeAlias = tuple[float, float]
+Cotangent: TypeAlias = "Node | None"
+
+REAL: Interval = (-3.0, 3.0)
+POSITIVE: Interval = (0.2, 3.0)
+UNIT: Interval = (-0.9, 0.9)
+ABOVE_ONE: Interval = (1.2, 3.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Operand shapes and attributes with which the tests try an op."""
+
+    shapes: tuple[Shape, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def case(*shapes: Shape, **attrs: Any) -> Case:
+    return Case(shapes, attrs)
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Op:
+    """A primitive operation, with all that any part of symgrad needs to know of it.
+
+    `infer(*types, **attrs)` gives the type of the result; `kernel(*arrays, **attrs)` computes it;
+    `vjp(g, y, *inputs, **attrs)` gives a cotangent for each input and `jvp(tangents, y, *inputs,
+    **attrs)` the tangent of the result, as nodes, with None for a symbolic zero. For an op with
+    several results `g` and the tangent are tuples.
+
+    The rest are facts. Whoever needs to know something about ops asks for a fact; nobody keeps a
+    list of op names.
+    """
+
+    name: str
+    infer: Callable[..., Type]
+    kernel: Callable[..., Any]
+    vjp: Callable[..., tuple[Cotangent, ...]] | None = None
+    jvp: Callable[..., Any] | None = None
+    doc: str = ""
+
+    # How operands are made alike: the dtype that each is cast to, or None to leave them.
+    promote: Callable[..., tuple[DType | None, ...]] | None = None
+    # The operands among which Python scalars take their dtype; None is all of them.
+    weak: tuple[int, ...] | None = None
+    # User's attributes to canonical ones: normalize(*types, **attrs) -> attrs.
+    normalize: Callable[..., dict[str, Any]] | None = None
+
+    # Facts about values.
+    elementwise: bool = False
+    commutative: bool = False
+    associative: bool = False
+    idempotent: bool = False
+    preserves_zero: bool = False
+    linear: bool = False
+    piecewise_constant: bool = False
+    expensive: bool = False
+    kinks: str = ""
+    domain: tuple[Interval, ...] = (REAL,)
+    dtypes: str = "float32 float64"
+    cases: tuple[Case, ...] = ()
+
+    # Facts about memory: `view` results share their operand's memory; `out` kernels take `out=`;
+    # `in_place` names the operands whose memory the result may take; `scratch` gives the types of
+    # the temporaries that the kernel is to be handed.
+    view: bool = False
+    out: bool = False
+    in_place: tuple[int, ...] = ()
+    # How the call is written in a program, where it is not kernel(operands, out): {0} {1} {out} {axis}.
+    source: str = ""
+    scratch: Callable[..., tuple[TensorType, ...]] | None = None
+    # For several results: the ops that compute just one of them.
+    projections: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+class Registry:
+    """Every op and every public function, by name: the one table of the package."""
+
+    def __init__(self) -> None:
+        self.ops: dict[str, Op] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.by_numpy: dict[Callable[..., Any], str] = {}
+
+    def add_op(self, op: Op) -> Op:
+        if op.name in self.ops:
+            raise GraphError(f"there is an op called {op.name!r} already; choose another name")
+        self.ops[op.name] = op
+        return op
+
+    def add_function(
+        self, name: str, function: Callable[..., Any], numpy: tuple[Callable[..., Any], ...]
+    ) -> None:
+        if name in self.functions:
+            raise GraphError(f"there is a function called {name!r} already; choose another name")
+        self.functions[name] = function
+        for alias in numpy:
+            self.by_numpy[alias] = name
+
+
+REGISTRY = Registry()

@@ -1,0 +1,282 @@
+"""The text form of a graph. It prints, and parses back.
+
+    n0: float32[N, 3] = placeholder(name='x')
+    n1: float32[N, 3] = tanh(n0)  # train.py:8
+    return n1
+
+Each line is Python syntax, so that Python's own parser reads it. A graph inside an attribute (of a
+`fused` node) is a `def` before its use.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.ir.dims import size_from_ast
+from symgrad.ir.errors import ParseError, SymgradError
+from symgrad.ir.node import Node, leaf, new_cell
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.origin import current_origin
+from symgrad.ir.types import DType, TensorType, Type
+from symgrad.ir.values import ArrayData, Cell
+
+if TYPE_CHECKING:
+    from symgrad.ir.graph import Graph
+
+SMALL = 16  # constants of up to so many elements are written out
+
+
+def write(graph: Graph, *, full: bool, origins: bool) -> str:
+    """The text of a graph; see `Graph.text`."""
+    bodies: dict[Any, str] = {}
+    lines = _body(graph, bodies, full, origins, "")
+    return "\n".join(lines) + "\n"
+
+
+def _body(
+    graph: Graph, bodies: dict[Any, str], full: bool, origins: bool, indent: str
+) -> list[str]:
+    lines: list[str] = []
+    names = {node: f"n{i}" for i, node in enumerate(graph.nodes)}
+    for node in graph.nodes:
+        parts = [names[x] for x in node.inputs]
+        for key, value in node.attrs:
+            if isinstance(value, Cell):
+                continue
+            if _is_graph(value):
+                if value not in bodies:
+                    inner = _body(value, bodies, full, origins, indent + "    ")
+                    bodies[value] = f"f{len(bodies)}"
+                    lines += [f"{indent}def {bodies[value]}():", *inner]
+                parts.append(f"{key}={bodies[value]}")
+            else:
+                parts.append(f"{key}={_attr(value, full)}")
+        line = f"{indent}{names[node]}: {type_text(node.type)} = {node.op.name}({', '.join(parts)})"
+        place = " ".join(str(node.origin).split()) if origins else ""
+        lines.append(f"{line}  # {place}" if place else line)
+    lines.append(f"{indent}return {', '.join(names[y] for y in graph.outputs)}")
+    return lines
+
+
+def type_text(type: Type) -> str:
+    """`float32[N, 3]`; several results in parentheses."""
+    if isinstance(type, tuple):
+        return f"({', '.join(map(repr, type))},)"
+    return repr(type)
+
+
+def _is_graph(value: Any) -> bool:
+    return hasattr(value, "nodes")
+
+
+def _attr(value: Any, full: bool) -> str:
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, ArrayData):
+        return _array(value, full)
+    if isinstance(value, tuple):
+        inside = ", ".join(_attr(v, full) for v in value)
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return repr(value)
+
+
+def _array(data: ArrayData, full: bool) -> str:
+    array = data.array
+    if array.size <= SMALL:
+        elements = _elements(array)
+        written = f"array({elements}, {array.dtype.name}{_shape_if_empty(array)})"
+        if _reads_back(elements, array):
+            return written
+    if full or array.size <= SMALL:
+        code = base64.b64encode(array.tobytes()).decode()
+        return f"array('{code}', {array.dtype.name}, {array.shape!r})"
+    return f"array({array.shape!r}, {array.dtype.name}, digest='{data.digest}')"
+
+
+def _reads_back(elements: str, array: np.ndarray[Any, DType]) -> bool:
+    """Whether decimals say it exactly, which they do not for a NaN with a payload."""
+    try:
+        found = np.array(_number_array(ast.parse(elements, mode="eval").body), array.dtype)
+    except (ParseError, OverflowError):
+        return False
+    return found.tobytes() == array.tobytes()
+
+
+def _elements(array: np.ndarray[Any, DType]) -> str:
+    if array.ndim == 0:
+        return str(array[()])
+    return f"[{', '.join(_elements(row) for row in array)}]"
+
+
+def _shape_if_empty(array: np.ndarray[Any, DType]) -> str:
+    return "" if array.size else f", {array.shape!r}"
+
+
+def read(source: str, graph_class: Callable[..., Graph]) -> tuple[list[Node], list[Node]]:
+    """The inputs and outputs that a text describes; see `Graph.parse`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        raise ParseError(f"line {line}: this is no graph: {error}") from None
+    return _Reader(graph_class).read(tree.body)
+
+
+class _Reader:
+    """Reads statements; `bodies` are the graphs defined so far."""
+
+    def __init__(self, graph_class: Callable[..., Graph]) -> None:
+        self.graph_class = graph_class
+        self.bodies: dict[str, Graph] = {}
+
+    def read(self, statements: list[ast.stmt]) -> tuple[list[Node], list[Node]]:
+        nodes: dict[str, Node] = {}
+        for statement in statements:
+            try:
+                match statement:
+                    case ast.FunctionDef(name=name, body=body):
+                        inputs, outputs = self.read(body)
+                        self.bodies[name] = self.graph_class(outputs, inputs)
+                    case ast.AnnAssign(
+                        target=ast.Name(id=name),
+                        annotation=annotation,
+                        value=ast.Call(func=ast.Name(id=op), args=args, keywords=keywords),
+                    ):
+                        inputs = [nodes[_name(a)] for a in args]
+                        attrs = {str(k.arg): self.attr(k.value) for k in keywords}
+                        nodes[name] = _build(op, inputs, attrs, _type(annotation))
+                    case ast.Return(value=value) if value is not None:
+                        wanted = value.elts if isinstance(value, ast.Tuple) else [value]
+                        outputs = [nodes[_name(w)] for w in wanted]
+                        leaves = [n for n in nodes.values() if n.op.name in _INPUTS]
+                        return leaves, outputs
+                    case _:
+                        raise ParseError(f"not a node: {ast.unparse(statement)[:80]!r}")
+            except KeyError as error:
+                raise ParseError(f"line {statement.lineno}: {error.args[0]} is not defined") from None
+            except ParseError as error:
+                raise _at_line(statement, error) from None
+            except (SymgradError, TypeError, ValueError) as error:
+                raise _at_line(statement, error) from error
+        raise ParseError("the text ends without a line 'return ...'")
+
+    def attr(self, tree: ast.expr) -> Any:
+        match tree:
+            case ast.Name(id=name) if name in self.bodies:
+                return self.bodies[name]
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=elements):
+                return tuple(self.attr(e) for e in elements)
+            case ast.Call(func=ast.Name(id="array"), args=args, keywords=[]):
+                return _read_array(args)
+            case ast.Call(func=ast.Name(id="array")):
+                raise ParseError(
+                    "this text has a large constant left out; "
+                    "write the graph with graph.text(full=True)"
+                )
+            case ast.Name(id=name) if name in _DTYPES:
+                return np.dtype(name)
+        number = _number(tree)
+        return size_from_ast(tree) if number is None else number
+
+
+_INPUTS = ("placeholder", "variable")
+_DTYPES = frozenset(np.dtype(c).name for c in np.typecodes["All"] if np.dtype(c).kind in "biufc")
+
+
+def _at_line(statement: ast.stmt, error: Exception) -> ParseError:
+    text = str(error)
+    return ParseError(text if text.startswith("line ") else f"line {statement.lineno}: {text}")
+
+
+def _name(tree: ast.expr) -> str:
+    if isinstance(tree, ast.Name):
+        return tree.id
+    raise ParseError(f"expected the name of a node, found {ast.unparse(tree)[:80]!r}")
+
+
+def _type(tree: ast.expr) -> Type:
+    match tree:
+        case ast.Tuple(elts=elements):
+            return tuple(_tensor_type(e) for e in elements)
+    return _tensor_type(tree)
+
+
+def _tensor_type(tree: ast.expr) -> TensorType:
+    match tree:
+        case ast.Subscript(value=ast.Name(id=name), slice=inside) if name in _DTYPES:
+            sizes = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+            return TensorType(tuple(size_from_ast(s) for s in sizes), np.dtype(name))
+    raise ParseError(f"not a type: {ast.unparse(tree)[:80]!r}; write for example float32[N, 3]")
+
+
+def _number(tree: ast.expr) -> int | float | complex | bool | None:
+    match tree:
+        case ast.Constant(value=bool(value) | int(value) | float(value) | complex(value)):
+            return value
+        case ast.Name(id="inf" | "nan" as name):
+            return float(name)
+        case ast.Name(id="True" | "False" as name):
+            return name == "True"
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = _number(operand)
+            return None if value is None else -value
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
+            a, b = _number(left), _number(right)
+            if isinstance(b, complex) and a is not None:
+                return complex(a.real, b.imag if isinstance(sign, ast.Add) else -b.imag)
+    return None
+
+
+def _number_array(tree: ast.expr) -> Any:
+    if isinstance(tree, ast.List):
+        return [_number_array(e) for e in tree.elts]
+    value = _number(tree)
+    if value is None:
+        raise ParseError(f"not a number: {ast.unparse(tree)[:80]!r}")
+    return value
+
+
+def _read_array(args: list[ast.expr]) -> ArrayData:
+    dtype = np.dtype(_name(args[1]))
+    shape = ast.literal_eval(args[2]) if len(args) > 2 else None
+    match args[0]:
+        case ast.Constant(value=str(code)):
+            try:
+                array = np.frombuffer(base64.b64decode(code, validate=True), dtype)
+            except binascii.Error:
+                raise ParseError("the bytes of a constant are damaged") from None
+        case elements:
+            array = np.array(_number_array(elements), dtype)
+    return ArrayData(array if shape is None else array.reshape(shape))
+
+
+def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
+    op: Op | None = REGISTRY.ops.get(name)
+    if op is None:
+        raise ParseError(f"there is no op called {name!r}")
+    if name in (*_INPUTS, "constant"):
+        if not isinstance(type, TensorType) or inputs:
+            raise ParseError(f"{name} has no inputs and one result")
+        if name == "variable":
+            attrs["cell"] = new_cell(None)
+        node = leaf(op, type, **attrs)
+        if name == "constant" and (set(attrs) != {"value"} or attrs["value"].type != type):
+            raise ParseError(f"the constant is not {type!r}")
+        if name != "constant" and not isinstance(attrs.get("name"), str):
+            raise ParseError(f"a {name} needs a name")
+        return node
+    pairs = tuple(sorted(attrs.items()))
+    found = op.infer(*(x.type for x in inputs), **attrs)
+    if found != type:
+        raise ParseError(f"{name} gives {type_text(found)} here, not {type_text(type)}")
+    return Node(op, tuple(inputs), pairs, found, current_origin())
+
+

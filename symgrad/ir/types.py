@@ -1,0 +1,154 @@
+"""What a value is before it is computed: its shape and its dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, Shape, Size, dim, product
+from symgrad.ir.errors import DtypeError, ShapeError
+
+KINDS = "biufc"
+
+DType: TypeAlias = np.dtype[Any]
+Type: TypeAlias = "TensorType | tuple[TensorType, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The type of a tensor: `shape`, of ints and named dimensions, and `dtype`.
+
+    >>> TensorType(("N", 3), "float32")
+    float32[N, 3]
+    """
+
+    shape: Shape
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        # The fast way is for the type rules, which pass a clean shape and a dtype.
+        if self.dtype.__class__ is not np.dtype or not _is_clean(self.shape):
+            object.__setattr__(self, "dtype", as_dtype(self.dtype))
+            object.__setattr__(self, "shape", as_shape(self.shape))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Size:
+        """The number of elements."""
+        return product(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether gradients can flow through values of this type."""
+        return self.dtype.kind == "f"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of its named dimensions."""
+        return frozenset().union(*(s.names for s in self.shape if isinstance(s, Dim)))
+
+    def with_shape(self, shape: Shape) -> TensorType:
+        return TensorType(shape, self.dtype)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(self.shape, dtype)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(map(repr, self.shape)) if self.shape else "()"
+        return f"{self.dtype.name}[{inside}]"
+
+
+def _is_clean(shape: object) -> bool:
+    return shape.__class__ is tuple and all(
+        s.__class__ is Dim or (s.__class__ is int and s >= 0)
+        for s in shape  # type: ignore[attr-defined]
+    )
+
+
+def as_dtype(dtype: Any) -> DType:
+    """A native NumPy dtype of booleans, integers, floats or complex numbers.
+
+    Raises `DtypeError` for any other (objects, strings, dates, structures).
+    """
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"{dtype!r} is not a dtype; write for example 'float32'") from None
+    if dtype is None or found.kind not in KINDS or found.subdtype is not None:
+        raise DtypeError(
+            f"{found if dtype is not None else None} is not a dtype of symgrad; "
+            "booleans, integers, floats and complex numbers are"
+        )
+    return found.newbyteorder("=")
+
+
+def as_shape(shape: Any) -> Shape:
+    """A shape from an int, a name, or a sequence of ints, names and dims."""
+    if isinstance(shape, (int, str, Dim, np.integer)):
+        return (dim(shape),)  # type: ignore[arg-type]
+    try:
+        return tuple(dim(s) for s in shape)
+    except TypeError:
+        raise ShapeError(f"{shape!r} is not a shape; write for example ('N', 3)") from None
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that several broadcast to, by NumPy's rule.
+
+    Two dims that are not provably equal do not broadcast: `ShapeError` says to name them alike.
+    """
+    first = shapes[0]
+    if all(s == first for s in shapes[1:]):
+        return first
+    ndim = max(map(len, shapes))
+    result: list[Size] = []
+    for axis in range(-ndim, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(sizes) > 1:
+            raise ShapeError(_mismatch(sorted(sizes, key=str)))
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def _mismatch(sizes: Sequence[Size]) -> str:
+    listed = " and ".join(map(str, sizes))
+    if any(isinstance(s, Dim) for s in sizes):
+        return (
+            f"{listed} are not known to be equal; "
+            "give dimensions that are always equal the same name"
+        )
+    return f"{listed} do not match"
+
+
+def require_equal(a: Size, b: Size) -> None:
+    """Refuse two sizes that are not provably equal."""
+    if a != b:
+        raise ShapeError(_mismatch([a, b]))
+
+
+def normalize_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the front. Raises `ShapeError` if it is out of range."""
+    try:
+        index = int(axis.__index__())
+    except AttributeError:
+        raise ShapeError(f"an axis is an int, not {axis!r}") from None
+    if not -ndim <= index < ndim:
+        raise ShapeError(f"axis {index} is out of range for {ndim} dimensions")
+    return index % ndim if ndim else 0
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as a sorted tuple; None is all of them. Refuses an axis given twice."""
+    if axis is None:
+        return tuple(range(ndim))
+    many: Iterable[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [normalize_axis(a, ndim) for a in many]
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axis {axis} names an axis twice")
+    return tuple(sorted(axes))

@@ -1,0 +1,84 @@
+"""What leaves hold: the data of a constant, the storage of a variable."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import SymbolicError
+from symgrad.ir.types import DType, TensorType, as_dtype
+
+
+class ArrayData:
+    """A read-only array that can be compared and hashed: by dtype, shape and bytes."""
+
+    __slots__ = ("_digest", "array")
+    array: np.ndarray[Any, DType]
+    _digest: str | None
+
+    def __init__(self, value: Any, dtype: DType | None = None) -> None:
+        if np.ma.isMaskedArray(value):
+            raise SymbolicError("a masked array would lose its mask; fill it first: a.filled(0)")
+        array = np.array(value, dtype=dtype, order="C")
+        array = array.astype(as_dtype(array.dtype), copy=False)
+        array.flags.writeable = False
+        object.__setattr__(self, "array", array)
+        object.__setattr__(self, "_digest", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a constant is frozen: {name} cannot be set")
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.array.shape, self.array.dtype)
+
+    @property
+    def digest(self) -> str:
+        """A short fingerprint of the bytes."""
+        if self._digest is None:
+            found = hashlib.blake2b(self.array.tobytes(), digest_size=8).hexdigest()
+            object.__setattr__(self, "_digest", found)
+        assert self._digest is not None
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ArrayData)
+            and self.array.dtype == other.array.dtype
+            and self.array.shape == other.array.shape
+            and self.array.tobytes() == other.array.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        if self.array.size == 1:
+            return hash((self.array.dtype.char, self.array.shape, self.array.tobytes()))
+        return hash((self.array.dtype.char, self.array.shape, self.digest))
+
+    def __repr__(self) -> str:
+        return np.array2string(self.array, separator=", ", threshold=8)
+
+
+class Cell:
+    """The storage of a variable: the one thing about a graph that changes.
+
+    `array` is never written in place while anybody may read it: a program computes the next value
+    into another array and swaps the reference. `lock` is held by a program that is updating.
+    """
+
+    __slots__ = ("array", "lock")
+    array: np.ndarray[Any, DType] | None
+
+    def __init__(self, array: np.ndarray[Any, DType] | None, lock: Any) -> None:
+        self.array = array
+        self.lock = lock
+
+    def read(self, name: str) -> np.ndarray[Any, DType]:
+        """The present value. Raises `SymbolicError` if it was never given one."""
+        if self.array is None:
+            raise SymbolicError(
+                f"the variable {name!r} was read from text and has no value; "
+                "set it: variable.value = array"
+            )
+        return self.array

@@ -1,0 +1,1 @@
+"""Floor 3: the ops, each declared once."""

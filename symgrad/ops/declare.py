@@ -1,0 +1,234 @@
+"""How an op is declared: once, where its function stands.
+
+A `def` whose body is `...` is a primitive: its decorator says how it is typed, computed and
+differentiated. A `def` with a body is a composite: it is made of other functions, and everything
+follows. Positional-only parameters are arrays, the others are attributes (as in the array API
+standard); a primitive whose name begins with an underscore has no public function of its own.
+"""
+
+from __future__ import annotations
+
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError
+from symgrad.ir.node import Node, apply
+from symgrad.ir.op import REGISTRY, Cotangent, Op
+from symgrad.ir.operators import call
+from symgrad.ir.types import DType, TensorType, broadcast_shapes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Function: TypeAlias = Callable[P, R]
+Partial: TypeAlias = "Node | int | float | None"
+NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
+
+FLOATS = "f"
+NUMBERS = "iufc"
+
+
+def elementwise(
+    kernel: Callable[..., Any],
+    *,
+    partials: Callable[..., tuple[Partial, ...]] | None = None,
+    numpy: tuple[Callable[..., Any], ...] | None = None,
+    promote: Callable[..., tuple[DType | None, ...]] | None = None,
+    result: Callable[..., DType] | None = None,
+    **facts: Any,
+) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+    """Declare an op that works element by element, with broadcasting.
+
+    `partials(y, *inputs)` gives the derivative of the result by each input and so both the vjp and
+    the jvp: a node, a number, or None where it is zero everywhere. A boolean node is a mask: what
+    flows is selected by it, not multiplied. A ufunc knows its dtypes; for another kernel `promote`
+    and `result` say them.
+    """
+    ufunc = kernel if isinstance(kernel, np.ufunc) else None
+    if numpy is None:
+        numpy = (kernel,) if ufunc is not None else ()
+    infer = _elementwise_rule(ufunc, result)
+    if promote is None:
+        promote = _ufunc_promote(ufunc) if ufunc is not None else common_dtype
+    if partials is not None:
+        facts |= {"vjp": vjp_of(partials), "jvp": jvp_of(partials)}
+    elif facts.get("piecewise_constant"):
+        facts |= {"vjp": _no_cotangents, "jvp": _no_tangent}
+    facts.setdefault("in_place", (0, 1, 2))
+    return op(infer=infer, kernel=kernel, numpy=numpy, promote=promote, elementwise=True,
+              out=True, **facts)
+
+
+def op(
+    *,
+    numpy: tuple[Callable[..., Any], ...] = (),
+    **facts: Any,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare an op that gives its own `infer`, `kernel`, `vjp` and, where it can, `jvp`."""
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        name = function.__name__.strip("_")
+        record = REGISTRY.add_op(Op(name=name, doc=inspect.getdoc(function) or "", **facts))
+        count, options, defaults = _parameters(function)
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def build(*args: P.args, **attrs: P.kwargs) -> R:
+            if (len(args) != count and count != sys.maxsize) or attrs.keys() - options:
+                signature.bind(*args, **attrs)
+                given = dict(zip(options, args[count:], strict=False))
+                return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore
+            return apply(record, args, {**defaults, **attrs})  # type: ignore[return-value]
+
+        if not function.__name__.startswith("_"):
+            REGISTRY.add_function(name, build, numpy)
+        return build
+
+    return declare
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[int, tuple[str, ...], dict[str, Any]]:
+    """How many operands come first, the names of the attributes, and their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())
+    arrays = [p for p in parameters if p.kind is p.POSITIONAL_ONLY] or [
+        p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    rest = [p for p in parameters if p not in arrays and p.kind is not p.VAR_POSITIONAL]
+    count = sys.maxsize if variadic else len(arrays)
+    return count, tuple(p.name for p in rest), {
+        p.name: p.default for p in rest if p.default is not p.empty
+    }
+
+
+def linear(
+    *, transpose: Callable[..., Node], **facts: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare an op that is linear in its one operand: `transpose(g, x, **attrs)` gives both modes."""
+
+    def vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+        return (transpose(g, x, **attrs),)
+
+    def jvp(tangents: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
+        return apply_again(y, tangents[0])
+
+    return op(vjp=vjp, jvp=jvp, linear=True, **facts)
+
+
+def composite(
+    *, numpy: tuple[Callable[..., Any], ...] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a function made of other functions; it is found by name and by NumPy's dispatch."""
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        REGISTRY.add_function(function.__name__.rstrip("_"), function, numpy)
+        return function
+
+    return declare
+
+
+def apply_again(y: Node, operand: Cotangent) -> Cotangent:
+    """The op of `y`, with its attributes, on another operand."""
+    if operand is None:
+        return None
+    return Node(y.op, (operand,), y.attrs, y.op.infer(operand.type, **dict(y.attrs)), operand.origin)
+
+
+def chain(flow: Node, partial: Partial) -> Cotangent:
+    """What flows through a partial derivative: a cotangent backwards, a tangent forwards.
+
+    A boolean partial is a mask, and nothing flows where it is false: not even an inf or a NaN.
+    """
+    if partial is None:
+        return None
+    if isinstance(partial, Node):
+        if partial.dtype.kind == "b":
+            return call("select", partial, flow)  # type: ignore[no-any-return]
+    elif partial == 1:
+        return flow
+    elif partial == -1:
+        return call("negative", flow)  # type: ignore[no-any-return]
+    return call("multiply", flow, partial)  # type: ignore[no-any-return]
+
+
+def vjp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., tuple[Cotangent, ...]]:
+    """The vjp that partial derivatives give."""
+
+    def vjp(g: Node, y: Node, *inputs: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+        return tuple(chain(g, p) for p in partials(y, *inputs, **attrs))
+
+    return vjp
+
+
+def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotangent]:
+    """The jvp that partial derivatives give."""
+
+    def jvp(
+        tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any
+    ) -> Cotangent:
+        total: Cotangent = None
+        for t, p in zip(tangents, partials(y, *inputs, **attrs), strict=True):
+            flow = None if t is None else chain(t, p)
+            if flow is not None:
+                total = flow if total is None else call("add", total, flow)
+        return total
+
+    return jvp
+
+
+def _no_cotangents(g: Node, y: Node, *inputs: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+    return (None,) * len(inputs)
+
+
+def _no_tangent(tangents: Any, y: Node, *inputs: Node, **attrs: Any) -> Cotangent:
+    return None
+
+
+def _elementwise_rule(
+    ufunc: np.ufunc | None, result: Callable[..., DType] | None
+) -> Callable[..., TensorType | tuple[TensorType, ...]]:
+    def infer(*types: TensorType) -> TensorType | tuple[TensorType, ...]:
+        shape = broadcast_shapes(*(t.shape for t in types))
+        if ufunc is None:
+            dtype = result(*types) if result else types[0].dtype
+            return TensorType(shape, dtype)
+        dtypes = resolve(ufunc, types)[ufunc.nin :]
+        results = tuple(TensorType(shape, d) for d in dtypes)
+        return results if len(results) > 1 else results[0]
+
+    return infer
+
+
+def _ufunc_promote(ufunc: np.ufunc) -> Callable[..., tuple[DType, ...]]:
+    def promote(*types: TensorType) -> tuple[DType, ...]:
+        return resolve(ufunc, types)[: ufunc.nin]
+
+    return promote
+
+
+def resolve(ufunc: np.ufunc, types: tuple[TensorType, ...]) -> tuple[DType, ...]:
+    """The dtypes of the loop that NumPy would choose, operands then results."""
+    try:
+        return ufunc.resolve_dtypes((*(t.dtype for t in types), *(None,) * ufunc.nout))
+    except TypeError:
+        names = ", ".join(t.dtype.name for t in types)
+        raise DtypeError(f"np.{ufunc.__name__} does not take {names}") from None
+
+
+def common_dtype(*types: TensorType) -> tuple[DType, ...]:
+    """Every operand cast to the dtype that they promote to."""
+    return (np.result_type(*(t.dtype for t in types)),) * len(types)
+
+
+def require(kinds: str, *types: TensorType) -> None:
+    """Refuse a dtype of another kind: 'b' booleans, 'iu' integers, 'f' floats, 'c' complex."""
+    for t in types:
+        if t.dtype.kind not in kinds:
+            names = {"b": "booleans", "i": "integers", "u": "", "f": "floats", "c": "complex"}
+            listed = ", ".join(filter(None, (names[k] for k in kinds)))
+            raise DtypeError(f"takes {listed}, not {t.dtype.name}; convert it with astype")

@@ -1,0 +1,395 @@
+"""Arithmetic, powers, exponentials and trigonometry, element by element."""
+
+from __future__ import annotations
+
+
+import math
+
+import numpy as np
+
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, UNIT
+from symgrad.ir.operators import call
+from symgrad.ir.types import TensorType
+from symgrad.ops import kernels
+from symgrad.ops.declare import NodeLike, Partial, composite, elementwise
+from symgrad.ops.leaves import ones_like, zeros_like
+from symgrad.ops.select import where
+
+# ---- arithmetic ----------------------------------------------------------------------------
+
+
+@elementwise(np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True)
+def add(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 + x2."""
+    ...
+
+
+@elementwise(np.subtract, partials=lambda y, a, b: (1, -1))
+def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 - x2."""
+    ...
+
+
+@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True)
+def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 * x2."""
+    ...
+
+
+@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE))
+def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 / x2; integers are divided as float64."""
+    ...
+
+
+@elementwise(np.floor_divide, piecewise_constant=True, domain=(REAL, POSITIVE))
+def floor_divide(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 / x2 rounded down. Its derivative is 0."""
+    ...
+
+
+def _remainder_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    return 1, -floor_divide(a, b)
+
+
+@elementwise(np.remainder, partials=_remainder_partials, domain=(REAL, POSITIVE))
+def remainder(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 - x2 * floor(x1 / x2): the remainder, with the sign of x2."""
+    ...
+
+
+def _divmod_vjp(g: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
+    return (None, None) if g[1] is None else (g[1], -(g[1] * floor_divide(a, b)))
+
+
+def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
+    second = None if t[1] is None else -(t[1] * floor_divide(a, b))
+    if t[0] is None:
+        return None, second
+    return None, t[0] if second is None else t[0] + second
+
+
+@elementwise(
+    np.divmod, vjp=_divmod_vjp, jvp=_divmod_jvp, domain=(REAL, POSITIVE),
+    projections=("floor_divide", "remainder"), in_place=(),
+)
+def divmod(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """floor_divide(x1, x2) and remainder(x1, x2), as a node with two results."""
+    ...
+
+
+@elementwise(np.negative, partials=lambda y, x: (-1,), preserves_zero=True)
+def negative(x: NodeLike, /) -> Node:
+    """-x."""
+    ...
+
+
+@elementwise(np.positive, partials=lambda y, x: (1,), preserves_zero=True)
+def positive(x: NodeLike, /) -> Node:
+    """+x, which is x."""
+    ...
+
+
+@elementwise(kernels.copy, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def stop_gradient(x: NodeLike, /) -> Node:
+    """x, through which no gradient flows: its derivative is taken to be 0."""
+    ...
+
+
+@elementwise(
+    np.absolute, partials=lambda y, x: (sign(x),), preserves_zero=True, idempotent=True,
+    kinks="at 0, from -1 to 1",
+)
+def abs(x: NodeLike, /) -> Node:
+    """The absolute value. Its derivative is sign(x), 0 at 0."""
+    ...
+
+
+@elementwise(np.sign, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def sign(x: NodeLike, /) -> Node:
+    """-1, 0 or 1. Its derivative is 0."""
+    ...
+
+
+@elementwise(
+    np.copysign, partials=lambda y, a, b: (sign(a) * copysign(ones_like(b), b), None),
+    kinks="at x1 = 0",
+)
+def copysign(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The magnitude of x1 with the sign of x2."""
+    ...
+
+
+@elementwise(np.nextafter)
+def nextafter(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The next representable number after x1 towards x2. It has no derivative."""
+    ...
+
+
+@elementwise(np.reciprocal, partials=lambda y, x: (-(y * y),), domain=(POSITIVE,))
+def reciprocal(x: NodeLike, /) -> Node:
+    """1 / x."""
+    ...
+
+
+# ---- rounding -------------------------------------------------------------------------------
+
+
+@elementwise(np.ceil, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def ceil(x: NodeLike, /) -> Node:
+    """x rounded up."""
+    ...
+
+
+@elementwise(np.floor, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def floor(x: NodeLike, /) -> Node:
+    """x rounded down."""
+    ...
+
+
+@elementwise(np.trunc, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def trunc(x: NodeLike, /) -> Node:
+    """x rounded towards 0."""
+    ...
+
+
+@elementwise(np.rint, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def rint(x: NodeLike, /) -> Node:
+    """x rounded to the nearest integer, halves to the even one."""
+    ...
+
+
+@composite(numpy=(np.round,))
+def round(x: NodeLike, /) -> Node:
+    """x rounded to the nearest integer, halves to the even one; integers stay as they are."""
+    node = positive(x)
+    return node.inputs[0] if node.dtype.kind in "iub" else rint(x)
+
+
+# ---- powers and roots -----------------------------------------------------------------------
+
+
+@elementwise(np.square, partials=lambda y, x: (2 * x,), preserves_zero=True)
+def square(x: NodeLike, /) -> Node:
+    """x * x."""
+    ...
+
+
+@elementwise(np.sqrt, partials=lambda y, x: (0.5 / y,), domain=(POSITIVE,), preserves_zero=True)
+def sqrt(x: NodeLike, /) -> Node:
+    """The square root; NaN for x < 0."""
+    ...
+
+
+def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    exponent = constant_value(b)
+    if exponent is not None and exponent.ndim == 0:
+        if exponent == 0:
+            return None, None
+        return (1 if exponent == 1 else b * pow(a, b - 1)), None
+    # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0.
+    by_base = call("select", b != 0, b * pow(a, b - 1))
+    base = where(a == 0, ones_like(a), a)
+    return by_base, call("select", call("logical_or", a != 0, b <= 0), y * log(base))
+
+
+@elementwise(np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True)
+def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 to the power of x2. d = x2 * x1**(x2 - 1) dx1 + x1**x2 * log(x1) dx2."""
+    ...
+
+
+def _hypot_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    # At the origin any point of the unit disc is a subgradient; this takes its middle.
+    safe = where(y == 0, ones_like(y), y)
+    return a / safe, b / safe
+
+
+@elementwise(np.hypot, partials=_hypot_partials, commutative=True, kinks="at (0, 0)",
+             expensive=True)
+def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """sqrt(x1**2 + x2**2) without overflow on the way."""
+    ...
+
+
+# ---- exponentials and logarithms ------------------------------------------------------------
+
+
+@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True)
+def exp(x: NodeLike, /) -> Node:
+    """e to the power of x."""
+    ...
+
+
+@elementwise(np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True)
+def expm1(x: NodeLike, /) -> Node:
+    """exp(x) - 1, accurate for small x."""
+    ...
+
+
+@elementwise(np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True)
+def log(x: NodeLike, /) -> Node:
+    """The natural logarithm."""
+    ...
+
+
+@elementwise(np.log1p, partials=lambda y, x: (1 / (1 + x),), domain=(POSITIVE,),
+             preserves_zero=True, expensive=True)
+def log1p(x: NodeLike, /) -> Node:
+    """log(1 + x), accurate for small x."""
+    ...
+
+
+@elementwise(np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,),
+             expensive=True)
+def log2(x: NodeLike, /) -> Node:
+    """The logarithm to base 2."""
+    ...
+
+
+@elementwise(np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,),
+             expensive=True)
+def log10(x: NodeLike, /) -> Node:
+    """The logarithm to base 10."""
+    ...
+
+
+@elementwise(np.logaddexp, partials=lambda y, a, b: (exp(a - y), exp(b - y)),
+             commutative=True, expensive=True)
+def logaddexp(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """log(exp(x1) + exp(x2)) without overflow on the way."""
+    ...
+
+
+# ---- trigonometry ---------------------------------------------------------------------------
+
+
+@elementwise(np.sin, partials=lambda y, x: (cos(x),), preserves_zero=True, expensive=True)
+def sin(x: NodeLike, /) -> Node:
+    """The sine of x radians."""
+    ...
+
+
+@elementwise(np.cos, partials=lambda y, x: (-sin(x),), expensive=True)
+def cos(x: NodeLike, /) -> Node:
+    """The cosine of x radians."""
+    ...
+
+
+@elementwise(np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True,
+             expensive=True)
+def tan(x: NodeLike, /) -> Node:
+    """The tangent of x radians."""
+    ...
+
+
+@elementwise(np.arcsin, partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,),
+             preserves_zero=True, expensive=True)
+def asin(x: NodeLike, /) -> Node:
+    """The inverse sine, in radians."""
+    ...
+
+
+@elementwise(np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,),
+             expensive=True)
+def acos(x: NodeLike, /) -> Node:
+    """The inverse cosine, in radians."""
+    ...
+
+
+@elementwise(np.arctan, partials=lambda y, x: (1 / (1 + x * x),), preserves_zero=True,
+             expensive=True)
+def atan(x: NodeLike, /) -> Node:
+    """The inverse tangent, in radians."""
+    ...
+
+
+def _atan2_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    r = a * a + b * b
+    safe = where(r == 0, ones_like(r), r)
+    return b / safe, -(a / safe)
+
+
+@elementwise(np.arctan2, partials=_atan2_partials, domain=(REAL, POSITIVE), expensive=True)
+def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The angle of the point (x2, x1) in radians, from -pi to pi."""
+    ...
+
+
+@elementwise(np.sinh, partials=lambda y, x: (cosh(x),), preserves_zero=True, expensive=True)
+def sinh(x: NodeLike, /) -> Node:
+    """The hyperbolic sine."""
+    ...
+
+
+@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True)
+def cosh(x: NodeLike, /) -> Node:
+    """The hyperbolic cosine."""
+    ...
+
+
+@elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), preserves_zero=True, expensive=True)
+def tanh(x: NodeLike, /) -> Node:
+    """The hyperbolic tangent. d tanh(x) = (1 - tanh(x)**2) dx."""
+    ...
+
+
+@elementwise(np.arcsinh, partials=lambda y, x: (1 / sqrt(x * x + 1),), preserves_zero=True,
+             expensive=True)
+def asinh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic sine."""
+    ...
+
+
+@elementwise(np.arccosh, partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
+             domain=(ABOVE_ONE,), expensive=True)
+def acosh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic cosine, for x >= 1."""
+    ...
+
+
+@elementwise(np.arctanh, partials=lambda y, x: (1 / ((1 - x) * (1 + x)),), domain=(UNIT,),
+             preserves_zero=True, expensive=True)
+def atanh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic tangent, for -1 <= x <= 1."""
+    ...
+
+
+# ---- complex parts --------------------------------------------------------------------------
+
+
+@elementwise(np.conjugate, partials=lambda y, x: (1,), preserves_zero=True)
+def conj(x: NodeLike, /) -> Node:
+    """The complex conjugate; a real x as it is."""
+    ...
+
+
+def _real_dtype(t: TensorType) -> np.dtype:  # type: ignore[type-arg]
+    return np.empty(0, t.dtype).real.dtype
+
+
+@elementwise(np.real, partials=lambda y, x: (1,), result=_real_dtype, numpy=(np.real,))
+def _real(x: NodeLike, /) -> Node:
+    """The real part of a complex x."""
+    ...
+
+
+@elementwise(np.imag, result=_real_dtype, numpy=(np.imag,))
+def _imag(x: NodeLike, /) -> Node:
+    """The imaginary part of a complex x."""
+    ...
+
+
+@composite(numpy=(np.real,))
+def real(x: NodeLike, /) -> Node:
+    """The real part; a real x as it is."""
+    node = positive(x)
+    return _real(x) if node.dtype.kind == "c" else node
+
+
+@composite(numpy=(np.imag,))
+def imag(x: NodeLike, /) -> Node:
+    """The imaginary part; zeros for a real x."""
+    node = positive(x)
+    return _imag(x) if node.dtype.kind == "c" else zeros_like(node)

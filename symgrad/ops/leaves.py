@@ -1,0 +1,174 @@
+"""The leaves of a graph: placeholders, variables, constants, and arrays made from a shape."""
+
+from __future__ import annotations
+
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, Shape
+from symgrad.ir.errors import DtypeError, GraphError, ShapeError
+from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.operators import call
+from symgrad.ir.types import DType, TensorType, as_dtype, as_shape
+from symgrad.ir.values import ArrayData
+from symgrad.ops.declare import NodeLike, composite, op
+
+
+def _declared(*types: TensorType, **attrs: Any) -> TensorType:
+    raise GraphError("the type of a leaf is declared, not inferred")
+
+
+def _no_kernel(**attrs: Any) -> Any:
+    raise GraphError("a placeholder and a variable have no kernel; their value is given")
+
+
+_PLACEHOLDER = REGISTRY.add_op(Op(name="placeholder", infer=_declared, kernel=_no_kernel))
+_VARIABLE = REGISTRY.add_op(Op(name="variable", infer=_declared, kernel=_no_kernel))
+_CONSTANT = REGISTRY.add_op(
+    Op(name="constant", infer=_declared, kernel=lambda value: value.array[()])
+)
+
+
+def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
+    """An input, fed by name or position when a program is called.
+
+    `shape` is of ints and names: the same name is the same size throughout a program.
+
+    >>> placeholder("x", ("N", 3), "float32").type
+    float32[N, 3]
+    """
+    if not isinstance(name, str):
+        raise GraphError(f"the name of a placeholder is a string, not {name!r}")
+    return leaf(_PLACEHOLDER, TensorType(as_shape(shape), as_dtype(dtype)), name=name)
+
+
+def variable(name: str, value: Any) -> Variable:
+    """State with a name, kept between calls; `value` is copied. Programs update it.
+
+    >>> variable("w", np.zeros(3)).type
+    float64[3]
+    """
+    if not isinstance(name, str):
+        raise GraphError(f"the name of a variable is a string, not {name!r}")
+    data = ArrayData(value)
+    made = leaf(_VARIABLE, data.type, name=name, cell=new_cell(data.array))
+    assert isinstance(made, Variable)
+    return made
+
+
+def constant(value: Any, dtype: Any = None) -> Node:
+    """A value that never changes; it is copied.
+
+    >>> constant([1.0, 2.0]).type
+    float64[2]
+    """
+    if isinstance(value, Node):
+        raise GraphError("a node is no value; use it as it is, or np.asarray(node) for its value")
+    return as_node(value) if dtype is None else constant_node(ArrayData(value, as_dtype(dtype)))
+
+
+def _size_kernel(dim: int, dtype: DType) -> Any:
+    return dtype.type(dim)
+
+
+@op(infer=lambda dim, dtype: TensorType((), dtype), kernel=_size_kernel)
+def size_of(*, dim: Dim, dtype: DType) -> Node:
+    """The size of a named dimension, as a number in the graph."""
+    ...
+
+
+def _filled(value: Any, shape: Any, dtype: Any) -> Node:
+    return call("broadcast_to", constant_node(ArrayData(value, as_dtype(dtype))), as_shape(shape))  # type: ignore[no-any-return]
+
+
+@composite()
+def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Node:
+    """An array of one value; `fill_value` may be a node."""
+    if isinstance(fill_value, Node) or dtype is None:
+        value = as_node(fill_value)
+        if dtype is not None:
+            value = call("astype", value, dtype)
+        return call("broadcast_to", value, as_shape(shape))  # type: ignore[no-any-return]
+    return _filled(fill_value, shape, dtype)
+
+
+@composite()
+def zeros(shape: Any, *, dtype: Any = "float64") -> Node:
+    """An array of zeros."""
+    return _filled(0, shape, dtype)
+
+
+@composite()
+def ones(shape: Any, *, dtype: Any = "float64") -> Node:
+    """An array of ones."""
+    return _filled(1, shape, dtype)
+
+
+@composite(numpy=(np.full_like,))
+def full_like(x: NodeLike, /, fill_value: Any, *, dtype: Any = None) -> Node:
+    """An array of one value, of the shape and dtype of x."""
+    like = as_node(x)
+    return full(like.shape, fill_value, dtype=like.dtype if dtype is None else dtype)
+
+
+@composite(numpy=(np.zeros_like,))
+def zeros_like(x: NodeLike, /, *, dtype: Any = None) -> Node:
+    """Zeros of the shape and dtype of x."""
+    return full_like(x, 0, dtype=dtype)
+
+
+@composite(numpy=(np.ones_like,))
+def ones_like(x: NodeLike, /, *, dtype: Any = None) -> Node:
+    """Ones of the shape and dtype of x."""
+    return full_like(x, 1, dtype=dtype)
+
+
+def _arange_infer(start: Any, step: Any, count: Any, dtype: DType) -> TensorType:
+    return TensorType((count,), dtype)
+
+
+def _arange_kernel(start: Any, step: Any, count: int, dtype: DType) -> Any:
+    return (start + np.arange(count) * step).astype(dtype)
+
+
+@op(infer=_arange_infer, kernel=_arange_kernel)
+def _arange(*, start: Any, step: Any, count: Any, dtype: DType) -> Node:
+    """start + step * i for i below count."""
+    ...
+
+
+@composite()
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> Node:
+    """start, start + step, … below stop. `stop` may be a named dimension: `arange(x.shape[0])`."""
+    if stop is None:
+        start, stop = 0, start
+    if isinstance(stop, Dim):
+        if start != 0 or step != 1:
+            raise ShapeError("arange to a named dimension begins at 0 and has step 1")
+        return _arange(start=0, step=1, count=stop, dtype=as_dtype(dtype or "int64"))
+    if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
+        raise DtypeError("arange takes numbers, not nodes: a shape must be known when it is built")
+    return as_node(np.arange(start, stop, step, dtype=dtype))
+
+
+def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:
+    return np.eye(n_rows, n_cols, k, dtype=dtype)
+
+
+@op(
+    infer=lambda n_rows, n_cols, k, dtype: TensorType((n_rows, n_cols), dtype),
+    kernel=_eye_kernel,
+)
+def _eye(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:
+    """Ones on the k-th diagonal."""
+    ...
+
+
+@composite()
+def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = "float64") -> Node:
+    """A matrix of zeros with ones on its k-th diagonal; sizes may be named dimensions."""
+    shape: Shape = as_shape((n_rows, n_rows if n_cols is None else n_cols))
+    return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=as_dtype(dtype))

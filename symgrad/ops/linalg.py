@@ -1,0 +1,132 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import product
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import Cotangent, case
+from symgrad.ir.operators import call
+from symgrad.ir.types import (
+    TensorType,
+    broadcast_shapes,
+    normalize_axis,
+    require_equal,
+)
+from symgrad.ops import kernels
+from symgrad.ops.declare import NodeLike, common_dtype, composite, op, require, vjp_of
+from symgrad.ops.reduce import sum
+from symgrad.ops.shape import matrix_transpose, permute_dims, reshape
+
+
+def _matmul_infer(a: TensorType, b: TensorType) -> TensorType:
+    require("iufc", a, b)
+    require_equal(a.shape[-1], b.shape[-2])
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return a.with_shape((*batch, a.shape[-2], b.shape[-1]))
+
+
+def _matmul_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
+    return _matmul(g, matrix_transpose(b)), _matmul(matrix_transpose(a), g)
+
+
+def _matmul_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
+    left = None if t[0] is None else _matmul(t[0], b)
+    right = None if t[1] is None else _matmul(a, t[1])
+    return right if left is None else left if right is None else left + right
+
+
+@op(
+    infer=_matmul_infer, kernel=np.matmul, promote=common_dtype,
+    vjp=_matmul_vjp, jvp=_matmul_jvp, out=True, expensive=True,
+    cases=(case((3, 4), (4, 2)), case((2, 3, 4), (4, 2)), case((2, 1, 3, 4), (5, 4, 2)),
+           case((3, 0), (0, 2))),
+)
+def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The matrix product over the last two axes, broadcast over the others."""
+    ...
+
+
+@composite(numpy=(np.matmul,))
+def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The matrix product over the last two axes; a vector counts as a row left, a column right."""
+    a, b = as_node(x1), as_node(x2)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(f"matmul({a.type!r}, {b.type!r}): a scalar has no matrix product; use *")
+    left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
+    right = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    y = _matmul(left, right)
+    shape = y.shape[:-1] if b.ndim == 1 else y.shape
+    if a.ndim == 1:
+        shape = (*shape[:-1],) if b.ndim == 1 else (*shape[:-2], shape[-1])
+    return y if y.shape == shape else reshape(y, shape)
+
+
+@composite(numpy=(np.tensordot,))
+def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
+    """The sum of products over pairs of axes: a count of axes, or the axes of each.
+
+    A count takes the last axes of x1 with the first of x2.
+    """
+    a, b = as_node(x1), as_node(x2)
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot({a.type!r}, {b.type!r}): there are no {axes} axes in both")
+        pairs: Any = (range(a.ndim - axes, a.ndim), range(axes))
+    else:
+        pairs = [x if isinstance(x, (tuple, list)) else (x,) for x in axes]
+    left = [normalize_axis(i, a.ndim) for i in pairs[0]]
+    right = [normalize_axis(i, b.ndim) for i in pairs[1]]
+    if len(left) != len(right):
+        raise ShapeError(f"tensordot sums over pairs of axes; {axes} names more in one than in the other")
+    for i, j in zip(left, right, strict=True):
+        require_equal(a.shape[i], b.shape[j])
+    rows = [i for i in range(a.ndim) if i not in left]
+    columns = [j for j in range(b.ndim) if j not in right]
+    inner = product(a.shape[i] for i in left)
+    row_shape = tuple(a.shape[i] for i in rows)
+    column_shape = tuple(b.shape[j] for j in columns)
+    flat_a = reshape(permute_dims(a, (*rows, *left)), (product(row_shape), inner))
+    flat_b = reshape(permute_dims(b, (*right, *columns)), (inner, product(column_shape)))
+    return reshape(_matmul(flat_a, flat_b), (*row_shape, *column_shape))
+
+
+@composite(numpy=(np.vecdot,))
+def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
+    """The sum of products along one axis; the other axes broadcast."""
+    a, b = as_node(x1), as_node(x2)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(f"vecdot({a.type!r}, {b.type!r}): a scalar has no axis to sum over")
+    require_equal(a.shape[axis], b.shape[axis])
+    first = call("conj", a) if a.dtype.kind == "c" else a
+    products = first * b
+    return sum(products, axis=normalize_axis(axis, products.ndim), dtype=products.dtype)
+
+
+def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
+    require("f", a, b)
+    if a.shape != b.shape:
+        raise ShapeError(f"{a.shape} and {b.shape} differ")
+    return a.with_shape(())
+
+
+@op(
+    infer=_vdot_infer, kernel=kernels.vdot, promote=common_dtype, source="np.vdot",
+    vjp=vjp_of(lambda y, a, b: (b, a)),
+    jvp=lambda t, y, a, b: _vdot_jvp(t, a, b),
+    cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),
+)
+def _vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The sum of the products of all elements: what a sum of products over all axes becomes."""
+    ...
+
+
+def _vdot_jvp(t: tuple[Cotangent, ...], a: Node, b: Node) -> Cotangent:
+    left = None if t[0] is None else _vdot(t[0], b)
+    right = None if t[1] is None else _vdot(a, t[1])
+    return right if left is None else left if right is None else left + right

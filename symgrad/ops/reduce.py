@@ -1,0 +1,234 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import product
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import POSITIVE, Cotangent, case
+from symgrad.ir.operators import call
+from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
+from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.elementwise import sqrt, square
+from symgrad.ops.select import select, where
+from symgrad.ops.shape import astype, broadcast_to, reshape
+
+CASES = (
+    case((3, 4), axis=None), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1)),
+    case((3, 4), axis=1, keepdims=True), case((), axis=None),
+)
+
+
+def _normalize(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str, Any]:
+    return {"axis": normalize_axes(axis, t.ndim), "keepdims": bool(keepdims)}
+
+
+def _sum_normalize(
+    t: TensorType, axis: Any, keepdims: bool = False, dtype: Any = None
+) -> dict[str, Any]:
+    """Integers are summed in 64 bits, as NumPy does."""
+    wide = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
+    found = as_dtype(dtype or wide or t.dtype)
+    return {**_normalize(t, axis, keepdims), "dtype": None if found == t.dtype else found}
+
+
+def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple[Any, ...]:
+    """The shape after a reduction."""
+    return tuple(
+        1 if i in axis else s for i, s in enumerate(t.shape) if keepdims or i not in axis
+    )
+
+
+def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    return t.with_shape(reduced_shape(t, axis, keepdims))
+
+
+def _sum_infer(
+    t: TensorType, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
+) -> TensorType:
+    return TensorType(reduced_shape(t, axis, keepdims), dtype or t.dtype)
+
+
+def _extremum_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    if any(t.shape[a] == 0 for a in axis):
+        raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
+    require("biuf", t)
+    return _infer(t, axis, keepdims)
+
+
+def _flag_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    return TensorType(reduced_shape(t, axis, keepdims), np.dtype(np.bool_))
+
+
+def _kernel(ufunc: np.ufunc) -> Callable[..., Any]:
+    reduce = ufunc.reduce
+
+    def kernel(x: Any, axis: tuple[int, ...], keepdims: bool, dtype: Any = None, out: Any = None) -> Any:
+        return reduce(x, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
+
+    return kernel
+
+
+def kept(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
+    """A reduction's result with its axes back as size 1, so that it broadcasts against x."""
+    shape = reduced_shape(x.tensor, axis, True)
+    return y if y.shape == shape else reshape(y, shape)
+
+
+def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
+    return broadcast_to(kept(g, x, axis), x.shape)
+
+
+@linear(
+    infer=_sum_infer, kernel=_kernel(np.add), normalize=_sum_normalize,
+    transpose=lambda g, x, axis, keepdims, dtype: _spread(g, x, axis),
+    out=True, source="np.add.reduce", cases=CASES, preserves_zero=True, numpy=(np.sum,),
+)
+def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+    """The sum over axes; None is all of them. Of no elements it is 0."""
+    ...
+
+
+def _prod_vjp(
+    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
+) -> tuple[Cotangent, ...]:
+    return (kept(g, x, axis) * _product_of_others(x, axis),)
+
+
+def _prod_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool,
+    dtype: DType | None,
+) -> Cotangent:
+    return None if t[0] is None else sum(t[0] * _product_of_others(x, axis), axis=axis,
+                                         keepdims=keepdims, dtype=dtype)
+
+
+def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
+    """For each element the product of all the others along the axes, zeros among them or not."""
+    zero = x == 0
+    zeros = sum(zero, axis=axis, keepdims=True)
+    filled = where(zero, call("ones_like", x), x)
+    others = prod(filled, axis=axis, keepdims=True) / filled
+    return select(zeros == call("astype", zero, "int64"), others)
+
+
+@op(
+    infer=_sum_infer, kernel=_kernel(np.multiply), normalize=_sum_normalize,
+    vjp=_prod_vjp, jvp=_prod_jvp, out=True, source="np.multiply.reduce", cases=CASES,
+    domain=(POSITIVE,), numpy=(np.prod,),
+)
+def prod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+    """The product over axes; None is all of them. Of no elements it is 1."""
+    ...
+
+
+def _extremum_vjp(
+    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> tuple[Cotangent, ...]:
+    found, count = _where_extreme(y, x, axis)
+    return (select(found, kept(g, x, axis) / count),)
+
+
+def _extremum_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> Cotangent:
+    if t[0] is None:
+        return None
+    found, count = _where_extreme(y, x, axis)
+    return sum(select(found, t[0]) / count, axis=axis, keepdims=keepdims)
+
+
+def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]:
+    found = x == kept(y, x, axis)
+    return found, sum(astype(found, x.dtype), axis=axis, keepdims=True)
+
+
+@op(
+    infer=_extremum_infer, kernel=_kernel(np.maximum), normalize=_normalize,
+    vjp=_extremum_vjp, jvp=_extremum_jvp, out=True, source="np.maximum.reduce", cases=CASES,
+    kinks="at ties, which share the gradient", numpy=(np.max,),
+)
+def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """The largest element; NaN if one is NaN. Elements that tie share the gradient."""
+    ...
+
+
+@op(
+    infer=_extremum_infer, kernel=_kernel(np.minimum), normalize=_normalize,
+    vjp=_extremum_vjp, jvp=_extremum_jvp, out=True, source="np.minimum.reduce", cases=CASES,
+    kinks="at ties, which share the gradient", numpy=(np.min,),
+)
+def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """The smallest element; NaN if one is NaN. Elements that tie share the gradient."""
+    ...
+
+
+def _no_flow(flow: Any, y: Node, x: Node, **attrs: Any) -> Any:
+    return None
+
+
+@op(
+    infer=_flag_infer, kernel=_kernel(np.logical_or), normalize=_normalize, out=True,
+    vjp=lambda g, y, x, **attrs: (None,), jvp=_no_flow, piecewise_constant=True,
+    source="np.logical_or.reduce", cases=CASES, numpy=(np.any,),
+)
+def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """Whether any element is true. Of no elements it is False."""
+    ...
+
+
+@op(
+    infer=_flag_infer, kernel=_kernel(np.logical_and), normalize=_normalize, out=True,
+    vjp=lambda g, y, x, **attrs: (None,), jvp=_no_flow, piecewise_constant=True,
+    source="np.logical_and.reduce", cases=CASES, numpy=(np.all,),
+)
+def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """Whether all elements are true. Of no elements it is True."""
+    ...
+
+
+# ---- made of these --------------------------------------------------------------------------
+
+
+def _as_float(x: NodeLike) -> Node:
+    node = as_node(x)
+    return astype(node, "float64") if node.dtype.kind in "biu" else node
+
+
+def _count(x: Node, axis: Any) -> Any:
+    return product(x.shape[a] for a in normalize_axes(axis, x.ndim))
+
+
+@composite(numpy=(np.mean,))
+def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """The mean over axes; integers are averaged as float64."""
+    node = _as_float(x)
+    return sum(node, axis=axis, keepdims=keepdims) / _count(node, axis)
+
+
+@composite(numpy=(np.var,))
+def var(
+    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+) -> Node:
+    """The mean squared distance from the mean; `correction=1` divides by one element less."""
+    node = _as_float(x)
+    away = node - mean(node, axis=axis, keepdims=True)
+    count = _count(node, axis)
+    if correction:
+        whole = float(correction).is_integer()
+        count = count - (int(correction) if whole else correction)
+    return sum(square(away), axis=axis, keepdims=keepdims) / count
+
+
+@composite(numpy=(np.std,))
+def std(
+    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+) -> Node:
+    """The square root of `var`."""
+    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))

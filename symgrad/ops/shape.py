@@ -1,0 +1,411 @@
+"""Views and joins: reshape, permute, broadcast, slices, concat."""
+
+from __future__ import annotations
+
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, Shape, Size, divide_exactly, product
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import Cotangent, case
+from symgrad.ir.operators import call
+from symgrad.ir.types import (
+    DType,
+    TensorType,
+    as_dtype,
+    as_shape,
+    broadcast_shapes,
+    normalize_axes,
+    normalize_axis,
+    require_equal,
+)
+from symgrad.ops import kernels
+from symgrad.ops.declare import NodeLike, composite, linear, op
+
+# ---- dtype ----------------------------------------------------------------------------------
+
+
+def _astype_normalize(t: TensorType, dtype: Any) -> dict[str, Any]:
+    found = as_dtype(dtype)
+    if t.dtype.kind == "c" and found.kind != "c":
+        raise DtypeError(f"{t.dtype.name} to {found.name} drops the imaginary part; use real(x)")
+    return {"dtype": found}
+
+
+def _astype_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Cotangent, ...]:
+    return (_astype(g, dtype=x.dtype) if y.tensor.is_float and x.tensor.is_float else None,)
+
+
+def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cotangent:
+    return _astype(t[0], dtype=dtype) if y.tensor.is_float and t[0] is not None else None
+
+
+@op(
+    infer=lambda t, dtype: t.with_dtype(dtype), kernel=kernels.astype,
+    normalize=_astype_normalize, vjp=_astype_vjp, jvp=_astype_jvp,
+    elementwise=True, out=True, preserves_zero=True,
+    cases=(case((3, 4), dtype="float32"), case((), dtype="float64"), case((2,), dtype="int64")),
+)
+def _astype(x: NodeLike, /, dtype: Any) -> Node:
+    """x converted to a dtype."""
+    ...
+
+
+@composite(numpy=(np.astype,))
+def astype(x: NodeLike, dtype: Any, /, *, copy: bool = True) -> Node:
+    """x converted to a dtype. A gradient flows between floats; to an integer it is 0."""
+    node = as_node(x)
+    return node if as_dtype(dtype) == node.dtype else _astype(node, dtype=dtype)
+
+
+# ---- reshape, permute, broadcast ------------------------------------------------------------
+
+
+def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
+    wanted: list[Any] = [shape] if isinstance(shape, (int, str, Dim, np.integer)) else list(shape)
+    unknown = [i for i, s in enumerate(wanted) if isinstance(s, (int, np.integer)) and s == -1]
+    if len(unknown) > 1:
+        raise ShapeError("only one size of a reshape may be -1")
+    if unknown:
+        known = product(as_shape([s for i, s in enumerate(wanted) if i != unknown[0]]))
+        size = None if known == 0 else divide_exactly(t.size, known)
+        if size is None:
+            raise ShapeError(f"{t.size} elements cannot be reshaped to {tuple(wanted)}")
+        wanted[unknown[0]] = size
+    found = as_shape(wanted)
+    if product(found) != t.size:
+        raise ShapeError(f"{t.size} elements cannot be reshaped to {found}")
+    return {"shape": found}
+
+
+@linear(
+    infer=lambda t, shape: t.with_shape(shape), kernel=lambda x, shape: np.reshape(x, shape),
+    normalize=_reshape_normalize, transpose=lambda g, x, shape: reshape(g, x.shape),
+    view=True, preserves_zero=True, numpy=(np.reshape,),
+    cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
+)
+def reshape(x: NodeLike, /, shape: Any) -> Node:
+    """The same elements in another shape; one size may be -1 and is worked out."""
+    ...
+
+
+def _permute_normalize(t: TensorType, axes: Any) -> dict[str, Any]:
+    order = range(t.ndim)[::-1] if axes is None else axes
+    found = tuple(normalize_axis(a, t.ndim) for a in order)
+    if sorted(found) != list(range(t.ndim)):
+        raise ShapeError(f"axes {tuple(order)} do not name each of {t.ndim} dimensions once")
+    return {"axes": found}
+
+
+def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+@linear(
+    infer=lambda t, axes: t.with_shape(tuple(t.shape[a] for a in axes)),
+    kernel=lambda x, axes: np.transpose(x, axes), normalize=_permute_normalize,
+    transpose=lambda g, x, axes: permute_dims(g, _inverse(axes)),
+    view=True, preserves_zero=True, numpy=(np.transpose,),
+    cases=(case((3, 4), axes=(1, 0)), case((2, 3, 4), axes=(2, 0, 1)), case((3,), axes=(0,))),
+)
+def permute_dims(x: NodeLike, /, axes: Any = None) -> Node:
+    """The axes in another order: axis i of the result is axis axes[i] of x."""
+    ...
+
+
+def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
+    found = as_shape(shape)
+    if len(found) < t.ndim or broadcast_shapes(t.shape, found) != found:
+        raise ShapeError(f"{t!r} does not broadcast to {found}")
+    return {"shape": found}
+
+
+@linear(
+    infer=lambda t, shape: t.with_shape(shape), kernel=lambda x, shape: np.broadcast_to(x, shape),
+    normalize=_broadcast_normalize, transpose=lambda g, x, shape: sum_to(g, x.shape),
+    view=True, preserves_zero=True, numpy=(np.broadcast_to,),
+    cases=(case((4,), shape=(3, 4)), case((3, 1), shape=(2, 3, 4)), case((), shape=(2,))),
+)
+def broadcast_to(x: NodeLike, /, shape: Any) -> Node:
+    """x repeated along new axes and along axes of size 1, without a copy."""
+    ...
+
+
+def sum_to(x: Node, shape: Shape) -> Node:
+    """x summed over what broadcasting from `shape` had repeated: broadcast_to, transposed."""
+    if x.shape == shape:
+        return x
+    extra = x.ndim - len(shape)
+    axes = tuple(i for i, s in enumerate(x.shape) if i < extra or (shape[i - extra] == 1 and s != 1))
+    total: Node = call("sum", x, axis=axes, keepdims=False, dtype=x.dtype)
+    return total if total.shape == shape else reshape(total, shape)
+
+
+@composite(numpy=(np.expand_dims,))
+def expand_dims(x: NodeLike, /, *, axis: Any = 0) -> Node:
+    """A new axis of size 1 at `axis` (an int or several) of the result."""
+    node = as_node(x)
+    many = axis if isinstance(axis, (tuple, list)) else (axis,)
+    new = normalize_axes(axis, node.ndim + len(many))
+    sizes = iter(node.shape)
+    return reshape(node, tuple(1 if i in new else next(sizes) for i in range(node.ndim + len(new))))
+
+
+@composite(numpy=(np.squeeze,))
+def squeeze(x: NodeLike, /, axis: Any = None) -> Node:
+    """Without the axes of size 1 named (all of them by default)."""
+    node = as_node(x)
+    ones = tuple(i for i, s in enumerate(node.shape) if s == 1)
+    drop = ones if axis is None else normalize_axes(axis, node.ndim)
+    for a in drop:
+        if node.shape[a] != 1:
+            raise ShapeError(f"axis {a} of {node.type!r} has size {node.shape[a]}, not 1")
+    return reshape(node, tuple(s for i, s in enumerate(node.shape) if i not in drop))
+
+
+@composite(numpy=(np.moveaxis,))
+def moveaxis(x: NodeLike, source: Any, destination: Any, /) -> Node:
+    """The axes of `source` put at the places of `destination`, the others in order."""
+    node = as_node(x)
+    sources = [normalize_axis(a, node.ndim) for a in np.atleast_1d(source)]
+    targets = [normalize_axis(a, node.ndim) for a in np.atleast_1d(destination)]
+    if len(sources) != len(targets) or len({*sources}) != len({*targets}) != len(sources):
+        raise ShapeError(f"moveaxis from {source} to {destination}: name as many axes, each once")
+    order = [a for a in range(node.ndim) if a not in sources]
+    for target, a in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, a)
+    return permute_dims(node, tuple(order))
+
+
+@composite(numpy=(np.matrix_transpose,))
+def matrix_transpose(x: NodeLike, /) -> Node:
+    """The last two axes swapped."""
+    node = as_node(x)
+    if node.ndim < 2:
+        raise ShapeError(f"a matrix has two axes or more; {node.type!r} has {node.ndim}")
+    order = list(range(node.ndim))
+    return permute_dims(node, (*order[:-2], order[-1], order[-2]))
+
+
+# ---- slices ---------------------------------------------------------------------------------
+
+Index = tuple[tuple[Any, Any, int], ...]
+
+
+def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
+    """How many elements a slice takes of an axis. Raises `ShapeError` if that is not known."""
+    if isinstance(size, int):
+        if not all(v is None or isinstance(v, int) for v in (start, stop)):
+            raise ShapeError(f"a slice bound of {start}:{stop} is not known to lie within {size}")
+        return len(range(*slice(start, stop, step).indices(size)))
+    low, high = (start, stop) if step > 0 else (stop, start)
+    if step < 0 and (low, high) != (None, None):
+        raise ShapeError(f"a slice of {size} backwards takes the whole axis: x[::-1]")
+    first = _bound(0 if low is None else low, size)
+    last = _bound(size if high is None else high, size)
+    length = last - first
+    if abs(step) == 1:
+        return length
+    steps = divide_exactly(length, abs(step))
+    if steps is None:
+        raise ShapeError(f"every {step}th of {length} elements: how many is not known; "
+                         "use a fixed size here")
+    return steps
+
+
+def _bound(value: Any, size: Size) -> Size:
+    if not isinstance(value, (int, Dim)):
+        raise ShapeError(f"a slice bound is an int, not {value!r}")
+    return size + value if isinstance(value, int) and value < 0 else value
+
+
+def _slice_infer(t: TensorType, index: Index) -> TensorType:
+    shape = tuple(slice_length(s, *i) for s, i in zip(t.shape, index, strict=True))
+    if any(isinstance(s, int) and s < 0 for s in shape):
+        raise ShapeError(f"a slice of {t!r} ends before it begins")
+    return t.with_shape(shape)
+
+
+def _slice_kernel(x: Any, index: Index) -> Any:
+    return x[tuple(slice(*i) for i in index)]
+
+
+@linear(
+    infer=_slice_infer, kernel=_slice_kernel, view=True, preserves_zero=True,
+    transpose=lambda g, x, index: _place(g, shape=x.shape, index=index),
+    cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
+)
+def _slice(x: NodeLike, /, index: Index) -> Node:
+    """x[start:stop:step, …], one triple an axis."""
+    ...
+
+
+@linear(
+    infer=lambda t, shape, index: t.with_shape(shape), kernel=kernels.place, out=True,
+    preserves_zero=True,
+    transpose=lambda g, x, shape, index: _slice(g, index=index),
+    cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
+)
+def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
+    """Zeros of a shape, with x where the index points: a slice, transposed."""
+    ...
+
+
+def _canonical(size: Size, index: Any) -> tuple[Any, Any, int]:
+    """A slice as a triple that says the same with the fewest words."""
+    step = 1 if index.step is None else int(index.step)
+    if step == 0:
+        raise ShapeError("the step of a slice cannot be 0")
+    start, stop = (v if v is None or isinstance(v, Dim) else v.__index__()
+                   for v in (index.start, index.stop))
+    if isinstance(size, int) and not isinstance(start, Dim) and not isinstance(stop, Dim):
+        first, last, step = slice(start, stop, step).indices(size)
+        if len(range(first, last, step)) == 0:
+            return (0, 0, 1)
+        return (first, None if last < 0 else last, step)
+    return (None if start == 0 else start, None if stop == size else stop, step)
+
+
+@composite()
+def getitem(x: NodeLike, index: Any, /) -> Node:
+    """x[index], for ints, slices, None and an ellipsis: `x[1:, ::-1, None, ..., 3]`."""
+    node = as_node(x)
+    items = list(index) if isinstance(index, tuple) else [index]
+    for item in items:
+        if not (item is None or item is Ellipsis or isinstance(item, (int, slice, np.integer))
+                ) or isinstance(item, (bool, np.bool_)):
+            raise ShapeError(
+                f"an index is made of ints, slices, None and ..., not of {type(item).__name__}"
+            )
+    if sum(i is Ellipsis for i in items) > 1:
+        raise ShapeError("an index has at most one ellipsis (...)")
+    used = sum(i is not None and i is not Ellipsis for i in items)
+    if used > node.ndim:
+        raise ShapeError(f"{used} indices for the {node.ndim} dimensions of {node.type!r}")
+    at = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
+    items[at : at + 1] = [slice(None)] * (node.ndim - used)
+    return _index(node, items)
+
+
+def _index(node: Node, items: list[Any]) -> Node:
+    triples: list[tuple[Any, Any, int]] = []
+    shape: list[Size] = []
+    for item in items:
+        if item is None:
+            shape.append(1)
+            continue
+        size = node.shape[len(triples)]
+        if isinstance(item, slice):
+            triple = _canonical(size, item)
+            shape.append(slice_length(size, *triple))
+        else:
+            triple = _single(int(item), size)
+        triples.append(triple)
+    whole = ((0, s, 1) if isinstance(s, int) else (None, None, 1) for s in node.shape)
+    picked = node if tuple(triples) == tuple(whole) else _slice(node, index=tuple(triples))
+    return picked if picked.shape == tuple(shape) else reshape(picked, tuple(shape))
+
+
+def _single(i: int, size: Size) -> tuple[Any, Any, int]:
+    if isinstance(size, int):
+        if not -size <= i < size:
+            raise ShapeError(f"index {i} is out of range for an axis of size {size}")
+        i %= size
+    return (i, None if i == -1 else i + 1, 1)
+
+
+@composite(numpy=(np.flip,))
+def flip(x: NodeLike, /, *, axis: Any = None) -> Node:
+    """The elements in reverse order along the axes named (all by default)."""
+    node = as_node(x)
+    axes = normalize_axes(axis, node.ndim)
+    return getitem(node, tuple(slice(None, None, -1 if i in axes else 1) for i in range(node.ndim)))
+
+
+# ---- joins ----------------------------------------------------------------------------------
+
+
+def _concat_normalize(*types: TensorType, axis: Any) -> dict[str, Any]:
+    return {"axis": normalize_axis(axis, types[0].ndim)}
+
+
+def _concat_infer(*types: TensorType, axis: int) -> TensorType:
+    first = types[0]
+    total: Size = 0
+    for t in types:
+        if t.ndim != first.ndim:
+            raise ShapeError(f"arrays of {first.ndim} and of {t.ndim} dimensions do not join")
+        for i in range(t.ndim):
+            if i != axis:
+                require_equal(first.shape[i], t.shape[i])
+        total = total + t.shape[axis]
+    return first.with_shape((*first.shape[:axis], total, *first.shape[axis + 1 :]))
+
+
+def _concat_promote(*types: TensorType) -> tuple[DType, ...]:
+    return (np.result_type(*(t.dtype for t in types)),) * len(types)
+
+
+def _concat_vjp(g: Node, y: Node, *inputs: Node, axis: int) -> tuple[Cotangent, ...]:
+    parts: list[Cotangent] = []
+    start: Size = 0
+    for x in inputs:
+        stop = start + x.shape[axis]
+        here = slice(start, stop)
+        parts.append(getitem(g, (*(slice(None),) * axis, here)))
+        start = stop
+    return tuple(parts)
+
+
+def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> Cotangent:
+    filled = (call("zeros_like", x) if d is None else d for d, x in zip(t, inputs, strict=True))
+    return _concat(*filled, axis=axis)
+
+
+@op(
+    infer=_concat_infer, kernel=kernels.concat, normalize=_concat_normalize,
+    promote=_concat_promote, vjp=_concat_vjp, jvp=_concat_jvp, out=True,
+    cases=(case((2, 3), (4, 3), axis=0), case((2, 3), (2, 1), (2, 2), axis=1)),
+)
+def _concat(*arrays: NodeLike, axis: int) -> Node:
+    """The arrays one after the other along an axis."""
+    ...
+
+
+@composite(numpy=(np.concatenate,))
+def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
+    """The arrays one after the other along an axis; None flattens them first."""
+    nodes = [as_node(a) for a in arrays]
+    if not nodes:
+        raise ShapeError("concat needs at least one array")
+    if axis is None:
+        return _concat(*(reshape(n, -1) for n in nodes), axis=0)
+    return _concat(*nodes, axis=axis)
+
+
+@composite(numpy=(np.stack,))
+def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
+    """The arrays side by side along a new axis."""
+    return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
+
+
+def item_infer(t: Any, index: int) -> TensorType:
+    if not isinstance(t, tuple):
+        raise ShapeError(f"{t!r} is one result; only an op with several has items")
+    if not -len(t) <= index < len(t):
+        raise ShapeError(f"result {index} of an op with {len(t)}")
+    found = t[index]
+    assert isinstance(found, TensorType)
+    return found
+
+
+@op(infer=item_infer, kernel=lambda values, index: values[index])
+def item(x: Node, /, index: int) -> Node:
+    """One of the results of an op that has several."""
+    ...
+
+
