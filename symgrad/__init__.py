@@ -8,3 +8,5 @@ from symgrad.ops.reduce import *
 from symgrad.ops.linalg import *
 from symgrad.ir.graph import Graph
 from symgrad.autodiff.reverse import grad, value_and_grad, vjp
+from symgrad.compile import compile
+from symgrad.ir.origin import scope

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ast
 import keyword
+import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
+
+import numpy as np
 
 from symgrad.ir.errors import ShapeError
 
@@ -21,10 +24,8 @@ Shape: TypeAlias = "tuple[Size, ...]"
 # What a name is taken to be where only the order of magnitude matters (which operand is smaller).
 GUESS = 64
 # Names that mean something else in the text form of a graph.
-RESERVED = frozenset(
-    "inf nan array bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
-    "float16 float32 float64 longdouble complex64 complex128 clongdouble".split()
-)
+GRAPH_NAME = re.compile("graph[0-9]+")
+RESERVED = frozenset({"inf", "nan", "array", *(np.dtype(c).name for c in "?bhilqBHILQefdgFDG")})
 
 
 class Dim:
@@ -51,12 +52,8 @@ class Dim:
     @staticmethod
     def of(name: str) -> Dim:
         """The dimension called `name`, which must be a Python identifier."""
-        if (
-            not isinstance(name, str)
-            or not name.isidentifier()
-            or keyword.iskeyword(name)
-            or name in RESERVED
-        ):
+        reserved = keyword.iskeyword(name) or name in RESERVED or GRAPH_NAME.fullmatch(name)
+        if not name.isidentifier() or reserved:
             raise ShapeError(
                 f"a named dimension must be an identifier such as 'N', not {name!r}; "
                 "expressions such as '28*N' are written with + - * and parentheses"
@@ -92,9 +89,7 @@ class Dim:
     def __mul__(self, other: Size) -> Size:
         if not _is_size(other):
             return NotImplemented
-        return _collect(
-            (_multiply(p, q), a * b) for p, a in self.terms for q, b in _terms(other)
-        )
+        return _collect((_multiply(p, q), a * b) for p, a in self.terms for q, b in _terms(other))
 
     def __floordiv__(self, other: Size) -> Size:
         quotient = divide_exactly(self, other)
@@ -171,8 +166,9 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
             powers[name] = powers.get(name, 0) - power
         if any(p < 0 for p in powers.values()) or not factor or top_factor % factor:
             return None
-        step = _collect([(tuple((n, p) for n, p in sorted(powers.items()) if p),
-                          top_factor // factor)])
+        step = _collect(
+            [(tuple((n, p) for n, p in sorted(powers.items()) if p), top_factor // factor)]
+        )
         quotient = quotient + step
         rest = rest - step * b
     return quotient
@@ -187,7 +183,7 @@ def dim(value: Size | str) -> Size:
     28*N + 1
     """
     if isinstance(value, str):
-        return _parse(value)
+        value = _parse(value)
     if isinstance(value, Dim):
         return value
     try:
@@ -201,10 +197,11 @@ def dim(value: Size | str) -> Size:
 
 def _parse(text: str) -> Size:
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return size_from_ast(ast.parse(text.strip(), mode="eval").body)
+    except ShapeError:
+        raise
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Dim.of(text)
-    return size_from_ast(tree)
 
 
 def size_from_ast(tree: ast.expr) -> Size:
@@ -218,19 +215,30 @@ def size_from_ast(tree: ast.expr) -> Size:
             return -1 * size_from_ast(operand)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
             if 0 <= power <= 16:
-                base, result = size_from_ast(left), 1
+                base = size_from_ast(left)
+                result: Size = 1
                 for _ in range(power):
-                    result = base * result
+                    result = _bounded(base * result)
                 return result
         case ast.BinOp(left=left, op=op, right=right):
             a, b = size_from_ast(left), size_from_ast(right)
             if isinstance(op, ast.Add):
-                return a + b
+                return _bounded(a + b)
             if isinstance(op, ast.Sub):
-                return a - b
+                return _bounded(a - b)
             if isinstance(op, ast.Mult):
-                return a * b
-    raise ShapeError(f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them")
+                return _bounded(a * b)
+    raise ShapeError(
+        f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them"
+    )
+
+
+def _bounded(size: Size) -> Size:
+    """The same, if it is of a size that somebody may have meant: text can come from anywhere."""
+    terms = _terms(size)
+    if len(terms) > 64 or any(abs(f) >= 2**63 or len(m) > 64 for m, f in terms):
+        raise ShapeError("a dimension of this length is a mistake")
+    return size
 
 
 def evaluate(size: Size, sizes: Mapping[str, int]) -> int:

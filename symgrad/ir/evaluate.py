@@ -34,9 +34,8 @@ def evaluate(
     values: dict[Node, Any] = dict(feeds or {})
     sizes = {**sizes_of(values), **(sizes or {})}
     with np.errstate(all="ignore"):
-        for node in topological(outputs):
-            if node not in values:
-                values[node] = _compute(node, [values[x] for x in node.inputs], sizes)
+        for node in topological(outputs, known=values.keys()):
+            values[node] = _compute(node, [values[x] for x in node.inputs], sizes)
     return [values[node] for node in outputs]
 
 
@@ -58,9 +57,8 @@ def sizes_of(values: Mapping[Node, Any]) -> dict[str, int]:
     for node, value in values.items():
         if isinstance(node.type, TensorType):
             for dim, size in zip(node.type.shape, np.shape(value), strict=False):
-                if isinstance(dim, Dim) and len(dim.terms) == 1 and dim.terms[0][1] == 1:
-                    ((name, power),) = dim.terms[0][0] if len(dim.terms[0][0]) == 1 else (("", 0),)
-                    if power == 1:
+                match dim:
+                    case Dim(terms=((((name, 1),), 1),)):
                         sizes[name] = size
     return sizes
 

@@ -33,7 +33,7 @@ class Graph:
     _hash: int | None
 
     def __init__(self, outputs: Iterable[Any], inputs: Iterable[Node] | None = None) -> None:
-        wanted = tuple(as_node(y) for y in outputs)
+        wanted = (outputs,) if isinstance(outputs, Node) else tuple(map(as_node, outputs))
         order = topological(wanted)
         found = [n for n in order if is_input(n)]
         given = tuple(found if inputs is None else inputs)
@@ -52,7 +52,7 @@ class Graph:
         return len(self.nodes)
 
     def verify(self) -> None:
-        """Raise `GraphError` unless every node is known, in order, and of the type its rule gives."""
+        """Raise `GraphError` unless each node is known, in order, and typed as its rule says."""
         seen: set[Node] = set()
         for node in self.nodes:
             if REGISTRY.ops.get(node.op.name) is not node.op:
@@ -61,7 +61,7 @@ class Graph:
                 raise GraphError(f"{describe(node)} comes before one of its inputs")
             if node.inputs or not is_leaf(node):
                 try:
-                    expected = node.op.infer(*(x.type for x in node.inputs), **dict(node.attrs))
+                    expected = node.op.check(tuple(x.type for x in node.inputs), dict(node.attrs))
                 except SymgradError as error:
                     raise GraphError(f"{describe(node)}: {error}") from error
                 if expected != node.type:
@@ -74,8 +74,7 @@ class Graph:
         if self._key is None:
             number = {node: i for i, node in enumerate(self.nodes)}
             body = tuple(
-                (n.op.name, tuple(number[x] for x in n.inputs), _own(n), n.type)
-                for n in self.nodes
+                (n.op.name, tuple(number[x] for x in n.inputs), _own(n), n.type) for n in self.nodes
             )
             key = (len(self.inputs), body, tuple(number[y] for y in self.outputs))
             object.__setattr__(self, "_key", key)
@@ -136,7 +135,7 @@ def _own(node: Node) -> tuple[Any, ...]:
     return tuple((k, v) for k, v in node.attrs if not isinstance(v, Cell))
 
 
-def _check_inputs(given: tuple[Node, ...], found: list[Node]) -> None:
+def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
     names: dict[str, Node] = {}
     for node in given:
         if not isinstance(node, Node) or not is_input(node):
@@ -151,7 +150,8 @@ def _check_inputs(given: tuple[Node, ...], found: list[Node]) -> None:
                 f"{describe(node)}; give each its own name, and list each once"
             )
         names[name] = node
-    missing = [n for n in found if n not in set(given)]
+    listed = set(given)
+    missing = [n for n in found if n not in listed]
     if missing:
         raise GraphError(
             f"the outputs need {', '.join(describe(n) for n in missing)}, "

@@ -58,9 +58,7 @@ class Node(Operators):
     def tensor(self) -> TensorType:
         """Its type, of which there is one. Raises `ShapeError` for an op with several results."""
         if isinstance(self.type, tuple):
-            raise ShapeError(
-                f"{self.op.name} has {len(self.type)} results; take one of them: node[0]"
-            )
+            raise ShapeError(_several(self))
         return self.type
 
     @property
@@ -101,10 +99,12 @@ class Node(Operators):
         return _node(call("getitem", self, index))
 
     def __len__(self) -> int:
-        size = self.shape[0] if self.ndim else None
+        if not self.ndim:
+            raise SymbolicError(f"{describe(self)} is a scalar, which has no length")
+        size = self.shape[0]
         if isinstance(size, int):
             return size
-        raise SymbolicError(f"len() of {describe(self)} is not known; use node.shape")
+        raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
 
     def __iter__(self) -> Iterator[Node]:
         count = len(self.type) if isinstance(self.type, tuple) else len(self)
@@ -169,11 +169,11 @@ class Node(Operators):
         return f"<{describe(self)}>"
 
 
-_set_op = Node.op.__set__  # type: ignore[attr-defined]
-_set_inputs = Node.inputs.__set__  # type: ignore[attr-defined]
-_set_attrs = Node.attrs.__set__  # type: ignore[attr-defined]
-_set_type = Node.type.__set__  # type: ignore[attr-defined]
-_set_origin = Node.origin.__set__  # type: ignore[attr-defined]
+_set_op = vars(Node)["op"].__set__
+_set_inputs = vars(Node)["inputs"].__set__
+_set_attrs = vars(Node)["attrs"].__set__
+_set_type = vars(Node)["type"].__set__
+_set_origin = vars(Node)["origin"].__set__
 
 
 class Variable(Node):
@@ -193,26 +193,34 @@ class Variable(Node):
         """The present value, a copy. Setting it takes an array of the same shape and dtype."""
         return self.cell.read(str(self.name)).copy()
 
+    @value.setter
+    def value(self, value: Any) -> None:
+        weak = _is_weak(value) and np.result_type(self.dtype, value) == self.dtype
+        data = ArrayData(value, self.dtype if weak else None).array
+        misfit = (
+            f"the variable {self.name!r} is {self.type!r}; "
+            f"a value of {TensorType(data.shape, data.dtype)!r} does not fit"
+        )
+        if data.shape != self.shape:
+            raise ShapeError(misfit)
+        if not np.can_cast(data.dtype, self.dtype, "safe"):
+            raise DtypeError(f"{misfit}; convert it: value.astype({self.dtype.name!r})")
+        with self.cell.lock:
+            self.cell.array = data.astype(self.dtype)
+
     def __setattr__(self, name: str, value: object) -> None:
         if name != "value":
             super().__setattr__(name, value)
         object.__setattr__(self, name, value)
 
-    @value.setter
-    def value(self, value: Any) -> None:
-        data = ArrayData(value).array
-        if data.shape != self.shape or not np.can_cast(data.dtype, self.dtype, "safe"):
-            raise ShapeError(
-                f"the variable {self.name!r} is {self.type!r}; "
-                f"a value of {TensorType(data.shape, data.dtype)!r} does not fit"
-            )
-        with self.cell.lock:
-            self.cell.array = data.astype(self.dtype)
-
 
 def _node(value: Any) -> Node:
     assert isinstance(value, Node)
     return value
+
+
+def _several(node: Node) -> str:
+    return f"{node.op.name} has {len(node.type)} results; take one of them: node[0]"  # type: ignore[arg-type]
 
 
 def describe(node: Node) -> str:
@@ -252,29 +260,31 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
     An operand that has `__symgrad_apply__` (a pattern variable) takes over instead. Raises
     `ShapeError` or `DtypeError` with the op, its operands' types and the user's lines.
     """
-    if all(isinstance(x, Node) for x in operands):
-        nodes = tuple(operands)
-    else:
-        for x in operands:
-            if hasattr(x, "__symgrad_apply__"):
-                return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
-        nodes = _as_nodes(op, operands)
-    if any(n.type.__class__ is tuple for n in nodes) and op.name != "item":
-        next(n for n in nodes if n.type.__class__ is tuple).tensor  # noqa: B018  raises
+    for x in operands:
+        if not isinstance(x, Node) and hasattr(x, "__symgrad_apply__"):
+            return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
+    nodes = tuple(x for x in operands if isinstance(x, Node))
     try:
+        if len(nodes) != len(operands):
+            nodes = _as_nodes(op, operands)
+        if op.name != "item":
+            for n in nodes:
+                if isinstance(n.type, tuple):
+                    raise ShapeError(_several(n))
         if attrs and op.normalize is not None:
             attrs = op.normalize(*(n.type for n in nodes), **attrs)
         pairs = tuple(sorted(attrs.items())) if attrs else ()
         if op.promote is not None:
             types = tuple(n.type for n in nodes)
             nodes = tuple(
-                n if d is None or n.type.dtype == d else _cast(n, d)  # type: ignore[union-attr]
+                n if d is None or n.dtype == d else _cast(n, d)
                 for n, d in zip(nodes, _promote(op, types), strict=True)
             )
-        return Node(op, nodes, pairs, _infer(op, tuple(n.type for n in nodes), pairs),
-                    current_origin())
+        return Node(
+            op, nodes, pairs, _infer(op, tuple(n.type for n in nodes), pairs), current_origin()
+        )
     except SymgradError as error:
-        raise _explained(error, op, nodes) from None
+        raise explained(error, op.name, nodes) from None
 
 
 @lru_cache(maxsize=4096)
@@ -297,7 +307,7 @@ def _cast(node: Node, dtype: DType) -> Node:
 
 def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
     weak = range(len(operands)) if op.weak is None else op.weak
-    scalars = [i for i in weak if isinstance(operands[i], (bool, int, float, complex, Dim))]
+    scalars = [i for i in weak if _is_weak(operands[i])]
     nodes = {i: as_node(x) for i, x in enumerate(operands) if i not in scalars}
     dtypes = [nodes[i].dtype for i in weak if i in nodes]
     for i in scalars:
@@ -305,15 +315,18 @@ def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
     return tuple(nodes[i] for i in range(len(operands)))
 
 
+def _is_weak(value: Any) -> bool:
+    """Whether NumPy lets a value take the dtype beside it. A np.float64 is a float, yet is not."""
+    weak = isinstance(value, (bool, int, float, complex, Dim))
+    return weak and not isinstance(value, np.generic)
+
+
 def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> Node:
     if isinstance(scalar, Dim):
         dtype = np.result_type(*dtypes, 0) if dtypes else np.dtype(np.int64)
         return _node(call("size_of", dim=scalar, dtype=dtype))
     dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
-    try:
-        return constant_node(ArrayData(scalar, dtype))
-    except OverflowError:
-        raise DtypeError(f"{scalar} does not fit into {dtype}") from None
+    return constant_node(ArrayData(scalar, dtype))
 
 
 def as_node(value: Any) -> Node:
@@ -325,19 +338,18 @@ def as_node(value: Any) -> Node:
         return value
     if isinstance(value, Dim):
         return _weak(value, [])
-    if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
+    if _holds_node(value):
         return _node(call("stack", value))
-    try:
-        return constant_node(ArrayData(value))
-    except (ValueError, TypeError, DtypeError) as error:
-        if isinstance(error, SymgradError) and not isinstance(error, DtypeError):
-            raise
-        raise DtypeError(
-            f"{type(value).__name__} {str(value)[:60]!r} is neither a node nor an array of numbers"
-        ) from None
+    return constant_node(ArrayData(value))
 
 
-def _explained(error: SymgradError, op: Op, nodes: Sequence[Node]) -> SymgradError:
+def _holds_node(value: Any) -> bool:
+    return isinstance(value, Node) or (
+        isinstance(value, (list, tuple)) and any(map(_holds_node, value))
+    )
+
+
+def explained(error: SymgradError, name: str, nodes: Sequence[Node]) -> SymgradError:
     """The same error with what an inner rule cannot know: the op, the operands, the lines."""
     text = str(error)
     if "\n" in text:
@@ -347,4 +359,4 @@ def _explained(error: SymgradError, op: Op, nodes: Sequence[Node]) -> SymgradErr
     types = ", ".join(repr(n.type) for n in nodes)
     listed = ", ".join(map(describe, nodes))
     operands = f"\n  operands: {listed}" if nodes else ""
-    return type(error)(f"{op.name}({types}): {text}{where}{operands}")
+    return type(error)(f"{name}({types}): {text}{where}{operands}")

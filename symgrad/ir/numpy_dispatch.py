@@ -7,7 +7,8 @@ silently becomes an object array.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ import numpy as np
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.op import REGISTRY
 
-_REDUCTIONS = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+_REDUCTIONS: Mapping[Any, str] = MappingProxyType(
+    {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+)
+_OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by other names
 
 
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -51,20 +55,26 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     except ValueError:  # NumPy's functions in C tell no signature
         theirs = [p.name for p in arrays] + options
     named = dict(zip(theirs, args, strict=False)) | kwargs
-    positional = [named.pop(theirs[i]) for i in range(len(arrays)) if theirs[i] in named]
+    positional = []
+    for parameter, alias in zip(arrays, theirs, strict=False):
+        if alias in named and parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(named.pop(alias))
+        elif alias in named:
+            named[parameter.name] = named.pop(alias)
     return _call(name, ours, tuple(positional), named)
 
 
 def _call(name: str, ours: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     target = REGISTRY.functions[ours]
     known = inspect.signature(target).parameters
-    unknown = [k for k in kwargs if k not in known]
+    kwargs = {_OURS.get(k, k): v for k, v in kwargs.items()}
+    unknown = [k for k, v in kwargs.items() if k not in known and v is not None]
     if unknown:
         raise UnsupportedError(
             f"{name} on a symbolic node takes no {', '.join(unknown)}; "
             f"sg.{ours}{inspect.signature(target)} is what there is"
         )
-    return target(*args, **kwargs)
+    return target(*args, **{k: v for k, v in kwargs.items() if k in known})
 
 
 def _supported() -> str:

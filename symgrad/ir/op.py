@@ -81,11 +81,24 @@ class Op:
     view: bool = False
     out: bool = False
     in_place: tuple[int, ...] = ()
-    # How the call is written in a program, where it is not kernel(operands, out): {0} {1} {out} {axis}.
+    # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}.
     source: str = ""
     scratch: Callable[..., tuple[TensorType, ...]] | None = None
     # For several results: the ops that compute just one of them.
     projections: tuple[str, ...] = ()
+
+    def check(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> Type:
+        """The type of the result of operands and attributes that are as `apply` leaves them.
+
+        Raises `GraphError` if they are not: not normal, or not promoted.
+        """
+        if self.normalize is not None and (found := self.normalize(*types, **attrs)) != attrs:
+            raise GraphError(f"the attributes {attrs} should be {found}")
+        if self.promote is not None:
+            for t, dtype in zip(types, self.promote(*types), strict=True):
+                if dtype is not None and isinstance(t, TensorType) and t.dtype != dtype:
+                    raise GraphError(f"{t!r} should be cast to {dtype}")
+        return self.infer(*types, **attrs)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -64,11 +64,15 @@ class Origin:
         return Origin(self.frames, self.scope, (*self.made_by, maker))
 
     def merged(self, others: Iterable[Origin]) -> Origin:
-        """The same, with the lines of others that were merged into it."""
-        frames = list(self.frames)
+        """The same, with the lines of others that were merged into it.
+
+        What is merged with part of a gradient is part of the gradient.
+        """
+        frames, made_by = list(self.frames), self
         for other in others:
             frames += [f for f in other.frames if f not in frames]
-        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, self.made_by)
+            made_by = other if other.is_backward and not made_by.is_backward else made_by
+        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, made_by.made_by)
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))

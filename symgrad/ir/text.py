@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.ir.dims import size_from_ast
+from symgrad.ir.dims import GRAPH_NAME, size_from_ast
 from symgrad.ir.errors import ParseError, SymgradError
 from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
@@ -52,7 +52,7 @@ def _body(
             if _is_graph(value):
                 if value not in bodies:
                     inner = _body(value, bodies, full, origins, indent + "    ")
-                    bodies[value] = f"f{len(bodies)}"
+                    bodies[value] = f"graph{len(bodies)}"
                     lines += [f"{indent}def {bodies[value]}():", *inner]
                 parts.append(f"{key}={bodies[value]}")
             else:
@@ -123,7 +123,7 @@ def read(source: str, graph_class: Callable[..., Graph]) -> tuple[list[Node], li
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None)
+        line = getattr(error, "lineno", None) or 1
         raise ParseError(f"line {line}: this is no graph: {error}") from None
     return _Reader(graph_class).read(tree.body)
 
@@ -137,34 +137,44 @@ class _Reader:
 
     def read(self, statements: list[ast.stmt]) -> tuple[list[Node], list[Node]]:
         nodes: dict[str, Node] = {}
+        outputs: list[Node] | None = None
+        line = 1
         for statement in statements:
+            line = statement.lineno
             try:
-                match statement:
-                    case ast.FunctionDef(name=name, body=body):
-                        inputs, outputs = self.read(body)
-                        self.bodies[name] = self.graph_class(outputs, inputs)
-                    case ast.AnnAssign(
-                        target=ast.Name(id=name),
-                        annotation=annotation,
-                        value=ast.Call(func=ast.Name(id=op), args=args, keywords=keywords),
-                    ):
-                        inputs = [nodes[_name(a)] for a in args]
-                        attrs = {str(k.arg): self.attr(k.value) for k in keywords}
-                        nodes[name] = _build(op, inputs, attrs, _type(annotation))
-                    case ast.Return(value=value) if value is not None:
-                        wanted = value.elts if isinstance(value, ast.Tuple) else [value]
-                        outputs = [nodes[_name(w)] for w in wanted]
-                        leaves = [n for n in nodes.values() if n.op.name in _INPUTS]
-                        return leaves, outputs
-                    case _:
-                        raise ParseError(f"not a node: {ast.unparse(statement)[:80]!r}")
-            except KeyError as error:
-                raise ParseError(f"line {statement.lineno}: {error.args[0]} is not defined") from None
+                if outputs is not None:
+                    raise ParseError("this comes after the end: the line 'return ...'")
+                outputs = self.statement(statement, nodes)
             except ParseError as error:
-                raise _at_line(statement, error) from None
-            except (SymgradError, TypeError, ValueError) as error:
-                raise _at_line(statement, error) from error
-        raise ParseError("the text ends without a line 'return ...'")
+                raise _at_line(line, error) from None
+            except Exception as error:  # the rules of ops are asked about attributes of any kind
+                raise _at_line(line, error) from error
+        if outputs is None:
+            raise ParseError(f"line {line}: the text ends without a line 'return ...'")
+        return [n for n in nodes.values() if n.op.name in _INPUTS], outputs
+
+    def statement(self, statement: ast.stmt, nodes: dict[str, Node]) -> list[Node] | None:
+        """Read one statement; the outputs if it returns them."""
+        match statement:
+            case ast.FunctionDef(name=name, body=body) if GRAPH_NAME.fullmatch(name):
+                inner, results = self.read(body)
+                self.bodies[name] = self.graph_class(results, inner)
+            case ast.AnnAssign(
+                target=ast.Name(id=name),
+                annotation=annotation,
+                value=ast.Call(func=ast.Name(id=op), args=args, keywords=keywords),
+            ):
+                if name in nodes:
+                    raise ParseError(f"{name} is defined twice")
+                inputs = [_find(a, nodes) for a in args]
+                attrs = {str(k.arg): self.attr(k.value) for k in keywords}
+                nodes[name] = _build(op, inputs, attrs, _type(annotation))
+            case ast.Return(value=value) if value is not None:
+                wanted = value.elts if isinstance(value, ast.Tuple) else [value]
+                return [_find(w, nodes) for w in wanted]
+            case _:
+                raise ParseError(f"not a node: {ast.unparse(statement)[:80]!r}")
+        return None
 
     def attr(self, tree: ast.expr) -> Any:
         match tree:
@@ -191,9 +201,16 @@ _INPUTS = ("placeholder", "variable")
 _DTYPES = frozenset(np.dtype(c).name for c in np.typecodes["All"] if np.dtype(c).kind in "biufc")
 
 
-def _at_line(statement: ast.stmt, error: Exception) -> ParseError:
-    text = str(error)
-    return ParseError(text if text.startswith("line ") else f"line {statement.lineno}: {text}")
+def _at_line(line: int, error: Exception) -> ParseError:
+    text = str(error) if isinstance(error, SymgradError) else f"no node can be made: {error}"
+    return ParseError(text if text.startswith("line ") else f"line {line}: {text}")
+
+
+def _find(tree: ast.expr, nodes: dict[str, Node]) -> Node:
+    name = _name(tree)
+    if name not in nodes:
+        raise ParseError(f"{name} is not defined")
+    return nodes[name]
 
 
 def _name(tree: ast.expr) -> str:
@@ -219,15 +236,15 @@ def _tensor_type(tree: ast.expr) -> TensorType:
 
 def _number(tree: ast.expr) -> int | float | complex | bool | None:
     match tree:
-        case ast.Constant(value=bool(value) | int(value) | float(value) | complex(value)):
+        case ast.Constant(value=value) if isinstance(value, (bool, int, float, complex)):
             return value
         case ast.Name(id="inf" | "nan" as name):
             return float(name)
         case ast.Name(id="True" | "False" as name):
             return name == "True"
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = _number(operand)
-            return None if value is None else -value
+            number = _number(operand)
+            return None if number is None else -number
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
             a, b = _number(left), _number(right)
             if isinstance(b, complex) and a is not None:
@@ -245,6 +262,8 @@ def _number_array(tree: ast.expr) -> Any:
 
 
 def _read_array(args: list[ast.expr]) -> ArrayData:
+    if not 2 <= len(args) <= 3 or _name(args[1]) not in _DTYPES:
+        raise ParseError("an array is written array(elements, dtype) or with a shape after them")
     dtype = np.dtype(_name(args[1]))
     shape = ast.literal_eval(args[2]) if len(args) > 2 else None
     match args[0]:
@@ -265,18 +284,23 @@ def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> 
     if name in (*_INPUTS, "constant"):
         if not isinstance(type, TensorType) or inputs:
             raise ParseError(f"{name} has no inputs and one result")
-        if name == "variable":
-            attrs["cell"] = new_cell(None)
-        node = leaf(op, type, **attrs)
-        if name == "constant" and (set(attrs) != {"value"} or attrs["value"].type != type):
-            raise ParseError(f"the constant is not {type!r}")
-        if name != "constant" and not isinstance(attrs.get("name"), str):
-            raise ParseError(f"a {name} needs a name")
-        return node
-    pairs = tuple(sorted(attrs.items()))
-    found = op.infer(*(x.type for x in inputs), **attrs)
+        return _build_leaf(op, attrs, type)
+    types = tuple(x.type for x in inputs)
+    if op.normalize is not None:
+        attrs = op.normalize(*types, **attrs)
+    found = op.check(types, attrs)
     if found != type:
         raise ParseError(f"{name} gives {type_text(found)} here, not {type_text(type)}")
-    return Node(op, tuple(inputs), pairs, found, current_origin())
+    return Node(op, tuple(inputs), tuple(sorted(attrs.items())), found, current_origin())
 
 
+def _build_leaf(op: Op, attrs: dict[str, Any], type: TensorType) -> Node:
+    if op.name == "constant":
+        value = attrs.get("value")
+        if len(attrs) != 1 or not isinstance(value, ArrayData) or value.type != type:
+            raise ParseError(f"a constant has one value, here of type {type!r}")
+        return leaf(op, type, value=value)
+    if len(attrs) != 1 or not isinstance(attrs.get("name"), str):
+        raise ParseError(f"a {op.name} has one attribute, its name")
+    cell = {"cell": new_cell(None)} if op.name == "variable" else {}
+    return leaf(op, type, **attrs, **cell)

@@ -30,7 +30,7 @@ class TensorType:
 
     def __post_init__(self) -> None:
         # The fast way is for the type rules, which pass a clean shape and a dtype.
-        if self.dtype.__class__ is not np.dtype or not _is_clean(self.shape):
+        if not (_is_clean(self.shape) and _is_clean_dtype(self.dtype)):
             object.__setattr__(self, "dtype", as_dtype(self.dtype))
             object.__setattr__(self, "shape", as_shape(self.shape))
 
@@ -65,10 +65,13 @@ class TensorType:
 
 
 def _is_clean(shape: object) -> bool:
-    return shape.__class__ is tuple and all(
-        s.__class__ is Dim or (s.__class__ is int and s >= 0)
-        for s in shape  # type: ignore[attr-defined]
+    return isinstance(shape, tuple) and all(
+        s.__class__ is Dim or (s.__class__ is int and s >= 0) for s in shape
     )
+
+
+def _is_clean_dtype(dtype: object) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in KINDS and bool(dtype.isnative)
 
 
 def as_dtype(dtype: Any) -> DType:
@@ -77,7 +80,7 @@ def as_dtype(dtype: Any) -> DType:
     Raises `DtypeError` for any other (objects, strings, dates, structures).
     """
     try:
-        found = np.dtype(dtype)
+        found: DType = np.dtype(dtype)
     except TypeError:
         raise DtypeError(f"{dtype!r} is not a dtype; write for example 'float32'") from None
     if dtype is None or found.kind not in KINDS or found.subdtype is not None:
@@ -85,7 +88,7 @@ def as_dtype(dtype: Any) -> DType:
             f"{found if dtype is not None else None} is not a dtype of symgrad; "
             "booleans, integers, floats and complex numbers are"
         )
-    return found.newbyteorder("=")
+    return np.dtype(found.str.lstrip("<>|="))  # native, and one of the C names of its size
 
 
 def as_shape(shape: Any) -> Shape:
@@ -109,10 +112,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     ndim = max(map(len, shapes))
     result: list[Size] = []
     for axis in range(-ndim, 0):
-        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        sizes = dict.fromkeys(s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1)
         if len(sizes) > 1:
-            raise ShapeError(_mismatch(sorted(sizes, key=str)))
-        result.append(sizes.pop() if sizes else 1)
+            raise ShapeError(_mismatch(list(sizes)))
+        result.append(next(iter(sizes), 1))
     return tuple(result)
 
 
@@ -140,7 +143,7 @@ def normalize_axis(axis: Any, ndim: int) -> int:
         raise ShapeError(f"an axis is an int, not {axis!r}") from None
     if not -ndim <= index < ndim:
         raise ShapeError(f"axis {index} is out of range for {ndim} dimensions")
-    return index % ndim if ndim else 0
+    return index % ndim
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:

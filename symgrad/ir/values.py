@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import SymbolicError
-from symgrad.ir.types import DType, TensorType, as_dtype
+from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError
+from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
 
 class ArrayData:
@@ -21,7 +21,7 @@ class ArrayData:
     def __init__(self, value: Any, dtype: DType | None = None) -> None:
         if np.ma.isMaskedArray(value):
             raise SymbolicError("a masked array would lose its mask; fill it first: a.filled(0)")
-        array = np.array(value, dtype=dtype, order="C")
+        array = _as_array(value, dtype)
         array = array.astype(as_dtype(array.dtype), copy=False)
         array.flags.writeable = False
         object.__setattr__(self, "array", array)
@@ -58,6 +58,25 @@ class ArrayData:
 
     def __repr__(self) -> str:
         return np.array2string(self.array, separator=", ", threshold=8)
+
+
+def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
+    try:
+        array = np.array(value, dtype=dtype, order="C")
+    except SymgradError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DtypeError(f"{_shown(value)} is no array of {dtype or 'numbers'}: {error}") from None
+    if array.dtype.kind not in KINDS:
+        raise DtypeError(
+            f"{_shown(value)} is no array of numbers but of {array.dtype}; "
+            "if it holds numbers, convert it: np.asarray(value, dtype='float64')"
+        )
+    return array
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {str(value)[:60]!r}"
 
 
 class Cell:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 
-def topological(outputs: Iterable[Node]) -> list[Node]:
+def topological(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
     """The nodes that the outputs are computed from, each after its inputs, the outputs included.
 
-    The order depends on nothing but the graph: depth first, inputs from left to right.
+    The order depends on nothing but the graph: depth first, inputs from left to right. Nodes that
+    are `known` are left out, with all that only they need.
     """
     order: list[Node] = []
     done: set[Node] = set()
     for output in outputs:
-        stack = [(output, iter(output.inputs))] if output not in done else []
+        fresh = output not in done and output not in known
+        stack = [(output, iter(output.inputs))] if fresh else []
         done.add(output)
         while stack:
             node, rest = stack[-1]
             for x in rest:
-                if x not in done:
+                if x not in done and x not in known:
                     done.add(x)
                     if x.inputs:
                         stack.append((x, iter(x.inputs)))

@@ -8,7 +8,6 @@ standard); a primitive whose name begins with an underscore has no public functi
 
 from __future__ import annotations
 
-
 import inspect
 import sys
 from collections.abc import Callable
@@ -17,8 +16,8 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError
-from symgrad.ir.node import Node, apply
+from symgrad.ir.errors import DtypeError, SymgradError
+from symgrad.ir.node import Node, apply, explained
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
@@ -58,10 +57,17 @@ def elementwise(
     if partials is not None:
         facts |= {"vjp": vjp_of(partials), "jvp": jvp_of(partials)}
     elif facts.get("piecewise_constant"):
-        facts |= {"vjp": _no_cotangents, "jvp": _no_tangent}
+        facts["vjp"], facts["jvp"] = _no_cotangents, _no_tangent
     facts.setdefault("in_place", (0, 1, 2))
-    return op(infer=infer, kernel=kernel, numpy=numpy, promote=promote, elementwise=True,
-              out=True, **facts)
+    return op(
+        infer=infer,
+        kernel=kernel,
+        numpy=numpy,
+        promote=promote,
+        elementwise=True,
+        out=True,
+        **facts,
+    )
 
 
 def op(
@@ -82,7 +88,7 @@ def op(
             if (len(args) != count and count != sys.maxsize) or attrs.keys() - options:
                 signature.bind(*args, **attrs)
                 given = dict(zip(options, args[count:], strict=False))
-                return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore
+                return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore[return-value]
             return apply(record, args, {**defaults, **attrs})  # type: ignore[return-value]
 
         if not function.__name__.startswith("_"):
@@ -101,15 +107,17 @@ def _parameters(function: Callable[..., Any]) -> tuple[int, tuple[str, ...], dic
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     rest = [p for p in parameters if p not in arrays and p.kind is not p.VAR_POSITIONAL]
     count = sys.maxsize if variadic else len(arrays)
-    return count, tuple(p.name for p in rest), {
-        p.name: p.default for p in rest if p.default is not p.empty
-    }
+    return (
+        count,
+        tuple(p.name for p in rest),
+        {p.name: p.default for p in rest if p.default is not p.empty},
+    )
 
 
 def linear(
     *, transpose: Callable[..., Node], **facts: Any
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare an op that is linear in its one operand: `transpose(g, x, **attrs)` gives both modes."""
+    """Declare an op linear in its one operand: `transpose(g, x, **attrs)` gives both modes."""
 
     def vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
         return (transpose(g, x, **attrs),)
@@ -123,11 +131,23 @@ def linear(
 def composite(
     *, numpy: tuple[Callable[..., Any], ...] = ()
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a function made of other functions; it is found by name and by NumPy's dispatch."""
+    """Declare a function made of other functions; it is found by name and by NumPy's dispatch.
+
+    What it refuses itself is told like what an op refuses: with the operands and the user's line.
+    """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        REGISTRY.add_function(function.__name__.rstrip("_"), function, numpy)
-        return function
+        name = function.__name__.rstrip("_")
+
+        @wraps(function)
+        def build(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                return function(*args, **options)
+            except SymgradError as error:
+                raise explained(error, name, [x for x in args if isinstance(x, Node)]) from None
+
+        REGISTRY.add_function(name, build, numpy)
+        return build
 
     return declare
 
@@ -136,7 +156,9 @@ def apply_again(y: Node, operand: Cotangent) -> Cotangent:
     """The op of `y`, with its attributes, on another operand."""
     if operand is None:
         return None
-    return Node(y.op, (operand,), y.attrs, y.op.infer(operand.type, **dict(y.attrs)), operand.origin)
+    return Node(
+        y.op, (operand,), y.attrs, y.op.infer(operand.type, **dict(y.attrs)), operand.origin
+    )
 
 
 def chain(flow: Node, partial: Partial) -> Cotangent:
@@ -168,9 +190,7 @@ def vjp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., tuple[
 def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotangent]:
     """The jvp that partial derivatives give."""
 
-    def jvp(
-        tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any
-    ) -> Cotangent:
+    def jvp(tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any) -> Cotangent:
         total: Cotangent = None
         for t, p in zip(tangents, partials(y, *inputs, **attrs), strict=True):
             flow = None if t is None else chain(t, p)

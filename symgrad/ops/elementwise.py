@@ -1,19 +1,19 @@
 """Arithmetic, powers, exponentials and trigonometry, element by element."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 import math
 
 import numpy as np
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, UNIT
 from symgrad.ir.operators import call
-from symgrad.ir.types import TensorType
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, Partial, composite, elementwise
-from symgrad.ops.leaves import ones_like, zeros_like
+from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 
 # ---- arithmetic ----------------------------------------------------------------------------
@@ -71,8 +71,12 @@ def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[
 
 
 @elementwise(
-    np.divmod, vjp=_divmod_vjp, jvp=_divmod_jvp, domain=(REAL, POSITIVE),
-    projections=("floor_divide", "remainder"), in_place=(),
+    np.divmod,
+    vjp=_divmod_vjp,
+    jvp=_divmod_jvp,
+    domain=(REAL, POSITIVE),
+    projections=("floor_divide", "remainder"),
+    in_place=(),
 )
 def divmod(x1: NodeLike, x2: NodeLike, /) -> Node:
     """floor_divide(x1, x2) and remainder(x1, x2), as a node with two results."""
@@ -98,7 +102,10 @@ def stop_gradient(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.absolute, partials=lambda y, x: (sign(x),), preserves_zero=True, idempotent=True,
+    np.absolute,
+    partials=lambda y, x: (call("sign", x),),
+    preserves_zero=True,
+    idempotent=True,
     kinks="at 0, from -1 to 1",
 )
 def abs(x: NodeLike, /) -> Node:
@@ -113,7 +120,8 @@ def sign(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.copysign, partials=lambda y, a, b: (sign(a) * copysign(ones_like(b), b), None),
+    np.copysign,
+    partials=lambda y, a, b: (sign(a) * call("copysign", ones_like(b), b), None),
     kinks="at x1 = 0",
 )
 def copysign(x1: NodeLike, x2: NodeLike, /) -> Node:
@@ -163,8 +171,8 @@ def rint(x: NodeLike, /) -> Node:
 @composite(numpy=(np.round,))
 def round(x: NodeLike, /) -> Node:
     """x rounded to the nearest integer, halves to the even one; integers stay as they are."""
-    node = positive(x)
-    return node.inputs[0] if node.dtype.kind in "iub" else rint(x)
+    node = as_node(x)
+    return node if node.dtype.kind in "iu" else rint(node)
 
 
 # ---- powers and roots -----------------------------------------------------------------------
@@ -206,8 +214,9 @@ def _hypot_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return a / safe, b / safe
 
 
-@elementwise(np.hypot, partials=_hypot_partials, commutative=True, kinks="at (0, 0)",
-             expensive=True)
+@elementwise(
+    np.hypot, partials=_hypot_partials, commutative=True, kinks="at (0, 0)", expensive=True
+)
 def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
     """sqrt(x1**2 + x2**2) without overflow on the way."""
     ...
@@ -234,29 +243,40 @@ def log(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.log1p, partials=lambda y, x: (1 / (1 + x),), domain=(POSITIVE,),
-             preserves_zero=True, expensive=True)
+@elementwise(
+    np.log1p,
+    partials=lambda y, x: (1 / (1 + x),),
+    domain=(POSITIVE,),
+    preserves_zero=True,
+    expensive=True,
+)
 def log1p(x: NodeLike, /) -> Node:
     """log(1 + x), accurate for small x."""
     ...
 
 
-@elementwise(np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,),
-             expensive=True)
+@elementwise(
+    np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,), expensive=True
+)
 def log2(x: NodeLike, /) -> Node:
     """The logarithm to base 2."""
     ...
 
 
-@elementwise(np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,),
-             expensive=True)
+@elementwise(
+    np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,), expensive=True
+)
 def log10(x: NodeLike, /) -> Node:
     """The logarithm to base 10."""
     ...
 
 
-@elementwise(np.logaddexp, partials=lambda y, a, b: (exp(a - y), exp(b - y)),
-             commutative=True, expensive=True)
+@elementwise(
+    np.logaddexp,
+    partials=lambda y, a, b: (exp(a - y), exp(b - y)),
+    commutative=True,
+    expensive=True,
+)
 def logaddexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """log(exp(x1) + exp(x2)) without overflow on the way."""
     ...
@@ -265,7 +285,7 @@ def logaddexp(x1: NodeLike, x2: NodeLike, /) -> Node:
 # ---- trigonometry ---------------------------------------------------------------------------
 
 
-@elementwise(np.sin, partials=lambda y, x: (cos(x),), preserves_zero=True, expensive=True)
+@elementwise(np.sin, partials=lambda y, x: (call("cos", x),), preserves_zero=True, expensive=True)
 def sin(x: NodeLike, /) -> Node:
     """The sine of x radians."""
     ...
@@ -277,29 +297,37 @@ def cos(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True,
-             expensive=True)
+@elementwise(
+    np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True, expensive=True
+)
 def tan(x: NodeLike, /) -> Node:
     """The tangent of x radians."""
     ...
 
 
-@elementwise(np.arcsin, partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,),
-             preserves_zero=True, expensive=True)
+@elementwise(
+    np.arcsin,
+    partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),),
+    domain=(UNIT,),
+    preserves_zero=True,
+    expensive=True,
+)
 def asin(x: NodeLike, /) -> Node:
     """The inverse sine, in radians."""
     ...
 
 
-@elementwise(np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,),
-             expensive=True)
+@elementwise(
+    np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,), expensive=True
+)
 def acos(x: NodeLike, /) -> Node:
     """The inverse cosine, in radians."""
     ...
 
 
-@elementwise(np.arctan, partials=lambda y, x: (1 / (1 + x * x),), preserves_zero=True,
-             expensive=True)
+@elementwise(
+    np.arctan, partials=lambda y, x: (1 / (1 + x * x),), preserves_zero=True, expensive=True
+)
 def atan(x: NodeLike, /) -> Node:
     """The inverse tangent, in radians."""
     ...
@@ -317,7 +345,7 @@ def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.sinh, partials=lambda y, x: (cosh(x),), preserves_zero=True, expensive=True)
+@elementwise(np.sinh, partials=lambda y, x: (call("cosh", x),), preserves_zero=True, expensive=True)
 def sinh(x: NodeLike, /) -> Node:
     """The hyperbolic sine."""
     ...
@@ -335,61 +363,38 @@ def tanh(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.arcsinh, partials=lambda y, x: (1 / sqrt(x * x + 1),), preserves_zero=True,
-             expensive=True)
+@elementwise(
+    np.arcsinh, partials=lambda y, x: (1 / sqrt(x * x + 1),), preserves_zero=True, expensive=True
+)
 def asinh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic sine."""
     ...
 
 
-@elementwise(np.arccosh, partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
-             domain=(ABOVE_ONE,), expensive=True)
+@elementwise(
+    np.arccosh,
+    partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
+    domain=(ABOVE_ONE,),
+    expensive=True,
+)
 def acosh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic cosine, for x >= 1."""
     ...
 
 
-@elementwise(np.arctanh, partials=lambda y, x: (1 / ((1 - x) * (1 + x)),), domain=(UNIT,),
-             preserves_zero=True, expensive=True)
+@elementwise(
+    np.arctanh,
+    partials=lambda y, x: (1 / ((1 - x) * (1 + x)),),
+    domain=(UNIT,),
+    preserves_zero=True,
+    expensive=True,
+)
 def atanh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic tangent, for -1 <= x <= 1."""
     ...
-
-
-# ---- complex parts --------------------------------------------------------------------------
 
 
 @elementwise(np.conjugate, partials=lambda y, x: (1,), preserves_zero=True)
 def conj(x: NodeLike, /) -> Node:
     """The complex conjugate; a real x as it is."""
     ...
-
-
-def _real_dtype(t: TensorType) -> np.dtype:  # type: ignore[type-arg]
-    return np.empty(0, t.dtype).real.dtype
-
-
-@elementwise(np.real, partials=lambda y, x: (1,), result=_real_dtype, numpy=(np.real,))
-def _real(x: NodeLike, /) -> Node:
-    """The real part of a complex x."""
-    ...
-
-
-@elementwise(np.imag, result=_real_dtype, numpy=(np.imag,))
-def _imag(x: NodeLike, /) -> Node:
-    """The imaginary part of a complex x."""
-    ...
-
-
-@composite(numpy=(np.real,))
-def real(x: NodeLike, /) -> Node:
-    """The real part; a real x as it is."""
-    node = positive(x)
-    return _real(x) if node.dtype.kind == "c" else node
-
-
-@composite(numpy=(np.imag,))
-def imag(x: NodeLike, /) -> Node:
-    """The imaginary part; zeros for a real x."""
-    node = positive(x)
-    return _imag(x) if node.dtype.kind == "c" else zeros_like(node)

@@ -4,7 +4,6 @@ Each uses nothing but NumPy and its own arguments, because its source is copied 
 stand-alone programs that symgrad writes. `out` may be the memory of an operand.
 """
 
-# ruff: noqa: ANN001, ANN201  (copied into programs, where annotations would only be in the way)
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
@@ -12,11 +11,12 @@ import numpy as np
 
 def select(mask, x, out=None, bits=None):
     """x where the mask holds, 0 elsewhere, by its bits: exact for inf and NaN, and fast."""
-    if out is None:
-        return np.where(mask, x, np.zeros((), np.asarray(x).dtype))[()]
     if bits is None:
-        np.copyto(out, np.where(mask, x, np.zeros((), x.dtype)))
-        return out
+        if out is None:
+            out = np.empty(np.broadcast_shapes(np.shape(mask), np.shape(x)), np.asarray(x).dtype)
+        np.copyto(out, x)
+        np.copyto(out, False, where=np.logical_not(mask))
+        return out[()]
     np.copyto(bits, np.asarray(mask).view(np.int8))
     np.negative(bits, bits)
     np.bitwise_and(x.view(bits.dtype), bits, out.view(bits.dtype))
@@ -25,12 +25,12 @@ def select(mask, x, out=None, bits=None):
 
 def keep_where_positive(y, x, out=None, bits=None):
     """x where y > 0, 0 elsewhere, by its bits: the backward of relu in three passes."""
-    if out is None or bits is None:
-        kept = np.where(np.greater(y, 0), x, np.zeros((), np.asarray(x).dtype))[()]
+    if bits is None:
         if out is None:
-            return kept
-        np.copyto(out, kept)
-        return out
+            out = np.empty(np.broadcast_shapes(np.shape(y), np.shape(x)), np.asarray(x).dtype)
+        np.copyto(out, x)
+        np.copyto(out, False, where=np.logical_not(np.greater(y, 0)))
+        return out[()]
     np.greater(y, 0, bits)
     np.negative(bits, bits)
     np.bitwise_and(x.view(bits.dtype), bits, out.view(bits.dtype))
@@ -39,11 +39,13 @@ def keep_where_positive(y, x, out=None, bits=None):
 
 def where(condition, a, b, out=None, bits=None):
     """a where the condition holds, b elsewhere: b ^ ((a ^ b) & mask), on the bits."""
-    if out is None:
-        return np.where(condition, a, b)[()]
-    if bits is None:
-        np.copyto(out, np.where(condition, a, b))
-        return out
+    if bits is None or a is b:
+        if out is None:
+            shapes = np.shape(condition), np.shape(a), np.shape(b)
+            out = np.empty(np.broadcast_shapes(*shapes), np.asarray(a).dtype)
+        np.copyto(out, a)
+        np.copyto(out, b, where=np.logical_not(condition))
+        return out[()]
     np.copyto(bits, np.asarray(condition).view(np.int8))
     np.negative(bits, bits)
     target = out.view(bits.dtype)
@@ -66,6 +68,22 @@ def astype(x, dtype, out=None):
     if out is None:
         return np.asarray(x).astype(dtype)[()]
     np.copyto(out, x, casting="unsafe")
+    return out
+
+
+def real(x, out=None):
+    """The real parts."""
+    if out is None:
+        return np.real(x)
+    np.copyto(out, np.real(x))
+    return out
+
+
+def imag(x, out=None):
+    """The imaginary parts."""
+    if out is None:
+        return np.imag(x)
+    np.copyto(out, np.imag(x))
     return out
 
 

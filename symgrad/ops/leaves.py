@@ -1,7 +1,8 @@
 """The leaves of a graph: placeholders, variables, constants, and arrays made from a shape."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from symgrad.ir.dims import Dim, Shape
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import REGISTRY, Op, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, as_shape
 from symgrad.ir.values import ArrayData
@@ -25,11 +26,13 @@ def _no_kernel(**attrs: Any) -> Any:
     raise GraphError("a placeholder and a variable have no kernel; their value is given")
 
 
-_PLACEHOLDER = REGISTRY.add_op(Op(name="placeholder", infer=_declared, kernel=_no_kernel))
-_VARIABLE = REGISTRY.add_op(Op(name="variable", infer=_declared, kernel=_no_kernel))
-_CONSTANT = REGISTRY.add_op(
-    Op(name="constant", infer=_declared, kernel=lambda value: value.array[()])
-)
+def _leaf_op(name: str, doc: str, kernel: Any = _no_kernel) -> Op:
+    return REGISTRY.add_op(Op(name=name, infer=_declared, kernel=kernel, doc=doc))
+
+
+_PLACEHOLDER = _leaf_op("placeholder", "An input, fed when a program is called.")
+_VARIABLE = _leaf_op("variable", "State with a name, kept between calls.")
+_CONSTANT = _leaf_op("constant", "A value that never changes.", lambda value: value.array[()])
 
 
 def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
@@ -54,7 +57,7 @@ def variable(name: str, value: Any) -> Variable:
     if not isinstance(name, str):
         raise GraphError(f"the name of a variable is a string, not {name!r}")
     data = ArrayData(value)
-    made = leaf(_VARIABLE, data.type, name=name, cell=new_cell(data.array))
+    made = leaf(_VARIABLE, data.type, name=name, cell=new_cell(data.array.copy()))
     assert isinstance(made, Variable)
     return made
 
@@ -74,14 +77,20 @@ def _size_kernel(dim: int, dtype: DType) -> Any:
     return dtype.type(dim)
 
 
-@op(infer=lambda dim, dtype: TensorType((), dtype), kernel=_size_kernel)
+@op(
+    infer=lambda dim, dtype: TensorType((), dtype),
+    kernel=_size_kernel,
+    cases=(case(dim=7, dtype=np.dtype(np.float32)),),
+)
 def size_of(*, dim: Dim, dtype: DType) -> Node:
     """The size of a named dimension, as a number in the graph."""
     ...
 
 
 def _filled(value: Any, shape: Any, dtype: Any) -> Node:
-    return call("broadcast_to", constant_node(ArrayData(value, as_dtype(dtype))), as_shape(shape))  # type: ignore[no-any-return]
+    node = constant_node(ArrayData(value, as_dtype(dtype)))
+    wanted = as_shape(shape)
+    return call("broadcast_to", node, wanted) if wanted else node
 
 
 @composite()
@@ -134,7 +143,11 @@ def _arange_kernel(start: Any, step: Any, count: int, dtype: DType) -> Any:
     return (start + np.arange(count) * step).astype(dtype)
 
 
-@op(infer=_arange_infer, kernel=_arange_kernel)
+@op(
+    infer=_arange_infer,
+    kernel=_arange_kernel,
+    cases=(case(start=2, step=-3, count=4, dtype=np.dtype(np.float32)),),
+)
 def _arange(*, start: Any, step: Any, count: Any, dtype: DType) -> Node:
     """start + step * i for i below count."""
     ...
@@ -151,7 +164,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
         return _arange(start=0, step=1, count=stop, dtype=as_dtype(dtype or "int64"))
     if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
         raise DtypeError("arange takes numbers, not nodes: a shape must be known when it is built")
-    return as_node(np.arange(start, stop, step, dtype=dtype))
+    if step == 0:
+        raise ShapeError("the step of arange cannot be 0")
+    return as_node(np.arange(start, stop, step, dtype=None if dtype is None else as_dtype(dtype)))
 
 
 def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:
@@ -161,6 +176,7 @@ def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:
 @op(
     infer=lambda n_rows, n_cols, k, dtype: TensorType((n_rows, n_cols), dtype),
     kernel=_eye_kernel,
+    cases=(case(n_rows=3, n_cols=4, k=-1, dtype=np.dtype(np.float32)),),
 )
 def _eye(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:
     """Ones on the k-th diagonal."""

@@ -1,7 +1,8 @@
 """Products of matrices and vectors."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 from typing import Any
 
@@ -21,7 +22,7 @@ from symgrad.ir.types import (
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op, require, vjp_of
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import matrix_transpose, permute_dims, reshape
+from symgrad.ops.shape import matrix_transpose, moveaxis, permute_dims, reshape
 
 
 def _matmul_infer(a: TensorType, b: TensorType) -> TensorType:
@@ -42,10 +43,19 @@ def _matmul_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangen
 
 
 @op(
-    infer=_matmul_infer, kernel=np.matmul, promote=common_dtype,
-    vjp=_matmul_vjp, jvp=_matmul_jvp, out=True, expensive=True,
-    cases=(case((3, 4), (4, 2)), case((2, 3, 4), (4, 2)), case((2, 1, 3, 4), (5, 4, 2)),
-           case((3, 0), (0, 2))),
+    infer=_matmul_infer,
+    kernel=np.matmul,
+    promote=common_dtype,
+    vjp=_matmul_vjp,
+    jvp=_matmul_jvp,
+    out=True,
+    expensive=True,
+    cases=(
+        case((3, 4), (4, 2)),
+        case((2, 3, 4), (4, 2)),
+        case((2, 1, 3, 4), (5, 4, 2)),
+        case((3, 0), (0, 2)),
+    ),
 )
 def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes, broadcast over the others."""
@@ -74,7 +84,7 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     A count takes the last axes of x1 with the first of x2.
     """
     a, b = as_node(x1), as_node(x2)
-    if isinstance(axes, int):
+    if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot({a.type!r}, {b.type!r}): there are no {axes} axes in both")
         pairs: Any = (range(a.ndim - axes, a.ndim), range(axes))
@@ -83,7 +93,9 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     left = [normalize_axis(i, a.ndim) for i in pairs[0]]
     right = [normalize_axis(i, b.ndim) for i in pairs[1]]
     if len(left) != len(right):
-        raise ShapeError(f"tensordot sums over pairs of axes; {axes} names more in one than in the other")
+        raise ShapeError(
+            f"tensordot sums over pairs of axes; {axes} names more in one than in the other"
+        )
     for i, j in zip(left, right, strict=True):
         require_equal(a.shape[i], b.shape[j])
     rows = [i for i in range(a.ndim) if i not in left]
@@ -102,10 +114,11 @@ def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"vecdot({a.type!r}, {b.type!r}): a scalar has no axis to sum over")
-    require_equal(a.shape[axis], b.shape[axis])
+    a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
+    require_equal(a.shape[-1], b.shape[-1])
     first = call("conj", a) if a.dtype.kind == "c" else a
     products = first * b
-    return sum(products, axis=normalize_axis(axis, products.ndim), dtype=products.dtype)
+    return sum(products, axis=-1, dtype=products.dtype)
 
 
 def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
@@ -116,7 +129,10 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
 
 
 @op(
-    infer=_vdot_infer, kernel=kernels.vdot, promote=common_dtype, source="np.vdot",
+    infer=_vdot_infer,
+    kernel=kernels.vdot,
+    promote=common_dtype,
+    source="np.vdot",
     vjp=vjp_of(lambda y, a, b: (b, a)),
     jvp=lambda t, y, a, b: _vdot_jvp(t, a, b),
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),

@@ -1,7 +1,8 @@
 """Comparisons, logic and bits, element by element. None of them has a gradient."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 import numpy as np
 
@@ -72,22 +73,25 @@ def signbit(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.logical_and, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=LOGICAL)
+@elementwise(
+    np.logical_and, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
+)
 def logical_and(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether both are true."""
     ...
 
 
-@elementwise(np.logical_or, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=LOGICAL)
+@elementwise(
+    np.logical_or, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
+)
 def logical_or(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether one of them is true."""
     ...
 
 
-@elementwise(np.logical_xor, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=LOGICAL)
+@elementwise(
+    np.logical_xor, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
+)
 def logical_xor(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether just one of them is true."""
     ...
@@ -99,22 +103,25 @@ def logical_not(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.bitwise_and, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=INTEGERS)
+@elementwise(
+    np.bitwise_and, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
+)
 def bitwise_and(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in both; booleans are one bit."""
     ...
 
 
-@elementwise(np.bitwise_or, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=INTEGERS)
+@elementwise(
+    np.bitwise_or, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
+)
 def bitwise_or(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in one of them."""
     ...
 
 
-@elementwise(np.bitwise_xor, piecewise_constant=True, commutative=True, associative=True,
-             dtypes=INTEGERS)
+@elementwise(
+    np.bitwise_xor, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
+)
 def bitwise_xor(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in just one of them."""
     ...

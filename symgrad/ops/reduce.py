@@ -1,27 +1,32 @@
 """Reductions over axes."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import product
+from symgrad.ir.dims import Dim, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
-from symgrad.ops.elementwise import sqrt, square
+from symgrad.ops.elementwise import divide, sqrt, square
+from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype, broadcast_to, reshape
+from symgrad.ops.shape import astype, broadcast_to, concat, permute_dims, reshape
 
 CASES = (
-    case((3, 4), axis=None), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1)),
-    case((3, 4), axis=1, keepdims=True), case((), axis=None),
+    case((3, 4), axis=None),
+    case((3, 4), axis=0),
+    case((2, 3, 4), axis=(0, -1)),
+    case((3, 4), axis=1, keepdims=True),
+    case((), axis=None),
 )
 
 
@@ -40,9 +45,7 @@ def _sum_normalize(
 
 def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple[Any, ...]:
     """The shape after a reduction."""
-    return tuple(
-        1 if i in axis else s for i, s in enumerate(t.shape) if keepdims or i not in axis
-    )
+    return tuple(1 if i in axis else s for i, s in enumerate(t.shape) if keepdims or i not in axis)
 
 
 def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -56,7 +59,7 @@ def _sum_infer(
 
 
 def _extremum_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
-    if any(t.shape[a] == 0 for a in axis):
+    if 0 in [t.shape[a] for a in axis]:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
     require("biuf", t)
     return _infer(t, axis, keepdims)
@@ -69,7 +72,9 @@ def _flag_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorT
 def _kernel(ufunc: np.ufunc) -> Callable[..., Any]:
     reduce = ufunc.reduce
 
-    def kernel(x: Any, axis: tuple[int, ...], keepdims: bool, dtype: Any = None, out: Any = None) -> Any:
+    def kernel(
+        x: Any, axis: tuple[int, ...], keepdims: bool, dtype: Any = None, out: Any = None
+    ) -> Any:
         return reduce(x, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
     return kernel
@@ -86,9 +91,15 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
 
 
 @linear(
-    infer=_sum_infer, kernel=_kernel(np.add), normalize=_sum_normalize,
+    infer=_sum_infer,
+    kernel=_kernel(np.add),
+    normalize=_sum_normalize,
     transpose=lambda g, x, axis, keepdims, dtype: _spread(g, x, axis),
-    out=True, source="np.add.reduce", cases=CASES, preserves_zero=True, numpy=(np.sum,),
+    out=True,
+    source="np.add.reduce",
+    cases=CASES,
+    preserves_zero=True,
+    numpy=(np.sum,),
 )
 def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
     """The sum over axes; None is all of them. Of no elements it is 0."""
@@ -102,26 +113,69 @@ def _prod_vjp(
 
 
 def _prod_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool,
+    t: tuple[Cotangent, ...],
+    y: Node,
+    x: Node,
+    axis: tuple[int, ...],
+    keepdims: bool,
     dtype: DType | None,
 ) -> Cotangent:
-    return None if t[0] is None else sum(t[0] * _product_of_others(x, axis), axis=axis,
-                                         keepdims=keepdims, dtype=dtype)
+    return (
+        None
+        if t[0] is None
+        else sum(t[0] * _product_of_others(x, axis), axis=axis, keepdims=keepdims, dtype=dtype)
+    )
 
 
 def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
     """For each element the product of all the others along the axes, zeros among them or not."""
+    rest = tuple(i for i in range(x.ndim) if i not in axis)
+    count = product(x.shape[a] for a in axis)
+    if not isinstance(count, int):
+        return _product_by_division(x, axis)
+    order = (*rest, *axis)
+    flat = reshape(permute_dims(x, order), (*(x.shape[i] for i in rest), count))
+    others = reshape(_others(flat), tuple(x.shape[i] for i in order))
+    return permute_dims(others, tuple(order.index(i) for i in range(x.ndim)))
+
+
+def _others(x: Node) -> Node:
+    """The same along the last axis, by halves: right at zeros in derivatives of every order."""
+    half = _length(x) // 2
+    if half == 0:
+        return ones_like(x)
+    left, right, odd = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    found = _others(concat([left * right, odd], axis=-1))
+    pairs = found[..., :half]
+    return concat([pairs * right, pairs * left, found[..., half:]], axis=-1)
+
+
+def _length(x: Node) -> int:
+    size = x.shape[-1]
+    assert isinstance(size, int)
+    return size
+
+
+def _product_by_division(x: Node, axis: tuple[int, ...]) -> Node:
+    """The same where the number of elements is not known; at zeros, only itself is right."""
     zero = x == 0
     zeros = sum(zero, axis=axis, keepdims=True)
-    filled = where(zero, call("ones_like", x), x)
+    filled = where(zero, 1, x)
     others = prod(filled, axis=axis, keepdims=True) / filled
     return select(zeros == call("astype", zero, "int64"), others)
 
 
 @op(
-    infer=_sum_infer, kernel=_kernel(np.multiply), normalize=_sum_normalize,
-    vjp=_prod_vjp, jvp=_prod_jvp, out=True, source="np.multiply.reduce", cases=CASES,
-    domain=(POSITIVE,), numpy=(np.prod,),
+    infer=_sum_infer,
+    kernel=_kernel(np.multiply),
+    normalize=_sum_normalize,
+    vjp=_prod_vjp,
+    jvp=_prod_jvp,
+    out=True,
+    source="np.multiply.reduce",
+    cases=CASES,
+    domain=(POSITIVE,),
+    numpy=(np.prod,),
 )
 def prod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
     """The product over axes; None is all of them. Of no elements it is 1."""
@@ -150,9 +204,16 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
 
 
 @op(
-    infer=_extremum_infer, kernel=_kernel(np.maximum), normalize=_normalize,
-    vjp=_extremum_vjp, jvp=_extremum_jvp, out=True, source="np.maximum.reduce", cases=CASES,
-    kinks="at ties, which share the gradient", numpy=(np.max,),
+    infer=_extremum_infer,
+    kernel=_kernel(np.maximum),
+    normalize=_normalize,
+    vjp=_extremum_vjp,
+    jvp=_extremum_jvp,
+    out=True,
+    source="np.maximum.reduce",
+    cases=CASES,
+    kinks="at ties, which share the gradient",
+    numpy=(np.max,),
 )
 def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The largest element; NaN if one is NaN. Elements that tie share the gradient."""
@@ -160,9 +221,16 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 
 @op(
-    infer=_extremum_infer, kernel=_kernel(np.minimum), normalize=_normalize,
-    vjp=_extremum_vjp, jvp=_extremum_jvp, out=True, source="np.minimum.reduce", cases=CASES,
-    kinks="at ties, which share the gradient", numpy=(np.min,),
+    infer=_extremum_infer,
+    kernel=_kernel(np.minimum),
+    normalize=_normalize,
+    vjp=_extremum_vjp,
+    jvp=_extremum_jvp,
+    out=True,
+    source="np.minimum.reduce",
+    cases=CASES,
+    kinks="at ties, which share the gradient",
+    numpy=(np.min,),
 )
 def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The smallest element; NaN if one is NaN. Elements that tie share the gradient."""
@@ -174,9 +242,16 @@ def _no_flow(flow: Any, y: Node, x: Node, **attrs: Any) -> Any:
 
 
 @op(
-    infer=_flag_infer, kernel=_kernel(np.logical_or), normalize=_normalize, out=True,
-    vjp=lambda g, y, x, **attrs: (None,), jvp=_no_flow, piecewise_constant=True,
-    source="np.logical_or.reduce", cases=CASES, numpy=(np.any,),
+    infer=_flag_infer,
+    kernel=_kernel(np.logical_or),
+    normalize=_normalize,
+    out=True,
+    vjp=lambda g, y, x, **attrs: (None,),
+    jvp=_no_flow,
+    piecewise_constant=True,
+    source="np.logical_or.reduce",
+    cases=CASES,
+    numpy=(np.any,),
 )
 def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether any element is true. Of no elements it is False."""
@@ -184,9 +259,16 @@ def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 
 @op(
-    infer=_flag_infer, kernel=_kernel(np.logical_and), normalize=_normalize, out=True,
-    vjp=lambda g, y, x, **attrs: (None,), jvp=_no_flow, piecewise_constant=True,
-    source="np.logical_and.reduce", cases=CASES, numpy=(np.all,),
+    infer=_flag_infer,
+    kernel=_kernel(np.logical_and),
+    normalize=_normalize,
+    out=True,
+    vjp=lambda g, y, x, **attrs: (None,),
+    jvp=_no_flow,
+    piecewise_constant=True,
+    source="np.logical_and.reduce",
+    cases=CASES,
+    numpy=(np.all,),
 )
 def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether all elements are true. Of no elements it is True."""
@@ -205,11 +287,15 @@ def _count(x: Node, axis: Any) -> Any:
     return product(x.shape[a] for a in normalize_axes(axis, x.ndim))
 
 
+def _size(count: Dim, x: Node) -> Any:
+    return call("size_of", dim=count, dtype=x.dtype)
+
+
 @composite(numpy=(np.mean,))
 def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The mean over axes; integers are averaged as float64."""
     node = _as_float(x)
-    return sum(node, axis=axis, keepdims=keepdims) / _count(node, axis)
+    return divide(sum(node, axis=axis, keepdims=keepdims), _count(node, axis))
 
 
 @composite(numpy=(np.var,))
@@ -222,8 +308,9 @@ def var(
     count = _count(node, axis)
     if correction:
         whole = float(correction).is_integer()
-        count = count - (int(correction) if whole else correction)
-    return sum(square(away), axis=axis, keepdims=keepdims) / count
+        size = count if whole or isinstance(count, int) else _size(count, node)
+        count = size - (int(correction) if whole else correction)
+    return divide(sum(square(away), axis=axis, keepdims=keepdims), count)
 
 
 @composite(numpy=(np.std,))
@@ -231,4 +318,7 @@ def std(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The square root of `var`."""
-    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    squared = var(x, axis=axis, correction=correction, keepdims=keepdims)
+    # Of equal elements it is at its least, where 0 is a subgradient.
+    flat = squared == 0
+    return where(flat, 0, sqrt(where(flat, 1, squared)))

@@ -1,7 +1,8 @@
 """Choosing between values: where, masks, relu, maximum, minimum, clip."""
 
-from __future__ import annotations
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
+from __future__ import annotations
 
 from typing import Any
 
@@ -14,13 +15,13 @@ from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, composite, elementwise, require
 
-BITS = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
-
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
     """A temporary for a mask as wide as the values it selects."""
-    found = BITS.get(t.dtype.itemsize)
-    return () if found is None else (TensorType(broadcast_shapes(*(m.shape for m in masks)), found),)
+    if t.dtype.itemsize not in (1, 2, 4, 8):
+        return ()
+    shape = broadcast_shapes(*(m.shape for m in masks))
+    return (TensorType(shape, np.dtype(f"i{t.dtype.itemsize}")),)
 
 
 def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, ...]:
@@ -29,9 +30,13 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
 
 
 @elementwise(
-    kernels.select, partials=lambda y, mask, x: (None, mask),
-    promote=_mask_promote, result=lambda mask, x: x.dtype,
-    weak=(1,), in_place=(1,), scratch=lambda mask, x: bits_like(x, mask),
+    kernels.select,
+    partials=lambda y, mask, x: (None, mask),
+    promote=_mask_promote,
+    result=lambda mask, x: x.dtype,
+    weak=(1,),
+    in_place=(1,),
+    scratch=lambda mask, x: bits_like(x, mask),
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
@@ -39,9 +44,14 @@ def select(mask: NodeLike, x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    kernels.where, partials=lambda y, c, a, b: (None, c, call("logical_not", c)),
-    promote=_mask_promote, result=lambda c, a, b: a.dtype,
-    weak=(1, 2), in_place=(1,), scratch=lambda c, a, b: bits_like(a, c, a, b), numpy=(np.where,),
+    kernels.where,
+    partials=lambda y, c, a, b: (None, c, call("logical_not", c)),
+    promote=_mask_promote,
+    result=lambda c, a, b: a.dtype,
+    weak=(1, 2),
+    in_place=(1,),
+    scratch=lambda c, a, b: bits_like(a, c, a, b),
+    numpy=(np.where,),
 )
 def where(condition: NodeLike, x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 where the boolean condition holds, x2 elsewhere."""
@@ -52,9 +62,19 @@ def relu_kernel(x: Any, out: Any = None) -> Any:
     return np.maximum(x, 0, out=out)
 
 
+def _relu_dtype(t: TensorType) -> DType:
+    require("iuf", t)
+    return t.dtype
+
+
 @elementwise(
-    relu_kernel, partials=lambda y, x: (y > 0,), source="np.maximum({0}, 0, {out})",
-    preserves_zero=True, idempotent=True, kinks="at 0, from 0 to 1",
+    relu_kernel,
+    partials=lambda y, x: (y > 0,),
+    result=_relu_dtype,
+    source="np.maximum({0}, 0, {out})",
+    preserves_zero=True,
+    idempotent=True,
+    kinks="at 0, from 0 to 1",
 )
 def relu(x: NodeLike, /) -> Node:
     """max(x, 0). Its derivative at 0 is 0."""
@@ -62,9 +82,13 @@ def relu(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    kernels.keep_where_positive, partials=lambda y, m, x: (None, m > 0),
-    promote=lambda m, x: (None, None), result=lambda m, x: x.dtype,
-    weak=(1,), in_place=(1,), scratch=lambda m, x: bits_like(x, m),
+    kernels.keep_where_positive,
+    partials=lambda y, m, x: (None, m > 0),
+    promote=lambda m, x: (None, None),
+    result=lambda m, x: x.dtype,
+    weak=(1,),
+    in_place=(1,),
+    scratch=lambda m, x: bits_like(x, m),
 )
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     """select(m > 0, x) in one step: what relu's backward becomes."""
@@ -74,7 +98,8 @@ def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
 def _extremum_flow(flow: Cotangent, taken: Node, tie: Node) -> Cotangent:
     if flow is None:
         return None
-    return select(taken, flow) + select(tie, 0.5 * flow)
+    total: Node = select(taken, flow) + select(tie, 0.5 * flow)
+    return total
 
 
 def _maximum_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
@@ -89,8 +114,15 @@ def _maximum_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotange
     return None if not some else some[0] if len(some) == 1 else some[0] + some[1]
 
 
-@elementwise(np.maximum, vjp=_maximum_vjp, jvp=_maximum_jvp, commutative=True, associative=True,
-             idempotent=True, kinks="at ties, which share the gradient")
+@elementwise(
+    np.maximum,
+    vjp=_maximum_vjp,
+    jvp=_maximum_jvp,
+    commutative=True,
+    associative=True,
+    idempotent=True,
+    kinks="at ties, which share the gradient",
+)
 def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...
@@ -104,8 +136,15 @@ def _minimum_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotange
     return _maximum_jvp(t, y, -a, -b)
 
 
-@elementwise(np.minimum, vjp=_minimum_vjp, jvp=_minimum_jvp, commutative=True, associative=True,
-             idempotent=True, kinks="at ties, which share the gradient")
+@elementwise(
+    np.minimum,
+    vjp=_minimum_vjp,
+    jvp=_minimum_jvp,
+    commutative=True,
+    associative=True,
+    idempotent=True,
+    kinks="at ties, which share the gradient",
+)
 def minimum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...

@@ -1,7 +1,8 @@
-"""Views and joins: reshape, permute, broadcast, slices, concat."""
+"""Conversions, views and joins: astype, reshape, permute, broadcast, concat."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
 
 from __future__ import annotations
-
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,14 +25,18 @@ from symgrad.ir.types import (
     require_equal,
 )
 from symgrad.ops import kernels
-from symgrad.ops.declare import NodeLike, composite, linear, op
+from symgrad.ops.declare import NodeLike, composite, elementwise, linear, op, require
+from symgrad.ops.index import getitem
+from symgrad.ops.leaves import zeros_like
+
+COMPLEX = "complex64 complex128"
 
 # ---- dtype ----------------------------------------------------------------------------------
 
 
 def _astype_normalize(t: TensorType, dtype: Any) -> dict[str, Any]:
     found = as_dtype(dtype)
-    if t.dtype.kind == "c" and found.kind != "c":
+    if t.dtype.kind == "c" and found.kind not in "bc":
         raise DtypeError(f"{t.dtype.name} to {found.name} drops the imaginary part; use real(x)")
     return {"dtype": found}
 
@@ -45,9 +50,14 @@ def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cot
 
 
 @op(
-    infer=lambda t, dtype: t.with_dtype(dtype), kernel=kernels.astype,
-    normalize=_astype_normalize, vjp=_astype_vjp, jvp=_astype_jvp,
-    elementwise=True, out=True, preserves_zero=True,
+    infer=lambda t, dtype: t.with_dtype(dtype),
+    kernel=kernels.astype,
+    normalize=_astype_normalize,
+    vjp=_astype_vjp,
+    jvp=_astype_jvp,
+    elementwise=True,
+    out=True,
+    preserves_zero=True,
     cases=(case((3, 4), dtype="float32"), case((), dtype="float64"), case((2,), dtype="int64")),
 )
 def _astype(x: NodeLike, /, dtype: Any) -> Node:
@@ -60,6 +70,37 @@ def astype(x: NodeLike, dtype: Any, /, *, copy: bool = True) -> Node:
     """x converted to a dtype. A gradient flows between floats; to an integer it is 0."""
     node = as_node(x)
     return node if as_dtype(dtype) == node.dtype else _astype(node, dtype=dtype)
+
+
+def _real_dtype(t: TensorType) -> DType:
+    require("c", t)
+    return np.empty(0, t.dtype).real.dtype
+
+
+@elementwise(kernels.real, result=_real_dtype, in_place=(), dtypes=COMPLEX)
+def _real(x: NodeLike, /) -> Node:
+    """The real part of a complex x."""
+    ...
+
+
+@elementwise(kernels.imag, result=_real_dtype, in_place=(), dtypes=COMPLEX)
+def _imag(x: NodeLike, /) -> Node:
+    """The imaginary part of a complex x."""
+    ...
+
+
+@composite(numpy=(np.real,))
+def real(x: NodeLike, /) -> Node:
+    """The real part; a real x as it is."""
+    node = as_node(x)
+    return _real(node) if node.dtype.kind == "c" else node
+
+
+@composite(numpy=(np.imag,))
+def imag(x: NodeLike, /) -> Node:
+    """The imaginary part; zeros for a real x."""
+    node = as_node(x)
+    return _imag(node) if node.dtype.kind == "c" else zeros_like(node)
 
 
 # ---- reshape, permute, broadcast ------------------------------------------------------------
@@ -83,9 +124,13 @@ def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
 
 
 @linear(
-    infer=lambda t, shape: t.with_shape(shape), kernel=lambda x, shape: np.reshape(x, shape),
-    normalize=_reshape_normalize, transpose=lambda g, x, shape: reshape(g, x.shape),
-    view=True, preserves_zero=True, numpy=(np.reshape,),
+    infer=lambda t, shape: t.with_shape(shape),
+    kernel=lambda x, shape: np.reshape(x, shape),
+    normalize=_reshape_normalize,
+    transpose=lambda g, x, shape: call("reshape", g, x.shape),
+    view=True,
+    preserves_zero=True,
+    numpy=(np.reshape,),
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
 )
 def reshape(x: NodeLike, /, shape: Any) -> Node:
@@ -107,9 +152,12 @@ def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 @linear(
     infer=lambda t, axes: t.with_shape(tuple(t.shape[a] for a in axes)),
-    kernel=lambda x, axes: np.transpose(x, axes), normalize=_permute_normalize,
-    transpose=lambda g, x, axes: permute_dims(g, _inverse(axes)),
-    view=True, preserves_zero=True, numpy=(np.transpose,),
+    kernel=lambda x, axes: np.transpose(x, axes),
+    normalize=_permute_normalize,
+    transpose=lambda g, x, axes: call("permute_dims", g, _inverse(axes)),
+    view=True,
+    preserves_zero=True,
+    numpy=(np.transpose,),
     cases=(case((3, 4), axes=(1, 0)), case((2, 3, 4), axes=(2, 0, 1)), case((3,), axes=(0,))),
 )
 def permute_dims(x: NodeLike, /, axes: Any = None) -> Node:
@@ -125,9 +173,13 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
 
 
 @linear(
-    infer=lambda t, shape: t.with_shape(shape), kernel=lambda x, shape: np.broadcast_to(x, shape),
-    normalize=_broadcast_normalize, transpose=lambda g, x, shape: sum_to(g, x.shape),
-    view=True, preserves_zero=True, numpy=(np.broadcast_to,),
+    infer=lambda t, shape: t.with_shape(shape),
+    kernel=lambda x, shape: np.broadcast_to(x, shape),
+    normalize=_broadcast_normalize,
+    transpose=lambda g, x, shape: sum_to(g, x.shape),
+    view=True,
+    preserves_zero=True,
+    numpy=(np.broadcast_to,),
     cases=(case((4,), shape=(3, 4)), case((3, 1), shape=(2, 3, 4)), case((), shape=(2,))),
 )
 def broadcast_to(x: NodeLike, /, shape: Any) -> Node:
@@ -140,7 +192,9 @@ def sum_to(x: Node, shape: Shape) -> Node:
     if x.shape == shape:
         return x
     extra = x.ndim - len(shape)
-    axes = tuple(i for i, s in enumerate(x.shape) if i < extra or (shape[i - extra] == 1 and s != 1))
+    axes = tuple(
+        i for i, s in enumerate(x.shape) if i < extra or (shape[i - extra] == 1 and s != 1)
+    )
     total: Node = call("sum", x, axis=axes, keepdims=False, dtype=x.dtype)
     return total if total.shape == shape else reshape(total, shape)
 
@@ -173,12 +227,12 @@ def moveaxis(x: NodeLike, source: Any, destination: Any, /) -> Node:
     node = as_node(x)
     sources = [normalize_axis(a, node.ndim) for a in np.atleast_1d(source)]
     targets = [normalize_axis(a, node.ndim) for a in np.atleast_1d(destination)]
-    if len(sources) != len(targets) or len({*sources}) != len({*targets}) != len(sources):
+    if not len(sources) == len(targets) == len({*sources}) == len({*targets}):
         raise ShapeError(f"moveaxis from {source} to {destination}: name as many axes, each once")
     order = [a for a in range(node.ndim) if a not in sources]
     for target, a in sorted(zip(targets, sources, strict=True)):
         order.insert(target, a)
-    return permute_dims(node, tuple(order))
+    return node if order == sorted(order) else permute_dims(node, tuple(order))
 
 
 @composite(numpy=(np.matrix_transpose,))
@@ -189,133 +243,6 @@ def matrix_transpose(x: NodeLike, /) -> Node:
         raise ShapeError(f"a matrix has two axes or more; {node.type!r} has {node.ndim}")
     order = list(range(node.ndim))
     return permute_dims(node, (*order[:-2], order[-1], order[-2]))
-
-
-# ---- slices ---------------------------------------------------------------------------------
-
-Index = tuple[tuple[Any, Any, int], ...]
-
-
-def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
-    """How many elements a slice takes of an axis. Raises `ShapeError` if that is not known."""
-    if isinstance(size, int):
-        if not all(v is None or isinstance(v, int) for v in (start, stop)):
-            raise ShapeError(f"a slice bound of {start}:{stop} is not known to lie within {size}")
-        return len(range(*slice(start, stop, step).indices(size)))
-    low, high = (start, stop) if step > 0 else (stop, start)
-    if step < 0 and (low, high) != (None, None):
-        raise ShapeError(f"a slice of {size} backwards takes the whole axis: x[::-1]")
-    first = _bound(0 if low is None else low, size)
-    last = _bound(size if high is None else high, size)
-    length = last - first
-    if abs(step) == 1:
-        return length
-    steps = divide_exactly(length, abs(step))
-    if steps is None:
-        raise ShapeError(f"every {step}th of {length} elements: how many is not known; "
-                         "use a fixed size here")
-    return steps
-
-
-def _bound(value: Any, size: Size) -> Size:
-    if not isinstance(value, (int, Dim)):
-        raise ShapeError(f"a slice bound is an int, not {value!r}")
-    return size + value if isinstance(value, int) and value < 0 else value
-
-
-def _slice_infer(t: TensorType, index: Index) -> TensorType:
-    shape = tuple(slice_length(s, *i) for s, i in zip(t.shape, index, strict=True))
-    if any(isinstance(s, int) and s < 0 for s in shape):
-        raise ShapeError(f"a slice of {t!r} ends before it begins")
-    return t.with_shape(shape)
-
-
-def _slice_kernel(x: Any, index: Index) -> Any:
-    return x[tuple(slice(*i) for i in index)]
-
-
-@linear(
-    infer=_slice_infer, kernel=_slice_kernel, view=True, preserves_zero=True,
-    transpose=lambda g, x, index: _place(g, shape=x.shape, index=index),
-    cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
-)
-def _slice(x: NodeLike, /, index: Index) -> Node:
-    """x[start:stop:step, …], one triple an axis."""
-    ...
-
-
-@linear(
-    infer=lambda t, shape, index: t.with_shape(shape), kernel=kernels.place, out=True,
-    preserves_zero=True,
-    transpose=lambda g, x, shape, index: _slice(g, index=index),
-    cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
-)
-def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
-    """Zeros of a shape, with x where the index points: a slice, transposed."""
-    ...
-
-
-def _canonical(size: Size, index: Any) -> tuple[Any, Any, int]:
-    """A slice as a triple that says the same with the fewest words."""
-    step = 1 if index.step is None else int(index.step)
-    if step == 0:
-        raise ShapeError("the step of a slice cannot be 0")
-    start, stop = (v if v is None or isinstance(v, Dim) else v.__index__()
-                   for v in (index.start, index.stop))
-    if isinstance(size, int) and not isinstance(start, Dim) and not isinstance(stop, Dim):
-        first, last, step = slice(start, stop, step).indices(size)
-        if len(range(first, last, step)) == 0:
-            return (0, 0, 1)
-        return (first, None if last < 0 else last, step)
-    return (None if start == 0 else start, None if stop == size else stop, step)
-
-
-@composite()
-def getitem(x: NodeLike, index: Any, /) -> Node:
-    """x[index], for ints, slices, None and an ellipsis: `x[1:, ::-1, None, ..., 3]`."""
-    node = as_node(x)
-    items = list(index) if isinstance(index, tuple) else [index]
-    for item in items:
-        if not (item is None or item is Ellipsis or isinstance(item, (int, slice, np.integer))
-                ) or isinstance(item, (bool, np.bool_)):
-            raise ShapeError(
-                f"an index is made of ints, slices, None and ..., not of {type(item).__name__}"
-            )
-    if sum(i is Ellipsis for i in items) > 1:
-        raise ShapeError("an index has at most one ellipsis (...)")
-    used = sum(i is not None and i is not Ellipsis for i in items)
-    if used > node.ndim:
-        raise ShapeError(f"{used} indices for the {node.ndim} dimensions of {node.type!r}")
-    at = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
-    items[at : at + 1] = [slice(None)] * (node.ndim - used)
-    return _index(node, items)
-
-
-def _index(node: Node, items: list[Any]) -> Node:
-    triples: list[tuple[Any, Any, int]] = []
-    shape: list[Size] = []
-    for item in items:
-        if item is None:
-            shape.append(1)
-            continue
-        size = node.shape[len(triples)]
-        if isinstance(item, slice):
-            triple = _canonical(size, item)
-            shape.append(slice_length(size, *triple))
-        else:
-            triple = _single(int(item), size)
-        triples.append(triple)
-    whole = ((0, s, 1) if isinstance(s, int) else (None, None, 1) for s in node.shape)
-    picked = node if tuple(triples) == tuple(whole) else _slice(node, index=tuple(triples))
-    return picked if picked.shape == tuple(shape) else reshape(picked, tuple(shape))
-
-
-def _single(i: int, size: Size) -> tuple[Any, Any, int]:
-    if isinstance(size, int):
-        if not -size <= i < size:
-            raise ShapeError(f"index {i} is out of range for an axis of size {size}")
-        i %= size
-    return (i, None if i == -1 else i + 1, 1)
 
 
 @composite(numpy=(np.flip,))
@@ -367,8 +294,13 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
 
 
 @op(
-    infer=_concat_infer, kernel=kernels.concat, normalize=_concat_normalize,
-    promote=_concat_promote, vjp=_concat_vjp, jvp=_concat_jvp, out=True,
+    infer=_concat_infer,
+    kernel=kernels.concat,
+    normalize=_concat_normalize,
+    promote=_concat_promote,
+    vjp=_concat_vjp,
+    jvp=_concat_jvp,
+    out=True,
     cases=(case((2, 3), (4, 3), axis=0), case((2, 3), (2, 1), (2, 2), axis=1)),
 )
 def _concat(*arrays: NodeLike, axis: int) -> Node:
@@ -403,9 +335,11 @@ def item_infer(t: Any, index: int) -> TensorType:
     return found
 
 
-@op(infer=item_infer, kernel=lambda values, index: values[index])
+def _item_normalize(t: Any, index: Any) -> dict[str, Any]:
+    return {"index": normalize_axis(index, len(t)) if isinstance(t, tuple) else index}
+
+
+@op(infer=item_infer, kernel=lambda values, index: values[index], normalize=_item_normalize)
 def item(x: Node, /, index: int) -> Node:
     """One of the results of an op that has several."""
     ...
-
-

@@ -1,0 +1,157 @@
+"""The plan of a program: the steps in order, and where every value lies. It explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.op import Op
+from symgrad.ir.types import DType, TensorType
+
+Kind: TypeAlias = Literal["input", "variable", "constant", "scalar", "arena", "output", "next"]
+Attrs: TypeAlias = tuple[tuple[str, Any], ...]
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way of seeing the same memory: a view op with its attributes."""
+
+    op: Op
+    attrs: Attrs
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for a value.
+
+    `input`, `variable` and `constant` are given; a `scalar` is a local variable of the program;
+    an `arena` slot lies at `offset` bytes in the arena from step `first` to step `last`; an
+    `output` is allocated anew in every call, for the caller to keep; a `next` is the spare array
+    of a variable, into which its next value is computed.
+    """
+
+    name: str
+    kind: Kind
+    type: TensorType
+    first: int = -1
+    last: int = -1
+    offset: int = -1
+    value: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A value as a step reads or writes it: a slot, seen through views."""
+
+    slot: int
+    views: tuple[View, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a kernel.
+
+    `results` has more than one entry for an op with several results; `scratch` are arena slots
+    that the kernel uses while it runs; `group` numbers the fused node it is part of.
+    """
+
+    op: Op
+    operands: tuple[Ref, ...]
+    results: tuple[Ref, ...]
+    attrs: Attrs
+    node: Node
+    scratch: tuple[Ref, ...] = ()
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a program does for given sizes of its named dimensions.
+
+    `inputs`, `variables` and `nexts` are slots, in the order of the program's arguments (-1 for
+    the next value of a 0-d variable, which is a scalar); `outputs` and `updates` say where the
+    results are found. Byte counts are exact: `arena_bytes` is allocated once a workspace,
+    `output_bytes` once a call.
+    """
+
+    graph: Graph
+    sizes: Mapping[str, int]
+    slots: tuple[Slot, ...]
+    steps: tuple[Step, ...]
+    inputs: tuple[int, ...]
+    variables: tuple[int, ...]
+    nexts: tuple[int, ...]
+    outputs: tuple[Ref, ...]
+    updates: tuple[Ref, ...]
+    arena_bytes: int
+
+    @property
+    def output_bytes(self) -> int:
+        """What a call allocates for the caller to keep."""
+        return sum(s.nbytes for s in self.slots if s.kind == "output")
+
+    @property
+    def next_bytes(self) -> int:
+        """The spare arrays of the variables that are updated."""
+        return sum(s.nbytes for s in self.slots if s.kind == "next")
+
+    @property
+    def peak_bytes(self) -> int:
+        """All the memory that a call needs beyond its inputs, variables and constants."""
+        return self.arena_bytes + self.output_bytes + self.next_bytes
+
+    def arrays_in_arena(self) -> list[Slot]:
+        """The arena slots, one for each place, shape and dtype: what a workspace is made of."""
+        found = {s.name: s for s in self.slots if s.kind == "arena"}
+        return list(found.values())
+
+    def describe(self, ref: Ref) -> str:
+        """A value in a few characters: the slot's name and the views on it."""
+        return self.slots[ref.slot].name + "".join(f".{v.op.name}" for v in ref.views)
+
+    def _lines(self) -> Iterator[str]:
+        sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
+        yield f"plan{f' for {sizes}' if sizes else ''}: {len(self.steps)} steps"
+        yield (
+            f"arena {self.arena_bytes} bytes, outputs {self.output_bytes}, "
+            f"next values {self.next_bytes}, peak {self.peak_bytes}"
+        )
+        yield f"{'step':>4}  {'result':<8} {'kernel':<22} {'reads':<24} where"
+        for i, step in enumerate(self.steps):
+            result = ", ".join(map(self.describe, step.results))
+            reads = ", ".join(map(self.describe, step.operands))
+            place = next((str(p) for p in step.node.origin.locations), "")
+            yield f"{i:>4}  {result:<8} {step.op.name:<22} {reads:<24} {place}"
+        yield f"{'slot':<8} {'offset':>8} {'bytes':>10}  {'steps':<11} type"
+        for slot in self.slots:
+            if slot.kind == "arena":
+                steps = f"{slot.first}-{slot.last}"
+                yield f"{slot.name:<8} {slot.offset:>8} {slot.nbytes:>10}  {steps:<11} {slot.type!r}"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return f"<Plan of {len(self.steps)} steps, {self.peak_bytes} bytes>"
+
+

@@ -1,0 +1,102 @@
+"""The schedule: the ops in the order they run, fused groups written out, all sizes known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.ir.dims import Dim, evaluate
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.node import Node, describe
+from symgrad.ir.types import TensorType, Type
+
+Attrs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One op to be run: its operands by the number of the task that makes them."""
+
+    node: Node
+    inputs: tuple[int, ...]
+    attrs: Attrs
+    type: Type
+    group: int | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The tasks in order, and which of them make the graph's outputs."""
+
+    tasks: tuple[Task, ...]
+    outputs: tuple[int, ...]
+
+
+def schedule(graph: Graph, sizes: Mapping[str, int]) -> Schedule:
+    """The graph as tasks, every named dimension replaced by its size.
+
+    Raises `ShapeError` if a size makes an op impossible, such as `x[5:]` of 3 elements.
+    """
+    writer = _Writer(sizes)
+    outputs = writer.write(graph, [], None)
+    return Schedule(tuple(writer.tasks), tuple(outputs))
+
+
+class _Writer:
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.tasks: list[Task] = []
+        self.groups = 0
+
+    def write(self, graph: Graph, operands: list[int], group: int | None) -> list[int]:
+        """Append a graph's nodes, its inputs being the tasks `operands` if it is an inner one."""
+        number = dict(zip(graph.inputs, operands, strict=False)) if group is not None else {}
+        for node in graph.nodes:
+            if node in number:
+                continue
+            inputs = [number[x] for x in node.inputs]
+            inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
+            if inner is not None:
+                self.groups += 1
+                number[node] = self.write(inner, inputs, self.groups - 1)[0]
+            else:
+                number[node] = self._append(node, tuple(inputs), group)
+        return [number[y] for y in graph.outputs]
+
+    def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
+        attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
+        type_ = _concrete(node, self.sizes)
+        if self.sizes and not is_leaf(node):
+            found = node.op.infer(*(self.tasks[i].type for i in inputs), **dict(attrs))
+            if found != type_:
+                raise ShapeError(
+                    f"{describe(node)} is {found!r} with {_listed(self.sizes)}, and {type_!r} was "
+                    "inferred for larger sizes; feed more elements"
+                )
+        self.tasks.append(Task(node, inputs, attrs, type_, group))
+        return len(self.tasks) - 1
+
+
+def _concrete(node: Node, sizes: Mapping[str, int]) -> Type:
+    if isinstance(node.type, tuple):
+        return tuple(_with_sizes(t, node, sizes) for t in node.type)
+    return _with_sizes(node.type, node, sizes)
+
+
+def _with_sizes(t: TensorType, node: Node, sizes: Mapping[str, int]) -> TensorType:
+    if not any(isinstance(s, Dim) for s in t.shape):
+        return t
+    shape = tuple(evaluate(s, sizes) for s in t.shape)
+    if any(s < 0 for s in shape):
+        raise ShapeError(
+            f"{describe(node)} would have the shape {shape} with {_listed(sizes)}; "
+            "feed more elements"
+        )
+    return t.with_shape(shape)
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in sizes.items())

@@ -1,0 +1,104 @@
+"""Floor 5: the passes, each from a graph to a better graph, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from inspect import getdoc
+from time import perf_counter
+from typing import TypeAlias
+
+from symgrad.ir.errors import RewriteError
+from symgrad.ir.graph import Graph
+from symgrad.passes import algebra, cse, dead, fold, fuse, masks, movement
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.rule import Exact, Rule
+from symgrad.rewrite.trace import Stage, Trace
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named step of the compiler: a function of the graph, the grade and the trace."""
+
+    name: str
+    reason: str
+    run: Callable[[Graph, Exact, Trace], Graph]
+
+
+PassLike: TypeAlias = "Pass | Rule"
+
+
+def graph_pass(function: Callable[[Graph], Graph]) -> Pass:
+    """Declare a pass of your own: a function from a graph to a graph that computes the same.
+
+    >>> @graph_pass
+    ... def nothing(graph: Graph) -> Graph:
+    ...     '''Leaves the graph as it is.'''
+    ...     return graph
+    """
+    return Pass(function.__name__, getdoc(function) or "", lambda graph, exact, trace: function(graph))
+
+
+def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
+    """A pass that applies rules, of those that the grade admits, until none fits."""
+    listed = tuple(rules)
+
+    def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+        return rewrite(graph, (r for r in listed if r.exact <= exact), trace, name)
+
+    return Pass(name, reason, run)
+
+
+RULES: tuple[Rule, ...] = (*fold.RULES, *masks.RULES, *movement.RULES, *algebra.RULES)
+
+DEFAULT: tuple[Pass, ...] = (
+    Pass(
+        "dead_results",
+        "first, so that no other pass works on what nobody reads",
+        dead.dead_results,
+    ),
+    Pass(
+        "common_subexpressions",
+        "before the rules: a rule that wants a node with one reader must not be fooled by a twin",
+        cse.common_subexpressions,
+    ),
+    rules_pass(
+        "simplify",
+        "folding, masks, movement and algebra together, because each makes work for the others",
+        RULES,
+    ),
+    Pass(
+        "merge",
+        "again, for what the rules have made equal",
+        cse.common_subexpressions,
+    ),
+    rules_pass(
+        "mask_kernels",
+        "after simplify, because a mask made inside a kernel is seen by no other rule",
+        masks.KERNELS,
+    ),
+    Pass(
+        "fusion",
+        "last: no rule looks into a fused node",
+        fuse.fusion,
+    ),
+)
+
+
+def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:
+    """The graph after the passes, in their order, each noted in the trace.
+
+    A `Rule` among the passes is a pass of its own. Raises `RewriteError` for anything else.
+    """
+    for step in passes:
+        if isinstance(step, Rule):
+            step = rules_pass(step.name, step.reason, [step])
+        if not isinstance(step, Pass):
+            raise RewriteError(f"a pass is made with graph_pass or rule, and {step!r} is neither")
+        start = perf_counter()
+        after = step.run(graph, exact, trace)
+        if not isinstance(after, Graph):
+            raise RewriteError(f"the pass {step.name} returned {type(after).__name__}, not a graph")
+        trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
+        graph = after
+    return graph

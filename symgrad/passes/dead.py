@@ -1,0 +1,31 @@
+"""Dead results: an op with several results of which one is read becomes the op of that one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, apply
+from symgrad.ir.op import REGISTRY
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.rule import Exact, rule_for
+from symgrad.rewrite.trace import Trace
+
+
+def dead_results(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """Drop the results that nobody reads. Nodes that nobody reads are not in a graph at all."""
+    read: dict[Node, set[int]] = defaultdict(set)
+    for node in graph.nodes:
+        if node.op.name == "item":
+            read[node.inputs[0]].add(dict(node.attrs)["index"])
+
+    @rule_for(lambda op: op.name == "item", exact=Exact.BITS)
+    def single_result(node: Node) -> Node | None:
+        """Only one result is read: compute that one alone."""
+        source = node.inputs[0]
+        if not source.op.projections or len(read[source]) != 1:
+            return None
+        op = REGISTRY.ops[source.op.projections[dict(node.attrs)["index"]]]
+        return apply(op, source.inputs, dict(source.attrs))
+
+    return rewrite(graph, [single_result], trace, "dead_results")

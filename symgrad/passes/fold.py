@@ -1,0 +1,39 @@
+"""Constant folding: what depends on nothing is computed once, when the program is compiled."""
+
+from __future__ import annotations
+
+from symgrad.ir.dims import Dim
+from symgrad.ir.evaluate import evaluate
+from symgrad.ir.node import Node, constant_node
+from symgrad.ir.values import ArrayData
+from symgrad.rewrite.rule import Exact, Rule, rule_for
+
+MOST_ELEMENTS = 4096
+
+
+@rule_for(lambda op: not op.view, exact=Exact.BITS)
+def constant_folding(node: Node) -> Node | None:
+    """All operands are constants, so that the value is known, and it is small enough to keep."""
+    if not node.inputs or isinstance(node.type, tuple) or _is_large(node):
+        return None
+    return _folded(node)
+
+
+@rule_for(lambda op: op.view, exact=Exact.BITS)
+def constant_view_folding(node: Node) -> Node | None:
+    """A view of a constant is a constant, unless it repeats elements."""
+    return None if _is_large(node) or node.size != node.inputs[0].size else _folded(node)
+
+
+def _folded(node: Node) -> Node | None:
+    if any(x.op.name != "constant" for x in node.inputs):
+        return None
+    return constant_node(ArrayData(evaluate([node])[0], node.dtype))
+
+
+def _is_large(node: Node) -> bool:
+    size = node.size
+    return isinstance(size, Dim) or size > MOST_ELEMENTS
+
+
+RULES: tuple[Rule, ...] = (constant_folding, constant_view_folding)

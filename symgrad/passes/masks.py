@@ -1,0 +1,120 @@
+"""Masks: what the backward of relu and its kin give rise to.
+
+A mask multiplied in is a selection; selections merge; scalars move out of them; and the mask of a
+relu is taken from its output, which is alive anyway.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.dims import guess
+from symgrad.ir.node import Node, constant_value
+from symgrad.ops.elementwise import negative
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.logic import greater, logical_and, logical_not
+from symgrad.ops.select import keep_where_positive, select, where
+from symgrad.ops.shape import _astype as astype
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+
+
+def is_finite(c: Node) -> bool:
+    """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
+    array = constant_value(c)
+    return array is not None and bool(np.isfinite(array).all()) and bool((array != 0).all())
+
+
+@rule(exact=Exact.REALS, kinds="f", when=lambda mask: mask.dtype.kind == "b")
+def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
+    """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
+    return Rewrite(before=g * astype(mask, dtype=dtype), after=select(mask, g))
+
+
+@rule(exact=Exact.BITS)
+def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and 0 is a selection: no second operand to read."""
+    return Rewrite(before=where(mask, x, 0), after=select(mask, x))
+
+
+@rule(exact=Exact.BITS)
+def where_zero_first_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between 0 and a value is a selection by the opposite mask."""
+    return Rewrite(before=where(mask, 0, x), after=select(logical_not(mask), x))
+
+
+@rule(exact=Exact.BITS)
+def where_of_same(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and itself is no choice."""
+    return Rewrite(before=where(mask, x, x), after=x)
+
+
+@rule(exact=Exact.BITS)
+def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
+    """Instead of negating a mask, swap what it chooses between."""
+    return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
+
+
+@rule(exact=Exact.BITS, once=True)
+def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
+    """Two selections are one by both masks: masks are smaller than what they select."""
+    return Rewrite(before=select(m1, select(m2, x)), after=select(logical_and(m1, m2), x))
+
+
+@rule(exact=Exact.BITS)
+def select_of_same_select(mask: Var, x: Var) -> Rewrite:
+    """Selecting twice by one mask is selecting once."""
+    return Rewrite(before=select(mask, select(mask, x)), after=select(mask, x))
+
+
+@rule(
+    exact=Exact.VALUES, kinds="f", once=True,
+    when=lambda x, c: is_finite(c) and x.op.name != "matmul",
+)
+def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
+    """A scalar factor moves out of a selection, to where it may meet another or a product."""
+    return Rewrite(before=select(mask, x * c), after=select(mask, x) * c)
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True)
+def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
+    """A change of sign moves out of a selection, to where it may be absorbed."""
+    return Rewrite(before=select(mask, negative(x)), after=negative(select(mask, x)))
+
+
+@rule(
+    exact=Exact.VALUES, kinds="f", once=True,
+    when=lambda c, a, b: is_finite(c) and product_is_largest(a, b),
+)
+def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
+    """A scalar factor moves into a selection from a matrix product, on its way to an operand."""
+    return Rewrite(before=select(mask, matmul(a, b)) * c, after=select(mask, matmul(a, b) * c))
+
+
+def product_is_largest(a: Node, b: Node) -> bool:
+    """Whether a matrix product has more elements than one of its operands."""
+    rows, columns = guess(a.shape[-2]), guess(b.shape[-1])
+    return min(guess(a.size), guess(b.size)) < rows * columns
+
+
+@rule(exact=Exact.BITS, once=True)
+def positive_select(y: Var, g: Var) -> Rewrite:
+    """relu's backward in one step: the mask is made where it is used, as bits."""
+    return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
+
+
+RULES: tuple[Rule, ...] = (
+    mask_multiply,
+    where_of_same,
+    where_of_not,
+    where_zero_is_select,
+    where_zero_first_is_select,
+    select_of_same_select,
+    select_of_select,
+    scalar_out_of_select,
+    sign_out_of_select,
+    scalar_through_select,
+)
+
+# Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.
+KERNELS: tuple[Rule, ...] = (positive_select,)

@@ -1,0 +1,151 @@
+"""The driver: applies rules to a graph until none fits. Linear in the graph, never recursive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from symgrad.ir.errors import RewriteError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.op import Op
+from symgrad.ir.operators import call
+from symgrad.ir.origin import built_as
+from symgrad.ir.types import TensorType
+from symgrad.rewrite.rule import Rule
+from symgrad.rewrite.trace import Fired, Trace
+
+MOST_SWEEPS = 8
+MOST_PER_NODE = 100
+
+
+def rewrite(
+    graph: Graph, rules: Iterable[Rule], trace: Trace | None = None, stage: str = "rewrite"
+) -> Graph:
+    """The graph with the rules applied wherever they fit, inputs before their readers.
+
+    New nodes carry the origins of what they replace, and the rule's name. Raises `RewriteError`
+    if a rule changes a type, or if rules chase each other for ever.
+    """
+    index = _index(rules)
+    for _ in range(MOST_SWEEPS):
+        sweep = _Sweep(graph, index, trace, stage)
+        graph = sweep.run()
+        # A rule that was held back because a node had two readers may fit once one has gone.
+        if not (sweep.fired and sweep.held_back):
+            break
+    return graph
+
+
+def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same node on other inputs of the same types."""
+    return Node(node.op, inputs, node.attrs, node.type, node.origin)
+
+
+def _index(rules: Iterable[Rule]) -> dict[Op, list[Rule]]:
+    index: dict[Op, list[Rule]] = {}
+    for rule in rules:
+        for op in rule.ops:
+            index.setdefault(op, []).append(rule)
+    return index
+
+
+class _Sweep:
+    """One walk over a graph. `settled` maps a node to what stands for it in the end."""
+
+    def __init__(
+        self, graph: Graph, index: dict[Op, list[Rule]], trace: Trace | None, stage: str
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.trace = trace
+        self.stage = stage
+        self.settled: dict[Node, Node] = {}
+        self.becomes: dict[Node, Node] = {}
+        self.uses: Counter[Node] = Counter()
+        self.fired = 0
+        self.held_back = False
+        self.recent: list[str] = []
+
+    def run(self) -> Graph:
+        readers = Counter(x for node in self.graph.nodes for x in node.inputs)
+        readers.update(self.graph.outputs)
+        for node in self.graph.nodes:
+            self._settle(node)
+            self.uses[self.settled[node]] += readers[node]
+        if not self.fired:
+            return self.graph
+        return Graph((self.settled[y] for y in self.graph.outputs), self.graph.inputs)
+
+    def _settle(self, root: Node) -> None:
+        settled = self.settled
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in settled:
+                stack.pop()
+                continue
+            pending = [x for x in node.inputs if x not in settled]
+            if pending:
+                stack += pending
+                continue
+            if node in self.becomes:
+                settled[node] = settled[self.becomes[node]]
+                continue
+            inputs = tuple(settled[x] for x in node.inputs)
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            current = node if same else rebuild(node, inputs)
+            result = self._rewritten(current)
+            if result is None:
+                settled[node] = settled[current] = current
+                continue
+            self.becomes[node] = result
+            if result not in settled:
+                stack.append(result)
+
+    def _rewritten(self, node: Node) -> Node | None:
+        """What the first rule that fits puts in the place of a node."""
+        for rule in self.index.get(node.op, ()):
+            found = rule.match(node, self._uses)
+            if found is None:
+                continue
+            origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
+            with built_as(origin):
+                made = found.build()
+                if made is not None and made is not node:
+                    made = _fitted(made, node, rule)
+                    self._note(rule, node, made)
+                    return made
+        return None
+
+    def _uses(self, node: Node) -> int:
+        count = self.uses.get(node, 1)
+        self.held_back |= count > 1
+        return count
+
+    def _note(self, rule: Rule, before: Node, after: Node) -> None:
+        self.fired += 1
+        self.recent = [*self.recent[-11:], rule.name]
+        if self.trace is not None:
+            self.trace.fired.append(Fired(self.stage, rule, before, after))
+        if self.fired > 1000 + MOST_PER_NODE * len(self.graph.nodes):
+            raise RewriteError(
+                f"rules chase each other without end: {' -> '.join(self.recent)}; "
+                "one of them undoes what another does"
+            )
+
+
+def _fitted(made: Node, node: Node, rule: Rule) -> Node:
+    """The replacement brought to the shape of what it replaces. Its dtype must be the same."""
+    if made.type == node.type:
+        return made
+    if (
+        isinstance(made.type, TensorType)
+        and isinstance(node.type, TensorType)
+        and made.type.dtype == node.type.dtype
+    ):
+        return call("broadcast_to", made, node.type.shape)  # type: ignore[no-any-return]
+    raise RewriteError(
+        f"the rule {rule.name} makes {made.type!r} of {node.type!r}; "
+        "what it puts in place must have the same type"
+    )

@@ -1,0 +1,181 @@
+"""Patterns: expressions over variables, written with the same functions that build graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symgrad.ir.errors import RewriteError
+from symgrad.ir.node import Node, apply, constant_node, constant_value
+from symgrad.ir.op import Op
+from symgrad.ir.operators import Operators
+from symgrad.ir.values import ArrayData
+
+Bound: TypeAlias = dict[str, Any]
+
+
+class Pattern(Operators):
+    """Part of a rule. An op applied to a pattern makes a pattern, not a node."""
+
+    __slots__ = ()
+
+    def __symgrad_apply__(
+        self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> Applied:
+        return Applied(op, tuple(map(as_pattern, operands)), tuple(sorted(attrs.items())))
+
+
+class Var(Pattern):
+    """Matches any node; where it occurs twice, the same node twice."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Const(Var):
+    """Matches a constant of one element."""
+
+    __slots__ = ()
+
+
+class Attr:
+    """Matches the value of an attribute."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Literal(Pattern):
+    """Matches a constant whose one element has this value; the sign of a zero counts."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Applied(Pattern):
+    """Matches a node of this op whose operands and attributes match."""
+
+    __slots__ = ("attrs", "inputs", "op")
+
+    def __init__(
+        self, op: Op, inputs: tuple[Pattern, ...], attrs: tuple[tuple[str, Any], ...]
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.inputs), *(f"{k}={v!r}" for k, v in self.attrs)]
+        return f"{self.op.name}({', '.join(parts)})"
+
+
+def as_pattern(value: Any) -> Pattern:
+    """A pattern as it is, a Python number as a literal."""
+    if isinstance(value, Pattern):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Literal(value)
+    raise RewriteError(f"a pattern is made of variables, numbers and ops, not of {value!r}")
+
+
+def variants(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern with the operands of its commutative ops in either order."""
+    if not isinstance(pattern, Applied):
+        yield pattern
+        return
+    for inputs in product(*(list(variants(x)) for x in pattern.inputs)):
+        yield Applied(pattern.op, inputs, pattern.attrs)
+        if pattern.op.commutative and repr(inputs[0]) != repr(inputs[1]):
+            yield Applied(pattern.op, inputs[::-1], pattern.attrs)
+
+
+def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
+    """Whether a node has the form of a pattern; fills `bound` with what the variables are."""
+    if isinstance(pattern, Applied):
+        return (
+            node.op is pattern.op
+            and len(node.inputs) == len(pattern.inputs)
+            and _match_attrs(pattern, node, bound)
+            and all(match(p, x, bound) for p, x in zip(pattern.inputs, node.inputs, strict=True))
+        )
+    if isinstance(pattern, Var):
+        seen = bound.setdefault(pattern.name, node)
+        if seen is not node:
+            return _same_constant(seen, node)
+        return pattern.__class__ is Var or _is_one_element(node)
+    assert isinstance(pattern, Literal)
+    array = constant_value(node)
+    return (
+        array is not None
+        and array.size == 1
+        and bool(array.item() == pattern.value)
+        and (pattern.value != 0 or not np.signbit(array.real).any())
+    )
+
+
+def _match_attrs(pattern: Applied, node: Node, bound: Bound) -> bool:
+    for (key, wanted), (name, value) in zip(pattern.attrs, node.attrs, strict=True):
+        if key != name:
+            return False
+        if isinstance(wanted, Attr):
+            if bound.setdefault(wanted.name, value) != value:
+                return False
+        elif wanted != value:
+            return False
+    return True
+
+
+def _is_one_element(node: Node) -> bool:
+    array = constant_value(node)
+    return array is not None and array.size == 1
+
+
+def _same_constant(a: Any, b: Any) -> bool:
+    return (
+        isinstance(a, Node) and isinstance(b, Node)
+        and constant_value(a) is not None and a.attrs == b.attrs
+    )
+
+
+def interior(pattern: Pattern, node: Node) -> Iterator[Node]:
+    """The matched nodes below the root that a pattern spells out; they vanish with the match."""
+    if isinstance(pattern, Applied):
+        for p, x in zip(pattern.inputs, node.inputs, strict=True):
+            if isinstance(p, Applied):
+                yield x
+                yield from interior(p, x)
+
+
+def instantiate(pattern: Pattern, bound: Mapping[str, Any], like: Node) -> Node:
+    """The nodes that a pattern stands for, numbers taking the dtype of `like`."""
+    if isinstance(pattern, Applied):
+        operands = [
+            p.value if isinstance(p, Literal) else instantiate(p, bound, like)
+            for p in pattern.inputs
+        ]
+        attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
+        return apply(pattern.op, operands, attrs)
+    if isinstance(pattern, Var):
+        found = bound[pattern.name]
+        assert isinstance(found, Node)
+        return found
+    assert isinstance(pattern, Literal)
+    return constant_node(ArrayData(pattern.value, like.dtype))

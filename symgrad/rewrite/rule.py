@@ -1,0 +1,207 @@
+"""Rules: what may be written instead of what, why, and how exactly it is the same."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, get_type_hints
+
+from symgrad.ir.errors import RewriteError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.rewrite.pattern import (
+    Applied,
+    Attr,
+    Bound,
+    Const,
+    Pattern,
+    Var,
+    as_pattern,
+    instantiate,
+    interior,
+    match,
+    variants,
+)
+
+
+class Exact(IntEnum):
+    """What a rule may change, from nothing to all that real arithmetic allows.
+
+    `BITS`: nothing. `VALUES`: the sign of a zero, the payload of a NaN. `ROUNDING`: last digits;
+    NaN and inf stay where they were, overflow aside, and no rounding that was written is undone.
+    `REALS`: floats are taken for real numbers.
+    """
+
+    BITS = 0
+    VALUES = 1
+    ROUNDING = 2
+    REALS = 3
+
+    @classmethod
+    def of(cls, grade: Exact | str) -> Exact:
+        """A grade from its name. Raises `RewriteError` for another."""
+        if isinstance(grade, Exact):
+            return grade
+        try:
+            return cls[grade.upper()]
+        except (KeyError, AttributeError):
+            names = ", ".join(repr(g.name.lower()) for g in cls)
+            raise RewriteError(f"exact is one of {names}, not {grade!r}") from None
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A pattern and what stands for it: another, or a function of the rule's variables.
+
+    The function is given the nodes and attributes that the variables it names were bound to, and
+    returns a node, or None to leave things as they are.
+    """
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Match:
+    """A rule that fits a node: what its variables are, and which nodes vanish with it."""
+
+    rule: Rule
+    node: Node
+    bound: Bound
+    replaced: tuple[Node, ...]
+
+    def build(self) -> Node | None:
+        """What the rule puts in place, or None if it leaves things as they are."""
+        if self.rule.function is not None:
+            return self.rule.function(self.node)
+        assert self.rule.rewrite is not None
+        after = self.rule.rewrite.after
+        if isinstance(after, Pattern):
+            return instantiate(after, self.bound, self.node)
+        made = _call(after, self.bound)
+        assert made is None or isinstance(made, Node)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A named rewrite with its reason, its grade and its guard.
+
+    `ops` are the ops at which it is tried. `once` says that the nodes within the pattern must have
+    no other reader, since their work would otherwise be done twice. `tries` are what the tests
+    bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`.
+    """
+
+    name: str
+    reason: str
+    exact: Exact
+    ops: tuple[Op, ...]
+    rewrite: Rewrite | None = None
+    function: Callable[[Node], Node | None] | None = None
+    when: Callable[..., bool] | None = None
+    once: bool = False
+    kinds: str = "biuf"
+    tries: tuple[Mapping[str, Any], ...] = ()
+    variables: tuple[Var | Attr, ...] = ()
+    forms: tuple[Pattern, ...] = field(default=(), repr=False)
+
+    def match(self, node: Node, uses: Callable[[Node], int]) -> Match | None:
+        """How the rule fits a node, or None; `uses` tells how many readers a node has."""
+        if self.function is not None:
+            return Match(self, node, {}, (node,))
+        for form in self.forms:
+            bound: Bound = {}
+            if not match(form, node, bound) or not self._admits(node, bound):
+                continue
+            inner = tuple(interior(form, node))
+            if not self.once or all(uses(x) == 1 for x in inner):
+                return Match(self, node, bound, (node, *inner))
+        return None
+
+    def _admits(self, node: Node, bound: Bound) -> bool:
+        if node.tensor.dtype.kind not in self.kinds:
+            return False
+        return self.when is None or bool(_call(self.when, bound))
+
+    def __str__(self) -> str:
+        if self.rewrite is None:
+            return f"{self.name} [{self.exact.name.lower()}]: {self.reason}"
+        after = self.rewrite.after if isinstance(self.rewrite.after, Pattern) else "…"
+        return f"{self.name} [{self.exact.name.lower()}]: {self.rewrite.before!r} -> {after!r}"
+
+
+def _call(function: Callable[..., Any], bound: Bound) -> Any:
+    code = function.__code__
+    return function(*(bound[name] for name in code.co_varnames[: code.co_argcount]))
+
+
+def rule(
+    *,
+    exact: Exact | str,
+    when: Callable[..., bool] | None = None,
+    once: bool = False,
+    ordered: bool = False,
+    kinds: str = "biuf",
+    tries: tuple[Mapping[str, Any], ...] = (),
+) -> Callable[[Callable[..., Rewrite]], Rule]:
+    """Declare a rule: the function's parameters are its pattern variables, its docstring the reason.
+
+    Parameters are annotated `Var` (any node), `Const` (a constant of one element) or `Attr` (the
+    value of an attribute). The operands of a commutative op match in either order, unless `ordered`.
+    `kinds` are the dtype kinds of the result for which the rule holds.
+
+    >>> @rule(exact="bits")
+    ... def double_negative(x: Var) -> Rewrite:
+    ...     '''Two changes of sign cancel.'''
+    ...     return Rewrite(before=-(-x), after=x)
+    """
+
+    def declare(function: Callable[..., Rewrite]) -> Rule:
+        name = function.__name__
+        hints = get_type_hints(function)
+        variables = tuple(_variable(name, p, hints) for p in inspect.signature(function).parameters)
+        made = function(*variables)
+        before = as_pattern(made.before)
+        if not isinstance(before, Applied):
+            raise RewriteError(f"the rule {name} must match an op, not {before!r}")
+        after = made.after if callable(made.after) else as_pattern(made.after)
+        return Rule(
+            name=name, reason=_reason(function), exact=Exact.of(exact), ops=(before.op,),
+            rewrite=Rewrite(before, after), when=when, once=once, kinds=kinds, tries=tries,
+            variables=variables, forms=(before,) if ordered else tuple(variants(before)),
+        )
+
+    return declare
+
+
+def rule_for(
+    fact: Callable[[Op], bool], *, exact: Exact | str
+) -> Callable[[Callable[[Node], Node | None]], Rule]:
+    """Declare a rule for every op of which a fact holds: a function of the node itself."""
+
+    def declare(function: Callable[[Node], Node | None]) -> Rule:
+        ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
+        return Rule(
+            name=function.__name__, reason=_reason(function), exact=Exact.of(exact), ops=ops,
+            function=function,
+        )
+
+    return declare
+
+
+def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr:
+    kind = hints.get(name)
+    if kind not in (Var, Const, Attr):
+        raise RewriteError(f"{rule_name}: annotate {name} as Var, Const or Attr, not {kind}")
+    made = kind(name)
+    assert isinstance(made, (Var, Attr))
+    return made
+
+
+def _reason(function: Callable[..., Any]) -> str:
+    reason = inspect.getdoc(function)
+    if not reason:
+        raise RewriteError(f"the rule {function.__name__} has no docstring to say why it holds")
+    return reason

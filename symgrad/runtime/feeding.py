@@ -1,0 +1,160 @@
+"""Feeding: what a caller gives is checked and named before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, Size, divide_exactly
+from symgrad.ir.errors import FeedError
+from symgrad.ir.node import Node, describe
+from symgrad.ir.types import DType
+
+Array = np.ndarray[Any, DType]
+
+
+class Feeder:
+    """Brings arguments into the order, dtype and layout of a program's placeholders."""
+
+    def __init__(self, inputs: Sequence[Node]) -> None:
+        self.inputs = tuple(inputs)
+        self.names = tuple(str(p.name) for p in inputs)
+        self.fixed = tuple(
+            p.shape if all(isinstance(s, int) for s in p.shape) else None for p in inputs
+        )
+
+    def feed(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, int]]:
+        """The arrays in order, and the sizes of the named dimensions.
+
+        Raises `FeedError` for a name that is missing, unknown or given twice, for a dtype that
+        cannot be cast safely, and for a rank or size that does not fit.
+        """
+        values = args if not kwargs and len(args) == len(self.names) else self._sort(args, kwargs)
+        arrays = [self._array(p, v) for p, v in zip(self.inputs, values, strict=True)]
+        sizes: dict[str, int] = {}
+        for p, fixed, array in zip(self.inputs, self.fixed, arrays, strict=True):
+            if fixed != array.shape:
+                self._bind(p, array, sizes)
+        self._check(arrays, sizes)
+        return [a if a.ndim else a[()] for a in arrays], sizes
+
+    def _sort(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Positional and named arguments in the order of the placeholders."""
+        faults = []
+        if len(args) > len(self.names):
+            faults.append(f"{len(args)} arrays were given for {len(self.names)} placeholders")
+        given = dict(zip(self.names, args, strict=False))
+        for name in kwargs:
+            if name in given:
+                faults.append(f"{name!r} is given twice, by position and by name")
+            elif name not in self.names:
+                near = get_close_matches(name, self.names, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                faults.append(f"there is no placeholder {name[:60]!r}{hint}")
+        missing = [n[:60] for n in self.names if n not in given and n not in kwargs]
+        if missing:
+            faults.append(f"missing: {', '.join(map(repr, missing))}")
+        if faults:
+            listed = ", ".join(repr(n[:60]) for n in self.names)
+            raise FeedError(f"{'; '.join(faults)}. The placeholders are, in order: {listed}")
+        given.update(kwargs)
+        return [given[n] for n in self.names]
+
+    def _array(self, p: Node, value: Any) -> Array:
+        """A native C-contiguous array of the placeholder's dtype; a copy only where it must be."""
+        dtype = p.dtype
+        if type(value) is np.ndarray:
+            if value.dtype == dtype and value.flags.c_contiguous and value.dtype.isnative:
+                return value
+            array = value
+        else:
+            array = _as_array(p, value)
+        weak = isinstance(value, (bool, int, float, complex, list, tuple))
+        if not np.can_cast(array.dtype, dtype, "same_kind" if weak else "safe") and not (
+            weak and _holds(array, dtype)
+        ):
+            raise FeedError(
+                f"{describe(p)} was fed {array.dtype.name}, which cannot be cast to "
+                f"{dtype.name} without loss; convert it: array.astype({dtype.name!r})"
+            )
+        made: Array = np.asarray(array, dtype=dtype, order="C")
+        return made
+
+    def _bind(self, p: Node, array: Array, sizes: dict[str, int]) -> None:
+        """Learn the sizes of names from one array."""
+        if array.ndim != p.ndim:
+            raise FeedError(
+                f"{describe(p)} has {p.ndim} dimensions, and was fed an array of shape "
+                f"{array.shape}"
+            )
+        for wanted, size in zip(p.shape, array.shape, strict=True):
+            if isinstance(wanted, Dim):
+                _solve(wanted, size, sizes)
+
+    def _check(self, arrays: list[Array], sizes: dict[str, int]) -> None:
+        for p, fixed, array in zip(self.inputs, self.fixed, arrays, strict=True):
+            if fixed == array.shape:
+                continue
+            for axis, (wanted, size) in enumerate(zip(p.shape, array.shape, strict=True)):
+                unknown = wanted.names - sizes.keys() if isinstance(wanted, Dim) else None
+                if unknown:
+                    raise FeedError(
+                        f"{describe(p)}: the size of {', '.join(sorted(unknown))} cannot be told "
+                        "from what was fed; give it a placeholder of its own size"
+                    )
+                expected = wanted.evaluate(sizes) if isinstance(wanted, Dim) else wanted
+                if size != expected:
+                    raise FeedError(self._misfit(p, array, axis, wanted, expected))
+
+    def _misfit(self, p: Node, array: Array, axis: int, wanted: Size, expected: int) -> str:
+        text = (
+            f"{describe(p)} was fed an array of shape {array.shape}: "
+            f"axis {axis} is {array.shape[axis]}, not {expected}"
+        )
+        if isinstance(wanted, Dim):
+            others = [
+                n for n, q in zip(self.names, self.inputs, strict=True)
+                if q is not p and any(isinstance(s, Dim) and s.names & wanted.names for s in q.shape)
+            ]
+            text += f"; {wanted} is {expected} by {', '.join(map(repr, others)) or 'another axis'}"
+        return text
+
+
+def _as_array(p: Node, value: Any) -> Array:
+    if isinstance(value, Node):
+        raise FeedError(f"{describe(p)} was fed a node; feed arrays, or build with the node instead")
+    if np.ma.isMaskedArray(value):
+        raise FeedError(f"{describe(p)} was fed a masked array; fill it first: a.filled(0)")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise FeedError(f"{describe(p)} was fed what is no array: {error}") from None
+    if array.dtype.kind not in "biufc":
+        raise FeedError(f"{describe(p)} was fed an array of {array.dtype}, not of numbers")
+    return array
+
+
+def _holds(array: Array, dtype: DType) -> bool:
+    """Whether a dtype holds the very numbers that a Python list or scalar gave."""
+    if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
+        info = np.iinfo(dtype)
+        return bool(info.min <= array.min() and array.max() <= info.max)
+    return not array.size or (dtype.kind in "fc" and array.dtype.kind in "iu")
+
+
+def _solve(wanted: Dim, size: int, sizes: dict[str, int]) -> None:
+    """Learn a name from `a * N + b = size`; what is left over is checked later."""
+    names = [n for n in wanted.names if n not in sizes]
+    if len(names) != 1:
+        return
+    (name,) = names
+    known = wanted.evaluate({**sizes, name: 0})
+    factor = wanted.evaluate({**sizes, name: 1}) - known
+    found = divide_exactly(size - known, factor) if factor else None
+    if isinstance(found, int) and found >= 0 and wanted.evaluate({**sizes, name: found}) == size:
+        sizes[name] = found

@@ -1,0 +1,123 @@
+"""What several test files need: samples, values, derivatives by other ways."""
+
+import zlib
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.autodiff.reverse import carries
+from symgrad.ir.evaluate import evaluate
+from symgrad.ir.walk import topological
+
+STEP = 1e-6
+TOLERANCE = 1e-6
+
+
+def generator(name):
+    """Random numbers that are the same in every run: seeded by a name."""
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def sample(rng, shape, dtype, interval=(-3.0, 3.0)):
+    """An array of any dtype; numbers lie within the interval."""
+    dtype, (low, high) = np.dtype(dtype), interval
+    if dtype.kind == "b":
+        return np.asarray(rng.random(shape) < 0.5)
+    if dtype.kind in "iu":
+        first = max(int(np.ceil(low)), 0 if dtype.kind == "u" else int(np.ceil(low)))
+        return np.asarray(rng.integers(first, int(high) + 1, shape)).astype(dtype)
+    values = np.asarray(rng.uniform(low, high, shape))
+    if dtype.kind == "c":
+        values = values + 1j * rng.uniform(low, high, shape)
+    return values.astype(dtype)
+
+
+def value(node, feeds=None, sizes=None):
+    """The value of one node."""
+    return evaluate([node], feeds, sizes)[0]
+
+
+def same(found, expected):
+    """Assert equal dtype, shape and bytes, NaNs being equal."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def close(found, expected, tolerance=TOLERANCE):
+    """Assert nearly equal, relative to the largest magnitude."""
+    expected = np.asarray(expected)
+    scale = 1 + np.max(np.abs(expected), initial=0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
+
+
+def jvp(ys, tangents):
+    """Tangents of `ys`, given tangents of some nodes: a plain walk forwards. None is zero."""
+    flows = dict(tangents)
+    for node in topological(ys):
+        incoming = tuple(flows.get(x) for x in node.inputs)
+        if node in flows or all(t is None for t in incoming):
+            continue
+        if node.op.name == "item":
+            flows[node] = incoming[0][dict(node.attrs)["index"]]
+            continue
+        flow = node.op.jvp(incoming, node, *node.inputs, **dict(node.attrs))
+        flows[node] = flow if flow is None or isinstance(flow, tuple) else _fitted(flow, node)
+    return [flows.get(y) for y in ys]
+
+
+def _fitted(flow, node):
+    return sg.astype(sg.broadcast_to(flow, node.shape), node.dtype)
+
+
+def difference(function, arrays, directions):
+    """The central difference of a list of arrays along a direction, where one is given."""
+
+    def moved(sign):
+        return function(
+            [
+                a if d is None else a + sign * STEP * d
+                for a, d in zip(arrays, directions, strict=True)
+            ]
+        )
+
+    return [(up - down) / (2 * STEP) for up, down in zip(moved(1), moved(-1), strict=True)]
+
+
+def check_derivatives(ys, xs, arrays, rng):
+    """First derivatives of `ys` by `xs`, both ways, against differences and each other."""
+    feeds = dict(zip(xs, arrays, strict=True))
+    smooth = [x for x in xs if carries(x)]
+    assert smooth
+    steps = {x: rng.standard_normal(feeds[x].shape) for x in smooth}
+    weights = [np.asarray(rng.standard_normal(np.shape(v))) for v in evaluate(ys, feeds)]
+    numbers = difference(
+        lambda moved: evaluate(ys, dict(zip(xs, moved, strict=True))),
+        arrays,
+        [steps.get(x) for x in xs],
+    )
+    forward = jvp(ys, {x: sg.constant(steps[x]) for x in smooth})
+    tangents = [
+        np.zeros(n.shape) if t is None else value(t, feeds)
+        for n, t in zip(numbers, forward, strict=True)
+    ]
+    for tangent, number in zip(tangents, numbers, strict=True):
+        close(tangent, number)
+    back = sg.vjp(ys, smooth, weights, disconnected="zero")
+    for x, g in zip(smooth, back, strict=True):
+        assert g.type == x.type
+    flows = evaluate(back, feeds)
+    close(
+        sum(np.vdot(g, steps[x]) for x, g in zip(smooth, flows, strict=True)),
+        sum(np.vdot(w, t) for w, t in zip(weights, tangents, strict=True)),
+        1e-10,
+    )
+
+
+def check_second_derivatives(ys, xs, arrays, rng):
+    """The gradient of the gradient against differences of the gradient."""
+    smooth = [x for x in xs if carries(x)]
+    shapes = [np.shape(v) for v in evaluate(ys, dict(zip(xs, arrays, strict=True)))]
+    loss = sum(sg.sum(y * rng.uniform(0.5, 1.5, s)) for y, s in zip(ys, shapes, strict=True))
+    first = sg.grad(loss, smooth, disconnected="zero")
+    check_derivatives(list(first), xs, arrays, rng)

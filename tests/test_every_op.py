@@ -1,0 +1,333 @@
+"""Every op of the registry, asked what it is by its own record.
+
+An op that is added is tested here without a line being added: its `cases`, `domain` and `dtypes`
+say what to try.
+"""
+
+import inspect
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.autodiff.reverse import carries
+from symgrad.ir.errors import DtypeError, GradientError, SymgradError
+from symgrad.ir.evaluate import evaluate
+from symgrad.ir.graph import is_leaf
+from symgrad.ir.node import apply, leaf
+from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.types import TensorType
+from tests.helpers import check_derivatives, check_second_derivatives, generator, same, sample
+
+SHAPES = {
+    1: [((3, 4),), ((),), ((0,),), ((2, 0, 3),)],
+    2: [((3, 4), (3, 4)), ((3, 1), (4,)), ((), (3,)), ((0,), (1,)), ((), ()), ((2, 1, 3), (5, 1))],
+    3: [((3, 4), (3, 4), (3, 4)), ((3, 1), (4,), ()), ((0,), (1,), (0,)), ((), (), ())],
+}
+GRID = ("?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16")
+
+OPS = [op for op in REGISTRY.ops.values() if not is_leaf(leaf(op, TensorType((), "bool")))]
+
+
+@dataclass
+class Trial:
+    """An op applied to placeholders, with arrays for them."""
+
+    node: Any
+    xs: list[Any]
+    arrays: list[Any]
+    rng: Any
+
+    @property
+    def attrs(self):
+        return dict(self.node.attrs)
+
+    @property
+    def results(self):
+        """Its results, each as a node."""
+        several = isinstance(self.node.type, tuple)
+        return [self.node[i] for i in range(len(self.node.type))] if several else [self.node]
+
+    @property
+    def smooth_results(self):
+        """Those that are floats as precise as the operands."""
+        size = self.xs[-1].dtype.itemsize
+        return [y for y in self.results if carries(y) and y.dtype.itemsize >= size]
+
+    def run(self, *arrays, **extra):
+        """What the kernel gives, as a list."""
+        with np.errstate(all="ignore"):
+            found = self.node.op.kernel(*(arrays or self.arrays), **self.attrs, **extra)
+        return list(found) if isinstance(self.node.type, tuple) else [found]
+
+    def values(self):
+        """What evaluation gives, as a list."""
+        return evaluate(self.results, dict(zip(self.xs, self.arrays, strict=True)))
+
+    def scratch(self):
+        """Without and with the temporaries that the kernel can use, filled with rubbish."""
+        wanted = self.node.op.scratch
+        types = wanted(*(x.type for x in self.xs)) if wanted else ()
+        return [{}, *({"bits": np.full(t.shape, 85, t.dtype)} for t in types)]
+
+    def places(self):
+        """The operands whose memory the result may take."""
+        found = [i for i in self.node.op.in_place if i < len(self.xs)]
+        return [i for i in found if self.xs[i].type == self.node.type]
+
+
+def arity(op):
+    if isinstance(op.kernel, np.ufunc):
+        return op.kernel.nin
+    parameters = inspect.signature(op.kernel).parameters.values()
+    return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+def cases_of(op):
+    """What the op says, and for an elementwise one every way to broadcast."""
+    if op.cases or not op.elementwise:
+        return op.cases
+    return [case(*shapes) for shapes in SHAPES[arity(op)]]
+
+
+def operand_dtypes(op, dtype, count):
+    """The dtype for each operand; masks, which are not among the weak ones, are boolean."""
+    dtypes = [dtype] * count
+    try:
+        op.check(tuple(TensorType((), d) for d in dtypes), {})
+    except DtypeError:
+        return [d if op.weak is None or i in op.weak else "?" for i, d in enumerate(dtypes)]
+    except (SymgradError, TypeError, IndexError):
+        pass  # it wants attributes or shapes, and so is no op with masks
+    return dtypes
+
+
+def trial(op, shapes, dtypes, attrs, interval=None):
+    rng = generator(f"{op.name} {shapes} {dtypes}")
+    xs = [
+        sg.placeholder(f"x{i}", shape, dtype)
+        for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+    ]
+    intervals = itertools.cycle([interval] if interval else op.domain)
+    arrays = [sample(rng, x.shape, x.dtype, next(intervals)) for x in xs]
+    return Trial(apply(op, xs, attrs), xs, arrays, rng)
+
+
+def trials(op, *dtypes):
+    """One for each dtype and case of the op."""
+    for dtype, tried in itertools.product(dtypes or op.dtypes.split(), cases_of(op)):
+        yield trial(op, tried.shapes, operand_dtypes(op, dtype, len(tried.shapes)), tried.attrs)
+
+
+def every(having=lambda op: True):
+    return pytest.mark.parametrize("op", [pytest.param(o, id=o.name) for o in OPS if having(o)])
+
+
+def has_cases(op):
+    return bool(cases_of(op))
+
+
+def takes_floats(op):
+    return any(np.dtype(d).kind == "f" for d in op.dtypes.split())
+
+
+def is_smooth(op):
+    return has_cases(op) and op.vjp is not None and takes_floats(op) and not op.piecewise_constant
+
+
+def test_what_has_no_cases_works_on_a_graph_or_on_several_results():
+    for op in OPS:
+        if not has_cases(op):
+            assert {"graph", "index"} & set(inspect.signature(op.infer).parameters), op
+
+
+@every()
+def test_it_says_what_it_is(op):
+    assert len(op.doc) > 2
+    assert op.doc.rstrip().endswith(".")
+
+
+@every(has_cases)
+def test_the_type_rule_tells_what_the_kernel_gives(op):
+    for t in trials(op):
+        for y, found in zip(t.results, t.values(), strict=True):
+            assert TensorType(np.shape(found), np.asarray(found).dtype) == y.type
+
+
+@every(lambda op: op.elementwise and not op.cases)
+def test_it_takes_the_dtypes_that_numpy_takes_and_gives_the_same(op):
+    count = arity(op)
+    taken = 0
+    for dtypes in itertools.product(GRID, repeat=count):
+        try:
+            t = trial(op, [(2,)] * count, dtypes, {}, interval=(0, 3))
+        except DtypeError:
+            if isinstance(op.kernel, np.ufunc):
+                with pytest.raises(TypeError):
+                    op.kernel(*(np.ones(2, d) for d in dtypes))
+            continue
+        taken += 1
+        operands = t.arrays
+        if not isinstance(op.kernel, np.ufunc):
+            weak = range(count) if op.weak is None else op.weak
+            assert {t.node.inputs[i].dtype for i in weak} == {
+                np.result_type(*(dtypes[i] for i in weak))
+            }
+            operands = [a.astype(x.dtype) for a, x in zip(t.arrays, t.node.inputs, strict=True)]
+        for y, mine, numpys in zip(t.results, t.values(), t.run(*operands), strict=True):
+            same(mine, numpys)
+            assert mine.dtype == y.dtype
+    assert taken
+
+
+@every(lambda op: has_cases(op) and op.out)
+def test_out_holds_the_same(op):
+    for t in trials(op):
+        for extra in t.scratch():
+            outs = [np.full(y.shape, 1, y.dtype) for y in t.results]
+            t.run(out=tuple(outs) if len(outs) > 1 else outs[0], **extra)
+            for out, expected in zip(outs, t.run(), strict=True):
+                same(out, expected)
+
+
+@every(lambda op: has_cases(op) and op.out)
+def test_out_and_the_operands_may_lie_in_memory_as_they_like(op):
+    """In Fortran's order, backwards, read-only."""
+    for t in trials(op):
+        operands = [np.asfortranarray(a)[..., ::-1] if a.ndim else a for a in t.arrays]
+        for a in operands:
+            a.flags.writeable = False
+        for extra in t.scratch():
+            outs = [np.full(y.shape, 1, y.dtype, order="F")[...] for y in t.results]
+            t.run(*operands, out=tuple(outs) if len(outs) > 1 else outs[0], **extra)
+            copies = [np.ascontiguousarray(a).reshape(a.shape) for a in operands]
+            for out, expected in zip(outs, t.run(*copies), strict=True):
+                np.testing.assert_allclose(out, expected, rtol=1e-5)
+
+
+@every(lambda op: has_cases(op) and op.in_place)
+def test_out_may_be_the_memory_of_the_operands_it_names(op):
+    tried = 0
+    for t in trials(op):
+        for i, extra in itertools.product(t.places(), t.scratch()):
+            given = [a.copy() for a in t.arrays]
+            t.run(*given, out=given[i], **extra)
+            same(given[i], t.run()[0])
+            tried += 1
+    assert tried or t.node.dtype.kind == "b"
+
+
+@every(lambda op: has_cases(op) and op.in_place)
+def test_out_may_be_an_operand_that_is_given_twice(op):
+    for t in trials(op):
+        for i, extra in itertools.product(t.places(), t.scratch()):
+            shared = t.arrays[i].copy()
+            given = [
+                shared if x.type == t.xs[i].type else a for x, a in zip(t.xs, t.arrays, strict=True)
+            ]
+            (expected,) = t.run(*(a.copy() for a in given))
+            t.run(*given, out=shared, **extra)
+            same(shared, expected)
+
+
+@every(lambda op: op.view)
+def test_a_view_shares_memory(op):
+    for t in trials(op):
+        (found,) = t.run()
+        assert not found.size or np.shares_memory(found, t.arrays[0])
+
+
+@every(is_smooth)
+def test_derivatives(op):
+    tried = 0
+    for t in trials(op, "float64"):
+        if ys := t.smooth_results:
+            check_derivatives(ys, t.xs, t.arrays, t.rng)
+            tried += 1
+    assert tried
+
+
+@every(is_smooth)
+def test_second_derivatives(op):
+    for t in trials(op, "float64"):
+        if ys := t.smooth_results:
+            check_second_derivatives(ys, t.xs, t.arrays, t.rng)
+
+
+@every(is_smooth)
+def test_a_cotangent_has_the_type_of_what_it_belongs_to(op):
+    for t in trials(op, "float32"):
+        wrt = [x for x in t.xs if carries(x)]
+        for y in t.smooth_results:
+            flows = sg.vjp(y, wrt, sg.ones_like(y), disconnected="zero")
+            assert [g.type for g in flows] == [x.type for x in wrt]
+
+
+@every(lambda op: op.piecewise_constant)
+def test_no_gradient_flows_through_what_is_piecewise_constant(op):
+    for t in trials(op):
+        assert op.vjp(t.node, t.node, *t.xs, **t.attrs) == (None,) * len(t.xs)
+        assert op.jvp(tuple(t.xs), t.node, *t.xs, **t.attrs) is None
+        if not carries(t.node):
+            continue
+        with pytest.raises(GradientError, match=op.name):
+            sg.grad(sg.sum(t.node), t.xs[0])
+        found = sg.grad(sg.sum(t.node), t.xs[0], disconnected="zero")
+        same(np.asarray(found), np.zeros_like(t.arrays[0]))
+
+
+@every(lambda op: op.vjp is None)
+def test_what_has_no_gradient_has_none_on_purpose(op):
+    """It takes no floats, or no arrays, or its parts have it, or it says so itself."""
+    takes_arrays = any(c.shapes for c in cases_of(op))
+    assert not takes_floats(op) or not takes_arrays or "no derivative" in op.doc
+
+
+@every()
+def test_both_modes_are_there_or_none(op):
+    assert (op.vjp is None) == (op.jvp is None)
+
+
+@every(lambda op: op.commutative)
+def test_commutative(op):
+    for t in trials(op):
+        same(t.run()[0], t.run(*t.arrays[::-1])[0])
+
+
+@every(lambda op: op.associative)
+def test_associative(op):
+    for dtype in op.dtypes.split():
+        rng = generator(op.name)
+        a, b, c = (np.round(sample(rng, (20,), dtype)) for _ in range(3))
+        same(op.kernel(op.kernel(a, b), c), op.kernel(a, op.kernel(b, c)))
+
+
+@every(lambda op: op.idempotent)
+def test_idempotent(op):
+    for t in trials(op):
+        twice = t.run() if len(t.xs) == 1 else t.arrays[:1] * 2
+        same(t.run(*twice)[0], twice[0])
+
+
+@every(lambda op: op.preserves_zero)
+def test_preserves_zero(op):
+    for t in trials(op):
+        assert not np.any(t.run(*map(np.zeros_like, t.arrays))[0])
+
+
+@every(lambda op: op.linear)
+def test_linear(op):
+    for t in trials(op, "float64"):
+        (x,), other = t.arrays, t.rng.standard_normal(t.xs[0].shape)
+        (left,) = t.run(np.asarray(2 * x - other))
+        np.testing.assert_allclose(left, 2 * t.run()[0] - t.run(other)[0], atol=1e-12)
+
+
+@every(lambda op: op.projections)
+def test_projections_compute_one_of_the_results(op):
+    for t in trials(op):
+        for part, name in zip(t.run(), op.projections, strict=True):
+            same(part, REGISTRY.ops[name].kernel(*t.arrays))

@@ -1,0 +1,140 @@
+"""A scene as DOT, the language of Graphviz. The same graph gives the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from symgrad_viz.scene import Box, Edge, Region, Scene
+from symgrad_viz.theme import (
+    LAYOUT_FONT,
+    LOOKS,
+    NODE_SIZE,
+    REGION_STYLES,
+    SMALL_SIZE,
+    THEMES,
+    Palette,
+)
+
+# What Graphviz is told when it took too long: stop improving early, draw straight lines.
+HURRIED = {"nslimit": "2", "nslimit1": "2", "mclimit": "0.2", "splines": "line"}
+
+
+def dot_of(
+    scene: Scene, *, theme: str = "auto", opaque: bool = False, hurried: bool = False
+) -> str:
+    """The DOT text of a scene.
+
+    `opaque` gives it a background, which pictures without a style sheet need; `hurried` trades
+    beauty for time.
+    """
+    palette = THEMES[theme]
+    digraph = import_module("graphviz").Digraph(
+        "symgrad",
+        graph_attr={
+            "bgcolor": palette.page if opaque else "transparent",
+            "fontcolor": palette.text,
+            "fontname": LAYOUT_FONT,
+            "fontsize": _number(NODE_SIZE + 1),
+            "label": _text([scene.title]),
+            "labelloc": "t",
+            "nodesep": "0.25",
+            "ranksep": "0.35",
+            "tooltip": _text([scene.title]),
+            **(HURRIED if hurried else {}),
+        },
+        node_attr={
+            "fontname": LAYOUT_FONT,
+            "fontsize": _number(NODE_SIZE),
+            "height": "0.3",
+            "margin": "0.1,0.05",
+        },
+        edge_attr={
+            "arrowsize": "0.6",
+            "color": palette.edge,
+            "fontcolor": palette.edge_text,
+            "fontname": LAYOUT_FONT,
+            "fontsize": _number(SMALL_SIZE),
+        },
+    )
+    _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette)
+    for edge in scene.edges:
+        digraph.edge(edge.tail, edge.head, **_edge_attrs(edge))
+    return str(digraph.source)
+
+
+def _write_boxes(
+    into: Any, boxes: Iterable[tuple[Box, tuple[Region, ...]]], palette: Palette
+) -> None:
+    """Boxes, and the clusters around them; each comes with the regions that are not written yet."""
+    inside: dict[Region, list[tuple[Box, tuple[Region, ...]]]] = {}
+    for box, regions in boxes:
+        if regions:
+            inside.setdefault(regions[0], []).append((box, regions[1:]))
+        else:
+            into.node(box.id, **_node_attrs(box, palette))
+    for region, members in inside.items():
+        with into.subgraph(name=f"cluster_{region.id}") as cluster:
+            cluster.attr(**_region_attrs(region, palette))
+            _write_boxes(cluster, members, palette)
+
+
+def _node_attrs(box: Box, palette: Palette) -> Mapping[str, str]:
+    look, paint = LOOKS[box.kind], palette.nodes[box.kind]
+    attrs = {
+        "class": box.classes,
+        "fontcolor": paint.text,
+        "id": box.id,
+        "label": _text(box.lines),
+        "shape": look.shape,
+        "style": look.style,
+        "tooltip": _text(box.tooltip.split("\n")),
+    }
+    if paint.stroke != "none":
+        attrs |= {"color": paint.stroke, "fillcolor": paint.fill}
+        attrs["peripheries"] = "2" if box.is_output else "1"
+    if box.kind == "placeholder":
+        attrs["margin"] = "0.02,0.02"
+    if box.kind == "stub":
+        attrs |= {"fontsize": _number(SMALL_SIZE), "height": "0.2", "margin": "0.03,0.02"}
+    return attrs
+
+
+def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
+    paint = palette.regions[region.kind]
+    return {
+        "class": f"is-{region.kind}",
+        "color": paint.stroke,
+        "fillcolor": paint.fill,
+        "fontcolor": paint.text,
+        "fontsize": _number(NODE_SIZE + (region.kind in ("forward", "backward", "update"))),
+        "id": region.id,
+        "label": _text([region.title]),
+        "labeljust": "l",
+        "style": REGION_STYLES[region.kind],
+        "tooltip": _text((region.tooltip or region.title).split("\n")),
+    }
+
+
+def _edge_attrs(edge: Edge) -> Mapping[str, str]:
+    attrs = {"tooltip": _text([edge.tooltip])}
+    if edge.operand:
+        attrs |= {"headlabel": edge.operand, "labeldistance": "1.6", "labelangle": "40"}
+    if edge.is_stub:
+        attrs |= {"class": "is-stub", "style": "dashed", "arrowhead": "open"}
+    return attrs
+
+
+def _text(lines: Iterable[str]) -> Any:
+    r"""Lines as a DOT string of which Graphviz shows every character as it stands.
+
+    Backslashes begin an escape and ampersands an entity; a text within angle brackets would be
+    taken for HTML.
+    """
+    escaped = [line.replace("&", "&amp;").replace("\\", "\\\\") for line in lines]
+    return import_module("graphviz").nohtml("\\n".join(escaped))
+
+
+def _number(size: float) -> str:
+    return f"{size:g}"

@@ -1,0 +1,225 @@
+"""From a graph to a picture: choose an engine, run it, fall back, write the file."""
+
+from __future__ import annotations
+
+import secrets
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from symgrad.ir.errors import RenderError
+from symgrad_viz import layers, svg
+from symgrad_viz.dot import dot_of
+from symgrad_viz.engines import ENGINES, EngineError, EngineTimeoutError
+from symgrad_viz.scene import Scene, graph_of, scene_of
+from symgrad_viz.theme import THEMES
+from symgrad_viz.words import printable
+
+FORMATS = ("svg", "png", "dot")
+BUILT_IN = "layers"
+TIMEOUT = 20.0
+MOST_NODES = 1500  # above this Graphviz is not tried unless it is asked for by name
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture, and how it came about.
+
+    `data` is text for SVG and DOT and bytes for PNG; `engine` is what laid it out, empty for DOT;
+    `notes` say, a sentence each, what did not go as it first should.
+    """
+
+    data: str | bytes
+    format: str
+    engine: str
+    notes: tuple[str, ...] = ()
+
+    def _repr_svg_(self) -> str | None:
+        return self.data if self.format == "svg" and isinstance(self.data, str) else None
+
+    def _repr_png_(self) -> bytes | None:
+        return self.data if isinstance(self.data, bytes) else None
+
+
+class Options(TypedDict, total=False):
+    """What `draw`, `render` and `save` can be told; `draw` says what each means."""
+
+    title: str | None
+    engine: str | None
+    timeout: float
+    theme: str
+    stubs: bool
+    expand: bool | None
+
+
+def render(thing: Any, *, format: str = "svg", **options: Unpack[Options]) -> str | bytes:
+    """A graph or program as a picture: text for "svg" and "dot", bytes for "png".
+
+    The options are those of `draw`. Raises `RenderError` if it cannot be drawn.
+    """
+    return draw(thing, format=format, **options).data
+
+
+def save(thing: Any, path: str | Path, **options: Unpack[Options]) -> Path:
+    """Draw a graph or program into a file, and give back its path.
+
+    The suffix (.svg, .png or .dot) says how; the options are those of `draw`. The file is written
+    whole or not at all. Raises `RenderError` if the suffix is another, the folder is missing, or
+    the picture cannot be drawn.
+
+    >>> save(graph, "step.svg", title="one step")
+    PosixPath('step.svg')
+    """
+    path = Path(path)
+    format = path.suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise RenderError(
+            f"{path.name!r} does not say which kind of picture it is to be; "
+            "name it with .svg, .png or .dot at its end"
+        )
+    if not path.parent.is_dir():
+        raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
+    data = draw(thing, format=format, **options).data
+    _write(path, data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def to_dot(
+    thing: Any,
+    *,
+    title: str | None = None,
+    theme: str = "auto",
+    stubs: bool = True,
+    expand: bool | None = None,
+) -> str:
+    """A graph or program as DOT text, for Graphviz and what reads its language.
+
+    The same graph gives the same text. The options are those of `draw`.
+    """
+    _check_choice("theme", theme, THEMES)
+    return dot_of(scene_of(thing, title=title, stubs=stubs, expand=expand), theme=theme)
+
+
+def draw(
+    thing: Any,
+    *,
+    format: str = "svg",
+    title: str | None = None,
+    engine: str | None = None,
+    timeout: float = TIMEOUT,
+    theme: str = "auto",
+    stubs: bool = True,
+    expand: bool | None = None,
+) -> Picture:
+    """A graph, or whatever has one as its `.graph`, as a `Picture`.
+
+    `engine` is "dot" (the program), "pygraphviz" (its wheel) or "layers" (built in, SVG only);
+    None takes the first of these that gives a picture, and says so in the picture's notes and its
+    description. An engine is stopped after `timeout` seconds. `theme` is "light", "dark" or
+    "auto", which follows the reader's screen. `stubs=False` draws long edges in full, which can
+    take minutes. `expand` says whether fused nodes show what is inside; None is: if the graph is
+    small. Raises `RenderError`.
+    """
+    _check_choice("format", format, FORMATS)
+    _check_choice("theme", theme, THEMES)
+    if engine is not None:
+        _check_choice("engine", engine, (*ENGINES, BUILT_IN))
+    if not timeout > 0:
+        raise RenderError(f"timeout is a number of seconds above 0, not {timeout!r}")
+    scene = scene_of(thing, title=title, stubs=stubs, expand=expand)
+    if format == "dot":
+        return Picture(dot_of(scene, theme=theme), "dot", "")
+    wanted, notes = _engines(engine, format, len(graph_of(thing)))
+    for name in wanted:
+        try:
+            drawn = _run(name, scene, format, theme, timeout, notes)
+        except EngineTimeoutError:
+            # The other Graphviz would take as long.
+            break
+        except EngineError as error:
+            notes.append(f"{printable(str(error))}.")
+        else:
+            return _picture(drawn, scene, format, theme, name, notes)
+    if engine in ENGINES or format != "svg":
+        raise RenderError(_no_picture(format, notes))
+    scene = scene_of(thing, title=title, expand=False, together=True)
+    return _picture(layers.layout(scene, theme), scene, format, theme, BUILT_IN, notes)
+
+
+def _check_choice(what: str, given: str, choices: Any) -> None:
+    if given not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise RenderError(f"{what} is one of {listed}, not {given!r}")
+
+
+def _engines(engine: str | None, format: str, nodes: int) -> tuple[Sequence[str], list[str]]:
+    """The engines to try, in order, and why some are left out."""
+    if engine == BUILT_IN:
+        if format != "svg":
+            raise RenderError(f"the engine {BUILT_IN!r} draws SVG only, not {format}")
+        return (), []
+    if engine is not None:
+        return (engine,), []
+    if format == "svg" and nodes > MOST_NODES:
+        return (), [f"Above {MOST_NODES} nodes the built-in layout draws."]
+    return tuple(ENGINES), []
+
+
+def _run(
+    name: str, scene: Scene, format: str, theme: str, timeout: float, notes: list[str]
+) -> bytes | ET.Element:
+    """One engine's picture; a second, hurried try if the first took too long."""
+    opaque = format == "png"
+    try:
+        data = ENGINES[name].run(dot_of(scene, theme=theme, opaque=opaque), format, timeout)
+    except EngineTimeoutError as error:
+        notes.append(f"{error}.")
+        dot = dot_of(scene, theme=theme, opaque=opaque, hurried=True)
+        try:
+            data = ENGINES[name].run(dot, format, timeout)
+        except EngineTimeoutError:
+            notes.append("It did so again when told to hurry.")
+            raise
+        notes.append("Told to hurry, it drew straight lines.")
+    if format == "png":
+        if not data.startswith(_PNG):
+            raise EngineError(f"{name} gave no PNG")
+        return data
+    try:
+        return svg.from_graphviz(data, scene)
+    except ET.ParseError as error:
+        raise EngineError(f"{name} gave no SVG: {error}") from None
+
+
+def _picture(
+    drawn: bytes | ET.Element, scene: Scene, format: str, theme: str, name: str, notes: list[str]
+) -> Picture:
+    if isinstance(drawn, bytes):
+        return Picture(drawn, format, name, tuple(notes))
+    said = (*notes, f"Laid out by {name}.")
+    return Picture(svg.finished(drawn, scene, theme, said), format, name, tuple(notes))
+
+
+def _no_picture(format: str, notes: list[str]) -> str:
+    return (
+        f"no {format.upper()} could be drawn: {' '.join(notes)} "
+        "Graphviz draws it: pip install 'symgrad[render]', or install the program dot"
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: a new file beside it takes its place."""
+    target = path.resolve()
+    beside = target.parent / f".symgrad-{secrets.token_hex(8)}"
+    try:
+        try:
+            with beside.open("xb") as file:
+                file.write(data)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise RenderError(f"{str(path)!r} could not be written: {error.strerror}") from error

@@ -1,0 +1,100 @@
+"""What every SVG gets, whichever engine drew it: title, description, style sheet and tooltips."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+
+from symgrad_viz.scene import Scene
+from symgrad_viz.theme import style_sheet
+
+NAMESPACE = "http://www.w3.org/2000/svg"
+_IN_SVG = f"{{{NAMESPACE}}}"
+_LINK = "{http://www.w3.org/1999/xlink}"
+
+
+def element(parent: ET.Element, tag: str, text: str = "", /, **attrs: str | float) -> ET.Element:
+    """A new child; `class_` is the attribute `class`, and underscores are hyphens."""
+    child = ET.SubElement(parent, tag)
+    for name, value in attrs.items():
+        written = f"{value:.2f}" if isinstance(value, float) else str(value)
+        child.set(name.rstrip("_").replace("_", "-"), written)
+    child.text = text or None
+    return child
+
+
+def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
+    """What Graphviz drew, with plain names and with the scene's own texts.
+
+    Graphviz wraps what has a tooltip into a link, and reads entities in labels; here every
+    tooltip becomes a `<title>`, and every label says exactly what the scene says. Raises
+    `ParseError` of `xml.etree` if it is no XML.
+    """
+    root = ET.fromstring(drawn)
+    boxes = {b.id: b for b in scene.boxes}
+    regions = {r.id: r for b in scene.boxes for r in b.regions}
+    edges = {f"{e.tail}->{e.head}": e for e in scene.edges}
+    for node in root.iter():
+        node.tag = node.tag.removeprefix(_IN_SVG)
+        for name in ("stroke", "fill"):
+            if node.get(name) == "transparent":
+                node.set(name, "none")
+        for name in [n for n in node.attrib if n.startswith(_LINK) or n == "font-family"]:
+            del node.attrib[name]
+    for parent in list(root.iter("g")):
+        _unwrap_links(parent)
+    canvas = root.find("g")
+    if canvas is not None:
+        _drop_page(canvas)
+    for group in root.iter("g"):
+        title = group.find("title")
+        match group.get("class", "").split()[:1]:
+            case ["node"] if (box := boxes.get(group.get("id", ""))) is not None:
+                _say(group, title, box.tooltip, box.lines)
+            case ["cluster"] if (region := regions.get(group.get("id", ""))) is not None:
+                _say(group, title, region.tooltip or region.title, (region.title,))
+            case ["edge"] if title is not None and (edge := edges.get(title.text or "")):
+                _say(group, title, edge.tooltip, ())
+            case ["graph"]:
+                _say(group, title, scene.title, (scene.title,))
+    return root
+
+
+def _unwrap_links(parent: ET.Element) -> None:
+    """Replace `<g><a>…</a></g>`, which Graphviz makes for a tooltip, by what is inside."""
+    for wrapper in [g for g in parent if g.tag == "g" and g.find("a") is not None]:
+        place = list(parent).index(wrapper)
+        parent.remove(wrapper)
+        inside = [x for link in wrapper for x in (list(link) if link.tag == "a" else [link])]
+        for offset, child in enumerate(inside):
+            parent.insert(place + offset, child)
+
+
+def _drop_page(canvas: ET.Element) -> None:
+    """Take away the rectangle that Graphviz draws as a background even when it has no colour."""
+    page = canvas.find("polygon")
+    if page is not None and page.get("fill") == "none":
+        canvas.remove(page)
+
+
+def _say(group: ET.Element, title: ET.Element | None, tooltip: str, lines: Iterable[str]) -> None:
+    if title is not None:
+        title.text = tooltip
+    texts, wanted = group.findall("text"), tuple(lines)
+    if len(texts) == len(wanted):
+        for text, line in zip(texts, wanted, strict=True):
+            text.text = line
+
+
+def finished(root: ET.Element, scene: Scene, theme: str, notes: Iterable[str]) -> str:
+    """The text of a picture, with what makes it accessible and lets it follow a dark screen."""
+    root.set("xmlns", NAMESPACE)
+    root.set("role", "img")
+    root.set("class", f"symgrad-{theme}")
+    head = ET.Element("head")
+    element(head, "title", scene.title)
+    element(head, "desc", " ".join((scene.summary, *notes)))
+    element(head, "style", style_sheet(theme))
+    for place, child in enumerate(head):
+        root.insert(place, child)
+    return ET.tostring(root, encoding="unicode") + "\n"

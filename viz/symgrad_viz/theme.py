@@ -1,0 +1,178 @@
+"""Colours, shapes and the style sheet of the pictures.
+
+Shape and line style carry the meaning; colour repeats it, so that a grey print and a colour-blind
+reader lose nothing. Strokes are the Okabe-Ito palette, fills pale (or deep, in the dark), and
+every text has a contrast of at least 4.5 to what lies behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FONT = "DejaVu Sans Mono, Menlo, Consolas, Courier New, monospace"
+# Every fixed-width font is close to 0.6 em wide, so text stays in its box whatever font is there.
+LAYOUT_FONT = "Courier"
+ADVANCE = 0.6
+NODE_SIZE = 11.0
+SMALL_SIZE = 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """How one kind of thing is coloured: its line, what fills it, its text."""
+
+    stroke: str
+    fill: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one kind of node or cluster is drawn: a Graphviz `shape` and `style`."""
+
+    shape: str
+    style: str = "filled"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours for one background.
+
+    `nodes` and `regions` map a kind to its paint; `page` is what a picture that cannot be
+    transparent lies on.
+    """
+
+    page: str
+    text: str
+    edge: str
+    edge_text: str
+    nodes: Mapping[str, Paint]
+    regions: Mapping[str, Paint]
+
+
+LOOKS: Mapping[str, Look] = {
+    "placeholder": Look("ellipse"),
+    "variable": Look("cylinder"),
+    "constant": Look("plaintext"),
+    "op": Look("box", "rounded,filled"),
+    "backward": Look("box", "rounded,filled"),
+    "update": Look("box", "rounded,filled"),
+    "fused": Look("box3d"),
+    "stub": Look("plaintext", "dashed"),
+}
+
+REGION_STYLES: Mapping[str, str] = {
+    "forward": "filled,rounded",
+    "backward": "filled,rounded,dashed",
+    "update": "filled,rounded,dotted",
+    "scope": "filled,rounded",
+    "fused": "filled,rounded,bold",
+}
+
+LIGHT = Palette(
+    page="#ffffff",
+    text="#1a1a1a",
+    edge="#6b6b6b",
+    edge_text="#4d4d4d",
+    nodes={
+        "placeholder": Paint("#0072b2", "#dceefb", "#0b2f47"),
+        "variable": Paint("#e69f00", "#fdf0d3", "#4a3300"),
+        "constant": Paint("none", "none", "#333333"),
+        "op": Paint("#7a7a7a", "#ffffff", "#1a1a1a"),
+        "backward": Paint("#cc79a7", "#fbe9f2", "#4d1936"),
+        "update": Paint("#d55e00", "#fde8da", "#4f2300"),
+        "fused": Paint("#009e73", "#d9f2e9", "#003d2c"),
+        "stub": Paint("none", "none", "#4d4d4d"),
+    },
+    regions={
+        "forward": Paint("#8c8c8c", "#f6f7f8", "#333333"),
+        "backward": Paint("#cc79a7", "#fdf5f9", "#8f3a6c"),
+        "update": Paint("#d55e00", "#fff6ef", "#9a3d00"),
+        "scope": Paint("#b0b0b0", "#eef0f2", "#4d4d4d"),
+        "fused": Paint("#009e73", "#eaf8f3", "#00563f"),
+    },
+)
+
+DARK = Palette(
+    page="#16181b",
+    text="#ececec",
+    edge="#a0a4a8",
+    edge_text="#c4c8cc",
+    nodes={
+        "placeholder": Paint("#56b4e9", "#0d3047", "#dff1fc"),
+        "variable": Paint("#e69f00", "#43310a", "#fdefcf"),
+        "constant": Paint("none", "none", "#dddddd"),
+        "op": Paint("#9a9ea3", "#2b2f34", "#f0f0f0"),
+        "backward": Paint("#cc79a7", "#43223a", "#fbe4f1"),
+        "update": Paint("#e8772e", "#47260f", "#fde6d6"),
+        "fused": Paint("#1fc196", "#0b3a2d", "#d8f5ec"),
+        "stub": Paint("none", "none", "#c4c8cc"),
+    },
+    regions={
+        "forward": Paint("#7d8186", "#1d2024", "#dddddd"),
+        "backward": Paint("#cc79a7", "#271a23", "#eeb5d5"),
+        "update": Paint("#e8772e", "#2a1d14", "#f7b78c"),
+        "scope": Paint("#5d6166", "#24282d", "#c4c8cc"),
+        "fused": Paint("#1fc196", "#12291f", "#8fe3cb"),
+    },
+)
+
+# "auto" is drawn light, and the style sheet turns it dark where the reader's screen is.
+THEMES: Mapping[str, Palette] = {"auto": LIGHT, "light": LIGHT, "dark": DARK}
+
+
+def style_sheet(theme: str) -> str:
+    """The CSS of a picture; with `theme="auto"` it follows the reader's light or dark screen.
+
+    Every rule begins with a class of the picture's own, because the style of a picture within a
+    page applies to the whole page.
+    """
+    root = f".symgrad-{theme}"
+    rules = [
+        f"{root} text {{ font-family: {FONT}; }}",
+        f"{root} .node text:first-of-type, {root} .cluster > text {{ font-weight: bold; }}",
+        f"{root} .is-stub text:first-of-type {{ font-weight: normal; font-style: italic; }}",
+    ]
+    if theme == "auto":
+        rules += ["@media (prefers-color-scheme: dark) {", *_recolour(root, DARK), "}"]
+    return "\n".join(rules)
+
+
+def _recolour(root: str, palette: Palette) -> list[str]:
+    """Rules that paint a drawn picture anew: CSS wins over the attributes of the elements."""
+    outline = ":is(path, polygon, ellipse, polyline, rect)"
+    rules = [
+        f"{root} > g > text {{ fill: {palette.text}; }}",
+        f"{root} .edge text {{ fill: {palette.edge_text}; }}",
+        f"{root} .edge path {{ stroke: {palette.edge}; }}",
+        f"{root} .edge polygon {{ stroke: {palette.edge}; fill: {palette.edge}; }}",
+    ]
+    for group, paints in (("node", palette.nodes), ("cluster", palette.regions)):
+        for kind, paint in paints.items():
+            # Doubled borders and the lid of a cylinder are drawn with no fill, and stay so.
+            chosen = f"{root} .{group}.is-{kind} >"
+            rules += [
+                f"{chosen} {outline} {{ stroke: {paint.stroke}; }}",
+                f'{chosen} {outline}:not([fill="none"]) {{ fill: {paint.fill}; }}',
+                f"{chosen} text {{ fill: {paint.text}; }}",
+            ]
+    return rules
+
+
+def contrast(a: str, b: str) -> float:
+    """The contrast ratio of two `#rrggbb` colours, from 1 to 21 (WCAG 2).
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    low, high = sorted((_luminance(a), _luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

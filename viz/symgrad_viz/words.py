@@ -1,0 +1,90 @@
+"""The texts of a picture: labels and tooltips, made of whatever users call their things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.op import Op
+from symgrad.ir.text import type_text
+from symgrad.ir.values import Cell
+
+LONGEST = 200
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that is no letter, digit, sign or blank written as an escape.
+
+    Control characters, line breaks, marks that turn the direction of writing and halves of
+    surrogate pairs are what a picture cannot or should not hold.
+
+    >>> printable("a\x00b\n")
+    'a\\x00b\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """The text, printable, cut to `most` characters with an ellipsis at the end.
+
+    >>> shortened("abcdef", 4)
+    'abc…'
+    """
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def name_text(name: str, most: int = 40) -> str:
+    """A user's name for a label; one that cannot be seen, in quotation marks."""
+    return shortened(name, most) if name.strip() else repr(name[:most])
+
+
+def call_text(op: Op, operands: Sequence[object]) -> str:
+    """An op with the constants among its operands: `pow 2.0`, `subtract(1.0, ·)`.
+
+    `operands` are texts for the constants and anything else for what comes along an edge.
+    """
+    constants = [x for x in operands if isinstance(x, str)]
+    if not constants:
+        return op.name
+    if len(operands) == 2 and len(constants) == 1:
+        if op.commutative or isinstance(operands[1], str):
+            return f"{op.name} {constants[0]}"
+    return f"{op.name}({', '.join(x if isinstance(x, str) else '·' for x in operands)})"
+
+
+def tooltip(node: Node, names: Mapping[Node, str]) -> str:
+    """What a node is, where the user wrote it, and what made it; one a line.
+
+    n6 = relu(n5) : float32[N, 100]
+    train.py:13  h = sg.relu(z)
+    made by: vjp(relu) then mask_multiply
+    """
+    parts = [names[x] for x in node.inputs]
+    parts += [f"{k}={_attr_text(v)}" for k, v in node.attrs if not isinstance(v, Cell)]
+    call = shortened(f"{node.op.name}({', '.join(parts)})")
+    lines = [f"{names[node]} = {call} : {shortened(type_text(node.type))}"]
+    for place in node.origin.locations:
+        lines.append(f"{shortened(Path(place.file).name)}:{place.line}  {shortened(place.text)}")
+    if node.origin.scope:
+        lines.append(f"in: {shortened(' / '.join(node.origin.scope))}")
+    if node.origin.made_by:
+        lines.append(f"made by: {shortened(' then '.join(node.origin.made_by))}")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _attr_text(value: Any) -> str:
+    if isinstance(value, np.dtype):
+        return str(value.name)
+    if isinstance(value, Graph):
+        return f"{len(value)} nodes"
+    if isinstance(value, str):
+        return repr(value[: LONGEST + 1])
+    return repr(value)
