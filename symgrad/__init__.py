@@ -1,12 +1,93 @@
-"""symgrad: a define-then-run compiler for gradients."""
-from symgrad.ops.leaves import *
-from symgrad.ops.elementwise import *
-from symgrad.ops.logic import *
-from symgrad.ops.select import *
-from symgrad.ops.shape import *
-from symgrad.ops.reduce import *
-from symgrad.ops.linalg import *
-from symgrad.ir.graph import Graph
-from symgrad.autodiff.reverse import grad, value_and_grad, vjp
-from symgrad.compile import compile
-from symgrad.ir.origin import scope
+"""symgrad: a define-then-run compiler for gradients.
+
+Build a graph with NumPy's vocabulary, derive its gradient as a graph, compile both into a NumPy
+program, and look at every stage.
+
+>>> import symgrad as sg
+>>> x = sg.placeholder("x", ("N",))
+>>> loss = sg.sum(sg.relu(x) ** 2)
+>>> program = sg.compile([x], [loss, sg.grad(loss, x)])
+
+A name is loaded when it is first used, so that `import symgrad` costs next to nothing.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symgrad import passes as passes
+    from symgrad import testing as testing
+    from symgrad.autodiff.reverse import grad as grad
+    from symgrad.autodiff.reverse import value_and_grad as value_and_grad
+    from symgrad.autodiff.reverse import vjp as vjp
+    from symgrad.compile import compile as compile
+    from symgrad.display import render as render
+    from symgrad.ir.dims import Dim as Dim
+    from symgrad.ir.dims import dim as dim
+    from symgrad.ir.errors import *
+    from symgrad.ir.graph import Graph as Graph
+    from symgrad.ir.node import Node as Node
+    from symgrad.ir.node import Variable as Variable
+    from symgrad.ir.origin import scope as scope
+    from symgrad.ir.types import TensorType as TensorType
+    from symgrad.ops import *
+    from symgrad.passes import graph_pass as graph_pass
+    from symgrad.rewrite.pattern import Attr as Attr
+    from symgrad.rewrite.pattern import Const as Const
+    from symgrad.rewrite.pattern import Var as Var
+    from symgrad.rewrite.rule import Exact as Exact
+    from symgrad.rewrite.rule import Rewrite as Rewrite
+    from symgrad.rewrite.rule import rule as rule
+    from symgrad.runtime.program import Program as Program
+
+__version__ = "0.1.0"
+
+# Where the public names are, from the ground up; a `*` stands for all that a module declares.
+_HOMES: tuple[tuple[str, str], ...] = (
+    ("symgrad.display", "render"),
+    ("symgrad.ir.errors", "*"),
+    ("symgrad.ir.dims", "Dim dim"),
+    ("symgrad.ir.types", "TensorType"),
+    ("symgrad.ir.origin", "scope"),
+    ("symgrad.ir.node", "Node Variable"),
+    ("symgrad.ir.graph", "Graph"),
+    ("symgrad.autodiff.reverse", "grad value_and_grad vjp"),
+    ("symgrad.rewrite.pattern", "Attr Const Var"),
+    ("symgrad.rewrite.rule", "Exact Rewrite rule"),
+    ("symgrad.passes", "graph_pass"),
+    ("symgrad.runtime.program", "Program"),
+    ("symgrad.compile", "compile"),
+    ("symgrad.ops", "*"),
+)
+_SUBMODULES = ("passes", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    for home, names in _HOMES:
+        if names == "*" or name in names.split():
+            module = import_module(home)
+            if name in (module.__all__ if names == "*" else names.split()):
+                globals()[name] = found = getattr(module, name)
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    names = {n for home, listed in _HOMES for n in (
+        import_module(home).__all__ if listed == "*" else listed.split())}
+    return sorted({*globals(), *names, *_SUBMODULES})
+
+
+class _Package(ModuleType):
+    """This module, whose function `compile` must not be hidden by its submodule of that name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "compile" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

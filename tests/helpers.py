@@ -29,7 +29,7 @@ def sample(rng, shape, dtype, interval=(-3.0, 3.0)):
     values = np.asarray(rng.uniform(low, high, shape))
     if dtype.kind == "c":
         values = values + 1j * rng.uniform(low, high, shape)
-    return values.astype(dtype)
+    return np.asarray(values, dtype)
 
 
 def value(node, feeds=None, sizes=None):

@@ -3,6 +3,21 @@
 Each class also derives from the built-in error a NumPy user would expect in its place.
 """
 
+__all__ = [
+    "DtypeError",
+    "FeedError",
+    "GradientError",
+    "GraphError",
+    "KernelError",
+    "ParseError",
+    "RenderError",
+    "RewriteError",
+    "ShapeError",
+    "SymbolicError",
+    "SymgradError",
+    "UnsupportedError",
+]
+
 
 class SymgradError(Exception):
     """Whatever symgrad refuses: it says what, where, and what to write instead."""

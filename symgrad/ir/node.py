@@ -99,6 +99,8 @@ class Node(Operators):
         return _node(call("getitem", self, index))
 
     def __len__(self) -> int:
+        if isinstance(self.type, tuple):
+            return len(self.type)
         if not self.ndim:
             raise SymbolicError(f"{describe(self)} is a scalar, which has no length")
         size = self.shape[0]
@@ -107,8 +109,7 @@ class Node(Operators):
         raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
 
     def __iter__(self) -> Iterator[Node]:
-        count = len(self.type) if isinstance(self.type, tuple) else len(self)
-        return (self[i] for i in range(count))
+        return (self[i] for i in range(len(self)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
         if copy is False:
@@ -274,21 +275,20 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         if attrs and op.normalize is not None:
             attrs = op.normalize(*(n.type for n in nodes), **attrs)
         pairs = tuple(sorted(attrs.items())) if attrs else ()
+        inputs, types = nodes, tuple(n.type for n in nodes)
         if op.promote is not None:
-            types = tuple(n.type for n in nodes)
-            nodes = tuple(
+            inputs = tuple(
                 n if d is None or n.dtype == d else _cast(n, d)
                 for n, d in zip(nodes, _promote(op, types), strict=True)
             )
-        return Node(
-            op, nodes, pairs, _infer(op, tuple(n.type for n in nodes), pairs), current_origin()
-        )
+            types = tuple(n.type for n in inputs)
+        return Node(op, inputs, pairs, _infer(op, types, pairs), current_origin())
     except SymgradError as error:
         raise explained(error, op.name, nodes) from None
 
 
 @lru_cache(maxsize=4096)
-def _promote(op: Op, types: tuple[TensorType, ...]) -> tuple[DType | None, ...]:
+def _promote(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
     assert op.promote is not None
     return op.promote(*types)
 

@@ -127,5 +127,9 @@ class Registry:
         for alias in numpy:
             self.by_numpy[alias] = name
 
+    def public(self, module: str) -> list[str]:
+        """The functions that a module declares, for its `__all__`."""
+        return [n for n, f in self.functions.items() if f.__module__ == module]
+
 
 REGISTRY = Registry()

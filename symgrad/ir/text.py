@@ -60,7 +60,8 @@ def _body(
         line = f"{indent}{names[node]}: {type_text(node.type)} = {node.op.name}({', '.join(parts)})"
         place = " ".join(str(node.origin).split()) if origins else ""
         lines.append(f"{line}  # {place}" if place else line)
-    lines.append(f"{indent}return {', '.join(names[y] for y in graph.outputs)}")
+    wanted = ", ".join(names[y] for y in graph.outputs) or "()"
+    lines.append(f"{indent}return {wanted}")
     return lines
 
 

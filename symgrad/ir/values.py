@@ -22,7 +22,8 @@ class ArrayData:
         if np.ma.isMaskedArray(value):
             raise SymbolicError("a masked array would lose its mask; fill it first: a.filled(0)")
         array = _as_array(value, dtype)
-        array = array.astype(as_dtype(array.dtype), copy=False)
+        native = as_dtype(array.dtype)
+        array = array.astype(native, copy=False).view(native)  # equal dtypes have several names
         array.flags.writeable = False
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "_digest", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -133,7 +134,8 @@ class _Lowering:
         return x
 
     def _shape_of(self, ref: Ref) -> tuple[int, ...]:
-        return self._layout(ref).shape
+        shape: tuple[int, ...] = self._layout(ref).shape
+        return shape
 
     def _reshapes_in_place(self, source: Ref, attrs: Attrs) -> bool:
         if not source.views:
@@ -274,7 +276,7 @@ class _Lowering:
 
 
 def _nbytes(t: TensorType) -> int:
-    return int(np.prod(t.shape, dtype=np.int64)) * t.dtype.itemsize
+    return Slot("", "arena", t).nbytes
 
 
 RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, "np"})
@@ -301,8 +303,10 @@ def _names(drafts: list[_Draft], place: Mapping[int, int]) -> dict[int, str]:
     letters = _letters()
     shared: dict[Any, str] = {}
 
+    numbers: dict[str, Iterator[int]] = defaultdict(count)
+
     def fresh(stem: str) -> str:
-        found = next(n for k in count() if (n := f"{stem}{k or ''}") not in taken)
+        found = next(n for k in numbers[stem] if (n := f"{stem}{k or ''}") not in taken)
         taken.add(found)
         return found
 

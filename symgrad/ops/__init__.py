@@ -1,1 +1,13 @@
 """Floor 3: the ops, each declared once."""
+
+from symgrad.ir.op import REGISTRY
+from symgrad.ops.elementwise import *
+from symgrad.ops.index import *
+from symgrad.ops.leaves import *
+from symgrad.ops.linalg import *
+from symgrad.ops.logic import *
+from symgrad.ops.reduce import *
+from symgrad.ops.select import *
+from symgrad.ops.shape import *
+
+__all__ = [name for name in REGISTRY.functions if name in globals()]

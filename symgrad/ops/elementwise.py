@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, UNIT
+from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
 from symgrad.ir.operators import call
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, Partial, composite, elementwise
@@ -398,3 +398,6 @@ def atanh(x: NodeLike, /) -> Node:
 def conj(x: NodeLike, /) -> Node:
     """The complex conjugate; a real x as it is."""
     ...
+
+
+__all__ = REGISTRY.public(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import op
 
@@ -36,3 +37,6 @@ def inline(graph: Graph, operands: Iterable[Node]) -> Node:
 def _fused(*operands: Node, graph: Graph) -> Node:
     """The output of an inner graph whose inputs are the operands."""
     ...
+
+
+FUSED = REGISTRY.ops["fused"]

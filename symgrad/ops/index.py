@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import case
+from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops import kernels
@@ -156,3 +156,6 @@ def _single(i: int, size: Size) -> tuple[Any, Any, int]:
             raise ShapeError(f"index {i} is out of range for an axis of size {size}")
         i %= size
     return (i, None if i == -1 else i + 1, 1)
+
+
+__all__ = REGISTRY.public(__name__)

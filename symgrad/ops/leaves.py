@@ -35,6 +35,7 @@ _VARIABLE = _leaf_op("variable", "State with a name, kept between calls.")
 _CONSTANT = _leaf_op("constant", "A value that never changes.", lambda value: value.array[()])
 
 
+@composite()
 def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
     """An input, fed by name or position when a program is called.
 
@@ -48,6 +49,7 @@ def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
     return leaf(_PLACEHOLDER, TensorType(as_shape(shape), as_dtype(dtype)), name=name)
 
 
+@composite()
 def variable(name: str, value: Any) -> Variable:
     """State with a name, kept between calls; `value` is copied. Programs update it.
 
@@ -62,6 +64,7 @@ def variable(name: str, value: Any) -> Variable:
     return made
 
 
+@composite()
 def constant(value: Any, dtype: Any = None) -> Node:
     """A value that never changes; it is copied.
 
@@ -188,3 +191,6 @@ def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = "float64
     """A matrix of zeros with ones on its k-th diagonal; sizes may be named dimensions."""
     shape: Shape = as_shape((n_rows, n_rows if n_cols is None else n_cols))
     return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=as_dtype(dtype))
+
+
+__all__ = REGISTRY.public(__name__)

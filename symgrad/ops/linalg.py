@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import Cotangent, case
+from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import (
     TensorType,
@@ -146,3 +146,6 @@ def _vdot_jvp(t: tuple[Cotangent, ...], a: Node, b: Node) -> Cotangent:
     left = None if t[0] is None else _vdot(t[0], b)
     right = None if t[1] is None else _vdot(a, t[1])
     return right if left is None else left if right is None else left + right
+
+
+__all__ = REGISTRY.public(__name__)

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir.dims import Dim, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, Cotangent, case
+from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
@@ -37,10 +37,14 @@ def _normalize(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str, An
 def _sum_normalize(
     t: TensorType, axis: Any, keepdims: bool = False, dtype: Any = None
 ) -> dict[str, Any]:
-    """Integers are summed in 64 bits, as NumPy does."""
+    found = None if dtype is None else as_dtype(dtype)
+    return {**_normalize(t, axis, keepdims), "dtype": None if found == _wide(t) else found}
+
+
+def _wide(t: TensorType) -> DType:
+    """The dtype in which NumPy sums: 64 bits for integers."""
     wide = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
-    found = as_dtype(dtype or wide or t.dtype)
-    return {**_normalize(t, axis, keepdims), "dtype": None if found == t.dtype else found}
+    return t.dtype if wide is None else np.dtype(wide)
 
 
 def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple[Any, ...]:
@@ -55,7 +59,7 @@ def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
 def _sum_infer(
     t: TensorType, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
 ) -> TensorType:
-    return TensorType(reduced_shape(t, axis, keepdims), dtype or t.dtype)
+    return TensorType(reduced_shape(t, axis, keepdims), _wide(t) if dtype is None else dtype)
 
 
 def _extremum_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -87,7 +91,8 @@ def kept(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
 
 
 def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
-    return broadcast_to(kept(g, x, axis), x.shape)
+    leading = axis == tuple(range(x.ndim - g.ndim))
+    return broadcast_to(g if leading else kept(g, x, axis), x.shape)
 
 
 @linear(
@@ -322,3 +327,6 @@ def std(
     # Of equal elements it is at its least, where 0 is a subgradient.
     flat = squared == 0
     return where(flat, 0, sqrt(where(flat, 1, squared)))
+
+
+__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import Cotangent
+from symgrad.ir.op import REGISTRY, Cotangent
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
@@ -157,3 +157,6 @@ def clip(x: NodeLike, /, min: NodeLike = None, max: NodeLike = None) -> Node:
     if min is not None:
         y = maximum(y, min)
     return y if max is None else minimum(y, max)
+
+
+__all__ = REGISTRY.public(__name__)

@@ -10,9 +10,8 @@ from collections import defaultdict
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType
-from symgrad.ops.fused import _fused as fused
+from symgrad.ops.fused import FUSED
 from symgrad.ops.leaves import placeholder
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
@@ -77,5 +76,5 @@ def _fuse(members: list[Node], root: Node, becomes: dict[Node, Node]) -> Node:
         inner[node] = rebuild(node, tuple(inner[x] for x in node.inputs))
     inputs = [inner[x] for x in inner if inner[x].op.name == "placeholder"]
     origin = root.origin.merged(n.origin for n in members).then("fusion")
-    with built_as(origin):
-        return fused(*operands, graph=Graph([inner[root]], inputs))
+    body = Graph([inner[root]], inputs)
+    return Node(FUSED, tuple(operands), (("graph", body),), root.type, origin)

@@ -13,7 +13,7 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.logic import greater, logical_and, logical_not
-from symgrad.ops.select import keep_where_positive, select, where
+from symgrad.ops.select import keep_where_positive, relu, select, where
 from symgrad.ops.shape import _astype as astype
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
@@ -98,6 +98,12 @@ def product_is_largest(a: Node, b: Node) -> bool:
 
 
 @rule(exact=Exact.BITS, once=True)
+def mask_of_relu(x: Var) -> Rewrite:
+    """The sign of relu's output is that of its input; nobody else needs the output."""
+    return Rewrite(before=greater(relu(x), 0), after=greater(x, 0))
+
+
+@rule(exact=Exact.BITS, once=True)
 def positive_select(y: Var, g: Var) -> Rewrite:
     """relu's backward in one step: the mask is made where it is used, as bits."""
     return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
@@ -117,4 +123,4 @@ RULES: tuple[Rule, ...] = (
 )
 
 # Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.
-KERNELS: tuple[Rule, ...] = (positive_select,)
+KERNELS: tuple[Rule, ...] = (mask_of_relu, positive_select)

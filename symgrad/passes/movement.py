@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symgrad.ir.dims import guess, product
+from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node, apply
-from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative, square
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import _vdot as vdot
@@ -75,17 +74,13 @@ def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
 
 @rule_for(lambda op: op.elementwise and not op.projections, exact=Exact.BITS)
 def broadcast_operand(node: Node) -> Node | None:
-    """An elementwise op broadcasts its operands by itself."""
+    """An elementwise op broadcasts by itself, and of operands that were all repeated it is
+    computed once and then repeated.
+    """
     if all(x.op is not _BROADCAST for x in node.inputs):
         return None
-    inputs = list(node.inputs)
-    for i, x in enumerate(node.inputs):
-        if x.op is _BROADCAST:
-            inputs[i] = x.inputs[0]
-            if broadcast_shapes(*(n.shape for n in inputs)) != node.shape:
-                inputs[i] = x
-    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-    return None if same else apply(node.op, inputs, dict(node.attrs))
+    sources = [x.inputs[0] if x.op is _BROADCAST else x for x in node.inputs]
+    return apply(node.op, sources, dict(node.attrs))
 
 
 _BROADCAST = broadcast_to(0.0, (2,)).op
@@ -166,10 +161,11 @@ def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
     return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot(x, x))
 
 
-def _repeated(x: Node, p: tuple[object, ...], axis: tuple[int, ...]) -> Node | None:
+def _repeated(x: Node, p: Shape, axis: tuple[int, ...]) -> Node | None:
     if axis != tuple(range(len(p) - x.ndim)):
         return None
-    return x * product(p[a] for a in axis)  # type: ignore[misc]
+    repeated: Node = x * product(p[a] for a in axis)
+    return repeated
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", tries=({"x": (3,), "p": (2, 3), "axis": (0,)},))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
@@ -12,6 +13,7 @@ from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType
+from symgrad.rewrite.pattern import Pattern
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import Fired, Trace
 
@@ -27,12 +29,11 @@ def rewrite(
     New nodes carry the origins of what they replace, and the rule's name. Raises `RewriteError`
     if a rule changes a type, or if rules chase each other for ever.
     """
-    index = _index(rules)
+    index = _Index(rules)
     for _ in range(MOST_SWEEPS):
         sweep = _Sweep(graph, index, trace, stage)
         graph = sweep.run()
-        # A rule that was held back because a node had two readers may fit once one has gone.
-        if not (sweep.fired and sweep.held_back):
+        if not sweep.may_fit_now(graph):
             break
     return graph
 
@@ -42,19 +43,31 @@ def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     return Node(node.op, inputs, node.attrs, node.type, node.origin)
 
 
-def _index(rules: Iterable[Rule]) -> dict[Op, list[Rule]]:
-    index: dict[Op, list[Rule]] = {}
-    for rule in rules:
-        for op in rule.ops:
-            index.setdefault(op, []).append(rule)
-    return index
+class _Index:
+    """The rules worth trying at a node, by its op and the ops of its operands."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.by_op: dict[Op, list[Rule]] = {}
+        for rule in rules:
+            for op in rule.ops:
+                self.by_op.setdefault(op, []).append(rule)
+        self.found: dict[Any, list[tuple[Rule, tuple[Pattern, ...]]]] = {}
+
+    def at(self, node: Node) -> list[tuple[Rule, tuple[Pattern, ...]]]:
+        """Rules, each with the forms of its pattern that the operands do not rule out."""
+        operands = [x.op for x in node.inputs]
+        key = (node.op, *operands)
+        if key not in self.found:
+            tried = ((rule, rule.fits(operands)) for rule in self.by_op.get(node.op, ()))
+            self.found[key] = [(r, f) for r, f in tried if f or r.function is not None]
+        return self.found[key]
 
 
 class _Sweep:
     """One walk over a graph. `settled` maps a node to what stands for it in the end."""
 
     def __init__(
-        self, graph: Graph, index: dict[Op, list[Rule]], trace: Trace | None, stage: str
+        self, graph: Graph, index: _Index, trace: Trace | None, stage: str
     ) -> None:
         self.graph = graph
         self.index = index
@@ -64,12 +77,11 @@ class _Sweep:
         self.becomes: dict[Node, Node] = {}
         self.uses: Counter[Node] = Counter()
         self.fired = 0
-        self.held_back = False
+        self.held_back: list[tuple[Node, ...]] = []
         self.recent: list[str] = []
 
     def run(self) -> Graph:
-        readers = Counter(x for node in self.graph.nodes for x in node.inputs)
-        readers.update(self.graph.outputs)
+        readers = _readers(self.graph)
         for node in self.graph.nodes:
             self._settle(node)
             self.uses[self.settled[node]] += readers[node]
@@ -105,8 +117,8 @@ class _Sweep:
 
     def _rewritten(self, node: Node) -> Node | None:
         """What the first rule that fits puts in the place of a node."""
-        for rule in self.index.get(node.op, ()):
-            found = rule.match(node, self._uses)
+        for rule, forms in self.index.at(node):
+            found = rule.match(node, self._is_sole_reader, forms)
             if found is None:
                 continue
             origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
@@ -118,10 +130,18 @@ class _Sweep:
                     return made
         return None
 
-    def _uses(self, node: Node) -> int:
-        count = self.uses.get(node, 1)
-        self.held_back |= count > 1
-        return count
+    def _is_sole_reader(self, inner: tuple[Node, ...]) -> bool:
+        if all(self.uses.get(x, 1) == 1 for x in inner):
+            return True
+        self.held_back.append(inner)
+        return False
+
+    def may_fit_now(self, graph: Graph) -> bool:
+        """Whether a rule that was held back, because a node had two readers, may fit by now."""
+        if not (self.fired and self.held_back):
+            return False
+        readers = _readers(graph)
+        return any(all(readers[x] == 1 for x in inner) for inner in self.held_back)
 
     def _note(self, rule: Rule, before: Node, after: Node) -> None:
         self.fired += 1
@@ -133,6 +153,13 @@ class _Sweep:
                 f"rules chase each other without end: {' -> '.join(self.recent)}; "
                 "one of them undoes what another does"
             )
+
+
+def _readers(graph: Graph) -> Counter[Node]:
+    """How many readers each node has; being an output counts as one."""
+    readers = Counter(x for node in graph.nodes for x in node.inputs)
+    readers.update(graph.outputs)
+    return readers
 
 
 def _fitted(made: Node, node: Node, rule: Rule) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, get_type_hints
@@ -16,6 +16,7 @@ from symgrad.rewrite.pattern import (
     Attr,
     Bound,
     Const,
+    Literal,
     Pattern,
     Var,
     as_pattern,
@@ -107,16 +108,25 @@ class Rule:
     variables: tuple[Var | Attr, ...] = ()
     forms: tuple[Pattern, ...] = field(default=(), repr=False)
 
-    def match(self, node: Node, uses: Callable[[Node], int]) -> Match | None:
-        """How the rule fits a node, or None; `uses` tells how many readers a node has."""
+    def fits(self, operands: Sequence[Op]) -> tuple[Pattern, ...]:
+        """The forms of the pattern that can match a node whose operands are of these ops."""
+        return tuple(f for f in self.forms if isinstance(f, Applied) and _fits(f, operands))
+
+    def match(
+        self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Pattern] | None
+    ) -> Match | None:
+        """How the rule fits a node, or None.
+
+        `uses` tells whether nodes have no reader but this one; `forms` are those worth trying.
+        """
         if self.function is not None:
             return Match(self, node, {}, (node,))
-        for form in self.forms:
+        for form in self.forms if forms is None else forms:
             bound: Bound = {}
             if not match(form, node, bound) or not self._admits(node, bound):
                 continue
             inner = tuple(interior(form, node))
-            if not self.once or all(uses(x) == 1 for x in inner):
+            if not self.once or uses(inner):
                 return Match(self, node, bound, (node, *inner))
         return None
 
@@ -130,6 +140,15 @@ class Rule:
             return f"{self.name} [{self.exact.name.lower()}]: {self.reason}"
         after = self.rewrite.after if isinstance(self.rewrite.after, Pattern) else "…"
         return f"{self.name} [{self.exact.name.lower()}]: {self.rewrite.before!r} -> {after!r}"
+
+
+def _fits(form: Applied, operands: Sequence[Op]) -> bool:
+    return len(form.inputs) == len(operands) and all(
+        op is x.op if isinstance(x, Applied)
+        else op.name == "constant" if isinstance(x, (Const, Literal))
+        else True
+        for x, op in zip(form.inputs, operands, strict=True)
+    )
 
 
 def _call(function: Callable[..., Any], bound: Bound) -> Any:

@@ -38,8 +38,7 @@ class Source:
         """The function itself; `filename` is what tracebacks call it."""
         scope = dict(self.scope)
         exec(compile(self.text, filename, "exec"), scope)
-        function = scope["step"]
-        assert callable(function)
+        function: Callable[..., Any] = scope["step"]
         return function
 
 
@@ -57,6 +56,7 @@ class _Generator:
         self.helpers: dict[str, str] = {}
         self.scope: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.places: dict[tuple[int, int], str] = {}
 
     def source(self) -> Source:
         body, steps = self._body()
@@ -92,7 +92,7 @@ class _Generator:
         for step in plan.steps:
             steps[len(lines)] = step
             code = f"    {self._statement(step)}"
-            note = _note(step)
+            note = self._note(step)
             lines.append(f"{code:<{COMMENT_COLUMN}}# {note}" if note else code)
         results = [self._result(r) for r in plan.outputs]
         results += [self._result(r) for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
@@ -151,6 +151,19 @@ class _Generator:
                     if self.scope.get(n := f"kernel{i}", kernel) is kernel)
         self.scope[name] = kernel
         return name
+
+    def _note(self, step: Step) -> str:
+        """Where a step comes from: the user's line and expression, and what made the node."""
+        origin = step.node.origin
+        place = ""
+        for code, offset in origin.frames[:1]:
+            key = (id(code), offset)
+            if key not in self.places:
+                found = origin.locations[0]
+                self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
+            place = self.places[key]
+        made = ", ".join(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
+        return f"{place}  {made}" if made else place
 
     # ---- operands ---------------------------------------------------------------------------
 
@@ -222,14 +235,6 @@ def _arena_lines(arena: list[Slot]) -> Iterator[str]:
         yield "  ".join(f"{s.name}: {s.type!r}" for s in arena[i : i + 4])
     if len(arena) > 40:
         yield f"… and {len(arena) - 40} more"
-
-
-def _note(step: Step) -> str:
-    """Where a step comes from: the user's line and expression, and what made the node."""
-    origin = step.node.origin
-    place = next((f"{p}  {p.text[:LONGEST_TEXT]}" for p in origin.locations), "")
-    made = ", ".join(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
-    return " ".join(f"{place}{f'  {made}' if made else ''}".split())
 
 
 def literal_text(value: Any) -> str | None:

@@ -145,9 +145,9 @@ class Program:
         """An array for the next value of a variable: the value before the present one, unless
         somebody is still reading it.
         """
-        variable = self._updates[i]
-        if self._spares[i].shape != variable.shape or _readers(self._spares, i) > _NO_READERS:
-            self._spares[i] = np.empty(variable.shape, variable.dtype)  # type: ignore[arg-type]
+        present = self._updated[i].array
+        if self._spares[i].shape != present.shape or _readers(self._spares, i) > _NO_READERS:
+            self._spares[i] = np.empty_like(present)
         spare: Array = self._spares[i]
         return spare
 

@@ -5,6 +5,6 @@
 PosixPath('step.svg')
 """
 
-from symgrad_viz.render import Picture, draw, render, save, to_dot
+from symgrad_viz.picture import Picture, draw, render, save, to_dot
 
 __all__ = ["Picture", "draw", "render", "save", "to_dot"]

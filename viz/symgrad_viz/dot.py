@@ -108,7 +108,7 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
         "color": paint.stroke,
         "fillcolor": paint.fill,
         "fontcolor": paint.text,
-        "fontsize": _number(NODE_SIZE + (region.kind in ("forward", "backward", "update"))),
+        "fontsize": _number(NODE_SIZE + (region.kind in ("forward", "backward"))),
         "id": region.id,
         "label": _text([region.title]),
         "labeljust": "l",

@@ -1,7 +1,7 @@
 """The built-in layout: layers from top to bottom, in plain Python, for when there is no Graphviz.
 
 It is Sugiyama's method in its simplest form: rank, order within the ranks by barycentre, place.
-The forward part stands left; right of it, in one frame, what is computed from it backwards.
+The forward part stands left, the backward part right of it.
 Scopes have no frames here, and fused nodes are drawn closed.
 """
 
@@ -61,8 +61,7 @@ class Block:
 def layout(scene: Scene, theme: str = "auto") -> ET.Element:
     """The picture of a scene as an `<svg>` element.
 
-    No edge may go from one part to another, so the scene is one with stubs and with the update
-    and the backward part together.
+    No edge may go from one part to another, so the scene is one with stubs.
     """
     palette = THEMES[theme]
     blocks = [_block(kind, boxes, scene.edges) for kind, boxes in _parts(scene).items()]
@@ -221,18 +220,18 @@ def _draw(canvas: ET.Element, block: Block, left: float, palette: Palette) -> No
         draw_frame(
             canvas, block.kind, block.title, (left, TITLE, block.width, block.height), palette
         )
-    into: dict[int, list[tuple[float, Edge]]] = {}
+    into: dict[int, list[tuple[Edge, Sequence[Spot]]]] = {}
     for edge, route in block.routes:
-        into.setdefault(id(route[-1]), []).append((route[-2].x, edge))
-    for edge, route in block.routes:
-        tail, head = route[0], route[-1]
-        beside = sorted(into[id(head)], key=lambda pair: pair[0])
-        place = next(i for i, (_, e) in enumerate(beside) if e is edge)
-        end = head.x + head.width * 0.6 * ((place + 1) / (len(beside) + 1) - 0.5)
-        points = [(tail.x, tail.y + tail.height / 2)]
-        points += [(s.x, s.y) for s in route[1:-1]]
-        points.append((end, head.y - head.height / 2))
-        draw_arrow(canvas, edge, [(x + left, y + TITLE) for x, y in points], palette)
+        into.setdefault(id(route[-1]), []).append((edge, route))
+    for arriving in into.values():
+        arriving.sort(key=lambda pair: pair[1][-2].x)
+        for place, (edge, route) in enumerate(arriving, 1):
+            tail, head = route[0], route[-1]
+            end = head.x + head.width * 0.6 * (place / (len(arriving) + 1) - 0.5)
+            points = [(tail.x, tail.y + tail.height / 2)]
+            points += [(s.x, s.y) for s in route[1:-1]]
+            points.append((end, head.y - head.height / 2))
+            draw_arrow(canvas, edge, [(x + left, y + TITLE) for x, y in points], palette)
     for spot in block.spots:
         if spot.box is not None:
             size = spot.width, spot.height

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symgrad.ir.graph import Graph, is_input, is_leaf
 from symgrad.ir.node import Node
 
-FORWARD, BACKWARD, UPDATE = PARTS = ("forward", "backward", "update")
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 
 
 def parts_of(graph: Graph) -> dict[Node, str]:

@@ -15,11 +15,10 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, part_titles, parts_of
+from symgrad_viz.parts import BACKWARD, FORWARD, UPDATE, part_titles, parts_of
 from symgrad_viz.words import call_text, name_text, printable, shortened, tooltip
 
 EXPANDED = 150  # graphs of up to so many nodes show what is inside fused nodes
-MOST_UPDATES = 16  # more nodes of an update than this lie beside the gradients they use
 REACH = 10  # an edge over more ranks than this is drawn as a stub
 NESTED = 6  # scopes within scopes are drawn to this depth
 LEAVES = ("placeholder", "variable", "constant")
@@ -100,16 +99,14 @@ def scene_of(
     title: str | None = None,
     stubs: bool = True,
     expand: bool | None = None,
-    together: bool | None = None,
 ) -> Scene:
     """The scene of a graph, or of something that has one as its `.graph`.
 
     `stubs=False` draws every edge in full. `expand` says whether fused nodes show what is inside;
-    None is: in graphs of up to 150 nodes. `together` says whether the update shares the region of
-    the backward part; None is: if it has many nodes. Raises `RenderError` for anything else.
+    None is: in graphs of up to 150 nodes. Raises `RenderError` for anything else.
     """
     graph = graph_of(thing)
-    builder = _Builder(graph, len(graph) <= EXPANDED if expand is None else expand, together)
+    builder = _Builder(graph, len(graph) <= EXPANDED if expand is None else expand)
     builder.draw(_output_names(thing, graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
@@ -152,14 +149,11 @@ class _Level:
 class _Builder:
     """Draws the nodes of a graph in order, one box or one region each."""
 
-    def __init__(self, graph: Graph, expand: bool, together: bool | None) -> None:
+    def __init__(self, graph: Graph, expand: bool) -> None:
         self.graph = graph
         self.expand = expand
         self.parts = parts_of(graph)
         self.titles = part_titles(graph, self.parts)
-        updates = sum(part == UPDATE for part in self.parts.values())
-        many = updates > MOST_UPDATES if together is None else together
-        self.together = updates > 0 and many
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
@@ -234,17 +228,18 @@ class _Builder:
         )
         level.sources[node] = [_Source(own, type_text(node.type))]
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
-        ordered = len(drawn) > 1 and not node.op.commutative
+        ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         for i, x in drawn:
             self.edges.append(Edge(x.box, own, x.type, str(i) if ordered else ""))
 
     def _around(self, level: _Level, node: Node) -> tuple[Region, ...]:
         if level.regions:
             return level.regions
-        part = self.parts[node]
-        title = self.titles[part]
-        if self.together and part != FORWARD:
-            part, title = BACKWARD, f"{self.titles[BACKWARD]} and {self.titles[UPDATE]}"
+        # An update lies beside the gradients that it uses, in one region with them.
+        part = FORWARD if self.parts[node] == FORWARD else BACKWARD
+        title = " and ".join(
+            t for p, t in self.titles.items() if (p == FORWARD) == (part == FORWARD)
+        )
         regions = [Region(part, part, title)] if len(self.titles) > 1 else []
         scope = node.origin.scope[:NESTED]
         for depth, name in enumerate(scope, 1):
@@ -258,7 +253,7 @@ class _Builder:
 def _lines(
     node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None
 ) -> Iterator[str]:
-    """The label of a box, line by line: what it is, its type, and the rewrites that made it."""
+    """The label of a box, line by line: what it is, its type, and the last rewrite that made it."""
     value = constant_value(node)
     if node.name is not None:
         yield name_text(node.name)
@@ -275,7 +270,8 @@ def _lines(
         yield shortened(" + ".join(dict.fromkeys(ops)), 48)
     rules = [m for m in node.origin.made_by if not m.startswith(("vjp(", "jvp("))]
     if rules:
-        yield shortened(f"⟵ {', '.join(rules)}", 48)
+        more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
+        yield f"⟵ {shortened(rules[-1], 40)}{more}"
 
 
 def _inner_graph(node: Node) -> Graph | None:
@@ -295,12 +291,10 @@ def with_stubs(
 ) -> tuple[tuple[Box, ...], tuple[Edge, ...]]:
     """The same scene with a stub beside each use that is far from its value.
 
-    Far is: in another part of the graph, or more than `REACH` ranks away. What the update takes
-    from the backward part stays an edge, for it is taken where it arises.
+    Far is: in another part of the graph, or more than `REACH` ranks away.
     """
     by_id = {b.id: b for b in boxes}
-    ways = [(part_of(by_id[e.tail]), part_of(by_id[e.head])) for e in edges]
-    near = [a == b or (a, b) == (BACKWARD, UPDATE) for a, b in ways]
+    near = [part_of(by_id[e.tail]) == part_of(by_id[e.head]) for e in edges]
     rank = ranks(boxes, [e for e, is_near in zip(edges, near, strict=True) if is_near])
     before: dict[str, dict[str, Box]] = {}
     result = []
@@ -317,8 +311,8 @@ def with_stubs(
 
 
 def part_of(box: Box) -> str:
-    """The part that a box lies in; empty where the graph has but one."""
-    return next((r.kind for r in box.regions if r.kind in PARTS), "")
+    """The part of the picture that a box lies in; empty where there is but one."""
+    return next((r.kind for r in box.regions if r.kind in (FORWARD, BACKWARD)), "")
 
 
 def ranks(boxes: Sequence[Box], edges: Sequence[Edge]) -> dict[str, int]:

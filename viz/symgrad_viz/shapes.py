@@ -13,7 +13,7 @@ from symgrad_viz.theme import LAYOUT_FONT, NODE_SIZE, SMALL_SIZE, Paint, Palette
 LINE = 14.0
 LID = 5.0
 Point: TypeAlias = tuple[float, float]
-DASHES = {"backward": "6 3", "update": "2 3"}
+DASHES = {"backward": "6 3"}
 
 
 def draw_title(canvas: ET.Element, title: str, x: float, y: float, palette: Palette) -> None:
@@ -88,6 +88,8 @@ def _outline(
             drawn = [element(group, "rect", x=left, y=top, width=width, height=height, rx=7.0)]
     for shape in drawn:
         _paint(shape, paint)
+        if kind == "update":
+            shape.set("stroke-width", "2")
 
 
 def draw_arrow(canvas: ET.Element, edge: Edge, points: Sequence[Point], palette: Palette) -> None:

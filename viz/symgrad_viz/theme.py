@@ -57,7 +57,7 @@ LOOKS: Mapping[str, Look] = {
     "constant": Look("plaintext"),
     "op": Look("box", "rounded,filled"),
     "backward": Look("box", "rounded,filled"),
-    "update": Look("box", "rounded,filled"),
+    "update": Look("box", "rounded,filled,bold"),
     "fused": Look("box3d"),
     "stub": Look("plaintext", "dashed"),
 }
@@ -65,7 +65,6 @@ LOOKS: Mapping[str, Look] = {
 REGION_STYLES: Mapping[str, str] = {
     "forward": "filled,rounded",
     "backward": "filled,rounded,dashed",
-    "update": "filled,rounded,dotted",
     "scope": "filled,rounded",
     "fused": "filled,rounded,bold",
 }
@@ -88,7 +87,6 @@ LIGHT = Palette(
     regions={
         "forward": Paint("#8c8c8c", "#f6f7f8", "#333333"),
         "backward": Paint("#cc79a7", "#fdf5f9", "#8f3a6c"),
-        "update": Paint("#d55e00", "#fff6ef", "#9a3d00"),
         "scope": Paint("#b0b0b0", "#eef0f2", "#4d4d4d"),
         "fused": Paint("#009e73", "#eaf8f3", "#00563f"),
     },
@@ -112,7 +110,6 @@ DARK = Palette(
     regions={
         "forward": Paint("#7d8186", "#1d2024", "#dddddd"),
         "backward": Paint("#cc79a7", "#271a23", "#eeb5d5"),
-        "update": Paint("#e8772e", "#2a1d14", "#f7b78c"),
         "scope": Paint("#5d6166", "#24282d", "#c4c8cc"),
         "fused": Paint("#1fc196", "#12291f", "#8fe3cb"),
     },

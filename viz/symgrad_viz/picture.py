@@ -145,7 +145,7 @@ def draw(
             return _picture(drawn, scene, format, theme, name, notes)
     if engine in ENGINES or format != "svg":
         raise RenderError(_no_picture(format, notes))
-    scene = scene_of(thing, title=title, expand=False, together=True)
+    scene = scene_of(thing, title=title, expand=False)
     return _picture(layers.layout(scene, theme), scene, format, theme, BUILT_IN, notes)
 
 

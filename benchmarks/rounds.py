@@ -1,0 +1,53 @@
+"""What the benchmarks share: contestants in processes of their own, in interleaved rounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout, installed or not
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run(script: str, contestant: str, *arguments: str, threads: int = 1) -> dict[str, float]:
+    """One contestant in a process of its own; it prints one line of JSON."""
+    environment = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script, contestant, *arguments],
+        env=environment, check=True, capture_output=True, text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(
+    script: str, contestants: list[str], rounds: int, *arguments: str
+) -> dict[str, dict[str, float]]:
+    """Interleaved rounds; for each contestant the median of each figure and its ratio to the first.
+
+    The ratio is the median of the ratios within a round, so that a machine whose speed drifts
+    does not favour one.
+    """
+    found: dict[str, list[dict[str, float]]] = {c: [] for c in contestants}
+    for _ in range(rounds):
+        for contestant in contestants:
+            found[contestant].append(run(script, contestant, *arguments))
+    first = found[contestants[0]]
+    result = {}
+    for contestant, figures in found.items():
+        result[contestant] = {k: median(f[k] for f in figures) for k in figures[0]}
+        result[contestant] |= {
+            f"{k} ratio": median(f[k] / g[k] for f, g in zip(figures, first, strict=True))
+            for k in figures[0]
+        }
+    return result
+
+
+def report(result: dict[str, dict[str, float]]) -> None:
+    for contestant, figures in result.items():
+        print(f"{contestant:<14}" + "  ".join(f"{k} {v:.4g}" for k, v in figures.items()))

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY
+from tests.helpers import close, generator, same, sample, value
+
+A = sample(generator("a"), (3, 4), "float64", (0.2, 0.8))
+B = sample(generator("b"), (4,), "float64", (0.2, 0.8))
+a, b = sg.placeholder("a", ("N", 4)), sg.placeholder("b", 4)
+FEEDS = {a: A, b: B}
+
+CALLS = [
+    lambda a, b: np.tanh(a),
+    lambda a, b: np.array([1.0, 2.0, 3.0, 4.0]) * a,
+    lambda a, b: np.float32(2) + a,
+    lambda a, b: np.eye(3, 3) @ np.ones((3, 4)) @ b,
+    lambda a, b: np.add(a, b) - np.hypot(b, a),
+    lambda a, b: np.mean(a, axis=0),
+    lambda a, b: np.mean(a, 1, keepdims=True),
+    lambda a, b: np.sum(a, (0, 1)),
+    lambda a, b: np.sum(a, axis=-1, out=None, dtype="float32"),
+    lambda a, b: np.std(a, axis=0, ddof=1),
+    lambda a, b: np.var(a, correction=1),
+    lambda a, b: np.prod(a, axis=1),
+    lambda a, b: np.max(a) - np.min(a, axis=0),
+    lambda a, b: np.any(a > 0.5, axis=0) & np.all(b > 0.1),
+    lambda a, b: np.add.reduce(a),
+    lambda a, b: np.add.reduce(a, axis=None),
+    lambda a, b: np.add.reduce(a, axis=-1, keepdims=True),
+    lambda a, b: np.multiply.reduce(a, 1),
+    lambda a, b: np.maximum.reduce(a, axis=1) + np.minimum.reduce(a, axis=1),
+    lambda a, b: np.where(a > 0.5, a, b),
+    lambda a, b: np.clip(a, 0.3, 0.6),
+    lambda a, b: np.clip(a, None, 0.6),
+    lambda a, b: np.clip(a, a_min=None, a_max=b),
+    lambda a, b: np.clip(a, min=0.3, max=None),
+    lambda a, b: np.concatenate([a, a], 1),
+    lambda a, b: np.concatenate((a, b[None]), axis=0),
+    lambda a, b: np.stack([b, np.ones(4)], axis=1),
+    lambda a, b: np.reshape(a, (4, -1)),
+    lambda a, b: np.transpose(a),
+    lambda a, b: np.transpose(a, (1, 0)),
+    lambda a, b: np.moveaxis(a, 0, -1),
+    lambda a, b: np.matrix_transpose(a),
+    lambda a, b: np.squeeze(np.expand_dims(b, (0, 2)), axis=0),
+    lambda a, b: np.broadcast_to(b, (2, 4)),
+    lambda a, b: np.flip(a, axis=1),
+    lambda a, b: np.matmul(a, b),
+    lambda a, b: a @ np.arange(8.0).reshape(4, 2),
+    lambda a, b: np.vecdot(a, b),
+    lambda a, b: np.tensordot(a, b, axes=1),
+    lambda a, b: np.tensordot(a, b, ([1], [0])),
+    lambda a, b: np.round(10 * a) + np.floor(10 * b),
+    lambda a, b: np.zeros_like(a) + np.ones_like(b, dtype="float32"),
+    lambda a, b: np.full_like(a, 3),
+    lambda a, b: np.astype(a, "float32"),
+    lambda a, b: np.real(a) + np.imag(b),
+    lambda a, b: np.divmod(a, b)[1],
+    lambda a, b: np.float64(3) * a + a.T.T,
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_numpys_functions_build_nodes(call):
+    expected = call(A, B)
+    found = call(a, b)
+    assert isinstance(found, Node) or isinstance(expected, np.ndarray)
+    close(value(found, FEEDS), expected, 1e-7)
+    assert np.asarray(value(found, FEEDS)).dtype == np.asarray(expected).dtype
+
+
+def test_a_clip_from_above_only_is_no_clip_from_below():
+    same(value(np.clip(a, a_max=0.5, a_min=None), FEEDS), np.minimum(A, 0.5))
+
+
+OURS = {f: name for f, name in REGISTRY.by_numpy.items() if name in REGISTRY.ops}
+
+
+@pytest.mark.parametrize("ufunc", [f for f in OURS if isinstance(f, np.ufunc)])
+def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
+    dtype = "int32" if ufunc.__name__.startswith(("bitwise", "invert", "left", "right")) else "f8"
+    xs = [sg.placeholder(f"x{i}", (2, 2), dtype) for i in range(ufunc.nin)]
+    assert ufunc(*xs).op.name == OURS[ufunc]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: np.linalg.norm(a), "np.norm has no symbolic form; supported are np.absolute"),
+        (lambda: np.cbrt(a), "np.cbrt has no symbolic form"),
+        (lambda: np.apply_along_axis(len, 0, a), "np.apply_along_axis has no symbolic form"),
+        (lambda: np.add(a, 1, out=np.zeros((3, 4))), r"np.add cannot write.*y = np.add\(...\)"),
+        (lambda: np.sum(a, out=np.zeros(())), r"np.sum on a symbolic node takes no out; sg.sum\("),
+        (lambda: np.add(a, 1, where=A > 0), "np.add on a symbolic node takes no where"),
+        (lambda: np.sin(a, dtype="float32"), "takes no dtype"),
+        (lambda: np.add.accumulate(a), "np.add.accumulate is not supported"),
+        (lambda: np.multiply.outer(a, b), "np.multiply.outer is not supported"),
+        (lambda: np.subtract.reduce(a), "np.subtract.reduce is not supported"),
+        (lambda: np.add.at(A, 0, b), "np.add.at is not supported"),
+        (lambda: np.sum(a, initial=3), "takes no initial"),
+        (lambda: np.reshape(a, (4, -1), order="F"), "takes no order"),
+        (lambda: np.round(a, decimals=2), "takes no decimals"),
+        (lambda: np.maximum.reduce(a, where=A > 0, initial=0), "takes no where, initial"),
+    ],
+)
+def test_what_has_no_symbolic_form_is_refused_by_name(call, words):
+    with pytest.raises(UnsupportedError, match=words):
+        call()
+
+
+def test_an_array_is_not_written_through_an_in_place_operator():
+    array = np.ones((3, 4))
+    with pytest.raises(UnsupportedError, match=r"in-place operator.*y = a \+ node"):
+        array += a
+    with pytest.raises(UnsupportedError):
+        array @= np.eye(4) * sg.placeholder("s", ())
+    same(array, np.ones((3, 4)))
+
+
+def test_nothing_becomes_an_array_of_objects():
+    c = sg.placeholder("c", (3, 4))
+    for made in (A * c, A + c, c > B, A @ b, np.float64(2) ** b, c == B):
+        assert isinstance(made, Node)
+
+
+def test_an_array_does_not_take_a_node_as_an_element():
+    with pytest.raises((TypeError, ValueError)):
+        np.zeros(3)[0] = sg.placeholder("s", ())
