@@ -165,11 +165,17 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
     """What flows through a partial derivative: a cotangent backwards, a tangent forwards.
 
     A boolean partial is a mask, and nothing flows where it is false: not even an inf or a NaN.
+    So a selection stays outermost, and an infinite slope where it is false meets nothing.
     """
     if partial is None:
         return None
+    is_mask = isinstance(partial, Node) and partial.dtype.kind == "b"
+    if flow.op.name == "select":
+        mask, inner = flow.inputs
+        both = call("logical_and", partial, mask) if is_mask else mask
+        return call("select", both, inner if is_mask else chain(inner, partial))  # type: ignore[no-any-return]
     if isinstance(partial, Node):
-        if partial.dtype.kind == "b":
+        if is_mask:
             return call("select", partial, flow)  # type: ignore[no-any-return]
     elif partial == 1:
         return flow
