@@ -19,10 +19,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from symgrad import passes as passes
     from symgrad import testing as testing
-    from symgrad.autodiff.reverse import grad as grad
-    from symgrad.autodiff.reverse import value_and_grad as value_and_grad
-    from symgrad.autodiff.reverse import vjp as vjp
+    from symgrad.autodiff.explain import explain_grad as explain_grad
+    from symgrad.autodiff.kinks import kinks as kinks
     from symgrad.compile import compile as compile
+    from symgrad.derive import grad as grad
+    from symgrad.derive import hessian as hessian
+    from symgrad.derive import hvp as hvp
+    from symgrad.derive import jacobian as jacobian
+    from symgrad.derive import jvp as jvp
+    from symgrad.derive import value_and_grad as value_and_grad
+    from symgrad.derive import vjp as vjp
+    from symgrad.derive import vmap as vmap
     from symgrad.display import render as render
     from symgrad.ir.dims import Dim as Dim
     from symgrad.ir.dims import dim as dim
@@ -53,11 +60,13 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.ir.origin", "scope"),
     ("symgrad.ir.node", "Node Variable"),
     ("symgrad.ir.graph", "Graph"),
-    ("symgrad.autodiff.reverse", "grad value_and_grad vjp"),
+    ("symgrad.autodiff.kinks", "kinks"),
+    ("symgrad.autodiff.explain", "explain_grad"),
     ("symgrad.rewrite.pattern", "Attr Const Var"),
     ("symgrad.rewrite.rule", "Exact Rewrite rule"),
     ("symgrad.passes", "graph_pass"),
     ("symgrad.runtime.program", "Program"),
+    ("symgrad.derive", "grad value_and_grad vjp jvp hvp jacobian hessian vmap"),
     ("symgrad.compile", "compile"),
     ("symgrad.ops", "*"),
 )

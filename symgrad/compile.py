@@ -5,19 +5,23 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph, is_input
-from symgrad.ir.node import Node, Variable, as_node, describe
+from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
+from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.ops.shape import astype
 from symgrad.passes import DEFAULT, PassLike, run_passes
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.program import Program
 
-Updates = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
+Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
+Form: TypeAlias = Callable[[Iterable[Any]], Any]
 
 
 def compile(
@@ -32,7 +36,8 @@ def compile(
     """A program that computes `outputs` from arrays for `inputs`.
 
     `inputs` are placeholders, in the order in which the program takes them; variables are found.
-    `outputs` is one node, a sequence or a dict of nodes, and a call returns the same form.
+    `outputs` is one node, or lists, tuples and dicts of nodes, nested as you like; a call returns
+    the same form.
     `updates` gives variables their next values, of the same shape and dtype, all computed from
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
     `reals`), `passes` what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend`
@@ -47,9 +52,9 @@ def compile(
     """
     if backend not in ("numpy", "reference"):
         raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
-    fed = [inputs] if isinstance(inputs, Node) else list(inputs)
+    fed = list(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, Node) else [inputs]
     _check_fed(fed)
-    wanted, names, form = _flatten(outputs)
+    wanted, names, form = _flatten(outputs, "output")
     pairs = _check_updates(updates)
     nodes = [*wanted, *(new for _, new in pairs)]
     state = [n for n in topological([*nodes, *(v for v, _ in pairs)]) if isinstance(n, Variable)]
@@ -58,10 +63,9 @@ def compile(
     grade = Exact.of(exact)
     with _without_collection():
         graph = run_passes(raw, DEFAULT if passes is None else passes, grade, trace)
-        return Program(
-            graph, raw, trace, form, (*names, *(f"{v.name} (next)" for v, _ in pairs)),
-            [v for v, _ in pairs], backend,
-        )
+        updated = [v for v, _ in pairs]
+        names += [f"{v.name} (next)" for v in updated]
+        return Program(graph, raw, trace, form, tuple(names), updated, backend)
 
 
 @contextmanager
@@ -85,40 +89,58 @@ def _check_fed(fed: list[Any]) -> None:
             raise GraphError(f"{describe(node)} is a variable, which is not fed; leave it out")
         if not isinstance(node, Node) or not is_input(node):
             raise GraphError(
-                f"an input is a placeholder, not {node!r}; "
-                "make one with sg.placeholder(name, shape, dtype)"
+                f"an input is a placeholder, not {_said(node)}; "
+                "make one: sg.placeholder(name, shape, dtype)"
             )
 
 
-def _flatten(outputs: Any) -> tuple[list[Node], tuple[str, ...], Callable[[Sequence[Any]], Any]]:
+def _flatten(outputs: Any, name: str) -> tuple[list[Node], list[str], Form]:
     """The output nodes, a name for each, and how results are given the form of `outputs`."""
     if isinstance(outputs, Mapping):
         keys = list(outputs)
-        return (
-            [_single(v) for v in outputs.values()], tuple(map(str, keys)),
-            lambda results: dict(zip(keys, results, strict=True)),
+        return _flatten_all(
+            list(outputs.values()),
+            [str(k) for k in keys],
+            lambda parts: dict(zip(keys, parts, strict=True)),
         )
     if isinstance(outputs, (list, tuple)):
-        nodes = [_single(v) for v in outputs]
-        names = tuple(f"output {i}" for i in range(len(nodes)))
-        return nodes, names, list if isinstance(outputs, list) else tuple
-    return [_single(outputs)], ("output",), lambda results: results[0]
-
-
-def _single(output: Any) -> Node:
-    node = as_node(output)
+        make: Form = list if isinstance(outputs, list) else getattr(type(outputs), "_make", tuple)
+        return _flatten_all(list(outputs), [f"{name} {i}" for i in range(len(outputs))], make)
+    node = as_node(outputs)
     node.tensor  # noqa: B018  refuses a node with several results
-    return node
+    return [node], [name], lambda results: next(iter(results))
+
+
+def _flatten_all(
+    outputs: list[Any], names: list[str], make: Form
+) -> tuple[list[Node], list[str], Form]:
+    parts = [_flatten(y, n) for y, n in zip(outputs, names, strict=True)]
+    nodes = [node for found, _, _ in parts for node in found]
+    listed = [name for _, found, _ in parts for name in found]
+
+    def form(results: Iterable[Any]) -> Any:
+        left = iter(results)
+        return make([inner(islice(left, len(found))) for found, _, inner in parts])
+
+    flat = len(nodes) == len(parts) and all(isinstance(y, Node) for y in outputs)
+    return nodes, listed, make if flat else form
 
 
 def _check_updates(updates: Updates | None) -> list[tuple[Variable, Node]]:
-    pairs = list(updates.items() if isinstance(updates, Mapping) else updates or ())
+    pairs: list[Any] = list(updates.items() if isinstance(updates, Mapping) else updates or ())
     seen: set[Variable] = set()
     checked = []
-    for target, value in pairs:
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise GraphError(
+                f"updates are a dict {{variable: next value}} or such pairs, not {pair!r}"
+            )
+        target, value = pair
         if not isinstance(target, Variable):
-            name = describe(target) if isinstance(target, Node) else repr(target)
-            raise GraphError(f"only a variable can be updated, not {name}; use sg.variable")
+            raise GraphError(
+                f"only a variable can be updated, not {_said(target)}; "
+                "make it one: sg.variable(name, value)"
+            )
         if target in seen:
             raise GraphError(f"{describe(target)} is updated twice; give it one next value")
         seen.add(target)
@@ -127,12 +149,16 @@ def _check_updates(updates: Updates | None) -> list[tuple[Variable, Node]]:
 
 
 def _next_value(target: Variable, value: Any) -> Node:
-    node = as_node(value)
-    if isinstance(value, (bool, int, float)):
-        node = astype(node, target.dtype)
+    weak = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
+    fits = weak and np.result_type(target.dtype, value) == target.dtype
+    node = constant_node(ArrayData(value, target.dtype)) if fits else as_node(value)
     if node.type != target.type:
         raise GraphError(
             f"the next value of {describe(target)} must have its shape and dtype, "
             f"and {describe(node)} has not; convert it with astype, or mend its shape"
         )
     return node
+
+
+def _said(value: Any) -> str:
+    return describe(value) if isinstance(value, Node) else repr(value)[:80]

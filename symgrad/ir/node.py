@@ -238,6 +238,7 @@ def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
 
 
 def constant_node(data: ArrayData) -> Node:
+    """A constant of this data."""
     return leaf(REGISTRY.ops["constant"], data.type, value=data)
 
 
@@ -251,6 +252,7 @@ def constant_value(node: Node) -> np.ndarray[Any, DType] | None:
 
 
 def new_cell(array: np.ndarray[Any, DType] | None) -> Cell:
+    """Storage for a variable, with a lock of its own."""
     return Cell(array, RLock())
 
 
@@ -316,9 +318,8 @@ def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
 
 
 def _is_weak(value: Any) -> bool:
-    """Whether NumPy lets a value take the dtype beside it. A np.float64 is a float, yet is not."""
-    weak = isinstance(value, (bool, int, float, complex, Dim))
-    return weak and not isinstance(value, np.generic)
+    """Whether a value may take the dtype beside it; `np.result_type` decides which it takes."""
+    return isinstance(value, (bool, int, float, complex, Dim))
 
 
 def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> Node:

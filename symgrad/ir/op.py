@@ -31,6 +31,7 @@ class Case:
 
 
 def case(*shapes: Shape, **attrs: Any) -> Case:
+    """Operands of these shapes, with these attributes."""
     return Case(shapes, attrs)
 
 
@@ -60,6 +61,16 @@ class Op:
     weak: tuple[int, ...] | None = None
     # User's attributes to canonical ones: normalize(*types, **attrs) -> attrs.
     normalize: Callable[..., dict[str, Any]] | None = None
+
+    # How it works on operands with a leading batch axis, unless it is elementwise:
+    # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis.
+    batch: Callable[..., Node] | None = None
+    # Whether vjp and jvp take `kinks=`, the choice of a slope where there are two.
+    one_sided: bool = False
+    # Whether the vjp only moves the elements of a cotangent about, or repeats them.
+    moves: bool = False
+    # Whether the derivative can be inf or NaN where the operands are finite.
+    singular: bool = False
 
     # Facts about values.
     elementwise: bool = False

@@ -8,6 +8,7 @@ stack costs many.
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,11 +17,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import CodeType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Frame: TypeAlias = tuple[CodeType, int]
 
-PACKAGE = str(Path(__file__).parent.parent) + "/"
+PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
 
 
@@ -42,17 +43,18 @@ class Origin:
 
     `frames` are the user's lines, the first one the nearest; `scope` the names of the regions it
     was built in; `made_by` the gradient rule and the rewrites that made it, oldest first, empty
-    for a node that the user wrote.
+    for a node that the user wrote; `kinks` the subgradient asked for in the region, if any.
     """
 
     frames: tuple[Frame, ...] = ()
     scope: tuple[str, ...] = ()
     made_by: tuple[str, ...] = ()
+    kinks: Any = None
 
     @property
     def is_backward(self) -> bool:
         """Whether differentiation made it."""
-        return bool(self.made_by) and self.made_by[0].startswith(("vjp(", "jvp("))
+        return any(maker.startswith(("vjp(", "jvp(")) for maker in self.made_by)
 
     @property
     def locations(self) -> list[Location]:
@@ -61,7 +63,7 @@ class Origin:
 
     def then(self, maker: str) -> Origin:
         """The same place, after one more rule has acted."""
-        return Origin(self.frames, self.scope, (*self.made_by, maker))
+        return Origin(self.frames, self.scope, (*self.made_by, maker), self.kinks)
 
     def merged(self, others: Iterable[Origin]) -> Origin:
         """The same, with the lines of others that were merged into it.
@@ -72,7 +74,7 @@ class Origin:
         for other in others:
             frames += [f for f in other.frames if f not in frames]
             made_by = other if other.is_backward and not made_by.is_backward else made_by
-        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, made_by.made_by)
+        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, made_by.made_by, self.kinks)
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))
@@ -96,6 +98,7 @@ def _resolve(frame: Frame) -> Location:
 
 # The one thing that building a graph takes from its surroundings: the region it happens in.
 _scope: ContextVar[tuple[str, ...]] = ContextVar("symgrad_scope", default=())
+_kinks: ContextVar[Any] = ContextVar("symgrad_kinks", default=None)
 _origin: ContextVar[Origin | None] = ContextVar("symgrad_origin", default=None)
 
 
@@ -107,9 +110,9 @@ def current_origin() -> Origin:
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(PACKAGE):
         if frame.f_back is None:
-            return Origin((), _scope.get())
+            return Origin((), _scope.get(), (), _kinks.get())
         frame = frame.f_back
-    return Origin(((frame.f_code, frame.f_lasti),), _scope.get())
+    return Origin(((frame.f_code, frame.f_lasti),), _scope.get(), (), _kinks.get())
 
 
 @contextmanager
@@ -134,3 +137,13 @@ def scope(name: str) -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+@contextmanager
+def kinks_within(policy: Any) -> Iterator[None]:
+    """Nodes built inside ask for this subgradient at their kinks, whatever `grad` is told."""
+    token = _kinks.set(policy)
+    try:
+        yield
+    finally:
+        _kinks.reset(token)

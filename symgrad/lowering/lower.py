@@ -16,19 +16,18 @@ from numpy.lib.stride_tricks import as_strided
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.ir.op import Op
+from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import ArrayData
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.ops import kernels
-from symgrad.ops.shape import reshape
 
 COPY = Op(
     name="copy", infer=lambda t: t, kernel=kernels.copy, out=True, source="np.copyto({out}, {0})"
 )
-RESHAPE = reshape(0.0, (1,)).op
+RESHAPE = REGISTRY.ops["reshape"]
 
 
 def lower(graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node] = ()) -> Plan:
@@ -76,11 +75,16 @@ class _Lowering:
         slots, arena_bytes = self._finish()
         kept = len(wanted) - len(self.updates)
         return Plan(
-            graph=self.graph, sizes=dict(self.sizes), slots=slots,
+            graph=self.graph,
+            sizes=dict(self.sizes),
+            slots=slots,
             steps=tuple(map(self._rooted_step, self.steps)),
-            inputs=self._leaf_slots("placeholder"), variables=self._leaf_slots("variable"),
-            nexts=tuple(n if n < 0 else self.number[n] for n in nexts), outputs=tuple(map(self._rooted, results[:kept])),
-            updates=tuple(map(self._rooted, results[kept:])), arena_bytes=arena_bytes,
+            inputs=self._leaf_slots("placeholder"),
+            variables=self._leaf_slots("variable"),
+            nexts=tuple(n if n < 0 else self.number[n] for n in nexts),
+            outputs=tuple(map(self._rooted, results[:kept])),
+            updates=tuple(map(self._rooted, results[kept:])),
+            arena_bytes=arena_bytes,
         )
 
     def _leaf_slots(self, op_name: str) -> tuple[int, ...]:
@@ -149,9 +153,7 @@ class _Lowering:
     def _compute(self, task: Task, operands: tuple[Ref, ...]) -> tuple[Ref, ...]:
         step = len(self.steps)
         types = task.type if isinstance(task.type, tuple) else (task.type,)
-        results = tuple(
-            self._new("arena" if t.shape else "scalar", t, step=step) for t in types
-        )
+        results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
         scratch: tuple[Ref, ...] = ()
         if task.node.op.scratch is not None and types[0].shape:
             inner = [self.values[i] for i in task.inputs]
@@ -171,8 +173,13 @@ class _Lowering:
         return found
 
     def _append(
-        self, op: Op, operands: tuple[Ref, ...], results: tuple[Ref, ...], attrs: Attrs,
-        task: Task, scratch: tuple[Ref, ...] = (),
+        self,
+        op: Op,
+        operands: tuple[Ref, ...],
+        results: tuple[Ref, ...],
+        attrs: Attrs,
+        task: Task,
+        scratch: tuple[Ref, ...] = (),
     ) -> None:
         for ref in operands:
             self.drafts[ref.slot].last = len(self.steps)
@@ -228,7 +235,7 @@ class _Lowering:
             root = self._root(ref.slot)
             draft = self.drafts[root]
             if ref.views or draft.kind != "arena" or self.drafts[ref.slot].type != draft.type:
-                root = self._copy_out(ref, shape, kind)
+                root = self._copy_out(self.graph.outputs[i], ref, shape, kind)
             else:
                 draft.kind = kind
             if kind == "next":
@@ -237,12 +244,10 @@ class _Lowering:
             results.append(Ref(root))
         return results, nexts
 
-    def _copy_out(self, ref: Ref, shape: tuple[int, ...], kind: Kind) -> int:
+    def _copy_out(self, node: Node, ref: Ref, shape: tuple[int, ...], kind: Kind) -> int:
         t = self.drafts[ref.slot].type.with_shape(shape)
         result = self._new(kind, t, step=len(self.steps))
-        source = next((s.node for s in self.steps if any(r.slot == ref.slot for r in s.results)),
-                      self.graph.outputs[0])
-        self.steps.append(Step(COPY, (ref,), (result,), (), source))
+        self.steps.append(Step(COPY, (ref,), (result,), (), node))
         return result.slot
 
     # ---- places and names -------------------------------------------------------------------
@@ -257,8 +262,15 @@ class _Lowering:
         roots = [i for i, d in enumerate(self.drafts) if d.root == i]
         self.number = {root: n for n, root in enumerate(roots)}
         slots = tuple(
-            Slot(names[i], d.kind, d.type, d.first, d.last, place.get(i, -1),
-                 d.value if d.kind == "constant" else None)
+            Slot(
+                names[i],
+                d.kind,
+                d.type,
+                d.first,
+                d.last,
+                place.get(i, -1),
+                d.value if d.kind == "constant" else None,
+            )
             for i, d in ((i, self.drafts[i]) for i in roots)
         )
         return slots, arena_bytes
@@ -279,13 +291,17 @@ def _nbytes(t: TensorType) -> int:
     return Slot("", "arena", t).nbytes
 
 
-RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, "np"})
+# What generated text says itself: no value takes such a name.
+WORDS = frozenset({"np", "step", "self", "fitted", "found", "workspace", "Program"})
+RESERVED = frozenset(
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *vars(kernels), *WORDS}
+)
 
 
 def identifier(name: str) -> str:
-    """A Python name as near to any text as can be."""
+    """A Python name as near to any text as can be. Two leading underscores mean something else."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
-    plain = plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
+    plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_')}"
     return f"{plain}_" if plain in RESERVED else plain
 
 
@@ -297,12 +313,11 @@ def _letters() -> Iterator[str]:
 
 
 def _names(drafts: list[_Draft], place: Mapping[int, int]) -> dict[int, str]:
-    """A name for every slot that has memory of its own; the same place, shape and dtype share one."""
+    """A name for every slot; arrays of one shape and dtype at one place share theirs."""
     names: dict[int, str] = {}
-    taken = set(kernels.__dict__)
+    taken = set(RESERVED)
     letters = _letters()
     shared: dict[Any, str] = {}
-
     numbers: dict[str, Iterator[int]] = defaultdict(count)
 
     def fresh(stem: str) -> str:
@@ -321,8 +336,9 @@ def _names(drafts: list[_Draft], place: Mapping[int, int]) -> dict[int, str]:
             key = (place[i], d.type)
             if key not in shared:
                 shared[key] = (
-                    fresh("bits") if d.value == "scratch"
-                    else fresh(next(n for n in letters if n not in taken and n not in RESERVED))
+                    fresh("bits")
+                    if d.value == "scratch"
+                    else fresh(next(n for n in letters if n not in taken))
                 )
             names[i] = shared[key]
         else:

@@ -146,12 +146,11 @@ class Plan:
         for slot in self.slots:
             if slot.kind == "arena":
                 steps = f"{slot.first}-{slot.last}"
-                yield f"{slot.name:<8} {slot.offset:>8} {slot.nbytes:>10}  {steps:<11} {slot.type!r}"
+                place = f"{slot.name:<8} {slot.offset:>8} {slot.nbytes:>10}"
+                yield f"{place}  {steps:<11} {slot.type!r}"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
         return f"<Plan of {len(self.steps)} steps, {self.peak_bytes} bytes>"
-
-

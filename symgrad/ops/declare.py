@@ -12,24 +12,47 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, SymgradError
-from symgrad.ir.node import Node, apply, explained
+from symgrad.ir.node import Node, apply, constant_node, explained
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
+from symgrad.ir.values import ArrayData
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Function: TypeAlias = Callable[P, R]
-Partial: TypeAlias = "Node | int | float | None"
+Partial: TypeAlias = "Node | int | float | Masked | None"
 NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
 
 FLOATS = "f"
 NUMBERS = "iufc"
+
+
+class Masked(NamedTuple):
+    """A partial derivative in pieces: by mask, and 0 where no mask holds. Masks do not overlap.
+
+    What flows is selected by the masks, so that nothing flows elsewhere, not even an inf.
+    """
+
+    pieces: tuple[tuple[Node, float], ...]
+
+
+class Choice(Protocol):
+    """What an op with a kink is told when it is differentiated."""
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Which operands depend on what is differentiated by."""
+        ...
+
+    def pick(self, left: float, right: float) -> float:
+        """The slope at a kink between two slopes."""
+        ...
 
 
 def elementwise(
@@ -45,7 +68,8 @@ def elementwise(
 
     `partials(y, *inputs)` gives the derivative of the result by each input and so both the vjp and
     the jvp: a node, a number, or None where it is zero everywhere. A boolean node is a mask: what
-    flows is selected by it, not multiplied. A ufunc knows its dtypes; for another kernel `promote`
+    flows is selected by it, not multiplied. An op that is `one_sided` has partials that take
+    `kinks`, a `Choice`, too. A ufunc knows its dtypes; for another kernel `promote`
     and `result` say them.
     """
     ufunc = kernel if isinstance(kernel, np.ufunc) else None
@@ -169,19 +193,40 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
     """
     if partial is None:
         return None
+    if isinstance(partial, Masked):
+        return _chain_pieces(flow, partial)
     is_mask = isinstance(partial, Node) and partial.dtype.kind == "b"
+    result: Node
     if flow.op.name == "select":
         mask, inner = flow.inputs
-        both = call("logical_and", partial, mask) if is_mask else mask
-        return call("select", both, inner if is_mask else chain(inner, partial))  # type: ignore[no-any-return]
-    if isinstance(partial, Node):
         if is_mask:
-            return call("select", partial, flow)  # type: ignore[no-any-return]
-    elif partial == 1:
-        return flow
-    elif partial == -1:
-        return call("negative", flow)  # type: ignore[no-any-return]
-    return call("multiply", flow, partial)  # type: ignore[no-any-return]
+            mask = call("logical_and", partial, mask)
+        result = call("select", mask, inner if is_mask else chain(inner, partial))
+    elif is_mask:
+        result = call("select", partial, flow)
+    elif not isinstance(partial, Node) and partial == 1:
+        result = flow
+    elif not isinstance(partial, Node) and partial == -1:
+        result = call("negative", flow)
+    else:
+        result = call("multiply", flow, partial)
+    return result
+
+
+def _chain_pieces(flow: Node, partial: Masked) -> Cotangent:
+    """One selection by all the masks, of what flows times the slope of the piece."""
+    pieces = [(mask, slope) for mask, slope in partial.pieces if slope != 0]
+    if not pieces:
+        return None
+    mask, first = pieces[0]
+    slopes: Any = first
+    for other, slope in pieces[1:]:
+        if slope != first or isinstance(slopes, Node):
+            held = constant_node(ArrayData(first, flow.dtype)) if slopes is first else slopes
+            slopes = call("where", other, slope, held)
+        mask = call("logical_or", mask, other)
+    scaled = chain(flow, slopes)
+    return None if scaled is None else chain(scaled, mask)
 
 
 def vjp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., tuple[Cotangent, ...]]:

@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
 from symgrad.ir.operators import call
 from symgrad.ops import kernels
-from symgrad.ops.declare import NodeLike, Partial, composite, elementwise
+from symgrad.ops.declare import Choice, NodeLike, Partial, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 
@@ -37,7 +37,7 @@ def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE))
+@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE), singular=True)
 def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 / x2; integers are divided as float64."""
     ...
@@ -95,18 +95,31 @@ def positive(x: NodeLike, /) -> Node:
     ...
 
 
+@elementwise(kernels.copy, partials=lambda y, x: (1,), preserves_zero=True)
+def _hold(x: NodeLike, /) -> Node:
+    """x itself, seen by no rule as what x was made by: so that x stays in the graph."""
+    ...
+
+
 @elementwise(kernels.copy, piecewise_constant=True, preserves_zero=True, idempotent=True)
 def stop_gradient(x: NodeLike, /) -> Node:
     """x, through which no gradient flows: its derivative is taken to be 0."""
     ...
 
 
+def _abs_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
+    slope = kinks.pick(-1, 1)
+    signs = sign(x)
+    return (signs if slope == 0 else call("where", x == 0, slope, signs),)
+
+
 @elementwise(
     np.absolute,
-    partials=lambda y, x: (call("sign", x),),
+    partials=_abs_partials,
     preserves_zero=True,
     idempotent=True,
     kinks="at 0, from -1 to 1",
+    one_sided=True,
 )
 def abs(x: NodeLike, /) -> Node:
     """The absolute value. Its derivative is sign(x), 0 at 0."""
@@ -135,7 +148,7 @@ def nextafter(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.reciprocal, partials=lambda y, x: (-(y * y),), domain=(POSITIVE,))
+@elementwise(np.reciprocal, partials=lambda y, x: (-(y * y),), domain=(POSITIVE,), singular=True)
 def reciprocal(x: NodeLike, /) -> Node:
     """1 / x."""
     ...
@@ -184,7 +197,7 @@ def square(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.sqrt, partials=lambda y, x: (0.5 / y,), domain=(POSITIVE,), preserves_zero=True)
+@elementwise(np.sqrt, partials=lambda y, x: (0.5 / y,), domain=(POSITIVE,), preserves_zero=True, singular=True)
 def sqrt(x: NodeLike, /) -> Node:
     """The square root; NaN for x < 0."""
     ...
@@ -202,7 +215,7 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return by_base, call("select", call("logical_or", a != 0, b <= 0), y * log(base))
 
 
-@elementwise(np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True)
+@elementwise(np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True, singular=True)
 def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 to the power of x2. d = x2 * x1**(x2 - 1) dx1 + x1**x2 * log(x1) dx2."""
     ...
@@ -225,19 +238,19 @@ def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
 # ---- exponentials and logarithms ------------------------------------------------------------
 
 
-@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True)
+@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True, singular=True)
 def exp(x: NodeLike, /) -> Node:
     """e to the power of x."""
     ...
 
 
-@elementwise(np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True)
+@elementwise(np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True, singular=True)
 def expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1, accurate for small x."""
     ...
 
 
-@elementwise(np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True)
+@elementwise(np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, singular=True)
 def log(x: NodeLike, /) -> Node:
     """The natural logarithm."""
     ...
@@ -248,7 +261,7 @@ def log(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / (1 + x),),
     domain=(POSITIVE,),
     preserves_zero=True,
-    expensive=True,
+    expensive=True, singular=True,
 )
 def log1p(x: NodeLike, /) -> Node:
     """log(1 + x), accurate for small x."""
@@ -256,7 +269,7 @@ def log1p(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,), expensive=True
+    np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,), expensive=True, singular=True
 )
 def log2(x: NodeLike, /) -> Node:
     """The logarithm to base 2."""
@@ -264,7 +277,7 @@ def log2(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,), expensive=True
+    np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,), expensive=True, singular=True
 )
 def log10(x: NodeLike, /) -> Node:
     """The logarithm to base 10."""
@@ -298,7 +311,7 @@ def cos(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True, expensive=True
+    np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True, expensive=True, singular=True
 )
 def tan(x: NodeLike, /) -> Node:
     """The tangent of x radians."""
@@ -310,7 +323,7 @@ def tan(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),),
     domain=(UNIT,),
     preserves_zero=True,
-    expensive=True,
+    expensive=True, singular=True,
 )
 def asin(x: NodeLike, /) -> Node:
     """The inverse sine, in radians."""
@@ -318,7 +331,7 @@ def asin(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,), expensive=True
+    np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,), expensive=True, singular=True
 )
 def acos(x: NodeLike, /) -> Node:
     """The inverse cosine, in radians."""
@@ -345,13 +358,13 @@ def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.sinh, partials=lambda y, x: (call("cosh", x),), preserves_zero=True, expensive=True)
+@elementwise(np.sinh, partials=lambda y, x: (call("cosh", x),), preserves_zero=True, expensive=True, singular=True)
 def sinh(x: NodeLike, /) -> Node:
     """The hyperbolic sine."""
     ...
 
 
-@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True)
+@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, singular=True)
 def cosh(x: NodeLike, /) -> Node:
     """The hyperbolic cosine."""
     ...
@@ -375,7 +388,7 @@ def asinh(x: NodeLike, /) -> Node:
     np.arccosh,
     partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
     domain=(ABOVE_ONE,),
-    expensive=True,
+    expensive=True, singular=True,
 )
 def acosh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic cosine, for x >= 1."""
@@ -387,7 +400,7 @@ def acosh(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / ((1 - x) * (1 + x)),),
     domain=(UNIT,),
     preserves_zero=True,
-    expensive=True,
+    expensive=True, singular=True,
 )
 def atanh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic tangent, for -1 <= x <= 1."""

@@ -14,7 +14,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
-from symgrad.ops import kernels
+from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, composite, linear
 
 Index = tuple[tuple[Any, Any, int], ...]
@@ -70,6 +70,8 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     preserves_zero=True,
     transpose=_slice_transpose,
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
+    batch=batch.sliced,
+    moves=True,
 )
 def _slice(x: NodeLike, /, index: Index) -> Node:
     """x[start:stop:step, …], one triple an axis."""
@@ -83,6 +85,8 @@ def _slice(x: NodeLike, /, index: Index) -> Node:
     preserves_zero=True,
     transpose=lambda g, x, shape, index: _slice(g, index=index),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
+    batch=batch.placed,
+    moves=True,
 )
 def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
     """Zeros of a shape, with x where the index points: a slice, transposed."""

@@ -19,7 +19,7 @@ from symgrad.ir.types import (
     normalize_axis,
     require_equal,
 )
-from symgrad.ops import kernels
+from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op, require, vjp_of
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import matrix_transpose, moveaxis, permute_dims, reshape
@@ -56,6 +56,7 @@ def _matmul_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangen
         case((2, 1, 3, 4), (5, 4, 2)),
         case((3, 0), (0, 2)),
     ),
+    batch=batch.multiplied,
 )
 def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes, broadcast over the others."""
@@ -136,6 +137,7 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     vjp=vjp_of(lambda y, a, b: (b, a)),
     jvp=lambda t, y, a, b: _vdot_jvp(t, a, b),
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),
+    batch=batch.dotted,
 )
 def _vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The sum of the products of all elements: what a sum of products over all axes becomes."""

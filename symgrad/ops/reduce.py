@@ -15,6 +15,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
+from symgrad.ops import batch
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
 from symgrad.ops.elementwise import divide, sqrt, square
 from symgrad.ops.leaves import ones_like
@@ -105,6 +106,8 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
     cases=CASES,
     preserves_zero=True,
     numpy=(np.sum,),
+    batch=batch.over_axes,
+    moves=True,
 )
 def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
     """The sum over axes; None is all of them. Of no elements it is 0."""
@@ -181,6 +184,7 @@ def _product_by_division(x: Node, axis: tuple[int, ...]) -> Node:
     cases=CASES,
     domain=(POSITIVE,),
     numpy=(np.prod,),
+    batch=batch.over_axes,
 )
 def prod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
     """The product over axes; None is all of them. Of no elements it is 1."""
@@ -219,6 +223,7 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
     cases=CASES,
     kinks="at ties, which share the gradient",
     numpy=(np.max,),
+    batch=batch.over_axes,
 )
 def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The largest element; NaN if one is NaN. Elements that tie share the gradient."""
@@ -236,6 +241,7 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     cases=CASES,
     kinks="at ties, which share the gradient",
     numpy=(np.min,),
+    batch=batch.over_axes,
 )
 def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The smallest element; NaN if one is NaN. Elements that tie share the gradient."""
@@ -257,6 +263,7 @@ def _no_flow(flow: Any, y: Node, x: Node, **attrs: Any) -> Any:
     source="np.logical_or.reduce",
     cases=CASES,
     numpy=(np.any,),
+    batch=batch.over_axes,
 )
 def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether any element is true. Of no elements it is False."""
@@ -274,6 +281,7 @@ def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     source="np.logical_and.reduce",
     cases=CASES,
     numpy=(np.all,),
+    batch=batch.over_axes,
 )
 def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether all elements are true. Of no elements it is True."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
-from symgrad.ops.declare import NodeLike, composite, elementwise, require
+from symgrad.ops.declare import Choice, Masked, NodeLike, Partial, composite, elementwise, require
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
@@ -59,6 +59,7 @@ def where(condition: NodeLike, x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def relu_kernel(x: Any, out: Any = None) -> Any:
+    """x where it is positive, 0 elsewhere; NaN stays."""
     return np.maximum(x, 0, out=out)
 
 
@@ -67,17 +68,26 @@ def _relu_dtype(t: TensorType) -> DType:
     return t.dtype
 
 
+def _relu_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
+    # The mask is taken from the output, which is alive anyway, wherever that can tell.
+    slope = kinks.pick(0, 1)
+    if slope in (0, 1):
+        return (x >= 0 if slope else y > 0,)
+    return (Masked(((x > 0, 1), (x == 0, slope))),)
+
+
 @elementwise(
     relu_kernel,
-    partials=lambda y, x: (y > 0,),
+    partials=_relu_partials,
     result=_relu_dtype,
     source="np.maximum({0}, 0, {out})",
     preserves_zero=True,
     idempotent=True,
     kinks="at 0, from 0 to 1",
+    one_sided=True,
 )
 def relu(x: NodeLike, /) -> Node:
-    """max(x, 0). Its derivative at 0 is 0."""
+    """max(x, 0). Its derivative at 0 is 0, unless `kinks` says otherwise."""
     ...
 
 
@@ -95,55 +105,51 @@ def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def _extremum_flow(flow: Cotangent, taken: Node, tie: Node) -> Cotangent:
-    if flow is None:
-        return None
-    total: Node = select(taken, flow) + select(tie, 0.5 * flow)
-    return total
+def extremum_slopes(
+    kinks: Choice, taken: tuple[Node, Node], tie: Node, below: float, above: float
+) -> tuple[Partial, ...]:
+    """The partials of an extremum: `taken` says where each operand is the result on its own.
+
+    A tie of two that vary is shared; at a tie with what does not vary the slope goes from `below`
+    to `above` and is chosen.
+    """
+    slope = 0.5 if all(kinks.active) else kinks.pick(below, above)
+    return tuple(
+        Masked(((mask, 1), (tie, slope))) if active else None
+        for mask, active in zip(taken, kinks.active, strict=True)
+    )
 
 
-def _maximum_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
-    tie = a == b
-    return _extremum_flow(g, a > b, tie), _extremum_flow(g, b > a, tie)
+def _maximum_partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
+    return extremum_slopes(kinks, (a > b, b > a), a == b, 0, 1)
 
 
-def _maximum_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
-    tie = a == b
-    flows = [_extremum_flow(t[0], a > b, tie), _extremum_flow(t[1], b > a, tie)]
-    some = [f for f in flows if f is not None]
-    return None if not some else some[0] if len(some) == 1 else some[0] + some[1]
+def _minimum_partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
+    return extremum_slopes(kinks, (a < b, b < a), a == b, 1, 0)
 
 
 @elementwise(
     np.maximum,
-    vjp=_maximum_vjp,
-    jvp=_maximum_jvp,
+    partials=_maximum_partials,
     commutative=True,
     associative=True,
     idempotent=True,
-    kinks="at ties, which share the gradient",
+    kinks="at ties: shared by two that vary, else from 0 to 1",
+    one_sided=True,
 )
 def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...
 
 
-def _minimum_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
-    return _maximum_vjp(g, y, -a, -b)
-
-
-def _minimum_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
-    return _maximum_jvp(t, y, -a, -b)
-
-
 @elementwise(
     np.minimum,
-    vjp=_minimum_vjp,
-    jvp=_minimum_jvp,
+    partials=_minimum_partials,
     commutative=True,
     associative=True,
     idempotent=True,
-    kinks="at ties, which share the gradient",
+    kinks="at ties: shared by two that vary, else from 1 to 0",
+    one_sided=True,
 )
 def minimum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; NaN if either is NaN. At a tie each gets half of the gradient."""

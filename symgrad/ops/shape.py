@@ -24,7 +24,7 @@ from symgrad.ir.types import (
     normalize_axis,
     require_equal,
 )
-from symgrad.ops import kernels
+from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, composite, elementwise, linear, op, require
 from symgrad.ops.index import getitem
 from symgrad.ops.leaves import zeros_like
@@ -132,6 +132,8 @@ def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     preserves_zero=True,
     numpy=(np.reshape,),
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
+    batch=batch.reshaped,
+    moves=True,
 )
 def reshape(x: NodeLike, /, shape: Any) -> Node:
     """The same elements in another shape; one size may be -1 and is worked out."""
@@ -159,6 +161,8 @@ def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
     preserves_zero=True,
     numpy=(np.transpose,),
     cases=(case((3, 4), axes=(1, 0)), case((2, 3, 4), axes=(2, 0, 1)), case((3,), axes=(0,))),
+    batch=batch.permuted,
+    moves=True,
 )
 def permute_dims(x: NodeLike, /, axes: Any = None) -> Node:
     """The axes in another order: axis i of the result is axis axes[i] of x."""
@@ -181,6 +185,7 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     preserves_zero=True,
     numpy=(np.broadcast_to,),
     cases=(case((4,), shape=(3, 4)), case((3, 1), shape=(2, 3, 4)), case((), shape=(2,))),
+    batch=batch.broadcast,
 )
 def broadcast_to(x: NodeLike, /, shape: Any) -> Node:
     """x repeated along new axes and along axes of size 1, without a copy."""
@@ -302,6 +307,8 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     jvp=_concat_jvp,
     out=True,
     cases=(case((2, 3), (4, 3), axis=0), case((2, 3), (2, 1), (2, 2), axis=1)),
+    batch=batch.joined,
+    moves=True,
 )
 def _concat(*arrays: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""
@@ -326,6 +333,7 @@ def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
 
 
 def item_infer(t: Any, index: int) -> TensorType:
+    """The type of one of several results."""
     if not isinstance(t, tuple):
         raise ShapeError(f"{t!r} is one result; only an op with several has items")
     if not -len(t) <= index < len(t):

@@ -151,13 +151,14 @@ def constant_factor_last(x: Var, c: Const) -> Rewrite:
 
 def _combines(c: Node, d: Node) -> bool:
     a, b = constant_value(c), constant_value(d)
-    assert a is not None
-    assert b is not None
-    both = np.multiply(a, b)
-    tiny = np.finfo(both.dtype).tiny
-    ordinary = bool(np.isfinite(both).all()) and bool((np.abs(both) >= tiny).all())
+    if a is None or b is None or not (is_finite(c) and is_finite(d)):
+        return False
+    with np.errstate(over="ignore", under="ignore"):
+        both = np.abs(np.multiply(a, b))
+    info = np.finfo(both.dtype)
     # A product of 1 would undo a rounding that somebody wrote on purpose: (x * c) * (1 / c).
-    return is_finite(c) and is_finite(d) and ordinary and not bool((np.abs(both) == 1).any())
+    is_one = np.abs(both - 1) <= 4 * info.eps
+    return bool((np.isfinite(both) & (both >= info.tiny) & ~is_one).all())
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", when=_combines)
@@ -185,29 +186,24 @@ def terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=(x + c) + d, after=x + (c + d))
 
 
-def _is_power_of_two(c: Node) -> bool:
+def _has_inverse(x: Node, c: Node) -> bool:
+    """Whether a constant is the divisor of what is not, and it and its inverse are normal."""
     array = constant_value(c)
-    assert array is not None
-    inverse = np.divide(1, array, dtype=array.dtype) if is_finite(c) else array
-    mantissa, _ = np.frexp(array)
-    ordinary = np.isfinite(inverse).all() and (np.abs(inverse) >= np.finfo(array.dtype).tiny).all()
-    return is_finite(c) and bool((np.abs(mantissa) == 0.5).all()) and bool(ordinary)
+    if array is None or constant_value(x) is not None or not is_finite(c):
+        return False
+    info = np.finfo(array.dtype)
+    return bool(((np.abs(array) < 0.25 / info.tiny) & (np.abs(array) > 4 / info.max)).all())
+
+
+def _is_power_of_two(x: Node, c: Node) -> bool:
+    array = constant_value(c)
+    return _has_inverse(x, c) and bool((np.abs(np.frexp(array)[0]) == 0.5).all())
 
 
 @rule(exact=Exact.BITS, kinds="f", when=_is_power_of_two)
 def over_power_of_two(x: Var, c: Const) -> Rewrite:
     """Dividing by a power of two is multiplying by its inverse, which is exact and faster."""
     return Rewrite(before=x / c, after=x * (1 / c))
-
-
-def _has_inverse(c: Node) -> bool:
-    array = constant_value(c)
-    if array is None or array.dtype.kind != "f" or not is_finite(c):
-        return False
-    info = np.finfo(array.dtype)
-    return bool((np.abs(array) < 0.25 / info.tiny).all()) and bool(
-        (np.abs(array) > 4 / info.max).all()
-    )
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", when=_has_inverse)
@@ -261,7 +257,7 @@ def power_half(x: Var) -> Rewrite:
     return Rewrite(before=x**0.5, after=sqrt(x))
 
 
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, kinds="iuf")
 def product_with_itself(x: Var) -> Rewrite:
     """x * x is a square: one operand to read."""
     return Rewrite(before=x * x, after=square(x))

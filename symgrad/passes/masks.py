@@ -25,7 +25,12 @@ def is_finite(c: Node) -> bool:
     return array is not None and bool(np.isfinite(array).all()) and bool((array != 0).all())
 
 
-@rule(exact=Exact.REALS, kinds="f", when=lambda mask: mask.dtype.kind == "b")
+def is_mask(mask: Node) -> bool:
+    """Whether a node is boolean."""
+    return mask.dtype.kind == "b"
+
+
+@rule(exact=Exact.REALS, kinds="f", when=is_mask, tries=(lambda g, x: g * (x > 0),))
 def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
     """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
     return Rewrite(before=g * astype(mask, dtype=dtype), after=select(mask, g))
@@ -49,7 +54,7 @@ def where_of_same(mask: Var, x: Var) -> Rewrite:
     return Rewrite(before=where(mask, x, x), after=x)
 
 
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, when=is_mask)
 def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
     """Instead of negating a mask, swap what it chooses between."""
     return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
@@ -85,6 +90,7 @@ def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
 @rule(
     exact=Exact.VALUES, kinds="f", once=True,
     when=lambda c, a, b: is_finite(c) and product_is_largest(a, b),
+    tries=({"mask": (4, 5), "a": (4, 2), "b": (2, 5), "c": 3.0},),
 )
 def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves into a selection from a matrix product, on its way to an operand."""

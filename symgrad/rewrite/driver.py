@@ -38,6 +38,22 @@ def rewrite(
     return graph
 
 
+def settle(
+    graph: Graph, rules: Iterable[Rule], stage: str
+) -> tuple[dict[Node, Node], list[Fired]]:
+    """What stands for each node of a graph after one walk with the rules, and which of them fired.
+
+    Nothing is walked if no rule could fit.
+    """
+    index = _Index(rules)
+    if not any(map(index.at, graph.nodes)):
+        return {}, []
+    trace = Trace()
+    sweep = _Sweep(graph, index, trace, stage)
+    sweep.run()
+    return (sweep.settled, trace.fired) if trace.fired else ({}, [])
+
+
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node on other inputs of the same types."""
     return Node(node.op, inputs, node.attrs, node.type, node.origin)

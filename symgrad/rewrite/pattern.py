@@ -127,8 +127,12 @@ def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
         array is not None
         and array.size == 1
         and bool(array.item() == pattern.value)
-        and (pattern.value != 0 or not np.signbit(array.real).any())
+        and (pattern.value != 0 or bool((np.signbit(array.real) == _is_negative(pattern)).all()))
     )
+
+
+def _is_negative(zero: Literal) -> bool:
+    return bool(np.signbit(zero.value))
 
 
 def _match_attrs(pattern: Applied, node: Node, bound: Bound) -> bool:

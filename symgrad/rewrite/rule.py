@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node
@@ -25,6 +25,8 @@ from symgrad.rewrite.pattern import (
     match,
     variants,
 )
+
+Try: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
 
 
 class Exact(IntEnum):
@@ -92,7 +94,8 @@ class Rule:
 
     `ops` are the ops at which it is tried. `once` says that the nodes within the pattern must have
     no other reader, since their work would otherwise be done twice. `tries` are what the tests
-    bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`.
+    bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or functions
+    that spell out, of nodes, what the rule is there for.
     """
 
     name: str
@@ -104,7 +107,7 @@ class Rule:
     when: Callable[..., bool] | None = None
     once: bool = False
     kinds: str = "biuf"
-    tries: tuple[Mapping[str, Any], ...] = ()
+    tries: tuple[Try, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     forms: tuple[Pattern, ...] = field(default=(), repr=False)
 
@@ -163,7 +166,7 @@ def rule(
     once: bool = False,
     ordered: bool = False,
     kinds: str = "biuf",
-    tries: tuple[Mapping[str, Any], ...] = (),
+    tries: tuple[Try, ...] = (),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
     """Declare a rule: the function's parameters are its pattern variables, its docstring the reason.
 
@@ -196,7 +199,7 @@ def rule(
 
 
 def rule_for(
-    fact: Callable[[Op], bool], *, exact: Exact | str
+    fact: Callable[[Op], bool], *, exact: Exact | str, tries: tuple[Try, ...] = ()
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
     """Declare a rule for every op of which a fact holds: a function of the node itself."""
 
@@ -204,7 +207,7 @@ def rule_for(
         ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
         return Rule(
             name=function.__name__, reason=_reason(function), exact=Exact.of(exact), ops=ops,
-            function=function,
+            function=function, tries=tries,
         )
 
     return declare

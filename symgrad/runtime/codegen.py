@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.op import Op
+from symgrad.lowering.lower import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
 from symgrad.ops import kernels
+from symgrad.runtime.executor import writes_itself
 
 COMMENT_COLUMN = 48
 LONGEST_TEXT = 48
+MOST_MAKERS = 3
+MOST_WRITTEN = 8
+LONGEST_HEX = 96
+# NumPy 2.4 deprecates a positional `out` for these two.
+NAMED_OUT = (np.maximum, np.minimum)
 
 
 @dataclass
@@ -23,7 +33,8 @@ class Source:
 
     `text` is the module that defines `step`; `scope` holds what the text does not spell out:
     constants that are too large to read, and kernels of a user's own. `lines` gives the step of a
-    line of the text, counted from 1.
+    line of the text, counted from 1. `foreign` are the ops whose kernel is neither NumPy's nor one
+    whose source is copied.
     """
 
     text: str
@@ -33,6 +44,7 @@ class Source:
     helpers: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
 
     def compile(self, filename: str) -> Callable[..., Any]:
         """The function itself; `filename` is what tracebacks call it."""
@@ -57,22 +69,33 @@ class _Generator:
         self.scope: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.places: dict[tuple[int, int], str] = {}
+        self.foreign: dict[str, None] = {}
+        self.taken = {*RESERVED, *(s.name for s in plan.slots)}
 
     def source(self) -> Source:
         body, steps = self._body()
         imports = ", ".join(sorted(self.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {imports}"] if imports else [])
         for name, value in self.constants.items():
-            head.append(f"{name} = {constant_text(value)}" if is_short(value)
-                        else f"# {name}: {value.dtype.name}{list(value.shape)}, a constant")
+            head.append(
+                f"{name} = {constant_text(value)}"
+                if is_short(value)
+                else f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
+            )
         for text in self.helpers.values():
             head += ["", "", *text.rstrip().split("\n")]
         lines = [*head, "", "", *body]
         offset = len(head) + 2
         scope = {**self.scope, **{k: v for k, v in self.constants.items() if not is_short(v)}}
         return Source(
-            "\n".join(lines) + "\n", scope, {i + offset + 1: s for i, s in steps.items()},
-            self.numpy_names, list(self.helpers.values()), body, self.constants,
+            "\n".join(lines) + "\n",
+            scope,
+            {i + offset + 1: s for i, s in steps.items()},
+            self.numpy_names,
+            list(self.helpers.values()),
+            body,
+            self.constants,
+            list(self.foreign),
         )
 
     # ---- the function -----------------------------------------------------------------------
@@ -92,7 +115,7 @@ class _Generator:
         for step in plan.steps:
             steps[len(lines)] = step
             code = f"    {self._statement(step)}"
-            note = self._note(step)
+            note = printable(self._note(step))
             lines.append(f"{code:<{COMMENT_COLUMN}}# {note}" if note else code)
         results = [self._result(r) for r in plan.outputs]
         results += [self._result(r) for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
@@ -103,53 +126,76 @@ class _Generator:
         slot = self.plan.slots[ref.slot]
         if ref.views:
             return f"{self._expression(ref, literal=False)}[()]"
-        return self._expression(Ref(ref.slot), literal=False) if slot.kind == "constant" else slot.name
+        return (
+            self._expression(Ref(ref.slot), literal=False) if slot.kind == "constant" else slot.name
+        )
 
     def _statement(self, step: Step) -> str:
-        operands = self._operands(step)
-        attrs = dict(step.attrs)
-        first = self.plan.slots[step.results[0].slot]
-        if first.kind == "scalar":
-            names = ", ".join(self.plan.slots[r.slot].name for r in step.results)
-            return f"{names} = {self._call(step, operands, attrs, None)}"
         targets = [self._expression(r) for r in step.results]
-        if step.op.out:
-            return self._call(step, operands, attrs, targets)
-        self.numpy_names |= {"copyto"}
-        return f"copyto({targets[0]}, {self._call(step, operands, attrs, None)})"
+        if writes_itself(self.plan, step):
+            return self._call(step, targets)
+        call = self._call(step, None)
+        kinds = [self.plan.slots[r.slot].kind for r in step.results]
+        if len(kinds) == 1 and kinds[0] != "scalar":
+            self.numpy_names |= {"copyto"}
+            return f"copyto({targets[0]}, {call})"
+        written = (t if k == "scalar" else f"{t}[...]" for t, k in zip(targets, kinds, strict=True))
+        return f"{', '.join(written)} = {call}"
 
-    def _call(
-        self, step: Step, operands: list[str], attrs: dict[str, Any], targets: list[str] | None
-    ) -> str:
-        op = step.op
+    def _call(self, step: Step, targets: list[str] | None) -> str:
+        """The kernel called with its operands, and with `targets` to write to."""
+        op, operands, attrs = step.op, self._operands(step), dict(step.attrs)
         if "{" in op.source:
-            text = op.source if targets else op.source.replace(", {out}", "")
+            text = op.source if targets else op.source.replace(", out={out}", "")
             return self._plain(text).format(*operands, out=targets and targets[0], **attrs)
-        if op.source or isinstance(op.kernel, np.ufunc) or _is_numpy(op.kernel):
+        if op.source or is_numpy(op.kernel):
             name = self._plain(op.source or f"np.{op.kernel.__name__}")
+            attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:
-            name = self._helper(op.kernel)
+            name = self._helper(op)
+        argument = self._value if op.name in self.foreign else self._argument
+        named = [f"{k}={argument(op, k, v)}" for k, v in attrs.items()]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
-        named = [f"{k}={_argument(v)}" for k, v in attrs.items() if v is not None and v is not False]
-        if targets and (named or op.source):
-            named.append(f"out={targets[0]}")
+        positional = isinstance(op.kernel, np.ufunc) and op.kernel not in NAMED_OUT
+        if targets and (positional or (is_own(op.kernel) and not named)):
+            return f"{name}({', '.join([*operands, *targets, *scratch, *named])})"
+        if targets:
+            named.append(f"out={targets[0] if len(targets) == 1 else _tuple(targets)}")
             named += [f"bits={s}" for s in scratch]
-            return f"{name}({', '.join([*operands, *named])})"
-        return f"{name}({', '.join([*operands, *(targets or []), *(scratch if targets else []), *named])})"
+        return f"{name}({', '.join([*operands, *named])})"
 
     def _plain(self, text: str) -> str:
         """`np.maximum(` as `maximum(`, with the import that this needs."""
         self.numpy_names |= set(re.findall(r"\bnp\.(\w+)", text))
         return re.sub(r"\bnp\.", "", text)
 
-    def _helper(self, kernel: Callable[..., Any]) -> str:
-        name = kernel.__name__
-        if getattr(kernels, name, None) is kernel:
-            self.helpers.setdefault(name, inspect.getsource(kernel))
+    def _helper(self, op: Op) -> str:
+        """The name of a kernel that NumPy does not have."""
+        if is_own(op.kernel):
+            name: str = op.kernel.__name__
+            self.helpers.setdefault(name, inspect.getsource(op.kernel))
             return name
-        name = next(n for i in range(len(self.scope) + 1)
-                    if self.scope.get(n := f"kernel{i}", kernel) is kernel)
-        self.scope[name] = kernel
+        return self._object(op, "kernel", op.kernel)
+
+    def _argument(self, op: Op, name: str, value: Any) -> str:
+        """An attribute as a person would write it for NumPy: `axis=0`, not `axis=(0,)`."""
+        if isinstance(value, np.dtype):
+            return repr(value.name)
+        match name, value:
+            case "axis", (int(axis),):
+                return str(axis)
+        return self._value(op, name, value)
+
+    def _value(self, op: Op, name: str, value: Any) -> str:
+        """An attribute as it is."""
+        return repr(value) if _is_literal(value) else self._object(op, name, value)
+
+    def _object(self, op: Op, stem: str, value: Any) -> str:
+        """A name for what cannot be spelled out."""
+        self.foreign[op.name] = None
+        names = (f"{stem}{i}" for i in count())
+        name = next(n for n in names if n not in self.taken and self.scope.get(n, value) is value)
+        self.scope[name] = value
         return name
 
     def _note(self, step: Step) -> str:
@@ -162,8 +208,10 @@ class _Generator:
                 found = origin.locations[0]
                 self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
             place = self.places[key]
-        made = ", ".join(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
-        return f"{place}  {made}" if made else place
+        makers = list(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
+        if len(makers) > MOST_MAKERS:
+            makers[1 : 1 - MOST_MAKERS] = ["…"]
+        return "  ".join(filter(None, (place, ", ".join(makers))))
 
     # ---- operands ---------------------------------------------------------------------------
 
@@ -185,8 +233,6 @@ class _Generator:
             if written is not None:
                 return written
             self.constants[slot.name] = slot.value
-            if slot.value.ndim == 0:
-                self.numpy_names |= {slot.dtype.name}
         for view in ref.views:
             text = self._seen(text, view)
         return text
@@ -204,12 +250,37 @@ class _Generator:
             case "broadcast_to":
                 self.numpy_names |= {"broadcast_to"}
                 return f"broadcast_to({text}, {attrs['shape']})"
-        given = ", ".join(f"{k}={_argument(v)}" for k, v in attrs.items())
-        return f"{self._helper(view.op.kernel)}({text}, {given})"
+        name = self._helper(view.op)
+        given = [f"{k}={self._value(view.op, k, v)}" for k, v in attrs.items()]
+        return f"{name}({', '.join([text, *given])})"
 
 
-def _is_numpy(kernel: Any) -> bool:
+def is_numpy(kernel: Any) -> bool:
+    """Whether a kernel is what NumPy has under its name."""
     return getattr(np, getattr(kernel, "__name__", ""), None) is kernel
+
+
+def is_own(kernel: Any) -> bool:
+    """Whether a kernel is one of those whose source is copied into programs."""
+    return getattr(kernels, getattr(kernel, "__name__", ""), None) is kernel
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether `repr` gives an expression for a value."""
+    if isinstance(value, tuple):
+        return all(map(_is_literal, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (bool, int, str)
+
+
+def _tuple(texts: list[str]) -> str:
+    return f"({', '.join(texts)})"
+
+
+def printable(text: str) -> str:
+    """A text that is safe in a comment: on one line, and no character that an editor would hide."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _inside(values: tuple[int, ...]) -> str:
@@ -218,15 +289,9 @@ def _inside(values: tuple[int, ...]) -> str:
 
 def _slice(index: tuple[Any, Any, int]) -> str:
     start, stop, step = index
-    text = f"{start or ''}:{'' if stop is None else stop}"
+    first = "" if start is None or (start == 0 and step > 0) else start
+    text = f"{first}:{'' if stop is None else stop}"
     return text if step == 1 else f"{text}:{step}"
-
-
-def _argument(value: Any) -> str:
-    """An attribute as a person would write it: `axis=0`, not `axis=(0,)`."""
-    if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], int):
-        return str(value[0])
-    return repr(value.name if isinstance(value, np.dtype) else value)
 
 
 def _arena_lines(arena: list[Slot]) -> Iterator[str]:
@@ -250,18 +315,31 @@ def literal_text(value: Any) -> str | None:
 
 def is_short(value: Any) -> bool:
     """Whether a constant can be spelled out for a reader."""
-    return bool(np.ndim(value) == 0)
+    return np.size(value) <= MOST_WRITTEN
 
 
 def constant_text(value: Any) -> str:
     """An expression for a constant, exact to the bit, that needs NumPy only."""
     array = np.asarray(value)
+    literals = [literal_text(x) for x in array.flat] if is_short(array) else [None]
+    name = array.dtype.name
     if array.ndim == 0:
-        literal = literal_text(array[()])
-        if literal is not None:
-            return f"{array.dtype.name}({literal})"
-    ending = "[()]" if array.ndim == 0 else ""
-    return (
-        f"np.frombuffer(bytes.fromhex({array.tobytes().hex()!r}), "
-        f"np.{array.dtype.name}).reshape({array.shape}){ending}"
-    )
+        text = literals[0] or _special_text(array[()])
+        if text is not None:
+            return f"np.{name}({text})"
+    elif None not in literals:
+        flat = f"np.array([{', '.join(map(str, literals))}], {name!r})"
+        return flat if array.ndim == 1 else f"{flat}.reshape({array.shape})"
+    hexed = array.tobytes().hex()
+    data = repr(hexed)
+    if len(hexed) > LONGEST_HEX:
+        rows = (hexed[i : i + LONGEST_HEX] for i in range(0, len(hexed), LONGEST_HEX))
+        data = '"""\n' + "\n".join(rows) + '\n"""'
+    whole = f"np.frombuffer(bytes.fromhex({data}), {array.dtype.str!r}).reshape({array.shape})"
+    return f"{whole}[()]" if array.ndim == 0 else whole
+
+
+def _special_text(value: Any) -> str | None:
+    """A float that is not finite as a string that its dtype reads, if to the very same bits."""
+    texts = ("inf", "-inf", "nan") if value.dtype.kind == "f" else ()
+    return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)

@@ -7,18 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.errors import KernelError
 from symgrad.lowering.plan import Plan, Ref, Step
 from symgrad.runtime.workspace import seen
 
 
+class StepFailed(Exception):
+    """A kernel raised `error` in this step."""
+
+    def __init__(self, step: Step, error: Exception) -> None:
+        super().__init__(step, error)
+        self.step = step
+        self.error = error
+
+
 def execute(
-    plan: Plan, inputs: Sequence[Any], variables: Sequence[Any], nexts: Sequence[Any],
+    plan: Plan,
+    inputs: Sequence[Any],
+    variables: Sequence[Any],
+    nexts: Sequence[Any],
     workspace: Sequence[Any],
-) -> tuple[list[Any], list[Any]]:
-    """Run a plan on arrays: the outputs, and the next values of the variables.
+) -> list[Any]:
+    """Run a plan on arrays: the outputs, and the next values of updated 0-d variables.
 
     `nexts` are the spare arrays of those updated variables that are not 0-d, `workspace` what
-    `allocate` made. Nothing is checked; `Program` does that.
+    `allocate` made. Nothing is checked; `Program` does that. Raises `StepFailed`.
     """
     arena = dict(zip((s.name for s in plan.arrays_in_arena()), workspace, strict=True))
     values: dict[int, Any] = {}
@@ -33,26 +46,37 @@ def execute(
     values.update(zip(plan.variables, variables, strict=True))
     values.update(zip((i for i in plan.nexts if i >= 0), nexts, strict=True))
     for step in plan.steps:
-        run_step(plan, step, values)
-    return [_result(values, r) for r in plan.outputs], [_result(values, r) for r in plan.updates]
+        try:
+            run_step(plan, step, values)
+        except (MemoryError, KernelError):
+            raise
+        except Exception as error:
+            raise StepFailed(step, error) from error
+    scalars = [r for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
+    return [_result(values, r) for r in (*plan.outputs, *scalars)]
 
 
 def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     """Call the kernel of one step; its results are left in `values`."""
     operands = [seen(values[r.slot], r) for r in step.operands]
     attrs = dict(step.attrs)
-    if plan.slots[step.results[0].slot].kind == "scalar":
-        made = step.op.kernel(*operands, **attrs)
-        parts = made if len(step.results) > 1 else (made,)
-        values.update(zip((r.slot for r in step.results), parts, strict=True))
-        return
-    targets = [seen(values[r.slot], r) for r in step.results]
-    if step.op.out:
+    if writes_itself(plan, step):
+        targets = tuple(seen(values[r.slot], r) for r in step.results)
         extra = {"bits": values[step.scratch[0].slot]} if step.scratch else {}
-        out = targets[0] if len(targets) == 1 else tuple(targets)
+        out = targets[0] if len(targets) == 1 else targets
         step.op.kernel(*operands, out=out, **extra, **attrs)
-    else:
-        np.copyto(targets[0], step.op.kernel(*operands, **attrs))
+        return
+    made = step.op.kernel(*operands, **attrs)
+    for ref, value in zip(step.results, made if len(step.results) > 1 else (made,), strict=True):
+        if plan.slots[ref.slot].kind == "scalar":
+            values[ref.slot] = value
+        else:
+            np.copyto(seen(values[ref.slot], ref), value)
+
+
+def writes_itself(plan: Plan, step: Step) -> bool:
+    """Whether the kernel is handed the arrays for its results."""
+    return step.op.out and all(plan.slots[r.slot].kind != "scalar" for r in step.results)
 
 
 def _result(values: dict[int, Any], ref: Ref) -> Any:

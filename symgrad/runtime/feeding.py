@@ -69,12 +69,12 @@ class Feeder:
         """A native C-contiguous array of the placeholder's dtype; a copy only where it must be."""
         dtype = p.dtype
         if type(value) is np.ndarray:
-            if value.dtype == dtype and value.flags.c_contiguous and value.dtype.isnative:
+            flags = value.flags
+            if value.dtype == dtype and flags.c_contiguous and flags.aligned:
                 return value
-            array = value
-        else:
-            array = _as_array(p, value)
+        array = _as_array(p, value)
         weak = isinstance(value, (bool, int, float, complex, list, tuple))
+        weak = weak and not isinstance(value, np.generic)
         if not np.can_cast(array.dtype, dtype, "same_kind" if weak else "safe") and not (
             weak and _holds(array, dtype)
         ):
@@ -82,8 +82,7 @@ class Feeder:
                 f"{describe(p)} was fed {array.dtype.name}, which cannot be cast to "
                 f"{dtype.name} without loss; convert it: array.astype({dtype.name!r})"
             )
-        made: Array = np.asarray(array, dtype=dtype, order="C")
-        return made
+        return np.require(array, dtype, ["C", "A"])
 
     def _bind(self, p: Node, array: Array, sizes: dict[str, int]) -> None:
         """Learn the sizes of names from one array."""
@@ -103,9 +102,11 @@ class Feeder:
             for axis, (wanted, size) in enumerate(zip(p.shape, array.shape, strict=True)):
                 unknown = wanted.names - sizes.keys() if isinstance(wanted, Dim) else None
                 if unknown:
+                    listed = ", ".join(sorted(unknown))
                     raise FeedError(
-                        f"{describe(p)}: the size of {', '.join(sorted(unknown))} cannot be told "
-                        "from what was fed; give it a placeholder of its own size"
+                        f"{describe(p)} was fed an array of shape {array.shape}: "
+                        f"no {listed} is found for which {wanted} is {size}; feed another size, or "
+                        f"give {listed} a placeholder that has it as a size of its own"
                     )
                 expected = wanted.evaluate(sizes) if isinstance(wanted, Dim) else wanted
                 if size != expected:
@@ -118,8 +119,10 @@ class Feeder:
         )
         if isinstance(wanted, Dim):
             others = [
-                n for n, q in zip(self.names, self.inputs, strict=True)
-                if q is not p and any(isinstance(s, Dim) and s.names & wanted.names for s in q.shape)
+                n
+                for n, q in zip(self.names, self.inputs, strict=True)
+                if q is not p
+                and any(isinstance(s, Dim) and s.names & wanted.names for s in q.shape)
             ]
             text += f"; {wanted} is {expected} by {', '.join(map(repr, others)) or 'another axis'}"
         return text
@@ -127,15 +130,21 @@ class Feeder:
 
 def _as_array(p: Node, value: Any) -> Array:
     if isinstance(value, Node):
-        raise FeedError(f"{describe(p)} was fed a node; feed arrays, or build with the node instead")
+        raise FeedError(
+            f"{describe(p)} was fed the node {describe(value)}; "
+            "feed arrays, or build the graph with that node instead"
+        )
     if np.ma.isMaskedArray(value):
         raise FeedError(f"{describe(p)} was fed a masked array; fill it first: a.filled(0)")
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise FeedError(f"{describe(p)} was fed what is no array: {error}") from None
     if array.dtype.kind not in "biufc":
-        raise FeedError(f"{describe(p)} was fed an array of {array.dtype}, not of numbers")
+        raise FeedError(
+            f"{describe(p)} was fed an array of {array.dtype}, not of numbers; "
+            f"if it holds numbers, convert it: np.asarray(value, dtype={p.dtype.name!r})"
+        )
     return array
 
 

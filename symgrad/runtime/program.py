@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 import sys
+import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, repeat
-from operator import attrgetter
+from operator import attrgetter, index, methodcaller
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -26,7 +26,7 @@ from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import Source, generate
-from symgrad.runtime.executor import execute
+from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.workspace import allocate
@@ -34,15 +34,22 @@ from symgrad.runtime.workspace import allocate
 MOST_PLANS = 16
 _numbers = count(1)
 _read = attrgetter("array")
+_acquire = methodcaller("acquire")
+_release = methodcaller("release")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Ready:
     """A plan that can be run: its source, its function, and workspaces that nobody uses."""
 
     plan: Plan
     filename: str
     free: list[list[Array]] = field(default_factory=list)
+
+    @cached_property
+    def returns_one(self) -> bool:
+        """Whether the function returns one value as it is, not in a tuple."""
+        return len(self.plan.outputs) + self.plan.nexts.count(-1) == 1
 
     @cached_property
     def source(self) -> Source:
@@ -53,6 +60,8 @@ class _Ready:
         made = self.source.compile(self.filename)
         lines = self.source.text.splitlines(keepends=True)
         linecache.cache[self.filename] = (len(self.source.text), None, lines, self.filename)
+        forgotten = weakref.finalize(self, linecache.cache.pop, self.filename, None)
+        forgotten.atexit = False
         return made
 
 
@@ -68,8 +77,14 @@ class Program:
     """
 
     def __init__(
-        self, graph: Graph, raw: Graph, trace: Trace, form: Callable[[Sequence[Any]], Any],
-        output_names: tuple[str, ...], updates: Sequence[Variable], backend: str,
+        self,
+        graph: Graph,
+        raw: Graph,
+        trace: Trace,
+        form: Callable[[Sequence[Any]], Any],
+        output_names: tuple[str, ...],
+        updates: Sequence[Variable],
+        backend: str,
     ) -> None:
         self.graph = graph
         self.raw = raw
@@ -81,8 +96,11 @@ class Program:
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
         self._variables = [n for n in graph.inputs if isinstance(n, Variable)]
         self._cells = [v.cell for v in self._variables]
+        self._unset = [v for v in self._variables if v.cell.array is None]
+        self._scalars = [i for i, v in enumerate(self._variables) if not v.ndim]
         self._updated = [v.cell for v in self._updates]
-        self._locks = [c.lock for c in sorted({*self._updated}, key=id)]
+        # All programs take locks in one order, so that no two wait for each other.
+        self._locks = [c.lock for c in sorted(self._updated, key=id)]
         self._spares: list[Any] = [np.empty(0)] * len(self._updates)
         self._feeder = Feeder(placeholders)
         self._plans: OrderedDict[tuple[int, ...], _Ready] = OrderedDict()
@@ -100,33 +118,54 @@ class Program:
         except IndexError:
             workspace = allocate(ready.plan)
         try:
-            with _held(self._locks):
-                return self._form(self._run(ready, inputs, workspace))
+            results = self._update(ready, inputs, workspace)
         finally:
             ready.free.append(workspace)
+        return self._form(results)
 
     # ---- running ----------------------------------------------------------------------------
+
+    def _update(self, ready: _Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
+        """Run while holding the locks of all variables that are updated.
+
+        Ctrl-C comes between bytecodes. So every lock that is taken is noted in the same call in C,
+        and one call in C, made ready beforehand, releases them.
+        """
+        if not self._locks:
+            return self._run(ready, inputs, workspace)
+        taken: list[Any] = []
+        release: partial[Any] = partial(deque, map(_release, taken), 0)
+        try:
+            taken.extend(filter(_acquire, self._locks))
+            return self._run(ready, inputs, workspace)
+        finally:
+            release()
 
     def _run(self, ready: _Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
         # One call in C each for reading and for writing all the variables: neither Ctrl-C nor
         # another thread can come in between and see half of an update.
-        arrays = list(map(_read, self._cells))
-        current = [a if a is None or a.ndim else a[()] for a in arrays]
-        if any(a is None for a in current):
-            next(v for v in self._variables if v.cell.array is None).value  # noqa: B018  raises
+        if self._unset:
+            for variable in self._unset:
+                variable.cell.read(str(variable.name))
+            self._unset = []
+        current: list[Any] = list(map(_read, self._cells))
+        for i in self._scalars:
+            current[i] = current[i][()]
         plan = ready.plan
         nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
         with np.errstate(all="ignore"):
             try:
                 if self._backend == "numpy":
                     found = ready.function(*inputs, *current, *nexts, *workspace)
-                    results = _several(found, len(plan.outputs) + plan.nexts.count(-1))
+                    results = (found,) if ready.returns_one else found or ()
                 else:
-                    outputs, updated = execute(plan, inputs, current, nexts, workspace)
-                    scalars = [u for u, n in zip(updated, plan.nexts, strict=True) if n < 0]
-                    results = [*outputs, *scalars]
+                    results = execute(plan, inputs, current, nexts, workspace)
+            except (MemoryError, KernelError):
+                raise
+            except StepFailed as failed:
+                raise _explained(failed.error, failed.step) from failed.error
             except Exception as error:
-                raise _explained(error, ready) from error
+                raise _explained(error, _failing_step(error, ready)) from error
         if self._updates:
             self._commit(plan, nexts, results[len(plan.outputs) :])
         return results[: len(plan.outputs)]
@@ -146,6 +185,7 @@ class Program:
         somebody is still reading it.
         """
         present = self._updated[i].array
+        assert present is not None
         if self._spares[i].shape != present.shape or _readers(self._spares, i) > _NO_READERS:
             self._spares[i] = np.empty_like(present)
         spare: Array = self._spares[i]
@@ -158,8 +198,8 @@ class Program:
             if found is None:
                 plan = lower(self.graph, sizes, self._updates)
                 found = self._plans[key] = _Ready(plan, f"<symgrad program {next(_numbers)}>")
-                while len(self._plans) > MOST_PLANS:
-                    linecache.cache.pop(self._plans.popitem(last=False)[1].filename, None)
+                if len(self._plans) > MOST_PLANS:
+                    self._plans.popitem(last=False)
             elif len(self._plans) > 1:
                 self._plans.move_to_end(key)
             return found
@@ -175,9 +215,10 @@ class Program:
                     f"sizes are wanted for {', '.join(self._size_names) or 'no names'}; "
                     f"{', '.join(sorted(unknown))} is missing or unknown"
                 )
-            return self._ready(sizes)
-        if self._plans:
-            return next(reversed(self._plans.values()))
+            return self._ready(_as_sizes(sizes))
+        with self._plans_lock:
+            if self._plans:
+                return next(reversed(self._plans.values()))
         plan = lower(self.graph, dict.fromkeys(self._size_names, GUESS), self._updates)
         return _Ready(plan, "<symgrad program>")
 
@@ -201,8 +242,9 @@ class Program:
             wanted = ", ".join(f"{n}=…" for n in self._size_names)
             raise FeedError(f"a program is written for known sizes: save_source(path, {wanted})")
         ready = self._shown(sizes)
-        names = [str(v.name) for v in self._updates]
-        return write_standalone(ready.plan, ready.source, names, Path(path))
+        updated = [str(v.name) for v in self._updates]
+        outputs = self.output_names[: len(ready.plan.outputs)]
+        return write_standalone(ready.plan, ready.source, updated, outputs, Path(path))
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot."""
@@ -213,22 +255,21 @@ class Program:
 
     def __repr__(self) -> str:
         names = ", ".join(self._feeder.names)
-        updates = f", updating {', '.join(str(v.name) for v in self._updates)}" * bool(self._updates)
+        updates = f", updating {', '.join(str(v.name) for v in self._updates)}" * bool(
+            self._updates
+        )
         return f"<Program of ({names[:200]}): {len(self.graph)} nodes{updates}>"
 
 
-@contextmanager
-def _held(locks: Sequence[Any]) -> Iterator[None]:
-    """All locks, taken in one order everywhere, so that two programs never wait for each other."""
-    taken = 0
+def _as_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
     try:
-        for lock in locks:
-            lock.acquire()
-            taken += 1
-        yield
-    finally:
-        for lock in locks[:taken][::-1]:
-            lock.release()
+        found = {name: index(size) for name, size in sizes.items()}
+    except TypeError:
+        raise FeedError(f"sizes are whole numbers, and {sizes} are not") from None
+    negative = [name for name, size in found.items() if size < 0]
+    if negative:
+        raise FeedError(f"a size cannot be negative: {negative[0]} = {found[negative[0]]}")
+    return found
 
 
 def _readers(spares: list[Any], i: int) -> int:
@@ -238,28 +279,26 @@ def _readers(spares: list[Any], i: int) -> int:
 _NO_READERS = _readers([np.empty(1)], 0)
 
 
-def _several(found: Any, expected: int) -> Sequence[Any]:
-    return (found,) if expected == 1 else found or ()
-
-
-def _explained(error: Exception, ready: _Ready) -> Exception:
+def _explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
-    if isinstance(error, (MemoryError, KernelError)):
-        return error
-    step = _failing_step(error, ready)
     if step is None:
-        return KernelError(f"the program failed: {error}")
-    places = "".join(f"\n  built at {p}: {p.text}" for p in step.node.origin.locations)
-    made = f"\n  made by {', '.join(step.node.origin.made_by)}" if step.node.origin.made_by else ""
+        return KernelError(f"the program failed: {_said(error)}")
+    origin = step.node.origin
+    places = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations)
+    made = f"\n  made by {', '.join(origin.made_by)}" if origin.made_by else ""
     types = ", ".join(repr(x.type) for x in step.node.inputs)
-    return KernelError(f"{step.op.name}({types}) failed: {error}{places}{made}")
+    return KernelError(f"{step.op.name}({types}) failed: {_said(error)}{places}{made}")
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _failing_step(error: Exception, ready: _Ready) -> Step | None:
+    """The step whose line of the generated source is in the traceback."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == ready.filename:
             return ready.source.lines.get(trace.tb_lineno)
         trace = trace.tb_next
     return None
-

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from symgrad.ir.errors import GraphError
-from symgrad.lowering.plan import ALIGNMENT, Plan
-from symgrad.runtime.codegen import Source, constant_text
+from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
+from symgrad.runtime.codegen import Source, constant_text, is_short
 
-CHECK = '''
+FITTED = '''
 def fitted(value, name, shape, dtype):
-    """An argument as the program wants it: a C-contiguous array; refused if it does not fit."""
+    """An argument as step takes it: a C-contiguous array of this shape and dtype."""
     array = np.asarray(value)
-    if array.shape != shape or not np.can_cast(array.dtype, dtype, "safe"):
-        raise ValueError(f"{name} must be {dtype}{list(shape)}, not {array.dtype}{list(array.shape)}")
-    return np.asarray(array, dtype=dtype, order="C")[()]
+    casting = "safe" if isinstance(value, (np.ndarray, np.generic)) else "same_kind"
+    if array.shape != shape or not np.can_cast(array.dtype, dtype, casting):
+        found = f"{array.dtype}{list(array.shape)}"
+        raise ValueError(f"{name!r} must be {dtype}{list(shape)}, not {found}")
+    return np.require(array, dtype, ["C", "A"])[()]
 '''
 
 
-def write_standalone(plan: Plan, source: Source, updated: Sequence[str], path: Path) -> Path:
+def write_standalone(
+    plan: Plan, source: Source, updated: Sequence[str], outputs: Sequence[str], path: Path
+) -> Path:
     """Write a plan as a file; see `Program.save_source`.
 
     Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own.
     """
-    kernels = [k for k, v in source.scope.items() if callable(v)]
-    if kernels:
+    if source.foreign:
         raise GraphError(
-            "a program with kernels of your own cannot be written as a file that needs NumPy only"
+            f"a program with kernels of your own ({', '.join(source.foreign)}) "
+            "cannot be written as a file that needs NumPy only"
         )
-    write_whole(path, standalone_text(plan, source, updated))
+    write_whole(path, "\n".join(_Writer(plan, source, updated, outputs).lines()) + "\n")
     return path
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}; make it first")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}")
     temporary = Path(name)
     try:
@@ -51,93 +57,132 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def standalone_text(plan: Plan, source: Source, updated: Sequence[str]) -> str:
-    """The text of a stand-alone program."""
-    inputs = [plan.slots[i] for i in plan.inputs]
-    variables = [plan.slots[i] for i in plan.variables]
-    sizes = ", ".join(f"{k} = {v}" for k, v in plan.sizes.items())
-    given = ", ".join(s.name for s in variables)
-    fed = ", ".join(s.name for s in inputs)
-    lines = [
-        '"""A program written by symgrad. It needs NumPy and nothing else.',
-        "",
-        f"    program = Program({given})",
-        f"    results = program({fed})",
-        "",
-        f"It is planned for {sizes or 'fixed sizes'}. The results are new arrays; variables are "
-        "copied when the",
-        'program is made, and all of them are updated together at the end of a call."""',
-        "",
-        "import numpy as np",
-    ]
-    if source.numpy_names:
-        lines.append(f"from numpy import {', '.join(sorted(source.numpy_names))}")
-    lines += ["", *(f"{k} = {constant_text(v)}" for k, v in source.constants.items())]
-    for helper in source.helpers:
-        lines += ["", *helper.rstrip().split("\n"), ""]
-    lines += ["", *source.body, "", CHECK, "", *_workspace(plan), "", "", *_class(plan, updated)]
-    return "\n".join(lines) + "\n"
+class _Writer:
+    def __init__(
+        self, plan: Plan, source: Source, updated: Sequence[str], outputs: Sequence[str]
+    ) -> None:
+        self.plan = plan
+        self.source = source
+        self.outputs = outputs
+        self.inputs = [plan.slots[i] for i in plan.inputs]
+        self.variables = [plan.slots[i] for i in plan.variables]
+        # The user's names, by the slots' names.
+        self.given: dict[str, str] = {}
+        for op_name, slots in (("placeholder", self.inputs), ("variable", self.variables)):
+            nodes = (n for n in plan.graph.inputs if n.op.name == op_name)
+            self.given.update((s.name, str(n.name)) for s, n in zip(slots, nodes, strict=True))
+        slot_of = {name: slot for slot, name in self.given.items()}
+        self.targets = [slot_of[name] for name in updated]
+
+    def lines(self) -> Iterator[str]:
+        yield from self._docstring()
+        yield from ("", "import numpy as np")
+        if self.source.numpy_names:
+            yield f"from numpy import {', '.join(sorted(self.source.numpy_names))}"
+        constants = self.source.constants.items()
+        short = [f"{k} = {constant_text(v)}" for k, v in constants if is_short(v)]
+        if short:
+            yield from ("", *short)
+        for text in (*self.source.helpers, "\n".join(self.source.body), FITTED):
+            yield from ("", "", *text.strip().split("\n"))
+        yield from ("", "", *self._workspace())
+        yield from ("", "", *self._class())
+        for name, value in constants:
+            if not is_short(value):
+                yield from ("", "", f"# {value.dtype.name}{list(value.shape)}, its bytes in hex")
+                yield f"{name} = {constant_text(value)}"
+
+    def _docstring(self) -> Iterator[str]:
+        results = "results = " if self.outputs else ""
+        sizes = ", ".join(f"{k} = {v}" for k, v in self.plan.sizes.items())
+        yield '"""A program written by symgrad. It needs NumPy and nothing else.'
+        yield ""
+        yield f"    program = Program({', '.join(s.name for s in self.variables)})"
+        yield f"    {results}program({', '.join(s.name for s in self.inputs)})"
+        if sizes:
+            yield from ("", f"It is planned for {sizes}.")
+        if self.variables:
+            yield from ("", "Variables, which are copied when the program is made:")
+            yield from map(self._declared, self.variables)
+        if self.targets:
+            yield f"A call updates {', '.join(self.targets)}, together, at its end."
+        if self.inputs:
+            yield from ("", "Inputs, which are never written:")
+            yield from map(self._declared, self.inputs)
+        if self.outputs:
+            yield from ("", "Results, which are the caller's:")
+            types = [y.type for y in self.plan.graph.outputs]
+            for name, type_ in zip(self.outputs, types, strict=False):
+                yield f"    {type_!r}  {in_docstring(name)}"
+        yield '"""'
+
+    def _declared(self, slot: Slot) -> str:
+        given = self.given[slot.name]
+        alias = "" if given == slot.name else f"  called {in_docstring(given)}"
+        return f"    {slot.name}: {slot.type!r}{alias}"
+
+    def _workspace(self) -> Iterator[str]:
+        size = self.plan.arena_bytes
+        yield "def workspace():"
+        if not size:
+            yield '    """Step needs no memory to work in."""'
+            yield "    return ()"
+            return
+        yield f'    """The arrays that step works in: {size} bytes."""'
+        yield f"    memory = np.empty({size + ALIGNMENT}, np.uint8)"
+        yield f"    arena = memory[-memory.ctypes.data % {ALIGNMENT} :]"
+        yield "    return ("
+        for s in self.plan.arrays_in_arena():
+            piece = f"arena[{s.offset}:{s.offset + s.nbytes}]"
+            yield f"        {piece}.view({s.dtype.name!r}).reshape({s.shape}),  # {s.name}"
+        yield "    )"
+
+    def _class(self) -> Iterator[str]:
+        pairs = list(zip(self.targets, self.plan.nexts, strict=True))
+        spares = [(t, self.plan.slots[n].name) for t, n in pairs if n >= 0]
+        scalars = [t for t, n in pairs if n < 0]
+        yield "class Program:"
+        yield '    """The program with its variables; call it with the inputs."""'
+        yield ""
+        yield f"    def __init__({', '.join(['self', *(s.name for s in self.variables)])}):"
+        for s in self.variables:
+            yield f"        self.{s.name} = {self._fitted(s)}.copy()"
+        for target, spare in spares:
+            yield f"        self.{spare} = np.empty_like(self.{target})"
+        yield "        self.workspace = workspace()"
+        yield ""
+        yield f"    def __call__({', '.join(['self', *(s.name for s in self.inputs)])}):"
+        for s in self.inputs:
+            yield f"        {s.name} = {self._fitted(s)}"
+        arguments = [s.name for s in self.inputs]
+        arguments += [f"self.{s.name}" for s in self.variables]
+        arguments += [f"self.{spare}" for _, spare in spares]
+        yield '        with np.errstate(all="ignore"):'
+        yield f"            found = step({', '.join([*arguments, '*self.workspace'])})"
+        yield from self._commit(spares, scalars)
+
+    def _fitted(self, slot: Slot) -> str:
+        name = self.given[slot.name][:60]
+        return f"fitted({slot.name}, {name!a}, {slot.shape}, {slot.dtype.name!r})"
+
+    def _commit(self, spares: list[tuple[str, str]], scalars: list[str]) -> Iterator[str]:
+        """The last lines of a call: all variables change in one statement."""
+        count = len(self.plan.outputs)
+        several = count + len(scalars) > 1
+        left = [f"self.{t}" for t in scalars]
+        right = [f"found[{count + i}]" if several else "found" for i in range(len(scalars))]
+        for target, spare in spares:
+            left += [f"self.{target}", f"self.{spare}"]
+            right += [f"self.{spare}", f"self.{target}"]
+        if left:
+            yield f"        {', '.join(left)} = {', '.join(right)}"
+        if not scalars:
+            yield "        return found"
+        elif count:
+            yield f"        return found[{0 if count == 1 else f':{count}'}]"
 
 
-def _workspace(plan: Plan) -> list[str]:
-    lines = [
-        "def workspace():",
-        f'    """The arrays that step works in: {plan.arena_bytes} bytes."""',
-        f"    memory = np.empty({plan.arena_bytes + ALIGNMENT}, np.uint8)",
-        f"    arena = memory[-memory.ctypes.data % {ALIGNMENT} :]",
-        "    return (",
-    ]
-    for s in plan.arrays_in_arena():
-        lines.append(
-            f"        arena[{s.offset}:{s.offset + s.nbytes}].view({s.dtype.name!r})"
-            f".reshape({s.shape}),  # {s.name}"
-        )
-    return [*lines, "    )"]
-
-
-def _class(plan: Plan, updated: Sequence[str]) -> list[str]:
-    inputs = [plan.slots[i] for i in plan.inputs]
-    variables = [plan.slots[i] for i in plan.variables]
-    by_name = {n.name: plan.slots[i].name for n, i in zip(
-        (n for n in plan.graph.inputs if n.op.name == "variable"), plan.variables, strict=True)}
-    targets = [by_name[name] for name in updated]
-    spares = [t for t, n in zip(targets, plan.nexts, strict=True) if n >= 0]
-    scalars = [t for t, n in zip(targets, plan.nexts, strict=True) if n < 0]
-    lines = [
-        "class Program:",
-        '    """The program with its variables; call it with the inputs."""',
-        "",
-        f"    def __init__({', '.join(['self', *(s.name for s in variables)])}):",
-    ]
-    for s in variables:
-        fit = f"fitted({s.name}, {s.name!r}, {s.shape}, {s.dtype.name!r})"
-        lines.append(f"        self.{s.name} = {fit}.copy()")
-    lines += [f"        self.next_{t} = np.empty_like(self.{t})" for t in spares]
-    lines += [
-        "        self.workspace = workspace()",
-        "",
-        f"    def __call__({', '.join(['self', *(s.name for s in inputs)])}):",
-    ]
-    arguments = [f"fitted({s.name}, {s.name!r}, {s.shape}, {s.dtype.name!r})" for s in inputs]
-    arguments += [f"self.{s.name}" for s in variables] + [f"self.next_{t}" for t in spares]
-    lines += ['        with np.errstate(all="ignore"):', "            found = step("]
-    lines += [f"                {a}," for a in arguments]
-    lines += ["                *self.workspace,", "            )"]
-    lines += _commit(len(plan.outputs), scalars, spares)
-    return lines
-
-
-def _commit(count: int, scalars: list[str], spares: list[str]) -> list[str]:
-    """The last lines of a call: all variables change in one statement."""
-    left = [f"self.{t}" for t in scalars]
-    right = [f"found[{count + i}]" if count + len(scalars) > 1 else "found"
-             for i in range(len(scalars))]
-    for t in spares:
-        left += [f"self.{t}", f"self.next_{t}"]
-        right += [f"self.next_{t}", f"self.{t}"]
-    lines = [f"        {', '.join(left)} = {', '.join(right)}"] if left else []
-    if not scalars:
-        return [*lines, "        return found"]
-    if count == 0:
-        return [*lines, "        return None"]
-    return [*lines, f"        return found[{0 if count == 1 else f':{count}'}]"]
+def in_docstring(name: str) -> str:
+    """A user's name that can do no harm within triple quotes."""
+    plain = "".join(c if c.isprintable() and c not in '\\"' else "?" for c in name)
+    return plain if len(plain) <= 60 else f"{plain[:59]}…"

@@ -1,0 +1,54 @@
+"""Forward mode: a walk in the order of the graph that builds the tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symgrad.autodiff.kinks import Kinks
+from symgrad.ir.errors import GradientError
+from symgrad.ir.node import Node, describe
+from symgrad.ir.origin import built_as
+from symgrad.ir.types import TensorType
+from symgrad.ir.walk import topological
+from symgrad.ops.shape import astype, broadcast_to
+
+
+def push_forward(
+    ys: Sequence[Node], tangents: Mapping[Node, Node], kinks: Kinks
+) -> dict[Node, Node]:
+    """The tangents of those of `ys` that tangents of other nodes reach."""
+    flows: dict[Node, Any] = dict(tangents)
+    for node in topological(ys):
+        if node not in flows and any(x in flows for x in node.inputs):
+            flow = _tangent(node, [flows.get(x) for x in node.inputs], kinks)
+            if flow is not None:
+                flows[node] = flow
+    return {y: flows[y] for y in ys if y in flows}
+
+
+def _tangent(node: Node, tangents: list[Any], kinks: Kinks) -> Any:
+    attrs = dict(node.attrs)
+    if node.op.name == "item":
+        return tangents[0][attrs["index"]]
+    if node.op.jvp is None:
+        raise GradientError(
+            f"{node.op.name} has no derivative: {describe(node)}; "
+            "take stop_gradient(...) of it if none is meant to flow"
+        )
+    if node.op.one_sided:
+        active = tuple(t is not None for t in tangents)
+        attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)
+    with built_as(node.origin.then(f"jvp({node.op.name})")):
+        flow = node.op.jvp(tuple(tangents), node, *node.inputs, **attrs)
+        if isinstance(flow, tuple):
+            return flow
+        return None if flow is None else _fitted(flow, node)
+
+
+def _fitted(flow: Node, node: Node) -> Node:
+    """A tangent brought to the type of its node, where an operand without one broadcast."""
+    assert isinstance(node.type, TensorType)
+    if flow.shape != node.shape:
+        flow = broadcast_to(flow, node.shape)
+    return astype(flow, node.dtype)

@@ -1,0 +1,341 @@
+"""Floor 8: derivatives. Nodes in, nodes out; nothing is evaluated.
+
+Before a derivative is taken, the graph is brought to a normal form (`passes.normal`), so that one
+function has one derivative however it is spelled. The result refers to the values of the graph as
+it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, overload
+
+from symgrad.autodiff.batching import batched
+from symgrad.autodiff.explain import disconnected as why_disconnected
+from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.kinks import Kinks, Policy
+from symgrad.autodiff.reverse import carries, pull_back
+from symgrad.ir.dims import Size, guess
+from symgrad.ir.errors import GradientError
+from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.origin import built_as, current_origin
+from symgrad.ops.leaves import eye, ones_like, placeholder, zeros_like
+from symgrad.ops.shape import astype, permute_dims, reshape
+from symgrad.passes.normal import normal_form
+
+Disconnected = Literal["raise", "zero"]
+Nodes = Node | Sequence[Node]
+
+
+@overload
+def grad(
+    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> Node: ...
+@overload
+def grad(
+    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, ...]: ...
+def grad(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> Node | tuple[Node, ...]:
+    """The gradient of a scalar loss with respect to one node or several, as nodes.
+
+    Each has the shape and dtype of its `wrt`, and can be differentiated again. `kinks` chooses the
+    subgradient where there is no derivative: `"zero"` (the default: the one nearest to 0),
+    `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of these by the
+    name of an op. Raises `GradientError` for a loss that is no scalar or no float, and for a `wrt`
+    that is no float or on which the loss does not depend; `disconnected="zero"` gives zeros then.
+
+    >>> x = placeholder("x", 3)
+    >>> grad(sum(x * x), x).type
+    float64[3]
+    """
+    _check_loss(loss)
+    with built_as(current_origin().then("vjp(loss)")):
+        seed = ones_like(loss)
+    return vjp(loss, wrt, seed, kinks=kinks, disconnected=disconnected)
+
+
+@overload
+def value_and_grad(
+    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, Node]: ...
+@overload
+def value_and_grad(
+    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, tuple[Node, ...]]: ...
+def value_and_grad(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> tuple[Node, Any]:
+    """The loss itself and its gradient; see `grad`."""
+    return loss, grad(loss, wrt, kinks=kinks, disconnected=disconnected)
+
+
+@overload
+def vjp(
+    outputs: Nodes, wrt: Node, cotangents: Any,
+    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+) -> Node: ...
+@overload
+def vjp(
+    outputs: Nodes, wrt: Sequence[Node], cotangents: Any,
+    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+) -> tuple[Node, ...]: ...
+def vjp(
+    outputs: Nodes, wrt: Nodes, cotangents: Any,
+    *, kinks: Policy = None, disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
+    """Cotangents of the outputs pulled back to `wrt`: the transposed Jacobian times a vector.
+
+    `cotangents` has the form of `outputs`, and each the shape of its output. Arguments and errors
+    are those of `grad`.
+
+    >>> x = placeholder("x", 3)
+    >>> vjp(x * x, x, ones_like(x)).type
+    float64[3]
+    """
+    ys, xs = _several(outputs), _several(wrt)
+    seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
+    _check_wrt(xs)
+    form = normal_form(ys, xs)
+    found = pull_back(form.ys, seeds, form.xs, Kinks.of(kinks))
+    flows = _connected(ys, xs, [found.get(x) for x in form.xs], xs, disconnected)
+    return _shaped(form.as_written(flows), wrt)
+
+
+@overload
+def jvp(
+    outputs: Node, wrt: Nodes, tangents: Any,
+    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+) -> Node: ...
+@overload
+def jvp(
+    outputs: Sequence[Node], wrt: Nodes, tangents: Any,
+    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+) -> tuple[Node, ...]: ...
+def jvp(
+    outputs: Nodes, wrt: Nodes, tangents: Any,
+    *, kinks: Policy = None, disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
+    """Tangents of `wrt` pushed forward to the outputs: the Jacobian times a vector.
+
+    `tangents` has the form of `wrt`, and each the shape of its node. Arguments and errors are
+    those of `grad`.
+
+    >>> x = placeholder("x", 3)
+    >>> jvp(sum(x * x), x, ones_like(x)).type
+    float64[()]
+    """
+    ys, xs = _several(outputs), _several(wrt)
+    _check_wrt(xs)
+    given = _seeds(xs, tangents, wrt, "tangent", "input")
+    _check_outputs(ys)
+    form = normal_form(ys, xs)
+    found = push_forward(form.ys, dict(zip(form.xs, given, strict=True)), Kinks.of(kinks))
+    flows = _connected(ys, xs, [found.get(y) for y in form.ys], ys, disconnected)
+    return _shaped(form.as_written(flows), outputs)
+
+
+@overload
+def hvp(loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ...) -> Node: ...
+@overload
+def hvp(
+    loss: Node, wrt: Sequence[Node], vectors: Any, *, kinks: Policy = ...
+) -> tuple[Node, ...]: ...
+def hvp(
+    loss: Node, wrt: Nodes, vectors: Any, *, kinks: Policy = None
+) -> Node | tuple[Node, ...]:
+    """The Hessian of a scalar loss times vectors of the shapes of `wrt`: forward over reverse.
+
+    >>> x = placeholder("x", 3)
+    >>> hvp(sum(x * x), x, ones_like(x)).type
+    float64[3]
+    """
+    first = grad(loss, _several(wrt), kinks=kinks, disconnected="zero")
+    found = jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
+    return _shaped(found, wrt)
+
+
+def jacobian(
+    output: Node, wrt: Nodes, *,
+    mode: Literal["forward", "reverse"] | None = None,
+    kinks: Policy = None, disconnected: Disconnected = "raise",
+) -> Any:
+    """All partial derivatives of an output: of shape `(*output.shape, *wrt.shape)`, one a `wrt`.
+
+    One batched pass, forward or reverse: by default the one with fewer vectors.
+
+    >>> x = placeholder("x", 3)
+    >>> jacobian(x * x, x).type
+    float64[3, 3]
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
+    xs = _several(wrt)
+    _check_wrt(xs)
+    _check_outputs([output])
+    inputs = sum(guess(x.size) for x in xs)
+    forward = inputs < guess(output.size) if mode is None else mode == "forward"
+    one = _jacobian_forward if forward else _jacobian_reverse
+    return _shaped(one(output, xs, kinks, disconnected), wrt)
+
+
+def hessian(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> Any:
+    """The second derivatives of a scalar loss: of shape `(*wrt.shape, *wrt.shape)`.
+
+    For several `wrt`, a tuple of tuples: row i holds the derivatives of the i-th gradient.
+
+    >>> x = placeholder("x", 3)
+    >>> hessian(sum(x * x), x).type
+    float64[3, 3]
+    """
+    xs = _several(wrt)
+    first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
+    rows = [
+        jacobian(g, xs, mode="forward", kinks=kinks, disconnected="zero") for g in first
+    ]
+    return rows[0][0] if isinstance(wrt, Node) else tuple(rows)
+
+
+def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of nodes for a batch: every argument and every result has one more leading axis.
+
+    The body is built once, for one element, and then given a batch axis: no loop.
+
+    >>> x = placeholder("x", ("N", 3))
+    >>> vmap(lambda row: grad(sum(row * row), row))(x).type
+    float64[N, 3]
+    """
+
+    def mapped(*args: Any) -> Any:
+        many = [as_node(a) for a in args]
+        if not many or any(a.ndim == 0 for a in many):
+            raise GradientError("vmap maps over the first axis of its arguments; one has none")
+        if len({a.shape[0] for a in many}) > 1:
+            sizes = ", ".join(str(a.shape[0]) for a in many)
+            raise GradientError(f"the first axes of the arguments of vmap differ: {sizes}")
+        single = [placeholder(f"element {i}", a.shape[1:], a.dtype) for i, a in enumerate(many)]
+        found = function(*single)
+        ys = [as_node(y) for y in (found if isinstance(found, (tuple, list)) else [found])]
+        rows = batched(ys, dict(zip(single, many, strict=True)), many[0].shape[0])
+        return tuple(rows) if isinstance(found, (tuple, list)) else rows[0]
+
+    return mapped
+
+
+# ---- jacobians ------------------------------------------------------------------------------
+
+
+def _identity(like: Node) -> Node:
+    """The unit vectors of a node's shape: of shape `(size, *shape)`."""
+    size: Size = like.size
+    return reshape(eye(size, dtype=like.dtype), (size, *like.shape))
+
+
+def _jacobian_reverse(
+    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
+) -> tuple[Node, ...]:
+    seed = placeholder("cotangent", y.shape, y.dtype)
+    rows = vjp(y, xs, seed, kinks=kinks, disconnected=disconnected)
+    many = batched(rows, {seed: _identity(y)}, y.size)
+    return tuple(reshape(m, (*y.shape, *x.shape)) for m, x in zip(many, xs, strict=True))
+
+
+def _jacobian_forward(
+    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
+) -> tuple[Node, ...]:
+    found = []
+    for x in xs:
+        seed = placeholder("tangent", x.shape, x.dtype)
+        column = jvp(y, x, seed, kinks=kinks, disconnected=disconnected)
+        (many,) = batched([column], {seed: _identity(x)}, x.size)
+        axes = (*range(1, many.ndim), 0)
+        found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
+    return tuple(found)
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def _several(nodes: Nodes) -> list[Node]:
+    return [nodes] if isinstance(nodes, Node) else list(nodes)
+
+
+def _shaped(found: Iterable[Node], like: Any) -> Any:
+    """One node for one node, else a tuple."""
+    nodes = tuple(found)
+    return nodes[0] if isinstance(like, Node) else nodes
+
+
+def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) -> list[Node]:
+    """A vector for each node, of its shape and dtype."""
+    if whose == "output":
+        _check_outputs(nodes)
+    vectors = [given] if isinstance(form, Node) else list(given)
+    if len(nodes) != len(vectors):
+        raise GradientError(f"{len(nodes)} {whose}s need as many {what}s, not {len(vectors)}")
+    seeds = []
+    for node, vector in zip(nodes, map(as_node, vectors), strict=True):
+        if vector.shape != node.shape:
+            raise GradientError(
+                f"the {what} of {describe(node)} has its shape, {node.shape}, not {vector.shape}"
+            )
+        seeds.append(astype(vector, node.dtype))
+    return seeds
+
+
+def _connected(
+    ys: list[Node], xs: list[Node], flows: list[Node | None], like: list[Node],
+    disconnected: Disconnected,
+) -> list[Node]:
+    if disconnected not in ("raise", "zero"):
+        raise GradientError(f"disconnected is 'raise' or 'zero', not {disconnected!r}")
+    if disconnected == "raise":
+        for flow, node in zip(flows, like, strict=True):
+            if flow is None:
+                several = [node] if like is ys else ys
+                raise GradientError(why_disconnected(several, xs[0] if like is ys else node))
+    return [zeros_like(n) if f is None else f for f, n in zip(flows, like, strict=True)]
+
+
+def _check_outputs(ys: Sequence[Any]) -> None:
+    for y in ys:
+        if not isinstance(y, Node):
+            raise GradientError(f"an output is a node, not {type(y).__name__}")
+        if not carries(y):
+            raise GradientError(f"{describe(y)} is no real float, so that it has no derivative")
+
+
+def _check_loss(loss: Any) -> None:
+    if not isinstance(loss, Node):
+        raise GradientError(f"the loss is a node, not {type(loss).__name__}")
+    if loss.shape != ():
+        raise GradientError(
+            f"the loss must be a scalar, and {describe(loss)} is not; write grad(sum(loss), …), "
+            "or vjp(loss, …, cotangent) with a cotangent of its shape"
+        )
+    if not loss.tensor.is_float:
+        raise GradientError(
+            f"the loss must be a real float, and {describe(loss)} is not; "
+            "convert it where it is computed: astype(x, 'float64')"
+        )
+
+
+def _check_wrt(xs: Sequence[Any]) -> None:
+    for x in xs:
+        if not isinstance(x, Node):
+            raise GradientError(
+                f"a gradient is taken with respect to nodes, not {type(x).__name__}; "
+                "make an array a placeholder or a variable"
+            )
+        if isinstance(x.type, tuple):
+            raise GradientError(
+                f"{describe(x)}: {x.op.name} has {len(x.type)} results; take one of them: node[0]"
+            )
+        if not carries(x):
+            raise GradientError(
+                f"{describe(x)} is no real float, and has no gradient; "
+                "declare it with dtype 'float32' or 'float64'"
+            )

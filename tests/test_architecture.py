@@ -1,0 +1,235 @@
+"""The house: who may import whom, and what no file may do. See the map in symgrad/README.md."""
+
+import ast
+import builtins
+import dis
+import inspect
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from symgrad.ops import kernels
+
+ROOT = Path(__file__).parent.parent
+# From the ground up; those of one line stand beside each other and import neither.
+FLOORS = (
+    ("symgrad.display",), ("symgrad.ir",), ("symgrad.analysis",), ("symgrad.ops",),
+    ("symgrad.autodiff", "symgrad.rewrite"), ("symgrad.passes",), ("symgrad.lowering",),
+    ("symgrad.runtime",), ("symgrad.compile",), ("symgrad",), ("symgrad_viz",),
+)  # fmt: skip
+# What is imported on first use, and the one package part that imports it.
+LAZY = {"networkx": "symgrad.analysis", "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz"}
+MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
+# These import by a call: what draws, when it is asked for, and the public names, when one is used.
+DOORS = ("symgrad.display", "symgrad.__init__")
+LONGEST = 420
+
+
+def floor(module):
+    """The number of a module's floor, and the part of the house that it belongs to."""
+    parts = {part: i for i, line in enumerate(FLOORS) for part in line}
+    found = max((p for p in parts if f"{module}.".startswith(f"{p}.")), key=len)
+    return parts[found], found
+
+
+def imports(tree, package):
+    """Every import: the node, the module's full name, and whether it is inside a function."""
+    inside = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] + "." if node.level else ""
+            module = (base + (node.module or "")).strip(".")
+            names = [f"{module}.{a.name}" if node.module is None else module for a in node.names]
+            if module in ("symgrad", "symgrad.ir"):
+                names = [f"{module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+            names = [a.value for a in node.args[:1] if isinstance(a, ast.Constant)] or ["?"]
+        for name in names:
+            yield node, name, node in inside
+
+
+def _called(call):
+    function = call.func
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def import_faults(module, tree):
+    package = module if module.endswith("__init__") else module.rpartition(".")[0]
+    level, part = floor(module.removesuffix(".__init__"))
+    for node, name, inside in imports(tree, package):
+        top = name.split(".")[0]
+        if isinstance(node, ast.Call) and module in DOORS:
+            continue
+        if name == "?":
+            yield node, "imports what only a run will tell"
+        elif top == "viz":
+            yield node, "imports the folder viz; the package is symgrad_viz"
+        elif top == "pickle":
+            yield node, "imports pickle"
+        elif top in LAZY and not (inside and part == LAZY[top]):
+            yield node, f"imports {top}: only {LAZY[top]} does, in a function"
+        elif inside and top not in LAZY:
+            yield node, f"imports {name} inside a function"
+        elif top in ("symgrad", "symgrad_viz"):
+            other, others_part = floor(name)
+            if other > level or (other == level and others_part != part):
+                yield node, f"imports {name}, which is not below it"
+
+
+def habit_faults(tree, lines):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "print":
+                yield node, "prints"
+        if isinstance(node, (ast.Attribute, ast.Name, ast.alias)):
+            name = getattr(node, "attr", None) or getattr(node, "id", None) or node.name
+            if name in ("environ", "getenv", "putenv", "environb"):
+                yield node, "reads the environment"
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and _is_table(node):
+            yield node, "keeps a table at module level; only the op registry is one"
+        named = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+        overload = named and any("overload" in ast.unparse(d) for d in node.decorator_list)
+        if named and not overload and not ast.get_docstring(node):
+            yield node, f"{node.name} has no docstring"
+    if not ast.get_docstring(tree):
+        yield tree, "the module has no docstring"
+    if lines > LONGEST:
+        yield tree, f"has {lines} lines, more than {LONGEST}"
+
+
+def _is_table(node):
+    """Whether it binds something that can change, and does not say by its type that it will not."""
+    if isinstance(node, ast.AnnAssign):
+        constant = ast.unparse(node.annotation).startswith(("Mapping[", "Sequence["))
+    else:
+        constant = ast.unparse(node.targets[0]) == "__all__"
+    displays = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
+    called = isinstance(node.value, ast.Call) and _called(node.value) in MUTABLE
+    return not constant and (called or isinstance(node.value, displays))
+
+
+def faults(module, source):
+    """What is wrong with a module, a line each."""
+    tree = ast.parse(source)
+    found = [*import_faults(module, tree), *habit_faults(tree, source.count("\n"))]
+    return [f"{module}:{getattr(node, 'lineno', 1)}: {text}" for node, text in found]
+
+
+def modules():
+    for base, package in ((ROOT, "symgrad"), (ROOT / "viz", "symgrad_viz")):
+        for path in sorted((base / package).rglob("*.py")):
+            yield ".".join(path.relative_to(base).with_suffix("").parts), path
+
+
+@pytest.mark.parametrize(("module", "path"), [pytest.param(*m, id=m[0]) for m in modules()])
+def test_the_house_is_in_order(module, path):
+    assert faults(module, path.read_text(encoding="utf-8")) == []
+
+
+def test_each_drawing_library_and_networkx_has_one_importer():
+    found = {name: [] for name in LAZY}
+    for module, path in modules():
+        for _, name, _ in imports(ast.parse(path.read_text(encoding="utf-8")), module):
+            if name.split(".")[0] in found:
+                found[name.split(".")[0]].append(module)
+    assert all(len(set(importers)) <= 1 for importers in found.values()), found
+
+
+def test_viz_is_a_folder_and_no_package():
+    assert not (ROOT / "viz" / "__init__.py").exists()
+
+
+def global_names(code):
+    """The names that a function takes from outside itself, its inner functions included."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return found.union(*map(global_names, inner))
+
+
+@pytest.mark.parametrize("name", [n for n, f in vars(kernels).items() if inspect.isfunction(f)])
+def test_a_kernel_needs_nothing_but_numpy_and_its_arguments(name):
+    function = getattr(kernels, name)
+    found = global_names(function.__code__)
+    assert {n for n in found if not hasattr(builtins, n)} <= {"np"}
+    assert function.__closure__ is None
+
+
+DOC = '"""A module."""\n'
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "words"),
+    [
+        ("symgrad.ir.node", "import symgrad.ops.shape", "not below"),
+        ("symgrad.ir.node", "from symgrad.analysis import reach", "not below"),
+        ("symgrad.ir.node", "import symgrad", "not below"),
+        ("symgrad.ir.node", "from symgrad import testing", "not below"),
+        ("symgrad.ir.node", "from ..ops import shape", "not below"),
+        ("symgrad.autodiff.reverse", "from symgrad.rewrite.rule import Rule", "not below"),
+        ("symgrad.rewrite.rule", "from symgrad.autodiff import reverse", "not below"),
+        ("symgrad.display", "from symgrad.ir.graph import Graph", "not below"),
+        ("symgrad.lowering.plan", "import symgrad_viz", "not below"),
+        ("symgrad.runtime.codegen", "import symgrad.compile", "not below"),
+        ("symgrad.nn.layers", "import symgrad_viz.dot", "not below"),
+        ("symgrad.ops.shape", "def f():\n    'd'\n    import math", "inside a function"),
+        ("symgrad.ops.shape", "f = lambda: __import__('math')", "inside a function"),
+        ("symgrad.ops.shape", "x = import_module('symgrad.compile')", "not below"),
+        ("symgrad.ops.shape", "x = import_module(name)", "only a run will tell"),
+        ("symgrad.analysis", "import networkx", "in a function"),
+        ("symgrad.ir.graph", "def f():\n    'd'\n    import networkx", "in a function"),
+        ("symgrad_viz.dot", "import graphviz", "in a function"),
+        ("symgrad.compile", "import pickle", "pickle"),
+        ("symgrad.compile", "from pickle import dumps", "pickle"),
+        ("symgrad_viz.dot", "import viz.symgrad_viz", "the folder viz"),
+        ("symgrad.compile", "print(3)", "prints"),
+        ("symgrad.compile", "import os\nos.environ.get('X')", "environment"),
+        ("symgrad.compile", "from os import getenv", "environment"),
+        ("symgrad.compile", "CACHE = {}", "table"),
+        ("symgrad.compile", "SEEN: set[int] = set()", "table"),
+        ("symgrad.compile", "NAMES = [n for n in 'ab']", "table"),
+        ("symgrad.compile", "from collections import defaultdict\nD = defaultdict(list)", "table"),
+        ("symgrad.compile", "def f(): pass", "f has no docstring"),
+        ("symgrad.compile", "class C: pass", "C has no docstring"),
+        ("symgrad.compile", "\n" * LONGEST, "lines"),
+    ],
+)
+def test_a_planted_fault_is_found(module, source, words):
+    assert faults(module, DOC) == []
+    (found,) = faults(module, f"{DOC}{source}\n")
+    assert words in found
+
+
+def test_a_module_without_a_docstring_is_found():
+    assert faults("symgrad.compile", "x = 1\n") == [
+        "symgrad.compile:1: the module has no docstring"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("symgrad.ir.node", "from symgrad.ir.dims import Dim\nfrom symgrad import display"),
+        ("symgrad.ops.shape", "from symgrad.ir.node import Node"),
+        ("symgrad.passes", "from symgrad.rewrite import rule\nfrom symgrad.passes import fold"),
+        ("symgrad.__init__", "from symgrad.compile import compile\nfrom symgrad import nn"),
+        ("symgrad_viz.render", "import symgrad\nfrom symgrad.lowering.plan import Plan"),
+        ("symgrad.analysis", "def f():\n    'd'\n    import networkx"),
+        ("symgrad.display", "x = import_module('symgrad_viz')"),
+        ("symgrad.__init__", "def f(name):\n    'd'\n    return import_module(name)"),
+        ("symgrad_viz.dot", "def f():\n    'd'\n    return import_module('graphviz')"),
+        ("symgrad_viz.theme", "LOOKS: Mapping[str, int] = {}"),
+        ("symgrad.compile", "__all__ = ['compile']\nNAMES = ('a',)\nF = frozenset({1})"),
+    ],
+)
+def test_what_is_allowed_is_no_fault(module, source):
+    assert faults(module, f"{DOC}{source}\n") == []

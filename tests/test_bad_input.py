@@ -1,0 +1,302 @@
+"""What a person gets wrong is refused with what it is, the line it stands on, and the mend."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+
+def here():
+    """The caller's line as messages print it."""
+    return f"test_bad_input.py:{sys._getframe(1).f_lineno}"
+
+
+def refused(error, *parts):
+    """Expect an error whose message holds all of the parts."""
+    pattern = "".join(f"(?=.*{re.escape(p)})" for p in parts)
+    return pytest.raises(error, match=f"(?s)^{pattern}")
+
+
+@pytest.fixture
+def net():
+    x, at = sg.placeholder("x", ("N", 3), "float32"), here()
+    target = sg.placeholder("target", ("N", 2), "float32")
+    w = sg.variable("w", np.ones((3, 2), "float32"))
+    return sg.compile([x, target], sg.sum((x @ w - target) ** 2)), at
+
+
+X = np.ones((4, 3), "float32")
+T = np.ones((4, 2), "float32")
+
+
+# ---- feeding: shapes and dtypes -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "parts"),
+    [
+        (np.ones(3, "f4"), ["'x' float32[N, 3]", "has 2 dimensions", "shape (3,)"]),
+        (np.float32(1), ["'x'", "has 2 dimensions", "shape ()"]),
+        (np.ones((4, 5), "f4"), ["'x'", "shape (4, 5)", "axis 1 is 5, not 3"]),
+        (X.astype("f8"), ["'x'", "fed float64", "array.astype('float32')"]),
+        (X.astype("c8"), ["'x'", "fed complex64", "array.astype('float32')"]),
+        (X.astype("i8"), ["'x'", "fed int64", "array.astype('float32')"]),
+        (X.astype(object), ["'x'", "an array of object", "np.asarray(value, dtype='float32')"]),
+        (X.astype("S3"), ["'x'", "an array of |S3", "not of numbers"]),
+        (X.astype("M8[s]"), ["'x'", "an array of datetime64[s]", "not of numbers"]),
+        ("three", ["'x'", "an array of <U5", "not of numbers"]),
+        (None, ["'x'", "an array of object", "not of numbers"]),
+        ([[1.0, 2.0], [3.0]], ["'x'", "fed what is no array", "inhomogeneous"]),
+        (np.ma.masked_array(X, X > 0), ["'x'", "a masked array", "a.filled(0)"]),
+        ([[1j] * 3] * 4, ["'x'", "fed complex128", "without loss"]),
+    ],
+)
+def test_arrays_that_do_not_fit(net, x, parts):
+    program, at = net
+    with refused(sg.FeedError, at, *parts):
+        program(x, T)
+
+
+def test_a_node_is_no_array(net):
+    program, at = net
+    other, there = sg.placeholder("other", (4, 3), "float32"), here()
+    with refused(sg.FeedError, at, "was fed the node 'other'", there, "feed arrays"):
+        program(other, T)
+
+
+def test_one_name_is_one_size(net):
+    program, _ = net
+    with refused(sg.FeedError, "'target'", "axis 0 is 5, not 4", "N is 4 by 'x'"):
+        program(X, np.ones((5, 2), "float32"))
+    assert program(X, T) == 32
+
+
+def test_one_name_twice_in_one_shape():
+    x, at = sg.placeholder("x", ("N", "N")), here()
+    program = sg.compile(x, sg.sum(x))
+    with refused(sg.FeedError, at, "axis 1 is 3, not 2", "N is 2 by another axis"):
+        program(np.ones((2, 3)))
+
+
+def test_numpy_scalars_are_not_weak():
+    x = sg.placeholder("x", (), "float32")
+    program = sg.compile(x, x * 2)
+    assert program(0.1) == np.float32(0.1) * 2
+    with refused(sg.FeedError, "fed float64"):
+        program(np.float64(0.1))
+
+
+def test_integers_that_a_dtype_cannot_hold():
+    x = sg.placeholder("x", 2, "uint8")
+    program = sg.compile(x, x + 0)
+    assert program([1, 255]).tolist() == [1, 255]
+    for value in ([1, 256], [-1, 0], [1.5, 2.0]):
+        with refused(sg.FeedError, "uint8", "without loss"):
+            program(value)
+
+
+# ---- feeding: names -------------------------------------------------------------------------
+
+
+def test_all_faults_are_told_at_once(net):
+    program, _ = net
+    with refused(
+        sg.FeedError,
+        "'x' is given twice, by position and by name",
+        "there is no placeholder 'targt'; did you mean 'target'?",
+        "there is no placeholder 'zzz'.",
+        "in order: 'x', 'target'",
+    ) as caught:
+        program(X, x=X, targt=T, target=T, zzz=T)
+    assert "missing" not in str(caught.value)
+    with refused(sg.FeedError, "no placeholder 'X'", "missing: 'x', 'target'"):
+        program(X=X)
+    with refused(sg.FeedError, "missing: 'x', 'target'"):
+        program()
+    with refused(sg.FeedError, "3 arrays were given for 2 placeholders"):
+        program(X, T, T)
+
+
+def test_two_placeholders_of_one_name():
+    a, first = sg.placeholder("x", 3), here()
+    b, second = sg.placeholder("x", 3), here()
+    with refused(sg.GraphError, "two inputs are called 'x'", first, second, "its own name"):
+        sg.compile([a, b], a + b)
+
+
+def test_inputs_that_are_not_listed_or_no_inputs():
+    x, at = sg.placeholder("x", 3), here()
+    w, there = sg.variable("w", np.ones(3)), here()
+    with refused(sg.GraphError, "the outputs need 'x'", at, "add it"):
+        sg.compile([], x + w)
+    with refused(sg.GraphError, "'w'", there, "is a variable, which is not fed; leave it out"):
+        sg.compile([x, w], x + w)
+    y, where = x + 1, here()
+    with refused(sg.GraphError, "an input is a placeholder, not add", where, "sg.placeholder("):
+        sg.compile(y, y * 2)
+    with refused(sg.GraphError, "an input is a placeholder, not 'x'"):
+        sg.compile("x", x)
+    with refused(sg.GraphError, "an input is a placeholder, not 3; make one"):
+        sg.compile(3, x)
+    with refused(sg.GraphError, "backend is 'numpy' or 'reference', not 'jax'"):
+        sg.compile(x, x, backend="jax")
+
+
+# ---- building -------------------------------------------------------------------------------
+
+
+def test_shapes_are_checked_where_the_graph_is_built():
+    x, at = sg.placeholder("x", ("N", 1000), "float32"), here()
+    w, there = sg.variable("w", np.ones((100, 10), "float32")), here()
+    with refused(
+        sg.ShapeError, "matmul(float32[N, 1000], float32[100, 10])", at, there, "x @ w", "built at"
+    ):
+        x @ w
+    with refused(sg.ShapeError, "add(float32[N, 1000], float32[100, 10])", "give dimensions"):
+        x + w
+
+
+def test_a_node_is_no_truth():
+    x, at = sg.placeholder("x", 3), here()
+    with refused(sg.SymbolicError, "no value before", "'x'", "sg.where", "sg.compile") as caught:
+        if sg.any(x > 0):
+            pass
+    assert "any" in str(caught.value)
+    with refused(sg.SymbolicError, "'x'", at):
+        bool(x)
+
+
+def test_updates_that_are_none():
+    x, at = sg.placeholder("x", 3, "float32"), here()
+    w, there = sg.variable("w", np.ones(3, "float32")), here()
+    n = sg.variable("n", np.int64(0))
+    with refused(sg.GraphError, "only a variable can be updated, not 'x'", at, "sg.variable("):
+        sg.compile(x, x, updates={x: x})
+    with refused(sg.GraphError, "only a variable can be updated, not 'w'; make it"):
+        sg.compile(x, x, updates={"w": x})
+    with refused(sg.GraphError, "next value of 'w' float32[3]", there, "float32[2]", "shape"):
+        sg.compile(x, x, updates={w: x[1:]})
+    with refused(sg.GraphError, "next value of 'w'", "float64[3]", "astype"):
+        sg.compile(x, x, updates={w: sg.astype(x, "float64")})
+    with refused(sg.GraphError, "'w'", there, "is updated twice; give it one next value"):
+        sg.compile(x, x, updates=[(w, w + 1), (w, w + 2)])
+    with refused(sg.GraphError, "updates are a dict {variable: next value} or such pairs"):
+        sg.compile(x, x, updates=[w])
+    with refused(sg.GraphError, "next value of 'n' int64[()]", "float64[()]", "astype"):
+        sg.compile([], [], updates={n: 1.5})
+
+
+def test_outputs_with_several_results():
+    x = sg.placeholder("x", 3)
+    with refused(sg.ShapeError, "divmod has 2 results", "node[0]"):
+        sg.compile(x, divmod_node(x))
+
+
+def divmod_node(x):
+    """The op divmod, which has no public function of its own."""
+    q, _ = divmod(x, 2)
+    return q.inputs[0]
+
+
+# ---- gradients ------------------------------------------------------------------------------
+
+
+def test_gradients_that_do_not_exist():
+    x, at = sg.placeholder("x", 3), here()
+    i, there = sg.placeholder("i", 3, "int32"), here()
+    loss = sg.sum(x * x)
+    y, where = x * 2, here()
+    with refused(sg.GradientError, "must be a scalar", "multiply", where, "grad(sum(loss)"):
+        sg.grad(y, x)
+    with refused(sg.GradientError, "the loss must be a real float", "int64[()]", "astype"):
+        sg.grad(sg.sum(i), x)
+    with refused(sg.GradientError, "'i' int32[3]", there, "no real float", "'float32'"):
+        sg.grad(loss, i)
+    with refused(sg.GradientError, "does not depend on 'z'", "disconnected='zero'"):
+        sg.grad(loss, [x, sg.placeholder("z", 2)])
+    cut, where = sg.round(x), here()
+    with refused(sg.GradientError, "none flows to 'x'", at, "rint", where, "cuts the path"):
+        sg.grad(sg.sum(cut), x)
+    with refused(sg.GradientError, "the loss is a node, not float"):
+        sg.grad(3.0, x)
+    with refused(sg.GradientError, "with respect to nodes, not ndarray", "a variable"):
+        sg.grad(loss, [np.ones(3)])
+    with refused(sg.GradientError, "disconnected is 'raise' or 'zero', not 'none'"):
+        sg.grad(loss, x, disconnected="none")
+    with refused(sg.GradientError, "the cotangent of multiply", "(3,)", "(2,)"):
+        sg.vjp(x * 2, x, np.ones(2))
+    with refused(sg.GradientError, "1 outputs need as many cotangents, not 2"):
+        sg.vjp([x * 2], x, [1, 2])
+    with refused(sg.GradientError, "divmod has 2 results", "take one of them"):
+        sg.grad(loss, divmod_node(x))
+
+
+def test_an_op_without_a_gradient():
+    from symgrad.ir.node import apply
+    from symgrad.ir.op import Op
+
+    x = sg.placeholder("x", 3)
+    opaque = Op(name="opaque", infer=lambda t: t, kernel=np.cbrt)
+    y, at = apply(opaque, [x]), here()
+    with refused(sg.GradientError, "opaque has no gradient", at, "stop_gradient"):
+        sg.grad(sg.sum(y), x)
+
+
+# ---- sizes ----------------------------------------------------------------------------------
+
+
+def test_sizes_for_which_an_op_is_impossible():
+    x = sg.placeholder("x", "N")
+    y, at = x[5:], here()
+    program = sg.compile(x, y * 2)
+    assert program(np.ones(7)).tolist() == [2, 2]
+    assert program(np.ones(5)).shape == (0,)
+    with refused(sg.ShapeError, "slice", at, "(-2,) with N = 3", "feed more elements"):
+        program(np.ones(3))
+
+
+def test_sizes_given_by_an_expression():
+    x, at = sg.placeholder("x", ("2*N",)), here()
+    program = sg.compile(x, sg.sum(sg.reshape(x, (2, -1)), axis=1))
+    assert program(np.ones(6)).tolist() == [3, 3]
+    with refused(sg.FeedError, "'x'", at, "shape (5,)", "no N is found for which 2*N is 5"):
+        program(np.ones(5))
+    less = sg.placeholder("less", ("N", "N - 5"))
+    narrow = sg.compile(less, less + 0)
+    assert narrow(np.ones((7, 2))).shape == (7, 2)
+    with refused(sg.FeedError, "'less'", "axis 1 is 0, not -1"):
+        narrow(np.ones((4, 0)))
+    both, there = sg.placeholder("both", ("N*M",)), here()
+    with refused(sg.FeedError, "'both'", there, "no M, N is found", "a size of its own"):
+        sg.compile(both, both + 0)(np.ones(6))
+
+
+def test_sizes_for_source_are_known_and_whole(net, tmp_path):
+    program, _ = net
+    path = tmp_path / "p.py"
+    with refused(sg.FeedError, "save_source(path, N=…)"):
+        program.save_source(path)
+    with refused(sg.FeedError, "sizes are wanted for N; K is missing or unknown"):
+        program.save_source(path, N=3, K=4)
+    with refused(sg.FeedError, "whole numbers"):
+        program.save_source(path, N=3.5)
+    with refused(sg.FeedError, "negative", "N = -1"):
+        program.save_source(path, N=-1)
+    assert list(tmp_path.iterdir()) == []
+    program.save_source(path, N=np.int64(4))
+    assert "empty" not in path.read_text().split("def step")[0]
+    assert "int64" not in path.read_text()
+
+
+def test_a_variable_without_a_value():
+    x = sg.placeholder("x", 3)
+    graph = sg.Graph([x * sg.variable("w", np.ones(3))])
+    back = sg.Graph.parse(graph.text(full=True))
+    program = sg.compile(back.inputs[0], back.outputs[0])
+    with refused(sg.SymbolicError, "the variable 'w'", "variable.value = array"):
+        program(np.ones(3))
+    back.inputs[1].value = np.full(3, 2.0)
+    assert program(np.ones(3)).tolist() == [2, 2, 2]

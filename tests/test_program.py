@@ -1,0 +1,203 @@
+"""Programs from the outside: forms of outputs, updates, what they show, what they cost to keep."""
+
+from collections import namedtuple
+
+import gc
+import linecache
+import traceback
+import weakref
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.runtime.program import MOST_PLANS
+
+Pair = namedtuple("Pair", "loss rest")
+
+
+def test_results_have_the_form_of_the_outputs():
+    x = sg.placeholder("x", 2)
+    a, b = sg.sum(x), x * 2
+    fed = np.array([1.0, 2.0])
+
+    def found(outputs):
+        return sg.compile(x, outputs)(fed)
+
+    assert found(a) == 3
+    assert found([a]) == [3]
+    assert found((a,)) == (3,)
+    assert found({"loss": a}) == {"loss": 3}
+    assert found([]) == []
+    assert found(()) == ()
+    assert found({}) == {}
+    nested = found({"a": [a, (b, a)], 3: {"": a}, "none": []})
+    assert list(nested) == ["a", 3, "none"]
+    assert nested["a"][1][0].tolist() == [2, 4]
+    assert (nested["a"][0], nested["a"][1][1], nested[3], nested["none"]) == (3, 3, {"": 3}, [])
+    assert found(Pair(a, [a, 5.0])) == Pair(3, [3, 5])
+    assert isinstance(found(Pair(a, a)), Pair)
+
+
+def test_a_gradient_beside_its_loss_needs_no_unpacking():
+    x = sg.placeholder("x", 2)
+    v, w = sg.variable("v", np.ones(2)), sg.variable("w", np.ones(2))
+    loss = sg.sum(x * v * w)
+    found, (dv, dw) = sg.compile(x, (loss, sg.grad(loss, [v, w])))([1.0, 2.0])
+    assert (found, dv.tolist(), dw.tolist()) == (3, [1, 2], [1, 2])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_updates_of_every_rank(backend):
+    x = sg.placeholder("x", (), "float32")
+    n = sg.variable("n", np.int64(0))
+    m = sg.variable("m", np.zeros(2, "float32"))
+    old = sg.variable("old", np.zeros(2, "float32"))
+    flag = sg.variable("flag", np.bool(False))
+    program = sg.compile(
+        x, [], updates={n: n + 1, m: m + x, old: m, flag: True}, backend=backend
+    )
+    assert program(2) == []
+    assert program(3) == []
+    assert (n.value, m.value.tolist(), old.value.tolist(), flag.value) == (2, [5, 5], [2, 2], True)
+    assert [type(v.value) for v in (n, m)] == [np.ndarray, np.ndarray]
+    only = sg.compile([], n, updates={n: 7}, backend=backend)
+    assert (only(), only(), n.value) == (2, 7, 7)
+
+
+def test_variables_swap_and_share_a_next_value():
+    a, b = sg.variable("a", np.zeros(2)), sg.variable("b", np.ones(2))
+    swap = sg.compile([], [a, b], updates=[(a, b), (b, a)])
+    swap()
+    assert (a.value.tolist(), b.value.tolist()) == ([1, 1], [0, 0])
+    both = sg.exp(a)
+    same = sg.compile([], both, updates={a: both, b: both})
+    kept = same()
+    assert a.value.tolist() == b.value.tolist() == kept.tolist()
+    assert not np.shares_memory(a.cell.array, b.cell.array)
+    assert not np.shares_memory(a.cell.array, kept)
+
+
+def test_a_variable_nobody_reads_is_updated():
+    w = sg.variable("w", np.ones(3))
+    program = sg.compile([], [], updates={w: np.zeros(3)})
+    assert program() == []
+    assert w.value.tolist() == [0, 0, 0]
+    w.value = np.ones(3)
+    program()
+    assert w.value.tolist() == [0, 0, 0]
+
+
+def test_the_spare_array_is_used_again_unless_somebody_reads_it():
+    w = sg.variable("w", np.zeros(1000))
+    program = sg.compile([], [], updates={w: w + 1})
+    program()
+    first = w.cell.array.ctypes.data
+    program()
+    program()
+    assert w.cell.array.ctypes.data == first, "two arrays are enough for a variable"
+    held = w.cell.array
+    before = held.copy()
+    for _ in range(4):
+        program()
+    np.testing.assert_array_equal(held, before)
+    view = w.cell.array[::2]
+    kept = view.copy()
+    for _ in range(4):
+        program()
+    np.testing.assert_array_equal(view, kept)
+
+
+def test_kernels_are_named_where_they_fail():
+    from symgrad.ir.node import apply
+    from symgrad.ir.op import Op
+
+    def kernel(x, out=None):
+        raise ZeroDivisionError("no luck")
+
+    fails = Op(name="fails", infer=lambda t: t, kernel=kernel, out=True)
+    x = sg.placeholder("x", 3)
+    y = sg.exp(apply(fails, [x * 2]))
+    for backend in ("numpy", "reference"):
+        program = sg.compile(x, y, backend=backend, passes=())
+        with pytest.raises(sg.KernelError) as caught:
+            program(np.ones(3))
+        message = str(caught.value)
+        assert "fails(float64[3]) failed: ZeroDivisionError: no luck" in message
+        assert "test_program.py" in message
+        assert "apply(fails, [x * 2])" in message
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(sg.KernelError) as caught:
+        sg.compile(x, y)(np.ones(3))
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "kernel0(" in shown
+    assert "# test_program.py:" in shown, "the line of the generated source is shown"
+
+
+def test_memory_errors_are_left_as_they_are():
+    from symgrad.ir.node import apply
+    from symgrad.ir.op import Op
+
+    def kernel(x, out=None):
+        raise MemoryError
+
+    full = Op(name="full_up", infer=lambda t: t, kernel=kernel, out=True)
+    x = sg.placeholder("x", 3)
+    for backend in ("numpy", "reference"):
+        with pytest.raises(MemoryError) as caught:
+            sg.compile(x, apply(full, [x]), backend=backend)(np.ones(3))
+        assert caught.value.__cause__ is None
+
+
+def test_plans_are_bounded_and_leave_nothing_behind():
+    x = sg.placeholder("x", "N")
+    program = sg.compile(x, sg.sum(x))
+    before = set(linecache.cache)
+    for n in range(3 * MOST_PLANS):
+        assert program(np.ones(n)) == n
+    gc.collect()
+    assert len(program._plans) == MOST_PLANS
+    assert len(set(linecache.cache) - before) == MOST_PLANS
+    for n in (0, 3 * MOST_PLANS - 1, 5):
+        assert program(np.ones(n)) == n
+    alive = weakref.ref(program)
+    del program
+    gc.collect()
+    assert alive() is None
+    assert not set(linecache.cache) - before
+
+
+@pytest.mark.parametrize("depth", [10_000])
+def test_deep_chains_need_no_recursion(depth):
+    x = h = sg.placeholder("x", 4)
+    for i in range(depth):
+        h = sg.tanh(h + i % 3)
+    program = sg.compile(x, [sg.sum(h), sg.grad(sum_of(h), x)], passes=())
+    loss, slope = program(np.zeros(4))
+    assert np.isfinite(loss)
+    assert slope.shape == (4,)
+    assert repr(program).startswith("<Program of (x): ")
+
+
+def sum_of(h):
+    return sg.sum(h)
+
+
+def test_what_a_program_shows_before_and_after_a_call():
+    x = sg.placeholder("x", ("N", 2))
+    program = sg.compile(x, x * 2)
+    assert "(64, 2)" in program.source
+    assert "64" in str(program.plan)
+    program(np.ones((5, 2)))
+    assert "(5, 2)" in program.source
+    assert program.plan.sizes == {"N": 5}
+    assert program.plan.output_bytes == 80
+
+
+def test_sizes_on_which_steps_fail_are_not_kept():
+    x = sg.placeholder("x", "N")
+    program = sg.compile(x, x[3:])
+    with pytest.raises(sg.ShapeError):
+        program(np.ones(2))
+    assert not program._plans
+    assert program(np.ones(4)).tolist() == [1]
