@@ -5,9 +5,10 @@ import zlib
 import numpy as np
 
 import symgrad as sg
+from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.kinks import Kinks
 from symgrad.autodiff.reverse import carries
 from symgrad.ir.evaluate import evaluate
-from symgrad.ir.walk import topological
 
 STEP = 1e-6
 TOLERANCE = 1e-6
@@ -52,22 +53,9 @@ def close(found, expected, tolerance=TOLERANCE):
 
 
 def jvp(ys, tangents):
-    """Tangents of `ys`, given tangents of some nodes: a plain walk forwards. None is zero."""
-    flows = dict(tangents)
-    for node in topological(ys):
-        incoming = tuple(flows.get(x) for x in node.inputs)
-        if node in flows or all(t is None for t in incoming):
-            continue
-        if node.op.name == "item":
-            flows[node] = incoming[0][dict(node.attrs)["index"]]
-            continue
-        flow = node.op.jvp(incoming, node, *node.inputs, **dict(node.attrs))
-        flows[node] = flow if flow is None or isinstance(flow, tuple) else _fitted(flow, node)
-    return [flows.get(y) for y in ys]
-
-
-def _fitted(flow, node):
-    return sg.astype(sg.broadcast_to(flow, node.shape), node.dtype)
+    """Tangents of `ys`, given tangents of some nodes. None is zero."""
+    found = push_forward(ys, tangents, Kinks())
+    return [found.get(y) for y in ys]
 
 
 def difference(function, arrays, directions):

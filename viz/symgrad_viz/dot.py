@@ -18,7 +18,7 @@ from symgrad_viz.theme import (
 )
 
 # What Graphviz is told when it took too long: stop improving early, draw straight lines.
-HURRIED = {"nslimit": "2", "nslimit1": "2", "mclimit": "0.2", "splines": "line"}
+HURRIED: Mapping[str, str] = {"nslimit": "2", "nslimit1": "2", "mclimit": "0.2", "splines": "line"}
 
 
 def dot_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from symgrad_viz.scene import Box, Edge
@@ -13,7 +13,7 @@ from symgrad_viz.theme import LAYOUT_FONT, NODE_SIZE, SMALL_SIZE, Paint, Palette
 LINE = 14.0
 LID = 5.0
 Point: TypeAlias = tuple[float, float]
-DASHES = {"backward": "6 3"}
+DASHES: Mapping[str, str] = {"backward": "6 3"}
 
 
 def draw_title(canvas: ET.Element, title: str, x: float, y: float, palette: Palette) -> None:
