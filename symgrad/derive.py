@@ -19,7 +19,9 @@ from symgrad.ir.dims import Size, guess
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
-from symgrad.ops.leaves import eye, ones_like, placeholder, zeros_like
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import eye, ones, ones_like, placeholder, zeros_like
+from symgrad.ops.select import select
 from symgrad.ops.shape import astype, permute_dims, reshape
 from symgrad.passes.normal import normal_form
 
@@ -129,11 +131,18 @@ def jvp(
     ys, xs = _several(outputs), _several(wrt)
     _check_wrt(xs)
     given = _seeds(xs, tangents, wrt, "tangent", "input")
+    return _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
+
+
+def _pushed(
+    ys: list[Node], xs: list[Node], tangents: Sequence[Node | None], kinks: Policy,
+    disconnected: Disconnected,
+) -> list[Node]:
     _check_outputs(ys)
     form = normal_form(ys, xs)
-    found = push_forward(form.ys, dict(zip(form.xs, given, strict=True)), Kinks.of(kinks))
+    found = push_forward(form.ys, form.xs, tangents, Kinks.of(kinks))
     flows = _connected(ys, xs, [found.get(y) for y in form.ys], ys, disconnected)
-    return _shaped(form.as_written(flows), outputs)
+    return form.as_written(flows)
 
 
 @overload
@@ -228,18 +237,27 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
 # ---- jacobians ------------------------------------------------------------------------------
 
 
-def _identity(like: Node) -> Node:
-    """The unit vectors of a node's shape: of shape `(size, *shape)`."""
+def _unit(like: Node, what: str, output: Node) -> tuple[Node, dict[Node, Node]]:
+    """A vector of the shape of a node, and for a batch of all unit vectors what stands for it.
+
+    Where a slope may be infinite the zeros of the unit vectors are selected, not multiplied by.
+    """
+    seed = placeholder(what, like.shape, like.dtype)
     size: Size = like.size
-    return reshape(eye(size, dtype=like.dtype), (size, *like.shape))
+    shape = (size, *like.shape)
+    if not any(n.op.singular for n in topological([output])):
+        return seed, {seed: reshape(eye(size, dtype=like.dtype), shape)}
+    mask = placeholder(f"{what} mask", like.shape, "bool")
+    units = reshape(eye(size, dtype="bool"), shape)
+    return select(mask, seed), {seed: ones(shape, dtype=like.dtype), mask: units}
 
 
 def _jacobian_reverse(
     y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
 ) -> tuple[Node, ...]:
-    seed = placeholder("cotangent", y.shape, y.dtype)
+    seed, units = _unit(y, "cotangent", y)
     rows = vjp(y, xs, seed, kinks=kinks, disconnected=disconnected)
-    many = batched(rows, {seed: _identity(y)}, y.size)
+    many = batched(rows, units, y.size)
     return tuple(reshape(m, (*y.shape, *x.shape)) for m, x in zip(many, xs, strict=True))
 
 
@@ -248,9 +266,9 @@ def _jacobian_forward(
 ) -> tuple[Node, ...]:
     found = []
     for x in xs:
-        seed = placeholder("tangent", x.shape, x.dtype)
-        column = jvp(y, x, seed, kinks=kinks, disconnected=disconnected)
-        (many,) = batched([column], {seed: _identity(x)}, x.size)
+        seed, units = _unit(x, "tangent", y)
+        (column,) = _pushed([y], xs, [seed if x is o else None for o in xs], kinks, disconnected)
+        (many,) = batched([column], units, x.size)
         axes = (*range(1, many.ndim), 0)
         found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
     return tuple(found)

@@ -54,7 +54,7 @@ def close(found, expected, tolerance=TOLERANCE):
 
 def jvp(ys, tangents):
     """Tangents of `ys`, given tangents of some nodes. None is zero."""
-    found = push_forward(ys, tangents, Kinks())
+    found = push_forward(ys, list(tangents), list(tangents.values()), Kinks())
     return [found.get(y) for y in ys]
 
 

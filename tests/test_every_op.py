@@ -173,9 +173,9 @@ def test_it_takes_the_dtypes_that_numpy_takes_and_gives_the_same(op):
         operands = t.arrays
         if not isinstance(op.kernel, np.ufunc):
             weak = range(count) if op.weak is None else op.weak
-            assert {t.node.inputs[i].dtype for i in weak} == {
-                np.result_type(*(dtypes[i] for i in weak))
-            }
+            common = np.result_type(*(dtypes[i] for i in weak))
+            (found,) = {t.node.inputs[i].dtype for i in weak}
+            assert found in (common, np.result_type(common, np.float16))
             operands = [a.astype(x.dtype) for a, x in zip(t.arrays, t.node.inputs, strict=True)]
         for y, mine, numpys in zip(t.results, t.values(), t.run(*operands), strict=True):
             same(mine, numpys)

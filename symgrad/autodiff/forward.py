@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symgrad.autodiff.kinks import Kinks
+from symgrad.autodiff.reverse import dependents
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
@@ -15,19 +16,27 @@ from symgrad.ops.shape import astype, broadcast_to
 
 
 def push_forward(
-    ys: Sequence[Node], tangents: Mapping[Node, Node], kinks: Kinks
+    ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node | None], kinks: Kinks
 ) -> dict[Node, Node]:
-    """The tangents of those of `ys` that tangents of other nodes reach."""
-    flows: dict[Node, Any] = dict(tangents)
-    for node in topological(ys):
+    """The tangents of those of `ys` that the tangents of `xs`, of which None is 0, reach.
+
+    Raises `GradientError` for an op on the way that has no derivative.
+    """
+    order = topological(ys)
+    varies = dependents(order, xs)
+    flows: dict[Node, Any] = {
+        x: t for x, t in zip(xs, tangents, strict=True) if t is not None
+    }
+    for node in order:
         if node not in flows and any(x in flows for x in node.inputs):
-            flow = _tangent(node, [flows.get(x) for x in node.inputs], kinks)
+            active = tuple(x in varies for x in node.inputs)
+            flow = _tangent(node, [flows.get(x) for x in node.inputs], active, kinks)
             if flow is not None:
                 flows[node] = flow
     return {y: flows[y] for y in ys if y in flows}
 
 
-def _tangent(node: Node, tangents: list[Any], kinks: Kinks) -> Any:
+def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: Kinks) -> Any:
     attrs = dict(node.attrs)
     if node.op.name == "item":
         return tangents[0][attrs["index"]]
@@ -37,7 +46,6 @@ def _tangent(node: Node, tangents: list[Any], kinks: Kinks) -> Any:
             "take stop_gradient(...) of it if none is meant to flow"
         )
     if node.op.one_sided:
-        active = tuple(t is not None for t in tangents)
         attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)
     with built_as(node.origin.then(f"jvp({node.op.name})")):
         flow = node.op.jvp(tuple(tangents), node, *node.inputs, **attrs)

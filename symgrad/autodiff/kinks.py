@@ -50,7 +50,7 @@ class Kinks:
 
     def at(self, op_name: str, active: tuple[bool, ...]) -> Choice:
         """The choice for one op, of whose inputs some depend on what is differentiated by."""
-        return Choice(dict(self.by_op).get(op_name, self.side), active)
+        return Choice(dict(self.by_op).get(op_name, self.side), active, self)
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Choice:
 
     side: Side
     active: tuple[bool, ...]
+    policy: Kinks = Kinks()
 
     def pick(self, left: float, right: float) -> float:
         """The slope at a kink between two slopes."""

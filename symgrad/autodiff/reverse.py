@@ -38,7 +38,7 @@ class _Walk:
         self.order = topological(ys)
         self.xs = xs
         self.kinks = kinks
-        self.depends = _dependents(self.order, xs)
+        self.depends = dependents(self.order, xs)
         self.flows: dict[Node, Any] = {}
 
     def run(self) -> dict[Node, Node]:
@@ -119,7 +119,7 @@ def carries(x: Node) -> bool:
     return any(t.is_float for t in types)
 
 
-def _dependents(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
+def dependents(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
     """The nodes that a change of `xs` can reach through floats."""
     depends = set(xs)
     for node in order:

@@ -86,10 +86,14 @@ class Op:
     dtypes: str = "float32 float64"
     cases: tuple[Case, ...] = ()
 
-    # Facts about memory: `view` results share their operand's memory; `out` kernels take `out=`;
-    # `in_place` names the operands whose memory the result may take; `scratch` gives the types of
-    # the temporaries that the kernel is to be handed.
+    # Facts about memory: `view` results share their operand's memory; what `forwards` has its first
+    # operands for results, and costs nothing; if it `waits`, no rule takes it away, since it says
+    # that all its operands come before its readers; `out` kernels take `out=`; `in_place` names
+    # the operands whose memory the result may take; `scratch` gives the types of the temporaries
+    # that the kernel is to be handed.
     view: bool = False
+    forwards: bool = False
+    waits: bool = False
     out: bool = False
     in_place: tuple[int, ...] = ()
     # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}.

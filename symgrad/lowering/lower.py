@@ -108,6 +108,8 @@ class _Lowering:
         operands = tuple(self.values[i][0] for i in task.inputs)
         if op.name == "item":
             return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)
+        if op.forwards:
+            return operands[: len(task.type) if isinstance(task.type, tuple) else 1]
         if op.view:
             return (self._view(task, operands[0]),)
         return self._compute(task, operands)
@@ -301,7 +303,7 @@ RESERVED = frozenset(
 def identifier(name: str) -> str:
     """A Python name as near to any text as can be. Two leading underscores mean something else."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
-    plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_')}"
+    plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_') or 'unnamed'}"
     return f"{plain}_" if plain in RESERVED else plain
 
 

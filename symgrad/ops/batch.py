@@ -113,3 +113,8 @@ def dotted(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
     a, b = inputs
     products = call("multiply", a, b)
     return call("sum", products, axis=tuple(range(1, products.ndim)))  # type: ignore[no-any-return]
+
+
+def together(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
+    """For ops with an attribute `axis` and operands of one shape."""
+    return over_axes(of_all(inputs, flags), flags, node, **attrs)

@@ -11,7 +11,6 @@ import numpy as np
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
 from symgrad.ir.operators import call
-from symgrad.ops import kernels
 from symgrad.ops.declare import Choice, NodeLike, Partial, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
@@ -92,18 +91,6 @@ def negative(x: NodeLike, /) -> Node:
 @elementwise(np.positive, partials=lambda y, x: (1,), preserves_zero=True)
 def positive(x: NodeLike, /) -> Node:
     """+x, which is x."""
-    ...
-
-
-@elementwise(kernels.copy, partials=lambda y, x: (1,), preserves_zero=True)
-def _hold(x: NodeLike, /) -> Node:
-    """x itself, seen by no rule as what x was made by: so that x stays in the graph."""
-    ...
-
-
-@elementwise(kernels.copy, piecewise_constant=True, preserves_zero=True, idempotent=True)
-def stop_gradient(x: NodeLike, /) -> Node:
-    """x, through which no gradient flows: its derivative is taken to be 0."""
     ...
 
 

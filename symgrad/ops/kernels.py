@@ -105,3 +105,180 @@ def place(x, shape, index, out=None):
 def vdot(a, b):
     """The sum of the products of all elements."""
     return np.vdot(a, b)
+
+
+def sigmoid(x, out=None):
+    """1 / (1 + exp(-x)): where exp overflows, 0 is right."""
+    y = np.exp(np.negative(x, out=out), out=out)
+    return np.reciprocal(np.add(y, 1, out=out), out=out)
+
+
+def softplus(x, out=None):
+    """log(1 + exp(x)), without overflow."""
+    small = np.log1p(np.exp(np.negative(np.abs(x))))
+    return np.add(np.maximum(x, 0), small, out=out)
+
+
+def leaky_relu(x, slope, out=None):
+    """x where it is positive, slope * x where it is negative."""
+    if slope == 0:
+        return np.maximum(x, 0, out=out)
+    choose = np.maximum if slope <= 1 else np.minimum
+    return choose(x, np.multiply(x, slope), out=out)
+
+
+def xlogy(x, y, out=None):
+    """x * log(y), but 0 where x is 0, unless y is NaN."""
+    found = np.asarray(x * np.log(y))
+    np.copyto(found, 0, where=np.equal(x, 0) & np.equal(y, y))
+    if out is None:
+        return found[()]
+    np.copyto(out, found)
+    return out
+
+
+def xlog1py(x, y, out=None):
+    """x * log(1 + y), but 0 where x is 0, unless y is NaN."""
+    found = np.asarray(x * np.log1p(y))
+    np.copyto(found, 0, where=np.equal(x, 0) & np.equal(y, y))
+    if out is None:
+        return found[()]
+    np.copyto(out, found)
+    return out
+
+
+def sinc(x, order, out=None):
+    """A derivative of sin(pi*x) / (pi*x): near 0 by its Taylor series, elsewhere by Leibniz's rule.
+
+    That is x * s(n) + n * s(n-1) = pi**(n-1) * sin(pi*x + n*pi/2), with s(n) for the n-th.
+    """
+    y = np.asarray(np.sinc(x))
+    if order:
+        near = np.less_equal(np.abs(x), 1 + order / 8)
+        away = np.where(near, 1, x)
+        for n in range(1, order + 1):
+            y = (np.pi ** (n - 1) * np.sin(np.pi * away + n * np.pi / 2) - n * y) / away
+        z = np.where(near, np.pi * x, 0)
+        first = order % 2
+        term = (-1) ** ((order + first) // 2) * np.pi**order * z**first
+        series = term / (order + first + 1)
+        for m in range(first + 2, 40, 2):
+            term = term * (-z * z / (m * (m - 1)))
+            series = series + term / (order + m + 1)
+        y = np.where(near, series, y)
+    if out is None:
+        return y[()]
+    np.copyto(out, y)
+    return out
+
+
+def logsumexp(x, axis, keepdims, out=None):
+    """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0)
+    y = np.log(np.sum(np.exp(x - shift), axis=axis, keepdims=True)) + shift
+    y = np.asarray(y if keepdims else np.squeeze(y, axis))
+    if out is None:
+        return y[()]
+    np.copyto(out, y)
+    return out
+
+
+def log_softmax(x, axis, out=None):
+    """x - log(sum(exp(x))), by distances from the largest element: 0 between equal infinities."""
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    away = np.subtract(x, top, out=out)
+    if not np.all(np.isfinite(top)):
+        away = np.where(np.equal(x, top), 0, away)
+    return np.subtract(away, np.log(np.sum(np.exp(away), axis=axis, keepdims=True)), out=out)
+
+
+def norm2(x, axis, keepdims, out=None):
+    """sqrt(sum(x * x)); scaled by the largest element where squares overflow or vanish."""
+    y = np.sqrt(np.add.reduce(np.square(x), axis=axis, keepdims=keepdims))
+    limits = np.finfo(y.dtype)
+    if not ((y > np.sqrt(limits.tiny / limits.eps)) & (y < np.inf)).all():
+        top = np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
+        top = np.where((top > 0) & (top < np.inf), top, 1)
+        y = top * np.sqrt(np.add.reduce(np.square(x / top), axis=axis, keepdims=True))
+        y = y if keepdims else np.squeeze(y, axis)
+    if out is None:
+        return y[()]
+    np.copyto(out, y)
+    return out
+
+
+def running_sum(x, axis, reverse, out=None):
+    """For each element the sum of those up to it, or from it to the end."""
+    if not reverse:
+        return np.add.accumulate(x, axis=axis, dtype=x.dtype, out=out)
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    np.add.accumulate(np.flip(x, axis), axis=axis, dtype=x.dtype, out=np.flip(out, axis))
+    return out
+
+
+def products_before(x, axis, reverse, out=None):
+    """For each element the product of those before it, or of those after it."""
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    x, y = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+    if reverse:
+        x, y = x[::-1], y[::-1]
+    y[:1] = 1
+    np.multiply.accumulate(x[:-1], axis=0, dtype=x.dtype, out=y[1:])
+    return out
+
+
+def scan(a, b, axis, reverse, out=None):
+    """y[0] = 0 and y[k + 1] = a[k] * y[k] + b[k], or the same from the end."""
+    out = np.empty(b.shape, b.dtype) if out is None else out
+    a, b, y = (np.moveaxis(x, axis, 0) for x in (a, b, out))
+    if reverse:
+        a, b, y = a[::-1], b[::-1], y[::-1]
+    y[:1] = 0
+    for k in range(len(y) - 1):
+        y[k + 1] = a[k] * y[k] + b[k]
+    return out
+
+
+def sort(x, axis, descending, out=None):
+    """x in order, NaNs last."""
+    if not descending:
+        y = np.sort(x, axis=axis)
+    elif x.dtype.kind == "f":
+        y = -np.sort(-x, axis=axis)
+    else:
+        y = ~np.sort(~x, axis=axis)
+    if out is None:
+        return y
+    np.copyto(out, y)
+    return out
+
+
+def argsort(x, axis, descending):
+    """The indices that sort x, NaNs last; equal elements stay in order."""
+    if descending:
+        x = -x if x.dtype.kind == "f" else ~x
+    return np.argsort(x, axis=axis, kind="stable")
+
+
+def in_order(t, x, axis, descending, back, out=None):
+    """t in the order that sorts x, or back from it; where elements of x tie, the mean of theirs."""
+    if descending:
+        x = -x if x.dtype.kind == "f" else ~x
+    order = np.argsort(x, axis=axis)
+    keys = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
+    t = t if back else np.take_along_axis(t, order, axis)
+    is_first = np.ones(keys.shape, bool)
+    is_first[..., 1:] = keys[..., 1:] != keys[..., :-1]
+    first = np.flatnonzero(is_first)
+    if len(first) < keys.size:
+        counts = np.diff(first, append=keys.size)
+        sums = np.add.reduceat(np.moveaxis(t, axis, -1).ravel(), first)
+        means = np.repeat(sums / counts.astype(t.dtype), counts)
+        t = np.moveaxis(means.reshape(keys.shape), -1, axis)
+    out = np.empty(t.shape, t.dtype) if out is None else out
+    if back:
+        np.put_along_axis(out, order, t, axis)
+    else:
+        np.copyto(out, t)
+    return out

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Dim, product
+from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
+from symgrad.ops.cumulative import product_of_others, wide
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
-from symgrad.ops.elementwise import divide, sqrt, square
+from symgrad.ops.elementwise import divide, square
 from symgrad.ops.leaves import ones_like
-from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype, broadcast_to, concat, permute_dims, reshape
+from symgrad.ops.select import select
+from symgrad.ops.shape import astype, broadcast_to, permute_dims, reshape
 
 CASES = (
     case((3, 4), axis=None),
@@ -31,7 +32,8 @@ CASES = (
 )
 
 
-def _normalize(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str, Any]:
+def normalize_over(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str, Any]:
+    """The attributes of a reduction in canonical form."""
     return {"axis": normalize_axes(axis, t.ndim), "keepdims": bool(keepdims)}
 
 
@@ -39,13 +41,7 @@ def _sum_normalize(
     t: TensorType, axis: Any, keepdims: bool = False, dtype: Any = None
 ) -> dict[str, Any]:
     found = None if dtype is None else as_dtype(dtype)
-    return {**_normalize(t, axis, keepdims), "dtype": None if found == _wide(t) else found}
-
-
-def _wide(t: TensorType) -> DType:
-    """The dtype in which NumPy sums: 64 bits for integers."""
-    wide = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
-    return t.dtype if wide is None else np.dtype(wide)
+    return {**normalize_over(t, axis, keepdims), "dtype": None if found == wide(t) else found}
 
 
 def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple[Any, ...]:
@@ -60,7 +56,7 @@ def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
 def _sum_infer(
     t: TensorType, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
 ) -> TensorType:
-    return TensorType(reduced_shape(t, axis, keepdims), _wide(t) if dtype is None else dtype)
+    return TensorType(reduced_shape(t, axis, keepdims), wide(t) if dtype is None else dtype)
 
 
 def _extremum_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -136,41 +132,20 @@ def _prod_jvp(
 
 
 def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
-    """For each element the product of all the others along the axes, zeros among them or not."""
-    rest = tuple(i for i in range(x.ndim) if i not in axis)
-    count = product(x.shape[a] for a in axis)
-    if not isinstance(count, int):
-        return _product_by_division(x, axis)
-    order = (*rest, *axis)
-    flat = reshape(permute_dims(x, order), (*(x.shape[i] for i in rest), count))
-    others = reshape(_others(flat), tuple(x.shape[i] for i in order))
-    return permute_dims(others, tuple(order.index(i) for i in range(x.ndim)))
+    """For each element the product of all the others along the axes.
 
-
-def _others(x: Node) -> Node:
-    """The same along the last axis, by halves: right at zeros in derivatives of every order."""
-    half = _length(x) // 2
-    if half == 0:
+    Made of products and nothing else, it is right at zeros in derivatives of every order.
+    """
+    if not axis:
         return ones_like(x)
-    left, right, odd = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
-    found = _others(concat([left * right, odd], axis=-1))
-    pairs = found[..., :half]
-    return concat([pairs * right, pairs * left, found[..., half:]], axis=-1)
-
-
-def _length(x: Node) -> int:
-    size = x.shape[-1]
-    assert isinstance(size, int)
-    return size
-
-
-def _product_by_division(x: Node, axis: tuple[int, ...]) -> Node:
-    """The same where the number of elements is not known; at zeros, only itself is right."""
-    zero = x == 0
-    zeros = sum(zero, axis=axis, keepdims=True)
-    filled = where(zero, 1, x)
-    others = prod(filled, axis=axis, keepdims=True) / filled
-    return select(zeros == call("astype", zero, "int64"), others)
+    if len(axis) == 1:
+        return product_of_others(x, axis[0])
+    rest = tuple(i for i in range(x.ndim) if i not in axis)
+    order = (*rest, *axis)
+    count = product(x.shape[a] for a in axis)
+    flat = reshape(permute_dims(x, order), (*(x.shape[i] for i in rest), count))
+    others = reshape(product_of_others(flat, flat.ndim - 1), tuple(x.shape[i] for i in order))
+    return permute_dims(others, tuple(order.index(i) for i in range(x.ndim)))
 
 
 @op(
@@ -215,7 +190,7 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
 @op(
     infer=_extremum_infer,
     kernel=_kernel(np.maximum),
-    normalize=_normalize,
+    normalize=normalize_over,
     vjp=_extremum_vjp,
     jvp=_extremum_jvp,
     out=True,
@@ -233,7 +208,7 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 @op(
     infer=_extremum_infer,
     kernel=_kernel(np.minimum),
-    normalize=_normalize,
+    normalize=normalize_over,
     vjp=_extremum_vjp,
     jvp=_extremum_jvp,
     out=True,
@@ -255,7 +230,7 @@ def _no_flow(flow: Any, y: Node, x: Node, **attrs: Any) -> Any:
 @op(
     infer=_flag_infer,
     kernel=_kernel(np.logical_or),
-    normalize=_normalize,
+    normalize=normalize_over,
     out=True,
     vjp=lambda g, y, x, **attrs: (None,),
     jvp=_no_flow,
@@ -273,7 +248,7 @@ def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 @op(
     infer=_flag_infer,
     kernel=_kernel(np.logical_and),
-    normalize=_normalize,
+    normalize=normalize_over,
     out=True,
     vjp=lambda g, y, x, **attrs: (None,),
     jvp=_no_flow,
@@ -291,7 +266,8 @@ def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 # ---- made of these --------------------------------------------------------------------------
 
 
-def _as_float(x: NodeLike) -> Node:
+def as_float(x: NodeLike) -> Node:
+    """x, as float64 if it is of integers or booleans."""
     node = as_node(x)
     return astype(node, "float64") if node.dtype.kind in "biu" else node
 
@@ -300,14 +276,21 @@ def _count(x: Node, axis: Any) -> Any:
     return product(x.shape[a] for a in normalize_axes(axis, x.ndim))
 
 
-def _size(count: Dim, x: Node) -> Any:
-    return call("size_of", dim=count, dtype=x.dtype)
+def corrected_count(x: Node, axis: Any, correction: float) -> Any:
+    """How many elements are averaged, less the correction: a number, a dim or a node."""
+    count = _count(x, axis)
+    if not correction:
+        return count
+    whole = float(correction).is_integer()
+    if not whole and not isinstance(count, int):
+        count = call("size_of", dim=count, dtype=x.dtype)
+    return count - (int(correction) if whole else correction)
 
 
 @composite(numpy=(np.mean,))
 def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The mean over axes; integers are averaged as float64."""
-    node = _as_float(x)
+    node = as_float(x)
     return divide(sum(node, axis=axis, keepdims=keepdims), _count(node, axis))
 
 
@@ -316,25 +299,10 @@ def var(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The mean squared distance from the mean; `correction=1` divides by one element less."""
-    node = _as_float(x)
+    node = as_float(x)
     away = node - mean(node, axis=axis, keepdims=True)
-    count = _count(node, axis)
-    if correction:
-        whole = float(correction).is_integer()
-        size = count if whole or isinstance(count, int) else _size(count, node)
-        count = size - (int(correction) if whole else correction)
+    count = corrected_count(node, axis, correction)
     return divide(sum(square(away), axis=axis, keepdims=keepdims), count)
-
-
-@composite(numpy=(np.std,))
-def std(
-    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-) -> Node:
-    """The square root of `var`."""
-    squared = var(x, axis=axis, correction=correction, keepdims=keepdims)
-    # Of equal elements it is at its least, where 0 is a subgradient.
-    flat = squared == 0
-    return where(flat, 0, sqrt(where(flat, 1, squared)))
 
 
 __all__ = REGISTRY.public(__name__)

@@ -80,7 +80,7 @@ def _relu_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
     relu_kernel,
     partials=_relu_partials,
     result=_relu_dtype,
-    source="np.maximum({0}, 0, {out})",
+    source="np.maximum({0}, 0, out={out})",
     preserves_zero=True,
     idempotent=True,
     kinks="at 0, from 0 to 1",

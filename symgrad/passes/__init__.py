@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
-from symgrad.passes import algebra, cse, dead, fold, fuse, masks, movement
+from symgrad.passes import algebra, cse, dead, fold, forwarded, fuse, masks, movement
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Stage, Trace
@@ -53,8 +53,13 @@ RULES: tuple[Rule, ...] = (*fold.RULES, *masks.RULES, *movement.RULES, *algebra.
 
 DEFAULT: tuple[Pass, ...] = (
     Pass(
+        "forwarded_values",
+        "first, so that no other pass is hindered by what only differentiation sees",
+        forwarded.forwarded_values,
+    ),
+    Pass(
         "dead_results",
-        "first, so that no other pass works on what nobody reads",
+        "early, so that no other pass works on what nobody reads",
         dead.dead_results,
     ),
     Pass(

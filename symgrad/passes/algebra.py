@@ -144,9 +144,7 @@ def _is_one_constant(x: Node, c: Node) -> bool:
 @rule(exact=Exact.BITS, kinds="iuf", ordered=True, when=_is_one_constant)
 def constant_factor_last(x: Var, c: Const) -> Rewrite:
     """A constant stands on the right of a product, so that other rules find it there."""
-    return Rewrite(
-        before=c * x, after=lambda x, c: x * c
-    )
+    return Rewrite(before=c * x, after=lambda x, c: x * c)
 
 
 def _combines(c: Node, d: Node) -> bool:

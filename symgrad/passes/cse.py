@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from symgrad.ir.graph import Graph, is_input
@@ -17,18 +18,31 @@ def common_subexpressions(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     The operands of a commutative op are only compared in another order, never swapped, so that
     even the payload of a NaN stays the same for the node that is kept.
     """
+    becomes = merge(graph.nodes, exact)
+    if all(a is b for a, b in becomes.items()):
+        return graph
+    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+
+
+def merge(
+    nodes: Iterable[Node], exact: Exact, apart: Callable[[Node], Any] | None = None
+) -> dict[Node, Node]:
+    """For each of some nodes, given after their inputs, the one node that stands for it.
+
+    Nodes of which `apart` says different things are not merged.
+    """
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
-    for node in graph.nodes:
+    for node in nodes:
         inputs = tuple(becomes[x] for x in node.inputs)
         key = node if is_input(node) else (node.op, _operands(node, inputs, exact), node.attrs)
+        if apart is not None:
+            key = (key, apart(node))
         if key not in kept:
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             kept[key] = node if same else rebuild(node, inputs)
         becomes[node] = kept[key]
-    if len(kept) == len(graph.nodes):
-        return graph
-    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    return becomes
 
 
 def _operands(node: Node, inputs: tuple[Node, ...], exact: Exact) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node, apply
+from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative, square
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import _vdot as vdot
@@ -33,7 +34,10 @@ def view_of_same_shape(node: Node) -> Node | None:
 
 @rule(
     exact=Exact.BITS,
-    tries=({"x": (2, 3, 4), "p": (2, 0, 1), "q": (1, 0, 2)}, {"x": (2, 3), "p": (1, 0), "q": (1, 0)}),
+    tries=(
+        {"x": (2, 3, 4), "p": (2, 0, 1), "q": (1, 0, 2)},
+        {"x": (2, 3), "p": (1, 0), "q": (1, 0)},
+    ),
 )
 def permute_of_permute(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Two permutations of the axes are one."""
@@ -62,7 +66,8 @@ def _only_adds_axes(x: Node, p: tuple[object, ...]) -> bool:
 
 
 @rule(
-    exact=Exact.BITS, when=_only_adds_axes,
+    exact=Exact.BITS,
+    when=_only_adds_axes,
     tries=({"x": (3,), "p": (1, 3), "q": (2, 3)}, {"x": (), "p": (1, 1), "q": (2, 3)}),
 )
 def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
@@ -72,15 +77,39 @@ def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
-@rule_for(lambda op: op.elementwise and not op.projections, exact=Exact.BITS)
+def _sources(node: Node) -> list[Node]:
+    return [x.inputs[0] if x.op is _BROADCAST else x for x in node.inputs]
+
+
+@rule_for(
+    lambda op: op.elementwise and not op.projections,
+    exact=Exact.BITS,
+    tries=(lambda x, y: broadcast_to(x, (2, *x.shape)) * broadcast_to(y, (2, *x.shape)),),
+)
 def broadcast_operand(node: Node) -> Node | None:
-    """An elementwise op broadcasts by itself, and of operands that were all repeated it is
-    computed once and then repeated.
+    """An elementwise op broadcasts its operands by itself."""
+    inputs = list(node.inputs)
+    for i, x in enumerate(_sources(node)):
+        if x is not inputs[i] and _broadcast(x, *inputs[:i], *inputs[i + 1 :]) == node.shape:
+            inputs[i] = x
+    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+    return None if same else apply(node.op, inputs, dict(node.attrs))
+
+
+def _broadcast(*nodes: Node) -> Shape:
+    return broadcast_shapes(*(n.shape for n in nodes))
+
+
+@rule_for(lambda op: op.elementwise and not op.projections, exact=Exact.ROUNDING)
+def op_of_broadcasts(node: Node) -> Node | None:
+    """Of operands that were all repeated, an op is computed once and then repeated: less work.
+
+    The result is a view instead of an array, so that sums and products of it, though not the op
+    itself, may go in another order.
     """
     if all(x.op is not _BROADCAST for x in node.inputs):
         return None
-    sources = [x.inputs[0] if x.op is _BROADCAST else x for x in node.inputs]
-    return apply(node.op, sources, dict(node.attrs))
+    return apply(node.op, _sources(node), dict(node.attrs))
 
 
 _BROADCAST = broadcast_to(0.0, (2,)).op
@@ -102,8 +131,12 @@ def cast_there_and_back(x: Var, p: Attr, q: Attr) -> Rewrite:
 # ---- reductions -----------------------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=(
-    {"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
+    tries=({"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},),
+)
 def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
     return Rewrite(
@@ -112,8 +145,13 @@ def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda c: is_finite(c) and c.ndim == 0,
-      tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},))
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda c: is_finite(c) and c.ndim == 0,
+    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
+)
 def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(
@@ -122,8 +160,7 @@ def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> 
     )
 
 
-@rule(exact=Exact.ROUNDING, once=True, tries=(
-    {"x": (2, 3, 4), "p": (1,), "q": (0, 1), "d": None},))
+@rule(exact=Exact.ROUNDING, once=True, tries=({"x": (2, 3, 4), "p": (1,), "q": (0, 1), "d": None},))
 def sum_of_sum(x: Var, p: Attr, q: Attr, d: Attr) -> Rewrite:
     """Two sums over different axes are one over both."""
     return Rewrite(
@@ -142,7 +179,9 @@ def _spans_all(x: Node, axis: tuple[int, ...]) -> bool:
 
 
 @rule(
-    exact=Exact.ROUNDING, kinds="f", once=True,
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
     when=lambda x, y, axis: x.shape == y.shape and _spans_all(x, axis) and x.ndim > 0,
     tries=({"x": (2, 3), "y": (2, 3), "axis": (0, 1)},),
 )
@@ -152,7 +191,9 @@ def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
 
 
 @rule(
-    exact=Exact.ROUNDING, kinds="f", once=True,
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
     when=lambda x, axis: _spans_all(x, axis) and x.ndim > 0,
     tries=({"x": (2, 3), "axis": (0, 1)},),
 )
@@ -162,13 +203,23 @@ def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
 
 
 def _repeated(x: Node, p: Shape, axis: tuple[int, ...]) -> Node | None:
-    if axis != tuple(range(len(p) - x.ndim)):
+    count = product(p[a] for a in axis)
+    # 0 times inf would be NaN, where the sum of nothing is 0.
+    some = is_finite(x) or (isinstance(count, int) and count > 0)
+    if axis != tuple(range(len(p) - x.ndim)) or not some:
         return None
-    repeated: Node = x * product(p[a] for a in axis)
+    repeated: Node = x * count
     return repeated
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", tries=({"x": (3,), "p": (2, 3), "axis": (0,)},))
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    tries=(
+        {"x": (3,), "p": (2, 3), "axis": (0,)},
+        {"x": (3,), "p": (0, 3), "axis": (0,)},
+    ),
+)
 def sum_of_broadcast(x: Var, p: Attr, axis: Attr) -> Rewrite:
     """A sum over what was only repeated is a multiplication by how often."""
     return Rewrite(
@@ -181,11 +232,15 @@ def sum_of_broadcast(x: Var, p: Attr, axis: Attr) -> Rewrite:
 
 
 def _into_left(a: Node, b: Node, c: Node) -> bool:
-    return is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
+    return (
+        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
+    )
 
 
 def _into_right(a: Node, b: Node, c: Node) -> bool:
-    return is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
+    return (
+        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
+    )
 
 
 MATRICES = ({"a": (4, 2), "b": (2, 5), "c": 3.0}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
@@ -211,15 +266,25 @@ def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
 WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, tries=WIDE,
-      when=lambda a, b, c: _shrinks(a, b, c, a, b))
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    tries=WIDE,
+    when=lambda a, b, c: _shrinks(a, b, c, a, b),
+)
 def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of an operand that is larger than the product."""
     return Rewrite(before=matmul(a * c, b), after=matmul(a, b) * c)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, tries=WIDE,
-      when=lambda a, b, c: _shrinks(b, a, c, a, b))
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    tries=WIDE,
+    when=lambda a, b, c: _shrinks(b, a, c, a, b),
+)
 def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of an operand that is larger than the product."""
     return Rewrite(before=matmul(a, b * c), after=matmul(a, b) * c)

@@ -13,12 +13,22 @@ from dataclasses import dataclass
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.walk import topological
-from symgrad.ops.elementwise import _hold as hold
-from symgrad.ops.elementwise import abs, exp, hypot, log, log1p, negative, sqrt, square
-from symgrad.ops.logic import greater, greater_equal, less, less_equal, logical_not
+from symgrad.ops.activations import leaky_relu, log_softmax, logsumexp, sigmoid, softplus
+from symgrad.ops.elementwise import abs, exp, hypot, log, log1p, logaddexp, negative, sqrt, square
+from symgrad.ops.identity import _hold as hold
+from symgrad.ops.logic import (
+    bitwise_invert,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_not,
+)
+from symgrad.ops.norms import _norm2 as norm2
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum, relu, select, where
 from symgrad.passes.algebra import power_one, power_two, product_with_itself
+from symgrad.passes.cse import merge
 from symgrad.passes.masks import (
     mask_multiply,
     where_of_not,
@@ -54,6 +64,12 @@ def greater_from_constant(x: Var, c: Const) -> Rewrite:
 def greater_equal_from_constant(x: Var, c: Const) -> Rewrite:
     """c >= x is x <= c."""
     return Rewrite(before=greater_equal(c, x), after=less_equal(x, c))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def invert_is_not(mask: Var) -> Rewrite:
+    """To invert a boolean is to negate it."""
+    return Rewrite(before=bitwise_invert(mask), after=logical_not(mask))
 
 
 # ---- relu -----------------------------------------------------------------------------------
@@ -106,6 +122,31 @@ def _is_slope(c: Node) -> bool:
     return value is not None and bool((value > 0).all()) and bool((value < 1).all())
 
 
+@rule(exact=Exact.REALS, kinds="f", when=_is_slope)
+def maximum_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """The larger of x and c * x is leaky relu, for a slope c between 0 and 1."""
+    return Rewrite(before=maximum(x, x * c), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """x where it is positive, else c * x, is leaky relu."""
+    return Rewrite(before=where(greater(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_not_negative_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """x where it is not negative, else c * x, is leaky relu."""
+    return Rewrite(before=where(greater_equal(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
+
+
+def leaky(x: Node, c: Node) -> Node | None:
+    """leaky_relu, for a slope that is a scalar."""
+    value = constant_value(c)
+    assert value is not None
+    return leaky_relu(x, slope=float(value.item()))
+
+
 # ---- the absolute value and norms -----------------------------------------------------------
 
 
@@ -151,10 +192,52 @@ def root_of_squares_is_hypot(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=sqrt(square(x) + square(y)), after=hypot(x, y))
 
 
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The root of a sum of squares is a norm, whose gradient at 0 is 0."""
+    return Rewrite(
+        before=sqrt(sum(square(x), axis=axis, dtype=None, keepdims=k)),
+        after=lambda x, axis, k: norm2(x, axis=axis, keepdims=k),
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+      when=lambda n: n.ndim == 0)
+def root_of_mean_is_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The root of a mean of squares is a norm over a root; so is a standard deviation."""
+    return Rewrite(
+        before=sqrt(sum(square(x), axis=axis, dtype=None, keepdims=k) / n),
+        after=lambda x, n, axis, k: norm2(x, axis=axis, keepdims=k) / sqrt(n),
+    )
+
+
 @rule(exact=Exact.REALS, kinds="f")
 def square_of_root(x: Var) -> Rewrite:
     """The square of a root is the value."""
     return Rewrite(before=square(sqrt(x)), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def square_of_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The square of a norm is a sum of squares, which has no kink."""
+    return Rewrite(
+        before=square(norm2(x, axis=axis, keepdims=k)),
+        after=lambda x, axis, k: sum(square(x), axis=axis, keepdims=k),
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    when=lambda n: n.ndim == 0,
+)
+def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The square of a standard deviation is a variance, which has no kink."""
+    return Rewrite(
+        before=square(norm2(x, axis=axis, keepdims=k) / n),
+        after=lambda x, n, axis, k: sum(square(x), axis=axis, keepdims=k) / square(n),
+    )
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -176,6 +259,54 @@ def square_of_abs_value(x: Var) -> Rewrite:
 def log_of_exp(x: Var) -> Rewrite:
     """The logarithm undoes the exponential."""
     return Rewrite(before=log(exp(x)), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log_is_softplus(x: Var) -> Rewrite:
+    """log(1 + exp(x)) is softplus."""
+    return Rewrite(before=log(1 + exp(x)), after=softplus(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log1p_is_softplus(x: Var) -> Rewrite:
+    """log1p(exp(x)) is softplus."""
+    return Rewrite(before=log1p(exp(x)), after=softplus(x))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f")
+def logaddexp_is_softplus(x: Var) -> Rewrite:
+    """logaddexp(x, 0) is softplus."""
+    return Rewrite(before=logaddexp(x, 0), after=softplus(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def inverse_is_sigmoid(x: Var) -> Rewrite:
+    """1 / (1 + exp(-x)) is the sigmoid."""
+    return Rewrite(before=1 / (1 + exp(-x)), after=sigmoid(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def quotient_is_sigmoid(x: Var) -> Rewrite:
+    """exp(x) / (1 + exp(x)) is the sigmoid."""
+    return Rewrite(before=exp(x) / (1 + exp(x)), after=sigmoid(x))
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def log_is_logsumexp(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """log(sum(exp(x))) is logsumexp."""
+    return Rewrite(
+        before=log(sum(exp(x), axis=axis, dtype=None, keepdims=k)),
+        after=lambda x, axis, k: logsumexp(x, axis=axis, keepdims=k),
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,)},))
+def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
+    """exp(x) / sum(exp(x)) is softmax."""
+    return Rewrite(
+        before=exp(x) / sum(exp(x), axis=axis, dtype=None, keepdims=True),
+        after=exp(log_softmax(x, axis=axis)),
+    )
 
 
 # Where these act, the forward as written may overflow: the gradient does not use its values.
@@ -213,8 +344,10 @@ class NormalForm:
 def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     """The outputs `ys` in normal form, and the nodes in it that stand for `xs`."""
     order = topological(ys)
-    held = _hold(order, {x for x in xs if x.inputs})
-    settled, fired = settle(Graph([held.get(y, y) for y in ys]), RULES, "normal form")
+    inside = {x for x in xs if x.inputs}
+    merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
+    held = _hold(order, merged, {merged.get(x, x) for x in inside})
+    settled, fired = settle(Graph([held[y] for y in ys]), RULES, "normal form")
     if not fired:
         return NormalForm(list(ys), list(xs), {})
 
@@ -233,14 +366,19 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     return NormalForm([image(y) for y in ys], [image(x) for x in xs], written)
 
 
-def _hold(order: Sequence[Node], inside: set[Node]) -> dict[Node, Node]:
-    """The graph with the nodes `inside` it held fast, so that no rule takes them away."""
-    becomes: dict[Node, Node] = {}
+def _hold(
+    order: Sequence[Node], merged: Mapping[Node, Node], inside: set[Node]
+) -> dict[Node, Node]:
+    """The merged graph with the nodes `inside` it held fast, so that no rule takes them away."""
     if not inside:
-        return becomes
+        return dict(merged)
+    becomes: dict[Node, Node] = {}
     for node in order:
-        inputs = tuple(becomes.get(x, x) for x in node.inputs)
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        there = node if same else rebuild(node, inputs)
-        becomes[node] = hold(there) if node in inside else there
+        kept = merged[node]
+        if kept not in becomes:
+            inputs = tuple(becomes[x] for x in kept.inputs)
+            same = all(a is b for a, b in zip(inputs, kept.inputs, strict=True))
+            there = kept if same else rebuild(kept, inputs)
+            becomes[kept] = hold(there) if kept in inside else there
+        becomes[node] = becomes[kept]
     return becomes

@@ -54,7 +54,7 @@ class Feeder:
                 faults.append(f"{name!r} is given twice, by position and by name")
             elif name not in self.names:
                 near = get_close_matches(name, self.names, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"; did you mean {near[0][:60]!r}?" if near else ""
                 faults.append(f"there is no placeholder {name[:60]!r}{hint}")
         missing = [n[:60] for n in self.names if n not in given and n not in kwargs]
         if missing:

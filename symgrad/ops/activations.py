@@ -1,0 +1,303 @@
+"""Activations and their kin: sigmoid, softplus, softmax, logsumexp, xlogy, sinc.
+
+All are stable: no intermediate value overflows, and no difference cancels, where the result is
+well within range. The ones that shift by the largest element follow Blanchard, Higham and Higham,
+Accurately computing the log-sum-exp and softmax functions, IMA J. Numer. Anal. 41 (2021).
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError
+from symgrad.ir.node import Node
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
+from symgrad.ir.types import DType, TensorType, normalize_axes
+from symgrad.ops import batch, kernels
+from symgrad.ops.declare import (
+    Choice,
+    Masked,
+    NodeLike,
+    Partial,
+    composite,
+    elementwise,
+    jvp_of,
+    op,
+    require,
+    resolve,
+    vjp_of,
+)
+from symgrad.ops.elementwise import exp, log, log1p, negative
+from symgrad.ops.logic import equal, logical_and, not_equal
+from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
+from symgrad.ops.select import clip, extremum_slopes, where
+
+
+def _floats(*types: TensorType) -> tuple[DType, ...]:
+    """The dtypes to compute in: floats as they are, integers as NumPy's functions take them."""
+    require("iuf", *types)
+    dtype = np.result_type(*(t.dtype for t in types))
+    return resolve(np.exp, (TensorType((), dtype),))[:1] * len(types)
+
+
+# ---- sigmoids and hinges --------------------------------------------------------------------
+
+
+@elementwise(kernels.sigmoid, partials=lambda y, x: (y * (1 - y),), promote=_floats, expensive=True)
+def sigmoid(x: NodeLike, /) -> Node:
+    """1 / (1 + exp(-x)), without overflow. d = y * (1 - y) dx."""
+    ...
+
+
+@elementwise(
+    kernels.softplus,
+    partials=lambda y, x: (sigmoid(x),),
+    promote=_floats,
+    expensive=True,
+)
+def softplus(x: NodeLike, /) -> Node:
+    """log(1 + exp(x)), without overflow. d = sigmoid(x) dx."""
+    ...
+
+
+@composite()
+def log_sigmoid(x: NodeLike, /) -> Node:
+    """log(sigmoid(x)), without underflow."""
+    return negative(softplus(negative(x)))
+
+
+def _slope(t: TensorType, slope: Any) -> dict[str, Any]:
+    is_number = isinstance(slope, (int, float, np.integer, np.floating))
+    if not is_number or not math.isfinite(slope):
+        raise DtypeError(f"the slope is a finite number, not {slope!r}")
+    return {"slope": float(slope)}
+
+
+def _leaky_relu_partials(y: Node, x: Node, slope: float, kinks: Choice) -> tuple[Partial, ...]:
+    here = kinks.pick(slope, 1)
+    above = x >= 0 if here == 1 else x > 0
+    below = x <= 0 if here == slope != 1 else x < 0
+    between = () if here in (slope, 1) else ((equal(x, 0), here),)
+    return (Masked(((above, 1), (below, slope), *between)),)
+
+
+@op(
+    infer=lambda t, slope: t,
+    kernel=kernels.leaky_relu,
+    promote=_floats,
+    normalize=_slope,
+    vjp=vjp_of(_leaky_relu_partials),
+    jvp=jvp_of(_leaky_relu_partials),
+    elementwise=True,
+    out=True,
+    in_place=(0,),
+    preserves_zero=True,
+    kinks="at 0, from slope to 1",
+    one_sided=True,
+    cases=(case((3, 4), slope=0.01), case((), slope=0.5), case((5,), slope=-2)),
+)
+def leaky_relu(x: NodeLike, /, slope: float = 0.01) -> Node:
+    """x where it is positive, slope * x elsewhere. Its derivative at 0 is that nearest to 0."""
+    ...
+
+
+@composite()
+def relu6(x: NodeLike, /) -> Node:
+    """relu, but at most 6. Its derivative at 0 and at 6 is 0."""
+    return clip(x, 0, 6)
+
+
+@composite()
+def hard_tanh(x: NodeLike, /) -> Node:
+    """x, but at least -1 and at most 1. Its derivative at -1 and at 1 is 0."""
+    return clip(x, -1, 1)
+
+
+# ---- logsumexp and softmax ------------------------------------------------------------------
+
+
+def _logsumexp_vjp(
+    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> tuple[Cotangent, ...]:
+    return (kept(g, x, axis) * softmax(x, axis=axis),)
+
+
+def _logsumexp_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> Cotangent:
+    if t[0] is None:
+        return None
+    return sum(t[0] * softmax(x, axis=axis), axis=axis, keepdims=keepdims)
+
+
+@op(
+    infer=lambda t, axis, keepdims: t.with_shape(reduced_shape(t, axis, keepdims)),
+    kernel=kernels.logsumexp,
+    promote=_floats,
+    normalize=normalize_over,
+    vjp=_logsumexp_vjp,
+    jvp=_logsumexp_jvp,
+    batch=batch.over_axes,
+    out=True,
+    expensive=True,
+    cases=CASES,
+)
+def logsumexp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """log(sum(exp(x))) over axes, without overflow; of no elements it is -inf.
+
+    d = sum(softmax(x) dx).
+    """
+    ...
+
+
+def _log_softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
+    return (g - exp(y) * sum(g, axis=axis, keepdims=True),)
+
+
+def _log_softmax_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]
+) -> Cotangent:
+    return None if t[0] is None else t[0] - sum(exp(y) * t[0], axis=axis, keepdims=True)
+
+
+@op(
+    infer=lambda t, axis: t,
+    kernel=kernels.log_softmax,
+    promote=_floats,
+    normalize=lambda t, axis: {"axis": normalize_axes(axis, t.ndim)},
+    vjp=_log_softmax_vjp,
+    jvp=_log_softmax_jvp,
+    batch=batch.over_axes,
+    out=True,
+    expensive=True,
+    cases=(case((3, 4), axis=-1), case((2, 3, 4), axis=(0, 2)), case((2, 0), axis=1)),
+)
+def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
+    """log(softmax(x)), exact to rounding however large x is; `axis` is one, several or None (all).
+
+    Infinities that are the largest share alike: the limit where they grow together.
+    d = dx - sum(softmax(x) dx).
+    """
+    ...
+
+
+@composite()
+def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
+    """exp(x) / sum(exp(x)) over axes, without overflow. See `log_softmax`."""
+    return exp(log_softmax(x, axis=axis))
+
+
+# ---- extrema that pass over NaN -------------------------------------------------------------
+
+
+def _nan_extremum_partials(below: float, above: float) -> Any:
+    def partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
+        # A NaN equals nothing, so that the other operand is the result on its own.
+        is_a, is_b = equal(a, y), equal(b, y)
+        taken = logical_and(is_a, not_equal(b, y)), logical_and(is_b, not_equal(a, y))
+        return extremum_slopes(kinks, taken, equal(a, b), below, above)
+
+    return partials
+
+
+@elementwise(
+    np.fmax,
+    partials=_nan_extremum_partials(0, 1),
+    commutative=True,
+    associative=True,
+    idempotent=True,
+    kinks="at ties: shared by two that vary, else from 0 to 1",
+    one_sided=True,
+)
+def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The larger one; if one is NaN, the other. At a tie each gets half of the gradient."""
+    ...
+
+
+@elementwise(
+    np.fmin,
+    partials=_nan_extremum_partials(1, 0),
+    commutative=True,
+    associative=True,
+    idempotent=True,
+    kinks="at ties: shared by two that vary, else from 1 to 0",
+    one_sided=True,
+)
+def fmin(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The smaller one; if one is NaN, the other. At a tie each gets half of the gradient."""
+    ...
+
+
+# ---- products with a logarithm, sinc --------------------------------------------------------
+
+
+def _xlogy_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    # Only where both are 0 does the quotient have no value; 0 is its limit from x1 = 0.
+    safe = where(logical_and(equal(a, 0), equal(b, 0)), 1, b)
+    return log(b), a / safe
+
+
+@elementwise(
+    kernels.xlogy,
+    partials=_xlogy_partials,
+    promote=_floats,
+    domain=(REAL, POSITIVE),
+    expensive=True,
+    singular=True,
+)
+def xlogy(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 * log(x2), and 0 where x1 is 0, unless x2 is NaN. d = log(x2) dx1 + x1 / x2 dx2."""
+    ...
+
+
+def _xlog1py_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    safe = where(logical_and(equal(a, 0), equal(b, -1)), 0, b)
+    return log1p(b), a / (1 + safe)
+
+
+@elementwise(
+    kernels.xlog1py,
+    partials=_xlog1py_partials,
+    promote=_floats,
+    domain=(REAL, POSITIVE),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+)
+def xlog1py(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 * log(1 + x2), and 0 where x1 is 0, unless x2 is NaN; accurate for small x2."""
+    ...
+
+
+def _sinc_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
+    return (_sinc(x, order=order + 1),)
+
+
+@op(
+    infer=lambda t, order: t,
+    kernel=kernels.sinc,
+    promote=_floats,
+    vjp=vjp_of(_sinc_partials),
+    jvp=jvp_of(_sinc_partials),
+    elementwise=True,
+    out=True,
+    expensive=True,
+    cases=(case((3, 4), order=0), case((), order=1), case((50,), order=2), case((50,), order=3)),
+)
+def _sinc(x: NodeLike, /, order: int) -> Node:
+    """A derivative of sin(pi * x) / (pi * x), of any order."""
+    ...
+
+
+@composite(numpy=(np.sinc,))
+def sinc(x: NodeLike, /) -> Node:
+    """sin(pi * x) / (pi * x), and 1 at 0: NumPy's sinc."""
+    return _sinc(x, order=0)
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,184 @@
+"""Running sums and products, whose derivatives are right at zeros, in every order.
+
+The product of the elements before each one obeys p[k + 1] = x[k] * p[k]. So its derivatives are
+linear recurrences of the form y[k + 1] = a[k] * y[k] + b[k], and the derivatives of those are so
+again: nothing is ever divided by an element.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
+from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
+from symgrad.ops import batch, kernels
+from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
+from symgrad.ops.elementwise import multiply
+from symgrad.ops.leaves import full
+from symgrad.ops.shape import astype, concat, reshape
+
+
+def wide(t: TensorType) -> DType:
+    """The dtype in which NumPy sums and multiplies: 64 bits for integers."""
+    found = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
+    return t.dtype if found is None else np.dtype(found)
+
+
+CASES = (
+    case((5,), axis=0, reverse=False),
+    case((3, 4), axis=0, reverse=True),
+    case((2, 3, 4), axis=1, reverse=False),
+    case((2, 0), axis=1, reverse=True),
+)
+
+
+def _normalize(*types: TensorType, axis: Any, reverse: bool) -> dict[str, Any]:
+    return {"axis": normalize_axis(axis, types[0].ndim), "reverse": bool(reverse)}
+
+
+def _infer(t: TensorType, axis: int, reverse: bool) -> TensorType:
+    require("iufc", t)
+    return t
+
+
+def _alike(a: TensorType, b: TensorType, axis: int, reverse: bool) -> TensorType:
+    if a != b:
+        raise ShapeError(f"{a!r} and {b!r} differ")
+    return _infer(a, axis, reverse)
+
+
+def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
+    return _running_sum(g, axis=axis, reverse=not reverse)
+
+
+@linear(
+    infer=_infer,
+    kernel=kernels.running_sum,
+    normalize=_normalize,
+    transpose=_running_sum_back,
+    batch=batch.over_axes,
+    out=True,
+    preserves_zero=True,
+    cases=CASES,
+)
+def _running_sum(x: NodeLike, /, axis: int, reverse: bool) -> Node:
+    """For each element the sum of those up to it, or from it to the end."""
+    ...
+
+
+def _scan_vjp(
+    g: Node, y: Node, a: Node, b: Node, axis: int, reverse: bool
+) -> tuple[Cotangent, ...]:
+    back = _scan(a, g, axis=axis, reverse=not reverse)
+    return back * y, back
+
+
+def _scan_jvp(
+    t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, axis: int, reverse: bool
+) -> Cotangent:
+    by_a = None if t[0] is None else t[0] * y
+    flow = t[1] if by_a is None else by_a if t[1] is None else by_a + t[1]
+    return None if flow is None else _scan(a, flow, axis=axis, reverse=reverse)
+
+
+@op(
+    infer=_alike,
+    kernel=kernels.scan,
+    promote=common_dtype,
+    normalize=_normalize,
+    vjp=_scan_vjp,
+    jvp=_scan_jvp,
+    batch=batch.together,
+    out=True,
+    preserves_zero=True,
+    expensive=True,
+    cases=tuple(case(*c.shapes, *c.shapes, **c.attrs) for c in CASES),
+)
+def _scan(a: NodeLike, b: NodeLike, /, axis: int, reverse: bool) -> Node:
+    """y[0] = 0 and y[k + 1] = a[k] * y[k] + b[k] along an axis, or the same from its end."""
+    ...
+
+
+def _before_vjp(g: Node, y: Node, x: Node, axis: int, reverse: bool) -> tuple[Cotangent, ...]:
+    return (y * _scan(x, g, axis=axis, reverse=not reverse),)
+
+
+def _before_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, reverse: bool) -> Cotangent:
+    return None if t[0] is None else _scan(x, t[0] * y, axis=axis, reverse=reverse)
+
+
+@op(
+    infer=_infer,
+    kernel=kernels.products_before,
+    normalize=_normalize,
+    vjp=_before_vjp,
+    jvp=_before_jvp,
+    batch=batch.over_axes,
+    out=True,
+    domain=(POSITIVE,),
+    cases=CASES,
+)
+def _products_before(x: NodeLike, /, axis: int, reverse: bool) -> Node:
+    """For each element the product of those before it along an axis, or of those after it."""
+    ...
+
+
+def product_of_others(x: Node, axis: int) -> Node:
+    """For each element the product of all the others along an axis."""
+    before = _products_before(x, axis=axis, reverse=False)
+    return multiply(before, _products_before(x, axis=axis, reverse=True))
+
+
+# ---- the public ones ------------------------------------------------------------------------
+
+
+def _prepared(x: NodeLike, axis: Any, dtype: Any) -> tuple[Node, int]:
+    """x in the dtype and shape to accumulate in, and its axis; None flattens, as in NumPy."""
+    node = as_node(x)
+    node = astype(node, wide(node.tensor) if dtype is None else as_dtype(dtype))
+    if axis is None:
+        return (node if node.ndim == 1 else reshape(node, (-1,))), 0
+    return node, normalize_axis(axis, node.ndim)
+
+
+def _after(first: int, y: Node, axis: int) -> Node:
+    """y with one element more in front."""
+    shape = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
+    return concat([full(shape, first, dtype=y.dtype), y], axis=axis)
+
+
+@composite(numpy=(np.cumsum, np.cumulative_sum))
+def cumulative_sum(
+    x: NodeLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Node:
+    """For each element the sum of those up to it along an axis; None flattens x first.
+
+    Integers are summed in 64 bits, unless `dtype` says otherwise. `include_initial` puts a 0 in
+    front. Raises `ShapeError` for an axis out of range.
+    """
+    node, found = _prepared(x, axis, dtype)
+    y = _running_sum(node, axis=found, reverse=False)
+    return _after(0, y, found) if include_initial else y
+
+
+@composite(numpy=(np.cumprod, np.cumulative_prod))
+def cumulative_prod(
+    x: NodeLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Node:
+    """For each element the product of those up to it along an axis; None flattens x first.
+
+    Integers are multiplied in 64 bits, unless `dtype` says otherwise. `include_initial` puts a 1 in
+    front. Raises `ShapeError` for an axis out of range.
+    """
+    node, found = _prepared(x, axis, dtype)
+    y = multiply(_products_before(node, axis=found, reverse=False), node)
+    return _after(1, y, found) if include_initial else y
+
+
+__all__ = REGISTRY.public(__name__)

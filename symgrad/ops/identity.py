@@ -1,0 +1,264 @@
+"""Ops whose result is their operand: what they change is how gradients flow, or when it is made.
+
+Nothing of them is left when a program runs. `custom` is what a user's own differentiable function
+leaves in a graph: its results, with a rule that says how they are differentiated.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from symgrad.ir.errors import GradientError, GraphError, ShapeError
+from symgrad.ir.node import Node, apply, constant_value, describe
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.operators import call
+from symgrad.ir.origin import current_origin
+from symgrad.ir.types import TensorType, Type, broadcast_shapes
+from symgrad.ops.batch import aligned, of_all
+from symgrad.ops.declare import Choice, NodeLike, composite, op
+
+
+def _batch_alone(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
+    return apply(node.op, inputs)
+
+
+def _same_type(t: TensorType) -> TensorType:
+    return t
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+@op(
+    infer=_same_type,
+    kernel=_itself,
+    vjp=lambda g, y, x: (g,),
+    jvp=lambda t, y, x: t[0],
+    batch=_batch_alone,
+    forwards=True,
+    cases=(case((3, 4)), case(())),
+)
+def _hold(x: NodeLike, /) -> Node:
+    """x itself, seen by no rule as what x was made by: so that x stays in the graph."""
+    ...
+
+
+@op(
+    infer=_same_type,
+    kernel=_itself,
+    vjp=lambda g, y, x: (None,),
+    jvp=lambda t, y, x: None,
+    batch=_batch_alone,
+    forwards=True,
+    piecewise_constant=True,
+    preserves_zero=True,
+    idempotent=True,
+    cases=(case((3, 4)), case(())),
+)
+def stop_gradient(x: NodeLike, /) -> Node:
+    """x, through which no gradient flows: its derivative is taken to be 0."""
+    ...
+
+
+# ---- scaling and clipping what flows --------------------------------------------------------
+
+
+def _first_of(t: TensorType, *others: TensorType) -> TensorType:
+    if broadcast_shapes(t.shape, *(o.shape for o in others)) != t.shape:
+        shapes = " and ".join(str(o.shape) for o in others)
+        raise ShapeError(f"{shapes} must broadcast to the shape of what flows, {t.shape}")
+    return t
+
+
+def _batch_first(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
+    many = of_all(inputs, flags)
+    return apply(node.op, aligned(node.inputs, many, (True,) * len(many)))
+
+
+@op(
+    infer=_first_of,
+    kernel=lambda x, factor: x,
+    vjp=lambda g, y, x, factor: (g * factor, None),
+    jvp=lambda t, y, x, factor: None if t[0] is None else t[0] * factor,
+    batch=_batch_first,
+    forwards=True,
+    cases=(case((3, 4), ()), case((2, 3), (3,))),
+)
+def scale_gradient(x: NodeLike, factor: NodeLike, /) -> Node:
+    """x, whose gradient is multiplied by `factor`; -1 reverses it.
+
+    `factor` is a number or a node that broadcasts to the shape of x, else `ShapeError`.
+
+    >>> x = placeholder("x", 3)
+    >>> grad(sum(scale_gradient(x, 0.5)), x).type
+    float64[3]
+    """
+    ...
+
+
+def _clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> tuple[Cotangent, ...]:
+    bounds = [None if _is_infinite(b) else b for b in (low, high)]
+    return call("clip", g, *bounds), None, None
+
+
+def _is_infinite(bound: Node) -> bool:
+    value = constant_value(bound)
+    return value is not None and bool(np.isinf(value).all())
+
+
+def _clip_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node) -> Cotangent:
+    raise GradientError(
+        f"clip_gradient clips what flows back, and has no forward mode: {describe(y)}; "
+        "use grad or vjp, or leave it out of what jvp, hvp or hessian is taken of"
+    )
+
+
+@op(
+    infer=_first_of,
+    kernel=lambda x, low, high: x,
+    vjp=_clip_vjp,
+    jvp=_clip_jvp,
+    batch=_batch_first,
+    forwards=True,
+    cases=(case((3, 4), (), ()), case((2, 3), (3,), (3,))),
+)
+def _clip_gradient(x: NodeLike, low: NodeLike, high: NodeLike, /) -> Node:
+    """x, whose gradient is kept between two bounds."""
+    ...
+
+
+@composite()
+def clip_gradient(x: NodeLike, /, low: NodeLike = None, high: NodeLike = None) -> Node:
+    """x, whose gradient is at least `low` and at most `high`, element by element; None is no bound.
+
+    The bounds are numbers or nodes that broadcast to the shape of x, else `ShapeError`. Forward
+    mode is refused with a `GradientError`.
+
+    >>> x = placeholder("x", 3)
+    >>> grad(sum(clip_gradient(x, -1, 1)), x).type
+    float64[3]
+    """
+    bounds = (-np.inf if low is None else low, np.inf if high is None else high)
+    numbers = [b for b in bounds if isinstance(b, (int, float))]
+    if len(numbers) == 2 and not numbers[0] <= numbers[1]:
+        raise GradientError(f"low is at most high, and {low} is more than {high}")
+    return _clip_gradient(x, *(float(b) if isinstance(b, (int, float)) else b for b in bounds))
+
+
+# ---- a user's own functions -----------------------------------------------------------------
+
+
+class CustomRule(Protocol):
+    """How the results of a custom function are differentiated, and work on a batch.
+
+    `y` is the custom node: its inputs are the results, then what the rule wants to be given.
+    """
+
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Choice) -> Sequence[Cotangent]:
+        """A cotangent for each input of `y` behind the results, from those of the results."""
+        ...
+
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Choice) -> Sequence[Cotangent]:
+        """A tangent for each result, from those of all the inputs of `y`."""
+        ...
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for operands of which those flagged have a leading batch axis."""
+        ...
+
+
+def in_python(name: object) -> GraphError:
+    """What to say of text that names a function that only Python has."""
+    return GraphError(
+        f"{name} is a function in Python, which the text of a graph does not hold; "
+        "build the graph again with it"
+    )
+
+
+def _custom_infer(*types: TensorType, rule: Any, count: int) -> Type:
+    if isinstance(rule, str):
+        raise in_python(rule)
+    return types[:count] if count > 1 else types[0]
+
+
+def _custom_kernel(*arrays: Any, rule: CustomRule, count: int) -> Any:
+    return arrays[:count] if count > 1 else arrays[0]
+
+
+def _custom_vjp(
+    g: Any, y: Node, *inputs: Node, rule: CustomRule, count: int, kinks: Choice
+) -> tuple[Cotangent, ...]:
+    flows = g if count > 1 else (g,)
+    return *(None,) * count, *rule.vjp(flows, y, kinks)
+
+
+def _custom_jvp(
+    t: tuple[Cotangent, ...], y: Node, *inputs: Node, rule: CustomRule, count: int, kinks: Choice
+) -> Any:
+    found = tuple(rule.jvp(t, y, kinks))
+    return found if count > 1 else found[0]
+
+
+def _custom_batch(
+    inputs: Sequence[Node], flags: Sequence[bool], node: Node, rule: CustomRule, count: int
+) -> Node:
+    return rule.batch(inputs, flags, node)
+
+
+@op(
+    infer=_custom_infer,
+    kernel=_custom_kernel,
+    vjp=_custom_vjp,
+    jvp=_custom_jvp,
+    batch=_custom_batch,
+    forwards=True,
+    one_sided=True,
+)
+def _custom(*operands: Node, rule: CustomRule, count: int) -> Node:
+    """The first `count` operands, differentiated by a rule of a user's own."""
+    ...
+
+
+def custom(results: Sequence[Node], inputs: Sequence[Node], rule: CustomRule) -> Node:
+    """A custom node of these results; `inputs` are what its rule is given with them."""
+    operands = (*results, *inputs)
+    attrs = (("count", len(results)), ("rule", rule))
+    type_ = _custom_infer(*(x.tensor for x in operands), rule=rule, count=len(results))
+    return Node(REGISTRY.ops["custom"], operands, attrs, type_, current_origin())
+
+
+def results_of(node: Node) -> list[Node]:
+    """A node itself, or the results of one that has several."""
+    return list(node) if isinstance(node.type, tuple) else [node]
+
+
+def _batch_barrier(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
+    return apply(node.op, of_all(inputs, flags))
+
+
+@op(
+    infer=lambda t, *after: t,
+    kernel=lambda x, *after: x,
+    vjp=lambda g, y, x, *after: (g, *(None,) * len(after)),
+    jvp=lambda t, y, x, *after: t[0],
+    batch=_batch_barrier,
+    forwards=True,
+    waits=True,
+    cases=(case((3, 4), ()),),
+)
+def _barrier(*operands: Node) -> Node:
+    """The first operand, which is to be had once all the others have been computed.
+
+    What is computed of it is computed late, and not found to be the same as what was computed of
+    the operand itself.
+    """
+    ...
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,151 @@
+"""Norms, and the standard deviation, which is one."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.operators import call
+from symgrad.ir.types import TensorType, normalize_axes
+from symgrad.ops import batch, kernels
+from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.elementwise import abs, divide, pow, sqrt
+from symgrad.ops.reduce import (
+    CASES,
+    as_float,
+    corrected_count,
+    kept,
+    max,
+    mean,
+    min,
+    normalize_over,
+    reduced_shape,
+    sum,
+)
+from symgrad.ops.select import select, where
+from symgrad.ops.shape import astype
+
+
+def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    require("f", t)
+    return t.with_shape(reduced_shape(t, axis, keepdims))
+
+
+def _direction(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
+    """x / norm2(x); at the zero vector 0, the middle of the unit ball of subgradients."""
+    length = kept(y, x, axis)
+    return divide(x, where(length == 0, 1, length))
+
+
+def _norm2_vjp(
+    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> tuple[Cotangent, ...]:
+    return (kept(g, x, axis) * _direction(y, x, axis),)
+
+
+def _norm2_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
+) -> Cotangent:
+    if t[0] is None:
+        return None
+    return sum(t[0] * _direction(y, x, axis), axis=axis, keepdims=keepdims)
+
+
+@op(
+    infer=_infer,
+    kernel=kernels.norm2,
+    normalize=normalize_over,
+    vjp=_norm2_vjp,
+    jvp=_norm2_jvp,
+    batch=batch.over_axes,
+    out=True,
+    preserves_zero=True,
+    kinks="at the zero vector, where it is 0",
+    cases=CASES,
+)
+def _norm2(x: NodeLike, /, axis: Any = None, keepdims: bool = False) -> Node:
+    """sqrt(sum(x * x)) over axes, without overflow on the way. d = sum(x / y dx)."""
+    ...
+
+
+@composite(numpy=(np.linalg.vector_norm,))
+def vector_norm(
+    x: NodeLike, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
+) -> Node:
+    """sum(abs(x)**ord)**(1/ord) over axes; None is all of them.
+
+    `ord` may be inf (the largest magnitude), -inf (the smallest) and 0 (how many are not 0).
+    Elements that tie for the largest share the gradient; at the zero vector it is 0. Integers
+    become float64. Raises `ShapeError` for an axis out of range, and for `ord=inf` of no elements.
+    """
+    if isinstance(ord, (bool, Node)) or not isinstance(ord, (int, float, np.number)):
+        raise UnsupportedError(f"the order of a norm is a number, not {ord!r}")
+    node = as_float(x)
+    if node.dtype.kind == "c":
+        node = abs(node)
+    over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    if ord == 2:
+        return _norm2(node, **over)
+    if ord == 0:
+        return sum(astype(node != 0, node.dtype), **over)
+    size = abs(node)
+    if ord == 1:
+        return sum(size, **over)
+    if math.isinf(ord):
+        return max(size, **over) if ord > 0 else min(size, **over)
+    return _norm_of_order(float(ord), size, over)
+
+
+def _norm_of_order(p: float, size: Node, over: dict[str, Any]) -> Node:
+    if p < 0:
+        return pow(sum(pow(size, p), **over), 1 / p)
+    # Powers below 1 are steep at 0: there, and at the zero vector, nothing is to flow.
+    is_zero = size == 0
+    total = sum(select(size != 0, pow(where(is_zero, 1, size), p)), **over)
+    return select(total != 0, pow(where(total == 0, 1, total), 1 / p))
+
+
+@composite(numpy=(np.linalg.norm,))
+def norm(x: NodeLike, /, *, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
+    """NumPy's norm: of vectors, over one axis, by any `ord` of `vector_norm`; of matrices by 'fro'.
+
+    Without `ord` it is the root of the sum of all squares. Raises `UnsupportedError` for the other
+    norms of matrices, `ShapeError` for an `ord` over more axes.
+    """
+    node = as_node(x)
+    axes = normalize_axes(axis, node.ndim)
+    if ord is None or (ord == "fro" and len(axes) == 2):
+        return vector_norm(node, axis=axes, keepdims=keepdims)
+    if len(axes) == 1:
+        return vector_norm(node, axis=axes, keepdims=keepdims, ord=ord)
+    if len(axes) != 2:
+        raise ShapeError(f"a norm of order {ord!r} is over one axis, or two; write vector_norm")
+    raise UnsupportedError(
+        f"the norm {ord!r} of a matrix is not there; 'fro' is, and vector_norm(x, ord={ord!r}) of "
+        "all elements"
+    )
+
+
+@composite(numpy=(np.std,))
+def std(
+    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+) -> Node:
+    """The square root of `var`. Where all elements are equal its derivative is 0."""
+    node = as_float(x)
+    away = node - mean(node, axis=axis, keepdims=True)
+    count = corrected_count(node, axis, correction)
+    if isinstance(count, Dim):
+        count = call("size_of", dim=count, dtype=node.dtype)
+    root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else 0
+    return divide(_norm2(away, axis=axis, keepdims=keepdims), root)
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,242 @@
+"""Sorting and what goes by it.
+
+Where elements tie, any of them may stand first; the derivative is the mean over all the ways, so
+that they share alike. It lies in the Clarke subdifferential and does not depend on the order in
+which equal elements are given.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import product
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
+from symgrad.ops import batch, kernels
+from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.elementwise import abs
+from symgrad.ops.leaves import arange
+from symgrad.ops.logic import isnan
+from symgrad.ops.reduce import any, as_float, reduced_shape, sum
+from symgrad.ops.select import select, where
+from symgrad.ops.shape import astype, permute_dims, reshape
+
+CASES = (
+    case((5,), axis=0, descending=False),
+    case((3, 4), axis=0, descending=True),
+    case((2, 3, 4), axis=-2, descending=False),
+    case((2, 0), axis=1, descending=False),
+)
+
+
+def _normalize(*types: TensorType, axis: Any, descending: bool, **attrs: Any) -> dict[str, Any]:
+    found = normalize_axis(axis, types[0].ndim)
+    return {"axis": found, "descending": bool(descending), **attrs}
+
+
+def _infer(t: TensorType, axis: int, descending: bool) -> TensorType:
+    require("biuf", t)
+    return t
+
+
+def _in_order_infer(
+    t: TensorType, x: TensorType, axis: int, descending: bool, back: bool
+) -> TensorType:
+    require("biuf", x)
+    if t.shape != x.shape:
+        raise ShapeError(f"{t.shape} and {x.shape} differ")
+    return t
+
+
+def _in_order_vjp(
+    g: Node, y: Node, t: Node, x: Node, back: bool, **attrs: Any
+) -> tuple[Cotangent, ...]:
+    return _in_order(g, x, **attrs, back=not back), None
+
+
+def _in_order_jvp(d: tuple[Cotangent, ...], y: Node, t: Node, x: Node, **attrs: Any) -> Cotangent:
+    return None if d[0] is None else _in_order(d[0], x, **attrs)
+
+
+@op(
+    infer=_in_order_infer,
+    kernel=kernels.in_order,
+    normalize=_normalize,
+    vjp=_in_order_vjp,
+    jvp=_in_order_jvp,
+    batch=batch.together,
+    out=True,
+    expensive=True,
+    cases=tuple(
+        case(*c.shapes, *c.shapes, **c.attrs, back=back) for c in CASES for back in (False, True)
+    ),
+)
+def _in_order(t: NodeLike, x: NodeLike, /, axis: int, descending: bool, back: bool) -> Node:
+    """t in the order that sorts x, or back from it; what belongs to equal elements is averaged."""
+    ...
+
+
+def _sort_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+    return (_in_order(g, x, **attrs, back=True),)
+
+
+def _sort_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
+    return None if t[0] is None else _in_order(t[0], x, **attrs, back=False)
+
+
+@op(
+    infer=_infer,
+    kernel=kernels.sort,
+    normalize=_normalize,
+    vjp=_sort_vjp,
+    jvp=_sort_jvp,
+    batch=batch.over_axes,
+    out=True,
+    expensive=True,
+    kinks="at ties, which share the gradient",
+    cases=CASES,
+)
+def _sort(x: NodeLike, /, axis: int, descending: bool) -> Node:
+    """x in order along an axis, NaNs last."""
+    ...
+
+
+@composite(numpy=(np.sort,))
+def sort(
+    x: NodeLike, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True
+) -> Node:
+    """x in order along an axis, NaNs last; None flattens x first, as in NumPy.
+
+    It is always stable. Elements that tie share the gradient alike. Raises `ShapeError` for an axis
+    out of range, `DtypeError` for complex numbers.
+    """
+    node, along = _flattened(x, axis)
+    return _sort(node, axis=along, descending=descending)
+
+
+@op(
+    infer=lambda t, axis, descending: _infer(t, axis, descending).with_dtype(np.dtype(np.int64)),
+    kernel=kernels.argsort,
+    normalize=_normalize,
+    vjp=lambda g, y, x, **attrs: (None,),
+    jvp=lambda t, y, x, **attrs: None,
+    batch=batch.over_axes,
+    piecewise_constant=True,
+    expensive=True,
+    cases=CASES,
+)
+def _argsort(x: NodeLike, /, axis: int, descending: bool) -> Node:
+    """The indices that sort x along an axis."""
+    ...
+
+
+@composite(numpy=(np.argsort,))
+def argsort(
+    x: NodeLike, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True
+) -> Node:
+    """The indices that sort x along an axis, NaNs last; None flattens x first, as in NumPy.
+
+    It is always stable: equal elements stay in order. No gradient flows through it. Raises as
+    `sort` does.
+    """
+    node, along = _flattened(x, axis)
+    return _argsort(node, axis=along, descending=descending)
+
+
+def _position_infer(t: TensorType, axis: int) -> TensorType:
+    require("biuf", t)
+    if t.shape[axis] == 0:
+        raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
+    return TensorType((*t.shape[:axis], *t.shape[axis + 1 :]), np.dtype(np.int64))
+
+
+POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
+
+
+@op(
+    infer=_position_infer,
+    kernel=np.argmax,
+    normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
+    vjp=lambda g, y, x, **attrs: (None,),
+    jvp=lambda t, y, x, **attrs: None,
+    batch=batch.over_axes,
+    piecewise_constant=True,
+    out=True,
+    cases=POSITIONS,
+)
+def _argmax(x: NodeLike, /, axis: int) -> Node:
+    """The index of the largest element along an axis."""
+    ...
+
+
+@op(
+    infer=_position_infer,
+    kernel=np.argmin,
+    normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
+    vjp=lambda g, y, x, **attrs: (None,),
+    jvp=lambda t, y, x, **attrs: None,
+    batch=batch.over_axes,
+    piecewise_constant=True,
+    out=True,
+    cases=POSITIONS,
+)
+def _argmin(x: NodeLike, /, axis: int) -> Node:
+    """The index of the smallest element along an axis."""
+    ...
+
+
+@composite(numpy=(np.argmax,))
+def argmax(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -> Node:
+    """The index of the first largest element along an axis, a NaN counting as the largest.
+
+    Without an axis it is the index into x flattened. No gradient flows through it.
+    """
+    return _positions(_argmax, as_node(x), axis, keepdims)
+
+
+@composite(numpy=(np.argmin,))
+def argmin(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -> Node:
+    """The index of the first smallest element along an axis; see `argmax`."""
+    return _positions(_argmin, as_node(x), axis, keepdims)
+
+
+def _positions(find: Any, x: Node, axis: int | None, keepdims: bool) -> Node:
+    found: Node = find(*_flattened(x, axis))
+    if not keepdims:
+        return found
+    over = normalize_axes(axis, x.ndim)
+    return reshape(found, reduced_shape(x.tensor, over, True))
+
+
+def _flattened(x: NodeLike, axis: int | None) -> tuple[Node, int]:
+    node = as_node(x)
+    return (reshape(node, (-1,)), 0) if axis is None else (node, axis)
+
+
+@composite(numpy=(np.median,))
+def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+    """The middle element in order over axes, or the mean of the middle two; NaN if one is NaN.
+
+    Of no elements it is NaN. Integers become float64. Elements that tie share the gradient.
+    """
+    node = as_float(x)
+    axes = normalize_axes(axis, node.ndim)
+    rest = tuple(i for i in range(node.ndim) if i not in axes)
+    count = product(node.shape[a] for a in axes)
+    shape = (*(node.shape[i] for i in rest), count)
+    flat = reshape(permute_dims(node, (*rest, *axes)), shape)
+    # Selected, not indexed: the size of a named dimension is not known here.
+    middle = abs(2 * arange(count) - (count - 1)) <= 1
+    halves = select(middle, _sort(flat, axis=-1, descending=False))
+    found = sum(halves, axis=-1) / sum(astype(middle, node.dtype))
+    y = where(any(isnan(flat), axis=-1), np.nan, found)
+    return reshape(y, reduced_shape(node.tensor, axes, keepdims))
+
+
+__all__ = REGISTRY.public(__name__)

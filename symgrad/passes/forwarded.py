@@ -1,0 +1,27 @@
+"""Forwarded values: ops that only differentiation sees make way for their operands."""
+
+from __future__ import annotations
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.rule import Exact, rule_for
+from symgrad.rewrite.trace import Trace
+
+
+# Not among the rules that the tests try one by one: those must keep the gradient, too.
+@rule_for(lambda op: (op.forwards and not op.waits) or op.name == "item", exact=Exact.BITS)
+def forwarded(node: Node) -> Node | None:
+    """Only differentiation sees it, and by now that has been done: its operand takes its place."""
+    if node.op.name != "item":
+        return None if isinstance(node.type, tuple) else node.inputs[0]
+    source = node.inputs[0]
+    if not source.op.forwards:
+        return None
+    index: int = dict(node.attrs)["index"]
+    return source.inputs[index]
+
+
+def forwarded_values(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """Take away what has its operands for results, but for what says when they are computed."""
+    return rewrite(graph, [forwarded], trace, "forwarded_values")

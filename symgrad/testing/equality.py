@@ -1,0 +1,222 @@
+"""When two programs compute the same: equality at a grade, with the room that rounding needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from symgrad.compile import compile
+from symgrad.ir.evaluate import resolve, sizes_of
+from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.node import Node, Variable
+from symgrad.ir.walk import topological
+from symgrad.passes import PassLike
+from symgrad.rewrite.rule import Exact
+
+
+def assert_same(
+    found: Any, expected: Any, exact: Exact | str, room: Any = None, note: str = ""
+) -> None:
+    """Assert that two arrays have the same shape and dtype, and are the same at a grade.
+
+    `bits`: the same bytes, but for which NaN it is: that depends on where NumPy finds its operands.
+    `values`: equal, NaN at the same places. `rounding`: NaN and inf at the same places, the rest no
+    further apart than `room` or a few units in the last place. `reals`: the same, but only where
+    both are finite. `note` is told on failure.
+    """
+    grade = Exact.of(exact)
+    a, b = np.asarray(found), np.asarray(expected)
+    assert (a.dtype, a.shape) == (b.dtype, b.shape), (
+        f"{a.dtype}{a.shape}, expected {b.dtype}{b.shape}\n{note}"
+    )
+    if grade == Exact.BITS:
+        one, other = (np.where(x != x, x.dtype.type(1), x).tobytes() for x in (a, b))
+        assert np.array_equal(a != a, b != b), f"NaN: {a!r}, expected {b!r}\n{note}"
+        assert one == other, f"bytes differ: {a!r}, expected {b!r}\n{note}"
+        return
+    inexact = grade >= Exact.ROUNDING and a.dtype.kind in "fc"
+    finite = np.isfinite(a) & np.isfinite(b) if inexact else np.zeros(a.shape, bool)
+    if grade < Exact.REALS or not inexact:
+        equal = (a == b) | ((a != a) & (b != b)) | finite
+        assert equal.all(), f"{a!r}, expected {b!r}\n{note}"
+    if inexact:
+        allowed = 8 * np.finfo(a.dtype).eps * np.abs(b) if room is None else room
+        away = np.abs(np.where(finite, a, 0).astype("f8") - np.where(finite, b, 0).astype("f8"))
+        near = ~finite | (away <= allowed)
+        assert near.all(), f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}\n{note}"
+
+
+class Run:
+    """Every node's value by its kernel, and whether a number overflowed or underflowed on the way.
+
+    With `noise`, every value that was rounded is changed by a few units in the last place, and
+    the signs of zeros and NaNs at random: what a rewrite may do to it. At `reals` that goes for
+    leaves and for what was exact, too.
+    """
+
+    def __init__(
+        self,
+        outputs: Iterable[Node],
+        feeds: Mapping[Node, Any],
+        grade: Exact = Exact.BITS,
+        noise: np.random.Generator | None = None,
+    ) -> None:
+        self.outputs = list(outputs)
+        self.values: dict[Node, Any] = dict(feeds)
+        self.extreme = False
+        self.grade = grade
+        self.noise = noise
+        self.pole = False
+        if noise is not None:
+            self.values = {x: self._changed(x, v, [], {}) for x, v in self.values.items()}
+        with np.errstate(all="ignore", over="call", under="call", divide="call", call=self._note):
+            self._walk(self.outputs, self.values)
+
+    def _note(self, kind: str, flag: int) -> None:
+        if kind == "divide by zero":
+            self.pole = True
+        else:
+            self.extreme = True
+
+    def _walk(self, outputs: Iterable[Node], values: dict[Node, Any]) -> None:
+        sizes = sizes_of(values)
+        for node in topological(outputs, known=values.keys()):
+            operands = [values[x] for x in node.inputs]
+            attrs = resolve(dict(node.attrs), sizes)
+            inner = attrs.get("graph")
+            if isinstance(node, Variable):
+                values[node] = node.value
+            elif isinstance(inner, Graph):  # a fused node: one by one, so that every flag is seen
+                parts = dict(zip(inner.inputs, operands, strict=True))
+                self._walk(inner.outputs, parts)
+                values[node] = parts[inner.outputs[0]]
+            else:
+                made = node.op.kernel(*operands, **attrs)
+                if not node.op.view and getattr(made, "ndim", 0) > 1:
+                    # As in a program: the layout decides in which order a sum is taken.
+                    made = np.asarray(made, order="C")
+                values[node] = (
+                    made if self.noise is None else self._changed(node, made, operands, attrs)
+                )
+
+    def _changed(
+        self, node: Node, value: Any, operands: list[Any], attrs: Mapping[str, Any]
+    ) -> Any:
+        assert self.noise is not None
+        if isinstance(node.type, tuple) or node.dtype.kind not in "fc":
+            return value
+        if is_leaf(node) and self.grade < Exact.REALS:
+            return value
+        y = np.array(value)
+        unsigned = np.isnan(y) | ((y == 0) & (self.grade > Exact.BITS))
+        flip = unsigned & (self.noise.random(y.shape) < 0.5)
+        y = np.where(flip, -y, y)
+        if self.grade >= Exact.ROUNDING:
+            step = 4 * np.finfo(y.dtype).eps * np.asarray(self.noise.standard_normal(y.shape))
+            with np.errstate(all="ignore"):
+                y = y + (step * self._weight(node, y, operands, attrs)).astype(y.dtype)
+        return y[()]
+
+    def _weight(self, node: Node, y: Any, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
+        """How large the numbers are whose rounding shows in a value."""
+        weight = np.abs(y)
+        if operands and self.grade == Exact.ROUNDING:
+            # What is found among the operands was only moved, or chosen, and so not rounded.
+            known = np.concatenate([np.ravel(x) for x in operands])
+            weight = np.where(np.isin(weight, np.abs(known)), 0, weight)
+        if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
+            # A sum is as uncertain as its terms are large, even where they cancel.
+            terms = np.abs(node.op.kernel(*map(np.abs, operands), **attrs))
+            weight = np.where(terms > np.abs(y), terms, weight)
+        return np.where(np.isfinite(weight), weight, 0)
+
+    def results(self) -> list[Any]:
+        return [self.values[y] for y in self.outputs]
+
+
+def rooms(
+    outputs: Sequence[Node], feeds: Mapping[Node, Any], exact: Exact | str
+) -> list[Any] | None:
+    """How far the results of a graph may move at a grade: a hundred times what noise does to them.
+
+    None if the graph says nothing at these feeds: because noise flips an integer, a comparison or
+    a NaN, a sign of a zero decides, a number overflows or underflows, or, for `reals`, because
+    some number is not real.
+    """
+    grade = Exact.of(exact)
+    base = Run(outputs, feeds)
+    if grade >= Exact.ROUNDING and base.extreme:
+        return None
+    spread = [np.zeros(np.shape(v)) for v in base.results()]
+    for seed in range(4):
+        moved = Run(outputs, feeds, grade, np.random.default_rng(seed))
+        for node, value in base.values.items():
+            if not _agrees(value, moved.values[node], grade):
+                return None
+        for i, (a, b) in enumerate(zip(base.results(), moved.results(), strict=True)):
+            if np.asarray(a).dtype.kind == "f":
+                with np.errstate(all="ignore"):
+                    spread[i] = np.fmax(spread[i], np.abs(np.subtract(a, b, dtype="f8")))
+    return [
+        100 * s + np.finfo("f4" if np.asarray(v).dtype.itemsize == 4 else "f8").tiny
+        for s, v in zip(spread, base.results(), strict=True)
+    ]
+
+
+def _agrees(value: Any, moved: Any, grade: Exact) -> bool:
+    if isinstance(value, tuple):
+        return all(_agrees(a, b, grade) for a, b in zip(value, moved, strict=True))
+    a, b = np.asarray(value), np.asarray(moved)
+    if a.dtype.kind not in "fc" or grade <= Exact.VALUES:
+        return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    finite = np.isfinite(a) & np.isfinite(b)
+    if grade == Exact.REALS and not finite.all():
+        return False
+    return np.array_equal(np.where(finite, 0, a), np.where(finite, 0, b), equal_nan=True)
+
+
+def assert_equivalent(
+    inputs: Sequence[Node],
+    outputs: Sequence[Node],
+    arrays: Sequence[Any],
+    *,
+    exact: Exact | str = "rounding",
+    passes: Iterable[PassLike] | None = None,
+) -> bool:
+    """Assert that a compiled program computes what its graph says, at a grade.
+
+    The reference is every node's kernel, one after the other, without passes or plan; how far
+    apart results may be says the graph itself, run with noise. The two backends must agree to
+    the bit. False if the graph says nothing at these arrays (see `rooms`).
+    """
+    grade = Exact.of(exact)
+    feeds = dict(zip(inputs, arrays, strict=True))
+    steps = None if passes is None else tuple(passes)
+    program = compile(inputs, list(outputs), exact=grade, passes=steps)
+    walked = compile(inputs, list(outputs), exact=grade, passes=steps, backend="reference")
+    found, expected = program(*arrays), Run(outputs, feeds).results()
+    rules = ", ".join(program.trace.rules())
+    text = f"raw:\n{program.raw}\noptimised at {grade.name} by {rules}:\n{program.graph}"
+    for a, b in zip(found, walked(*arrays), strict=True):
+        assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
+    allowed: list[Any] | None = [None] * len(expected)
+    if not all(map(is_same, found, expected, cycle([grade]))):
+        allowed = rooms(outputs, feeds, grade)
+        if grade >= Exact.ROUNDING and Run(program.graph.outputs, feeds).extreme:
+            return False
+    if allowed is None:
+        return False
+    for a, b, room in zip(found, expected, allowed, strict=True):
+        assert_same(a, b, grade, room, note=text)
+    return True
+
+
+def is_same(found: Any, expected: Any, exact: Exact) -> bool:
+    try:
+        assert_same(found, expected, exact)
+    except AssertionError:
+        return False
+    return True

@@ -1,0 +1,250 @@
+"""Random graphs, and arrays to feed them, drawn from what ops and rules say of themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from symgrad.autodiff.reverse import carries
+from symgrad.ir.errors import SymgradError
+from symgrad.ir.graph import is_leaf
+from symgrad.ir.node import Node, apply
+from symgrad.ir.op import REAL, REGISTRY, Interval, Op
+from symgrad.ir.operators import call
+from symgrad.ir.types import TensorType
+from symgrad.ops.leaves import constant, placeholder
+from symgrad.passes import RULES
+from symgrad.rewrite.pattern import Applied, Attr, Bound, Const, Literal, Pattern, Var
+from symgrad.testing.equality import Run
+
+DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
+SHAPES = ((), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (1,), (0, 4))
+NUMBERS = (3.0, 0.5, -2.0, 0.1, 1.0, -1.0, 0.0, -0.0, 2.0, 7.0)
+
+
+def results_of(node: Node) -> list[Node]:
+    """A node itself, or the results of one that has several."""
+    return [node[i] for i in range(len(node.type))] if isinstance(node.type, tuple) else [node]
+
+
+def cases_of(op: Op) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Shapes and attributes with which an op can be tried."""
+    if op.cases or not op.elementwise:
+        return [(c.shapes, dict(c.attrs)) for c in op.cases]
+    return [(((3, 4),) * arity(op), {})]
+
+
+def arity(op: Op) -> int:
+    if isinstance(op.kernel, np.ufunc):
+        return op.kernel.nin
+    parameters = inspect.signature(op.kernel).parameters.values()
+    return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+def spelled(pattern: Pattern, bound: Bound, dtype: Any) -> Any:
+    if isinstance(pattern, Applied):
+        attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
+        return apply(pattern.op, [spelled(p, bound, dtype) for p in pattern.inputs], attrs)
+    if isinstance(pattern, Literal):
+        return pattern.value
+    assert isinstance(pattern, Var)
+    found = bound[pattern.name]
+    with np.errstate(all="ignore"):
+        return found if isinstance(found, Node) else constant(np.asarray(found).astype(dtype))
+
+
+def special_values(dtype: Any) -> np.ndarray[Any, Any]:
+    """The values of a dtype at which identities break."""
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return np.array([False, True])
+    if kind in "iu":
+        info = np.iinfo(dtype)
+        return np.array(
+            sorted({0, 1, 2, 7, int(info.min), int(info.max), max(-1, int(info.min))}), dtype
+        )
+    info = np.finfo(dtype)
+    return np.array(
+        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.smallest_subnormal * 3, info.max],
+        dtype,
+    )
+
+
+def random_feeds(
+    rng: np.random.Generator,
+    inputs: Sequence[Node],
+    special: bool = False,
+    domain: Sequence[Interval] = (REAL,),
+) -> list[np.ndarray[Any, Any]]:
+    """Arrays for placeholders of known shapes, within the intervals; `special` strews in extremes."""
+    found = []
+    for x, (low, high) in zip(inputs, cycle(domain), strict=False):
+        kind, shape = x.dtype.kind, tuple(x.shape)
+        if kind == "b":
+            values = rng.random(shape) < 0.5
+        elif kind in "iu":
+            values = rng.integers(0 if kind == "u" else int(np.ceil(low)), int(high) + 1, shape)
+        else:
+            values = rng.uniform(low, high, shape)
+        values = np.asarray(values).astype(x.dtype)
+        if special:
+            choice = rng.choice(
+                special_values(x.dtype)[:: 1 if rng.random() < 0.3 else -1][-7:], shape
+            )
+            values = np.where(rng.random(shape) < 0.3, choice, values)
+        found.append(np.asarray(values, x.dtype))
+    return found
+
+
+class _Grower:
+    """A growing pool of nodes, each with a value, so that what is built of them is in domain."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.inputs: list[Node] = []
+        self.pool: list[Node] = []
+        self.values: dict[Node, Any] = {}
+        self.read: set[Node] = set()
+        watched = {op for rule in RULES if rule.function is None for op in rule.ops}
+        self.ops = [
+            op
+            for op in REGISTRY.ops.values()
+            for _ in range(4 if op in watched else 1)
+            if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*DTYPES}
+            if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
+        ]
+        self.rules = [r for r in RULES if r.forms]
+
+    def pick(self, items: Sequence[Any]) -> Any:
+        return items[int(self.rng.integers(len(items)))]
+
+    def input(self, shape: Any = None, dtype: Any = None) -> Node:
+        """A new placeholder."""
+        shape = self.pick(SHAPES[:-1] * 4 + SHAPES[-1:]) if shape is None else shape
+        x = placeholder(f"x{len(self.inputs)}", shape, dtype or self.pick(DTYPES[:2] * 3 + DTYPES))
+        self.inputs.append(x)
+        self.pool.append(x)
+        self.values[x] = random_feeds(self.rng, [x])[0]
+        return x
+
+    def node(self) -> Node:
+        """Some node, more likely a late one."""
+        late = self.pool[-6:] if self.rng.random() < 0.6 else self.pool
+        return self.pick(late)  # type: ignore[no-any-return]
+
+    def mask(self) -> Node:
+        """A boolean node, made by a comparison if there is none."""
+        found = [n for n in self.pool if n.dtype.kind == "b"]
+        return self.pick(found) if found and self.rng.random() < 0.5 else self.node() > 0  # type: ignore[no-any-return]
+
+    def operand(self, shape: Any = None) -> Any:
+        """A node, or a number; of a shape, if it is given."""
+        if shape is None:
+            return self.pick(NUMBERS) if self.rng.random() < 0.2 else self.node()
+        for x in (self.node() for _ in range(8)):
+            if x.size == int(np.prod(shape)):
+                return x if x.shape == shape else call("reshape", x, shape)
+            if self.rng.random() < 0.3 and x.size and _broadcasts(x.shape, shape):
+                return call("broadcast_to", x, shape)
+        return self.input(shape)
+
+    def in_domain(self, x: Any, interval: Interval) -> Any:
+        """x itself if its values lie in the interval, else x squeezed into it."""
+        low, high = interval
+        if not isinstance(x, Node) or interval == REAL or x.dtype.kind == "b":
+            return x
+        value = self.value(x)
+        if np.all((value >= low) & (value <= high)):
+            return x
+        return call("tanh", x) * ((high - low) / 2) + (high + low) / 2
+
+    def value(self, node: Node) -> Any:
+        return Run([node], self.values).results()[0]
+
+    def by_op(self) -> Node:
+        """Some op on operands that it can take."""
+        op = self.pick(self.ops)
+        shapes, attrs = self.pick(cases_of(op))
+        mask_first = op.weak is not None and 0 not in op.weak and arity(op) > len(op.weak)
+        operands = [
+            self.mask()
+            if mask_first and i == 0
+            else self.in_domain(self.operand(None if op.elementwise and not attrs else s), d)
+            for i, (s, d) in enumerate(zip(shapes, cycle(op.domain), strict=False))
+        ]
+        if "float32" not in op.dtypes:
+            wanted = self.pick(op.dtypes.split())
+            operands = [call("astype", x, wanted) if isinstance(x, Node) else x for x in operands]
+        if len(operands) > 1 and self.rng.random() < 0.15:
+            operands[-1] = operands[0]
+        return apply(op, operands, attrs)
+
+    def by_rule(self) -> Node:
+        """What some rule looks for."""
+        rule = self.pick(self.rules)
+        binding = self.pick([t for t in rule.tries if not callable(t)] or [{}])
+        like = self.node()
+        bound: Bound = {}
+        for v in rule.variables:
+            if type(v) is Var:
+                masks = "mask" in v.name or (v.name[0] == "m" and v.name[1:].isdigit())
+                bound[v.name] = (
+                    self.mask()
+                    if masks
+                    else (self.operand(binding[v.name]) if v.name in binding else self.node())
+                )
+            else:
+                bound[v.name] = (
+                    self.pick(NUMBERS) if isinstance(v, Const) else binding.get(v.name, like.dtype)
+                )
+        return spelled(self.pick(rule.forms), bound, like.dtype)  # type: ignore[no-any-return]
+
+    def grow(self) -> None:
+        """One more node, with what it needs; nothing if it would be ill-typed, huge or wild."""
+        try:
+            found = results_of(self.by_rule() if self.rng.random() < 0.35 else self.by_op())
+            values = Run(found, self.values).values
+        except (SymgradError, ValueError):  # NumPy refuses integers to negative powers
+            return
+        new = [n for n in values if n not in self.values and isinstance(n.type, TensorType)]
+        if all(_is_tame(n, values[n]) for n in new):
+            self.values.update({n: values[n] for n in new})
+            self.read.update(x for n in new for x in n.inputs)
+            self.pool += [n for n in new if not is_leaf(n)]
+
+
+def _broadcasts(shape: Any, to: Any) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
+def _is_tame(node: Node, value: Any) -> bool:
+    x = np.asarray(value)
+    return x.size <= 64 and (x.dtype.kind == "b" or bool(np.all(np.abs(x.astype("f8")) < 1e4)))
+
+
+def random_graph(rng: np.random.Generator, size: int) -> tuple[list[Node], list[Node]]:
+    """Placeholders, and outputs made of about `size` random ops on them.
+
+    The first output is a scalar loss of floats; the others are of any dtype. What is built is
+    drawn from the facts of the registered ops, and from the patterns of the rules.
+    """
+    grower = _Grower(rng)
+    for _ in range(3):
+        grower.input(dtype="float64" if not grower.inputs else None)
+    for _ in range(20 * size):
+        if len(grower.pool) >= size + len(grower.inputs):
+            break
+        grower.grow()
+    loose = [n for n in grower.pool if n not in grower.read and n.inputs] or grower.pool
+    loss = constant(0.0)
+    for y in loose:
+        if carries(y):
+            loss = loss + call("sum", y)
+    return grower.inputs, [loss, *[y for y in loose if not carries(y)][:3]]

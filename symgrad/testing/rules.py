@@ -1,0 +1,221 @@
+"""Whether a rule keeps its grade: spelled out, fed, and compared, for values and gradients."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle, islice, product
+from typing import Any
+
+import numpy as np
+
+from symgrad.autodiff.reverse import carries
+from symgrad.derive import vjp
+from symgrad.ir.errors import SymgradError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, apply
+from symgrad.ir.operators import call
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import constant, ones_like, placeholder
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.pattern import Attr, Bound, Const, Var
+from symgrad.rewrite.rule import Exact, Rule
+from symgrad.rewrite.trace import Trace
+from symgrad.testing.equality import Run, assert_same, rooms
+from symgrad.testing.graphs import (
+    DTYPES,
+    NUMBERS,
+    cases_of,
+    random_feeds,
+    results_of,
+    special_values,
+    spelled,
+)
+
+CONSTANTS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
+
+Spelling = tuple[Node, list[Node]]
+
+
+def check_rule(rule: Rule) -> int:
+    """Assert that a rule keeps its grade, for values and gradients; the number of points compared.
+
+    What it rewrites is spelled out from its pattern in every dtype that it accepts, and fed with
+    ordinary numbers and with all of {0, -0, 1, -1, inf, -inf, nan, denormal, max}. At `rounding`
+    points where IEEE arithmetic signals overflow or underflow are left out, since there the order
+    of operations decides between a number and inf. Elsewhere elementwise rules are held to a few
+    units in the last place of the result, so that none can undo a rounding that was written.
+    """
+    points = 0
+    for before, inputs in spellings(rule):
+        trace = Trace()
+        after = rewrite(Graph([before], inputs), [rule], trace).outputs[0]
+        if trace.fired:
+            assert after.type == before.type
+            points += sum(
+                _compare(
+                    rule,
+                    [before, *_gradients(before, inputs)],
+                    [after, *_gradients(after, inputs)],
+                    dict(zip(inputs, arrays, strict=True)),
+                )
+                for arrays in _points(rule, inputs)
+            )
+    assert points, f"nothing that was spelled out lets {rule.name} act: give it `tries`"
+    return points
+
+
+def _gradients(y: Node, inputs: Sequence[Node]) -> Sequence[Node]:
+    wrt = [x for x in inputs if carries(x)]
+    if not wrt or not carries(y) or any(n.op.vjp is None and n.inputs for n in topological([y])):
+        return ()
+    return vjp(y, wrt, ones_like(y), disconnected="zero")
+
+
+def _compare(
+    rule: Rule, before: Sequence[Node], after: Sequence[Node], feeds: Mapping[Node, Any]
+) -> bool:
+    """Whether the two could be compared at a point, where they must be the same.
+
+    The first is the value; the others are gradients, which there are none of at a pole or a NaN,
+    and which, where they are sums, are sums in another order.
+    """
+    a, b = Run(before, feeds), Run(after, feeds)
+    grade, extreme = rule.exact, a.extreme or b.extreme
+    if grade >= Exact.ROUNDING and extreme:
+        return False
+    smooth = not (a.pole or b.pole) and not any(np.isnan(v).any() for v in feeds.values())
+    compared = (
+        zip(before, a.results(), b.results(), strict=True)
+        if smooth
+        else [(before[0], a.results()[0], b.results()[0])]
+    )
+    for y, expected, found in compared:
+        sums = not all(map(_is_elementwise, topological([y])))
+        least = Exact.BITS if y is before[0] else Exact.ROUNDING if sums else Exact.VALUES
+        try:
+            assert_same(found, expected, max(grade, least))
+        except AssertionError as error:
+            loose = max(grade, least) >= Exact.ROUNDING and (sums or grade == Exact.REALS)
+            allowed = rooms([y], feeds, max(grade, least)) if loose and not extreme else None
+            if loose and allowed is None:
+                return False
+            _hold(rule, y, after, feeds, found, expected, max(grade, least), allowed, error)
+    return True
+
+
+def _hold(
+    rule: Rule,
+    y: Node,
+    after: Sequence[Node],
+    feeds: Mapping[Node, Any],
+    found: Any,
+    expected: Any,
+    grade: Exact,
+    allowed: list[Any] | None,
+    error: AssertionError,
+) -> None:
+    """Assert once more, with the room that noise leaves; the message is the counterexample."""
+    try:
+        if allowed is None:
+            raise error
+        assert_same(found, expected, grade, allowed[0])
+    except AssertionError as last:
+        at = "\n".join(f"  {n.name} = {v!r}" for n, v in feeds.items())
+        raise AssertionError(
+            f"not the same at {grade.name}: {rule}\n{at}\n{last}\n"
+            f"before:\n{Graph(y)}\nafter:\n{Graph(after)}"
+        ) from None
+
+
+def _is_elementwise(node: Node) -> bool:
+    return node.op.elementwise or node.op.view or not node.inputs
+
+
+def _points(rule: Rule, inputs: Sequence[Node]) -> Iterator[list[Any]]:
+    """Arrays for the inputs: the whole grid where each has one element, else draws from it."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        yield random_feeds(rng, inputs)
+    if inputs and all(x.shape == (1,) for x in inputs):
+        for values in product(*(special_values(x.dtype) for x in inputs)):
+            yield [np.array([v]) for v in values]
+    else:
+        for _ in range(20):
+            yield random_feeds(rng, inputs, special=True)
+
+
+def spellings(rule: Rule) -> Iterator[Spelling]:
+    """Nodes to which a rule may apply, each with its placeholders."""
+    for attempt in rule.tries:
+        if callable(attempt):
+            count = len(inspect.signature(attempt).parameters)
+            yield from _built(attempt, [(3, 4)] * count)
+    if rule.function is not None:
+        yield from _with_op(rule)
+    for form in rule.forms:
+        for binding in _bindings(rule, grid=form is rule.forms[0]):
+            names = [v.name for v in rule.variables if type(v) is Var]
+            fixed = {k: v for k, v in binding.items() if k not in names}
+
+            def spell(*xs: Node) -> Node:
+                bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
+                return spelled(form, bound, xs[0].dtype if xs else np.dtype("f8"))  # noqa: B023
+
+            yield from _built(spell, [binding[n] for n in names], mixed=True)
+
+
+def _built(
+    build: Callable[..., Node], shapes: Sequence[Any], mixed: bool = False
+) -> Iterator[Spelling]:
+    """What a function builds of placeholders, in every dtype; some of them masks, if `mixed`."""
+    for dtype in DTYPES:
+        for choice in product(
+            (dtype, "bool") if mixed and dtype != "bool" else (dtype,), repeat=len(shapes)
+        ):
+            xs = [
+                placeholder(f"x{i}", s, d)
+                for i, (s, d) in enumerate(zip(shapes, choice, strict=True))
+            ]
+            try:
+                yield build(*xs), xs
+            except SymgradError:
+                continue
+
+
+def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
+    """What the variables of a rule are: shapes, numbers and values of attributes."""
+    names = [v.name for v in rule.variables if type(v) is Var]
+    numbers = [v.name for v in rule.variables if isinstance(v, Const)]
+    attempts = [t for t in rule.tries if not callable(t)]
+    if attempts:
+        yield from attempts
+    if rule.tries or any(isinstance(v, Attr) for v in rule.variables):
+        return
+    for shapes in (((2, 3),), ((2, 3), (3,), (2, 1)), ((3,), (2, 1)), ((),), ((0, 3),)):
+        for ndim in (0, 2):
+            values = [np.full((1,) * ndim, v) for v in islice(cycle(NUMBERS), len(numbers))]
+            yield dict(zip(names, cycle(shapes), strict=False)) | dict(
+                zip(numbers, values, strict=True)
+            )
+    for values in product(CONSTANTS if grid else (), repeat=len(numbers)):
+        yield dict.fromkeys(names, (1,)) | dict(zip(numbers, values, strict=True))
+
+
+def _with_op(rule: Rule) -> Iterator[Spelling]:
+    """Each op of which a rule knows a fact, on constants and on what was broadcast."""
+    for op in rule.ops:
+        for shapes, attrs in cases_of(op):
+            for dtype in op.dtypes.split():
+                rng = np.random.default_rng(0)
+                xs = [placeholder(f"x{i}", s, dtype) for i, s in enumerate(shapes)]
+                feeds = random_feeds(rng, xs, domain=op.domain)
+                wide = [call("broadcast_to", x, (2, *x.shape)) for x in xs if op.elementwise]
+                trials = [[constant(a) for a in feeds], xs, wide, [*wide[:1], *xs[1:]]]
+                for operands in trials if wide else trials[:2]:
+                    try:
+                        made = apply(op, operands, attrs)
+                    except SymgradError:
+                        continue
+                    for y in results_of(made):
+                        yield y, [n for n in topological([y]) if n.op.name == "placeholder"]

@@ -1,0 +1,167 @@
+"""Derivatives as graphs: both modes, products with the Hessian, Jacobians, batches."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+
+def run(outputs, feeds):
+    return sg.compile(list(feeds), outputs)(*feeds.values())
+
+
+@pytest.fixture
+def net():
+    """A function of a vector and a matrix to a matrix, with a point."""
+    rng = np.random.default_rng(0)
+    x, w = sg.placeholder("x", (4, 3)), sg.placeholder("w", (3, 2))
+    y = sg.tanh(x @ w) * sg.exp(-sg.sum(x * x, axis=1, keepdims=True))
+    return x, w, y, {x: rng.standard_normal((4, 3)), w: rng.standard_normal((3, 2))}
+
+
+def test_forward_and_reverse_are_adjoint(net):
+    x, w, y, feeds = net
+    rng = np.random.default_rng(1)
+    t = [rng.standard_normal((4, 3)), rng.standard_normal((3, 2))]
+    g = rng.standard_normal((4, 2))
+    pushed = run(sg.jvp(y, [x, w], t), feeds)
+    pulled = run(sg.vjp(y, [x, w], g), feeds)
+    forward = np.vdot(g, pushed)
+    np.testing.assert_allclose(forward, sum(np.vdot(a, b) for a, b in zip(pulled, t, strict=True)))
+    assert forward != 0
+
+
+def test_forms_follow_the_arguments(net):
+    x, w, y, _ = net
+    ones = np.ones((4, 3))
+    assert isinstance(sg.jvp(y, x, ones), sg.Node)
+    assert isinstance(sg.jvp([y], x, ones), tuple)
+    assert isinstance(sg.vjp(y, [x], np.ones((4, 2))), tuple)
+    loss = sg.sum(y)
+    assert isinstance(sg.hvp(loss, x, ones), sg.Node)
+    assert isinstance(sg.hvp(loss, [x], [ones]), tuple)
+    value, gradient = sg.value_and_grad(loss, x)
+    assert value is loss
+    assert gradient.type == x.type
+    assert sg.hessian(loss, x).shape == (4, 3, 4, 3)
+    rows = sg.hessian(loss, [x, w])
+    assert [[h.shape for h in row] for row in rows] == [
+        [(4, 3, 4, 3), (4, 3, 3, 2)],
+        [(3, 2, 4, 3), (3, 2, 3, 2)],
+    ]
+
+
+def test_the_modes_of_a_jacobian_agree(net):
+    x, w, y, feeds = net
+    for wrt, shape in ((x, (4, 2, 4, 3)), (w, (4, 2, 3, 2))):
+        forward = run(sg.jacobian(y, wrt, mode="forward"), feeds)
+        reverse = run(sg.jacobian(y, wrt, mode="reverse"), feeds)
+        assert forward.shape == reverse.shape == shape
+        np.testing.assert_allclose(forward, reverse, rtol=1e-12, atol=1e-14)
+        assert np.any(forward)
+
+
+def test_a_jacobian_is_what_its_columns_say(net):
+    x, w, y, feeds = net
+    jacobian = run(sg.jacobian(y, w), feeds)
+    for index in np.ndindex(3, 2):
+        unit = np.zeros((3, 2))
+        unit[index] = 1
+        column = run(sg.jvp(y, w, unit), feeds)
+        np.testing.assert_allclose(jacobian[(..., *index)], column, rtol=1e-12, atol=1e-15)
+    assert x.shape == (4, 3)
+
+
+def test_the_cheaper_mode_is_chosen():
+    def eye_size(output, wrt):
+        graph = sg.Graph([sg.jacobian(output, wrt)])
+        return next(n.shape[0] for n in graph.nodes if n.op.name == "eye")
+
+    x = sg.placeholder("x", 3)
+    wide = sg.tanh(np.ones((7, 3)) @ x)
+    assert eye_size(wide, x) == 3
+    assert eye_size(sg.sum(wide) * np.ones(2), x) == 2
+
+
+def test_a_hessian_is_symmetric_and_its_products_agree(net):
+    x, _, y, feeds = net
+    loss = sg.sum(y * y)
+    hessian = run(sg.hessian(loss, x), feeds).reshape(12, 12)
+    np.testing.assert_allclose(hessian, hessian.T, rtol=1e-10, atol=1e-12)
+    v = np.random.default_rng(2).standard_normal((4, 3))
+    product = run(sg.hvp(loss, x, v), feeds)
+    np.testing.assert_allclose(product.ravel(), hessian @ v.ravel(), rtol=1e-10, atol=1e-12)
+
+
+def test_named_dimensions_in_a_jacobian():
+    x = sg.placeholder("x", ("N",))
+    program = sg.compile([x], [sg.jacobian(x**3, x), sg.hessian(sg.sum(x**3), x)])
+    for at in ([1.0, 2.0], [1.0, 2.0, 3.0]):
+        first, second = program(at)
+        np.testing.assert_allclose(first, np.diag(3 * np.square(at)))
+        np.testing.assert_allclose(second, np.diag(6 * np.asarray(at)))
+
+
+def test_derivatives_by_what_lies_inside(net):
+    """By a node that a rule would look through: x * x under a root."""
+    x = sg.placeholder("x", 3)
+    inside = x * x
+    loss = sg.sum(sg.sqrt(inside))
+    by_inside, by_x = sg.grad(loss, [inside, x])
+    at = np.array([1.0, 2.0, -4.0])
+    found = run([by_inside, by_x], {x: at})
+    np.testing.assert_allclose(found[0], 0.5 / np.abs(at))
+    np.testing.assert_allclose(found[1], np.sign(at))
+
+
+def test_a_node_is_its_own_derivative():
+    x = sg.placeholder("x", ())
+    assert run(sg.grad(x, x), {x: 3.0}) == 1
+    assert run(sg.jvp(x, x, 2.0), {x: 3.0}) == 2
+    assert run(sg.hessian(x * 1.0, x, disconnected="zero"), {x: 3.0}) == 0
+
+
+def test_vmap_maps_what_is_built_once():
+    rng = np.random.default_rng(0)
+    rows, w = sg.placeholder("rows", ("N", 3)), sg.placeholder("w", (3, 2))
+
+    def loss(row):
+        return sg.sum(sg.tanh(row @ w) ** 2)
+
+    found = sg.vmap(lambda row: [loss(row), sg.grad(loss(row), row), sg.hessian(loss(row), row)])
+    data, weights = rng.standard_normal((5, 3)), rng.standard_normal((3, 2))
+    losses, gradients, hessians = run(list(found(rows)), {rows: data, w: weights})
+    row = sg.placeholder("row", 3)
+    alone = sg.compile([row, w], [loss(row), sg.grad(loss(row), row), sg.hessian(loss(row), row)])
+    for i in range(5):
+        one = alone(data[i], weights)
+        for many, single in zip((losses, gradients, hessians), one, strict=True):
+            np.testing.assert_allclose(many[i], single, rtol=1e-12, atol=1e-14)
+
+
+def test_vmap_of_what_does_not_depend_on_the_element():
+    rows = sg.placeholder("rows", (4, 3))
+    found = run(list(sg.vmap(lambda row: (row, sg.constant([1.0, 2.0])))(rows)), {rows: np.ones((4, 3))})
+    np.testing.assert_array_equal(found[1], np.tile([1.0, 2.0], (4, 1)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: sg.jvp(x, x, np.ones(4)), "the tangent of 'x'"),
+        (lambda x: sg.jvp(x, [x], []), "1 inputs need as many tangents, not 0"),
+        (lambda x: sg.vjp(x, x, np.ones(4)), "the cotangent of 'x'"),
+        (lambda x: sg.jacobian(x, x, mode="sideways"), "mode is 'forward' or 'reverse'"),
+        (lambda x: sg.jacobian(x > 0, x), "is no real float"),
+        (lambda x: sg.jvp(sg.floor(x), x, np.ones(3)), "piecewise constant"),
+        (lambda x: sg.grad(sg.sum(sg.nextafter(x, 1.0)), x), "nextafter has no gradient"),
+        (lambda x: sg.jvp(sg.nextafter(x, 1.0), x, np.ones(3)), "nextafter has no derivative"),
+        (lambda x: sg.grad(sg.sum(x), x, disconnected="maybe"), "'raise' or 'zero'"),
+        (lambda x: sg.vmap(lambda a, b: a + b)(x, np.ones(4)), "differ: 3, 4"),
+        (lambda x: sg.vmap(lambda a: a)(1.0), "one has none"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, message):
+    x = sg.placeholder("x", 3)
+    with pytest.raises(sg.GradientError, match=message):
+        call(x)

@@ -1,0 +1,295 @@
+"""One function has one gradient: however it is spelled, in both modes, with and without passes.
+
+The rows are the points at which other systems give two to four different answers, or NaN.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+NAN, INF = np.nan, np.inf
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function of some arrays, in several spellings, and its gradient at a point."""
+
+    name: str
+    spellings: dict[str, Any]
+    at: tuple[Any, ...]
+    expected: tuple[Any, ...]
+    kinks: Any = None
+    cotangent: Any = field(default=None)
+
+
+def row(name, at, expected, kinks=None, cotangent=None, **spellings):
+    at = at if isinstance(at, tuple) else (at,)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    return Row(name, spellings, at, expected, kinks, cotangent)
+
+
+RELU = {
+    "relu": sg.relu,
+    "maximum_x_0": lambda x: sg.maximum(x, 0),
+    "maximum_0_x": lambda x: sg.maximum(0, x),
+    "maximum_of_zeros": lambda x: np.maximum(x, 0.0),
+    "where_positive": lambda x: sg.where(x > 0, x, 0),
+    "where_not_negative": lambda x: sg.where(x >= 0, x, 0),
+    "where_0_less": lambda x: sg.where(0 < x, x, 0.0),
+    "where_negative": lambda x: sg.where(x < 0, 0, x),
+    "where_not_positive": lambda x: sg.where(x <= 0, 0, x),
+    "where_not": lambda x: sg.where(~(x > 0), 0, x),
+    "clip_below": lambda x: sg.clip(x, 0, None),
+    "numpy_clip": lambda x: np.clip(x, 0, None),
+    "mask_right": lambda x: x * (x > 0),
+    "mask_left": lambda x: (x > 0) * x,
+    "mask_cast": lambda x: x * sg.astype(x >= 0, x.dtype),
+    "half_of_sum": lambda x: (x + abs(x)) / 2,
+    "half_of_sum_swapped": lambda x: (abs(x) + x) / 2,
+    "half_times_sum": lambda x: 0.5 * (x + abs(x)),
+    "abs_by_root": lambda x: (x + sg.sqrt(x * x)) / 2,
+    "abs_by_where": lambda x: (x + sg.where(x > 0, x, -x)) / 2,
+}
+ABS = {
+    "abs": sg.abs,
+    "root_of_product": lambda x: sg.sqrt(x * x),
+    "root_of_square": lambda x: sg.sqrt(sg.square(x)),
+    "root_of_power": lambda x: sg.sqrt(x**2),
+    "maximum": lambda x: sg.maximum(x, -x),
+    "maximum_swapped": lambda x: sg.maximum(-x, x),
+    "where_positive": lambda x: sg.where(x > 0, x, -x),
+    "where_not_negative": lambda x: sg.where(x >= 0, x, -x),
+    "where_negative": lambda x: sg.where(x < 0, -x, x),
+    "where_not_positive": lambda x: sg.where(x <= 0, -x, x),
+}
+LEAKY = {
+    "leaky_relu": lambda x: sg.leaky_relu(x, slope=0.1),
+    "maximum": lambda x: sg.maximum(x, 0.1 * x),
+    "maximum_swapped": lambda x: sg.maximum(x * 0.1, x),
+    "where_positive": lambda x: sg.where(x > 0, x, 0.1 * x),
+    "where_not_negative": lambda x: sg.where(x >= 0, x, x * 0.1),
+}
+NORM = {
+    "vector_norm": sg.vector_norm,
+    "root_of_sum_of_products": lambda x: sg.sqrt(sg.sum(x * x)),
+    "root_of_sum_of_squares": lambda x: sg.sqrt(sg.sum(x**2)),
+}
+SQUARED_NORM = {f"{name}_squared": (lambda f: lambda x: f(x) ** 2)(f) for name, f in NORM.items()}
+SQUARED_NORM |= {f"{n}_twice": (lambda f: lambda x: f(x) * f(x))(f) for n, f in NORM.items()}
+SOFTPLUS = {
+    "softplus": sg.softplus,
+    "log": lambda x: sg.log(1 + sg.exp(x)),
+    "log_swapped": lambda x: sg.log(sg.exp(x) + 1),
+    "log1p": lambda x: sg.log1p(sg.exp(x)),
+    "logaddexp": lambda x: sg.logaddexp(x, 0),
+}
+SIGMOID = {
+    "sigmoid": sg.sigmoid,
+    "inverse": lambda x: 1 / (1 + sg.exp(-x)),
+    "quotient": lambda x: sg.exp(x) / (1 + sg.exp(x)),
+}
+LOGSUMEXP = {
+    "logsumexp": sg.logsumexp,
+    "log_of_sum": lambda x: sg.log(sg.sum(sg.exp(x))),
+}
+
+POINTS = [-3.0, -1.5, 0.0, 1.5, 3.0]
+ROWS = [
+    row("relu", POINTS, [0, 0, 0, 1, 1], **RELU),
+    row("relu right", POINTS, [0, 0, 1, 1, 1], kinks="right", **RELU),
+    row("relu left", POINTS, [0, 0, 0, 1, 1], kinks="left", **RELU),
+    row("relu split", POINTS, [0, 0, 0.5, 1, 1], kinks="split", **RELU),
+    row("relu number", POINTS, [0, 0, 0.25, 1, 1], kinks=0.25, **RELU),
+    row("relu by name", POINTS, [0, 0, 1, 1, 1], kinks={"relu": "right"}, **RELU),
+    row("relu, inf upstream", [-1.0, 2.0], [0, INF], cotangent=[INF, INF], **RELU),
+    row("relu, nan upstream", [-1.0, 2.0], [0, NAN], cotangent=[NAN, NAN], **RELU),
+    row("abs", [-2.0, 0.0, 2.0], [-1, 0, 1], **ABS),
+    row("abs right", [-2.0, 0.0, 2.0], [-1, 1, 1], kinks="right", **ABS),
+    row("abs left", [-2.0, 0.0, 2.0], [-1, -1, 1], kinks="left", **ABS),
+    row("leaky relu", [-2.0, 0.0, 2.0], [0.1, 0.1, 1], **LEAKY),
+    row("leaky relu right", [-2.0, 0.0, 2.0], [0.1, 1, 1], kinks="right", **LEAKY),
+    row("maximum tie", ([1.0, 2.0], [1.0, 3.0]), ([0.5, 0], [0.5, 1]),
+        plain=sg.maximum, swapped=lambda x, y: sg.maximum(y, x), fmax=sg.fmax,
+        negated=lambda x, y: -sg.minimum(-x, -y)),
+    row("minimum tie", ([1.0, 2.0], [1.0, 3.0]), ([0.5, 1], [0.5, 0]),
+        plain=sg.minimum, swapped=lambda x, y: sg.minimum(y, x), fmin=sg.fmin),
+    row("fmax of nan", ([NAN, 2.0], [1.0, NAN]), ([0, 1], [1, 0]),
+        plain=sg.fmax, swapped=lambda x, y: sg.fmax(y, x)),
+    row("clip", [-1.0, 0.0, 0.5, 1.0, 2.0], [0, 0, 1, 0, 0],
+        clip=lambda x: sg.clip(x, 0, 1), by_hand=lambda x: sg.minimum(sg.maximum(x, 0), 1),
+        other_order=lambda x: sg.maximum(sg.minimum(x, 1), 0),
+        swapped=lambda x: sg.minimum(1, sg.maximum(0, x))),
+    row("clip, inf upstream", [-1.0, 0.5, 2.0], [0, INF, 0], cotangent=[INF] * 3,
+        clip=lambda x: sg.clip(x, 0, 1)),
+    row("relu6", [-1.0, 0.0, 3.0, 6.0, 7.0], [0, 0, 1, 0, 0],
+        relu6=sg.relu6, by_hand=lambda x: sg.minimum(sg.relu(x), 6)),
+    row("hard tanh", [-2.0, -1.0, 0.0, 1.0, 2.0], [0, 0, 1, 0, 0],
+        hard_tanh=sg.hard_tanh, clip=lambda x: sg.clip(x, -1, 1)),
+    row("sqrt", [0.0, 4.0], [INF, 0.25], sqrt=sg.sqrt, power=lambda x: x**0.5),
+    row("norm at 0", [0.0, 0.0, 0.0], [0, 0, 0], **NORM),
+    row("norm", [3.0, 4.0], [0.6, 0.8], **NORM),
+    row("norm squared at 0", [0.0, 0.0], [0, 0], **SQUARED_NORM),
+    row("norm squared", [3.0, 4.0], [6, 8], **SQUARED_NORM),
+    row("norm 1", [0.0, -2.0, 3.0], [0, -1, 1],
+        norm=lambda x: sg.vector_norm(x, ord=1), by_hand=lambda x: sg.sum(abs(x))),
+    row("norm inf tie", [2.0, -2.0, 1.0], [0.5, -0.5, 0],
+        norm=lambda x: sg.vector_norm(x, ord=np.inf), by_hand=lambda x: sg.max(abs(x))),
+    row("max tie", [2.0, 1.0, 2.0], [0.5, 0, 0.5], max=sg.max,
+        reduce=lambda x: np.maximum.reduce(x), negated=lambda x: -sg.min(-x)),
+    row("sort tie", [1.0, 1.0], [1.5, 1.5], cotangent=[1.0, 2.0], sort=sg.sort,
+        flipped=lambda x: sg.flip(sg.sort(x, descending=True))),
+    row("median", [1.0, 1.0, 2.0], [0.5, 0.5, 0], median=sg.median),
+    row("root of an untaken branch", [-1.0, 0.0, 4.0], [0, 0, 0.25],
+        where=lambda x: sg.where(x > 0, sg.sqrt(x), 0),
+        swapped=lambda x: sg.where(x <= 0, 0, sg.sqrt(x)),
+        select=lambda x: sg.select(x > 0, sg.sqrt(x)),
+        scaled=lambda x: sg.where(x > 0, 2 * sg.sqrt(x) / 2, 0),
+        summed=lambda x: sg.where(x > 0, sg.sqrt(x) / 2 + sg.sqrt(x) / 2, 0),
+        masked=lambda x: sg.where(x > 0, sg.sqrt(sg.where(x > 0, x, 1)), 0)),
+    row("x log x of an untaken branch", [-1.0, 0.0, 1.0], [0, 0, 1],
+        where=lambda x: sg.where(x > 0, x * sg.log(x), 0),
+        swapped=lambda x: sg.where(x <= 0, 0.0, sg.log(x) * x),
+        reshaped=lambda x: sg.where(x > 0, sg.reshape(sg.reshape(x * sg.log(x), (3, 1)), 3), 0)),
+    row("division in an untaken branch", [0.0, 2.0], [0, -0.25],
+        where=lambda x: sg.where(x != 0, 1 / x, 0), power=lambda x: sg.where(x != 0, x**-1, 0)),
+    row("overflow in an untaken branch", [1000.0, 0.0], [0, 1],
+        where=lambda x: sg.where(x < 1, sg.exp(x), 0)),
+    row("untaken sum", [-1.0, -1.0], [0, 0],
+        where=lambda x: sg.where(sg.sum(x) > 0, sg.sum(sg.sqrt(x)), 0)),
+    row("x**0", [0.0, 2.0], [0, 0], power=lambda x: x**0 + 0 * x, numpy=lambda x: np.power(x, 0) + 0 * x),
+    row("x**1", [0.0, -2.0], [1, 1], power=lambda x: x**1, plain=lambda x: +x),
+    row("x**2", [0.0, -2.0], [0, -4], power=lambda x: x**2, product=lambda x: x * x,
+        square=sg.square, root=lambda x: sg.sqrt(x * x) ** 2, abs=lambda x: abs(x) ** 2),
+    row("prod with a zero", [0.0, 2.0, 3.0], [6, 0, 0], prod=sg.prod,
+        reduce=lambda x: np.multiply.reduce(x), by_hand=lambda x: x[0] * x[1] * x[2]),
+    row("prod with two zeros", [0.0, 2.0, 0.0], [0, 0, 0], prod=sg.prod),
+    row("cumulative prod with zeros", [0.0, 2.0, 0.0], [3, 0, 0],
+        function=lambda x: sg.sum(sg.cumulative_prod(x)), numpy=lambda x: np.sum(np.cumprod(x)),
+        by_hand=lambda x: x[0] + x[0] * x[1] + x[0] * x[1] * x[2]),
+    row("hypot at 0", (0.0, 0.0), (0, 0), hypot=sg.hypot, swapped=lambda x, y: sg.hypot(y, x),
+        root=lambda x, y: sg.sqrt(x * x + y * y), powers=lambda x, y: sg.sqrt(x**2 + y**2)),
+    row("atan2 at 0", (0.0, 0.0), (0, 0), atan2=sg.atan2),
+    row("xlogy at 0", (0.0, 0.0), (-INF, 0), xlogy=sg.xlogy),
+    row("std of equals", [1.0, 1.0], [0, 0], std=sg.std,
+        root_of_var=lambda x: sg.sqrt(sg.var(x)), numpy=lambda x: np.std(x)),
+    row("sinc", [0.0], [0], sinc=sg.sinc),
+    row("softplus", [0.0, 1.0], [0.5, 1 / (1 + np.exp(-1))], **SOFTPLUS),
+    row("softplus far out", [-1000.0, 1000.0], [0, 1], **SOFTPLUS),
+    row("sigmoid", [0.0], [0.25], **SIGMOID),
+    row("sigmoid far out", [-1000.0, 1000.0], [0, 0], **SIGMOID),
+    row("logsumexp", [0.0, 0.0], [0.5, 0.5], **LOGSUMEXP),
+    row("logsumexp far out", [-1000.0, 1000.0], [0, 1], **LOGSUMEXP),
+]  # fmt: skip
+
+CASES = [
+    pytest.param(r, spelling, id=f"{r.name}-{spelling}") for r in ROWS for spelling in r.spellings
+]
+
+
+def derivatives(row, spelling, mode):
+    """The inputs, and the gradient by each of them as nodes."""
+    xs = [sg.placeholder(f"x{i}", np.shape(a)) for i, a in enumerate(row.at)]
+    y = row.spellings[spelling](*xs)
+    g = np.ones(y.shape) if row.cotangent is None else np.asarray(row.cotangent)
+    if mode == "reverse":
+        return xs, list(sg.vjp(y, xs, g, kinks=row.kinks, disconnected="zero"))
+    jacobians = sg.jacobian(y, xs, mode="forward", kinks=row.kinks, disconnected="zero")
+    axes = tuple(range(y.ndim))
+    return xs, [_contract(g, j, axes) for j in jacobians]
+
+
+def _contract(g, jacobian, axes):
+    """The cotangent times a Jacobian; nothing flows where the Jacobian is 0."""
+    weights = np.reshape(g, (*g.shape, *(1,) * (jacobian.ndim - g.ndim)))
+    return sg.sum(sg.where(jacobian == 0, 0, weights * jacobian), axis=axes)
+
+
+@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize(("row", "spelling"), CASES)
+def test_one_function_has_one_gradient(row, spelling, mode, passes):
+    xs, found = derivatives(row, spelling, mode)
+    program = sg.compile(xs, found, passes=passes)
+    for value, expected in zip(program(*row.at), row.expected, strict=True):
+        np.testing.assert_allclose(value, np.asarray(expected, float), rtol=1e-12, atol=1e-300)
+
+
+SECOND = [
+    ("norm squared at 0", SQUARED_NORM, [0.0, 0.0], 2 * np.eye(2)),
+    ("norm squared", SQUARED_NORM, [3.0, 4.0], 2 * np.eye(2)),
+    ("relu", RELU, [-1.0, 0.0, 2.0], np.zeros((3, 3))),
+    ("abs", ABS, [-1.0, 0.0, 2.0], np.zeros((3, 3))),
+    ("relu squared", {n: (lambda f: lambda x: f(x) ** 2)(f) for n, f in RELU.items()},
+     [-1.0, 2.0], np.diag([0, 2.0])),
+    ("abs squared", {n: (lambda f: lambda x: f(x) ** 2)(f) for n, f in ABS.items()},
+     [-1.0, 0.0], np.diag([2.0, 2.0])),
+    ("std squared", {"std": lambda x: sg.std(x) ** 2}, [1.0, 1.0],
+     np.array([[0.5, -0.5], [-0.5, 0.5]])),
+    ("product", {"prod": sg.prod}, [0.0, 0.0, 3.0],
+     np.array([[0, 3.0, 0], [3.0, 0, 0], [0, 0, 0]])),
+    ("sinc", {"sinc": sg.sinc}, [0.0], np.array([[-np.pi**2 / 3]])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
+@pytest.mark.parametrize(
+    ("function", "at", "expected"),
+    [
+        pytest.param(f, at, expected, id=f"{name}-{spelling}")
+        for name, spellings, at, expected in SECOND
+        for spelling, f in spellings.items()
+    ],
+)
+def test_second_derivatives(function, at, expected, passes):
+    x = sg.placeholder("x", np.shape(at))
+    y = function(x)
+    loss = y if y.ndim == 0 else sg.sum(y)
+    forward = sg.hessian(loss, x, disconnected="zero")
+    backward = sg.jacobian(sg.grad(loss, x), x, mode="reverse", disconnected="zero")
+    for found in sg.compile([x], [forward, backward], passes=passes)(at):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_hessian_of_relu_squared_at_its_kink_is_finite():
+    x = sg.placeholder("x", 3)
+    found = sg.compile([x], sg.hessian(sg.sum(sg.relu(x) ** 2), x))([-1.0, 0.0, 1.0])
+    assert np.isfinite(found).all()
+    assert 0 <= found[1, 1] <= 2
+
+
+def test_what_the_forward_computes_stays_as_written():
+    x = sg.placeholder("x", 3)
+    h = (x + abs(x)) / 2
+    loss = sg.sum(sg.tanh(h))
+    program = sg.compile([x], [loss, sg.grad(loss, x)], passes=())
+    ops = [n.op.name for n in program.graph.nodes]
+    assert "relu" not in ops, "the gradient refers to what was written"
+    assert ops.count("tanh") == 1, "nothing is computed twice"
+
+
+def test_a_region_of_a_graph_has_its_own_choice():
+    x = sg.placeholder("x", 3)
+    with sg.kinks("right"):
+        inside = sg.relu(x)
+    outside = sg.relu(x)
+    for passes in ((), None):
+        found = sg.compile([x], sg.grad(sg.sum(10 * inside + outside), x), passes=passes)
+        np.testing.assert_array_equal(found([-1.0, 0.0, 1.0]), [0, 10, 11])
+
+
+@pytest.mark.parametrize("kinks", ["middle", 2, -0.5, True, {"relu": "up"}, {"tanh": "left"}])
+def test_a_choice_that_is_none_is_refused(kinks):
+    x = sg.placeholder("x", 3)
+    with pytest.raises(sg.GradientError, match="kink"):
+        sg.grad(sg.sum(sg.relu(x)), x, kinks=kinks)
+
+
+def test_the_trace_says_where_an_untaken_branch_was_silenced():
+    x = sg.placeholder("x", 3)
+    g = sg.grad(sg.sum(sg.where(x > 0, sg.sqrt(x), 0)), x)
+    made = {m for n in sg.Graph([g]).nodes for m in n.origin.made_by}
+    assert "untaken_branch_is_zero" in made
