@@ -15,13 +15,11 @@ from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.kinks import Kinks, Policy
 from symgrad.autodiff.reverse import carries, pull_back
-from symgrad.ir.dims import Size, guess
+from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
-from symgrad.ir.walk import topological
-from symgrad.ops.leaves import eye, ones, ones_like, placeholder, zeros_like
-from symgrad.ops.select import select
+from symgrad.ops.leaves import ones_like, placeholder, zeros_like
 from symgrad.ops.shape import astype, permute_dims, reshape
 from symgrad.passes.normal import normal_form
 
@@ -237,27 +235,12 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
 # ---- jacobians ------------------------------------------------------------------------------
 
 
-def _unit(like: Node, what: str, output: Node) -> tuple[Node, dict[Node, Node]]:
-    """A vector of the shape of a node, and for a batch of all unit vectors what stands for it.
-
-    Where a slope may be infinite the zeros of the unit vectors are selected, not multiplied by.
-    """
-    seed = placeholder(what, like.shape, like.dtype)
-    size: Size = like.size
-    shape = (size, *like.shape)
-    if not any(n.op.singular for n in topological([output])):
-        return seed, {seed: reshape(eye(size, dtype=like.dtype), shape)}
-    mask = placeholder(f"{what} mask", like.shape, "bool")
-    units = reshape(eye(size, dtype="bool"), shape)
-    return select(mask, seed), {seed: ones(shape, dtype=like.dtype), mask: units}
-
-
 def _jacobian_reverse(
     y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
 ) -> tuple[Node, ...]:
-    seed, units = _unit(y, "cotangent", y)
+    seed = placeholder("cotangent", y.shape, y.dtype)
     rows = vjp(y, xs, seed, kinks=kinks, disconnected=disconnected)
-    many = batched(rows, units, y.size)
+    many = batched(rows, {}, y.size, seed)
     return tuple(reshape(m, (*y.shape, *x.shape)) for m, x in zip(many, xs, strict=True))
 
 
@@ -266,9 +249,9 @@ def _jacobian_forward(
 ) -> tuple[Node, ...]:
     found = []
     for x in xs:
-        seed, units = _unit(x, "tangent", y)
+        seed = placeholder("tangent", x.shape, x.dtype)
         (column,) = _pushed([y], xs, [seed if x is o else None for o in xs], kinks, disconnected)
-        (many,) = batched([column], units, x.size)
+        (many,) = batched([column], {}, x.size, seed)
         axes = (*range(1, many.ndim), 0)
         found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
     return tuple(found)

@@ -79,6 +79,8 @@ class Op:
     idempotent: bool = False
     preserves_zero: bool = False
     linear: bool = False
+    # Operands of which a 0 makes the result 0, whatever the others are.
+    absorbs: tuple[int, ...] = ()
     piecewise_constant: bool = False
     expensive: bool = False
     kinks: str = ""

@@ -6,7 +6,7 @@ import builtins
 import keyword
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from string import ascii_lowercase
 from typing import Any
@@ -281,12 +281,10 @@ class _Lowering:
         return Ref(self.number[self._root(ref.slot)], ref.views)
 
     def _rooted_step(self, step: Step) -> Step:
-        return replace(
-            step,
-            operands=tuple(map(self._rooted, step.operands)),
-            results=tuple(map(self._rooted, step.results)),
-            scratch=tuple(map(self._rooted, step.scratch)),
+        operands, results, scratch = (
+            tuple(map(self._rooted, refs)) for refs in (step.operands, step.results, step.scratch)
         )
+        return Step(step.op, operands, results, step.attrs, step.node, scratch, step.group)
 
 
 def _nbytes(t: TensorType) -> int:

@@ -67,9 +67,12 @@ class _Writer:
         return [number[y] for y in graph.outputs]
 
     def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
+        if not self.sizes:
+            self.tasks.append(Task(node, inputs, node.attrs, node.type, group))
+            return len(self.tasks) - 1
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
         type_ = _concrete(node, self.sizes)
-        if self.sizes and not is_leaf(node):
+        if not is_leaf(node):
             found = node.op.infer(*(self.tasks[i].type for i in inputs), **dict(attrs))
             if found != type_:
                 raise ShapeError(

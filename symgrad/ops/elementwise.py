@@ -18,25 +18,25 @@ from symgrad.ops.select import where
 # ---- arithmetic ----------------------------------------------------------------------------
 
 
-@elementwise(np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True)
+@elementwise(np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True, preserves_zero=True)
 def add(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 + x2."""
     ...
 
 
-@elementwise(np.subtract, partials=lambda y, a, b: (1, -1))
+@elementwise(np.subtract, partials=lambda y, a, b: (1, -1), preserves_zero=True)
 def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 - x2."""
     ...
 
 
-@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True)
+@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True, absorbs=(0, 1))
 def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * x2."""
     ...
 
 
-@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE), singular=True)
+@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE), singular=True, absorbs=(0,))
 def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 / x2; integers are divided as float64."""
     ...

@@ -32,6 +32,14 @@ def view_of_same_shape(node: Node) -> Node | None:
     return x if "shape" in attrs else None
 
 
+@rule_for(lambda op: op.name == "permute_dims", exact=Exact.BITS)
+def permute_of_ones(node: Node) -> Node | None:
+    """To move axes of size 1 about is to reshape, which other rules see through."""
+    x = node.inputs[0]
+    moved = [a for a in dict(node.attrs)["axes"] if x.shape[a] != 1]
+    return reshape(x, node.shape) if moved == sorted(moved) else None
+
+
 @rule(
     exact=Exact.BITS,
     tries=(

@@ -280,6 +280,8 @@ def _tuple(texts: list[str]) -> str:
 
 def printable(text: str) -> str:
     """A text that is safe in a comment: on one line, and no character that an editor would hide."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

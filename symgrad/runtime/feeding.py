@@ -15,6 +15,9 @@ from symgrad.ir.types import DType
 
 Array = np.ndarray[Any, DType]
 
+# How many combinations of shapes are remembered to fit: checking again costs more than a small step.
+MOST_SHAPES = 64
+
 
 class Feeder:
     """Brings arguments into the order, dtype and layout of a program's placeholders."""
@@ -22,9 +25,7 @@ class Feeder:
     def __init__(self, inputs: Sequence[Node]) -> None:
         self.inputs = tuple(inputs)
         self.names = tuple(str(p.name) for p in inputs)
-        self.fixed = tuple(
-            p.shape if all(isinstance(s, int) for s in p.shape) else None for p in inputs
-        )
+        self.seen: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
 
     def feed(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -36,11 +37,16 @@ class Feeder:
         """
         values = args if not kwargs and len(args) == len(self.names) else self._sort(args, kwargs)
         arrays = [self._array(p, v) for p, v in zip(self.inputs, values, strict=True)]
-        sizes: dict[str, int] = {}
-        for p, fixed, array in zip(self.inputs, self.fixed, arrays, strict=True):
-            if fixed != array.shape:
+        shapes = tuple([a.shape for a in arrays])
+        sizes = self.seen.get(shapes)
+        if sizes is None:
+            sizes = {}
+            for p, array in zip(self.inputs, arrays, strict=True):
                 self._bind(p, array, sizes)
-        self._check(arrays, sizes)
+            self._check(arrays, sizes)
+            if len(self.seen) >= MOST_SHAPES:
+                self.seen.clear()
+            self.seen[shapes] = sizes
         return [a if a.ndim else a[()] for a in arrays], sizes
 
     def _sort(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -96,9 +102,7 @@ class Feeder:
                 _solve(wanted, size, sizes)
 
     def _check(self, arrays: list[Array], sizes: dict[str, int]) -> None:
-        for p, fixed, array in zip(self.inputs, self.fixed, arrays, strict=True):
-            if fixed == array.shape:
-                continue
+        for p, array in zip(self.inputs, arrays, strict=True):
             for axis, (wanted, size) in enumerate(zip(p.shape, array.shape, strict=True)):
                 unknown = wanted.names - sizes.keys() if isinstance(wanted, Dim) else None
                 if unknown:

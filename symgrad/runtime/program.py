@@ -26,6 +26,7 @@ from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import Source, generate
+from symgrad.runtime.collector import without_collection
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.standalone import write_standalone
@@ -57,7 +58,8 @@ class _Ready:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        made = self.source.compile(self.filename)
+        with without_collection():
+            made = self.source.compile(self.filename)
         lines = self.source.text.splitlines(keepends=True)
         linecache.cache[self.filename] = (len(self.source.text), None, lines, self.filename)
         forgotten = weakref.finalize(self, linecache.cache.pop, self.filename, None)
@@ -196,7 +198,8 @@ class Program:
         with self._plans_lock:
             found = self._plans.get(key)
             if found is None:
-                plan = lower(self.graph, sizes, self._updates)
+                with without_collection():
+                    plan = lower(self.graph, sizes, self._updates)
                 found = self._plans[key] = _Ready(plan, f"<symgrad program {next(_numbers)}>")
                 if len(self._plans) > MOST_PLANS:
                     self._plans.popitem(last=False)

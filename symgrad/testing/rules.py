@@ -32,7 +32,7 @@ from symgrad.testing.graphs import (
     spelled,
 )
 
-CONSTANTS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
+CONSTANTS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
 
 Spelling = tuple[Node, list[Node]]
 
@@ -160,7 +160,9 @@ def spellings(rule: Rule) -> Iterator[Spelling]:
 
             def spell(*xs: Node) -> Node:
                 bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
-                return spelled(form, bound, xs[0].dtype if xs else np.dtype("f8"))  # noqa: B023
+                dtypes = [x.dtype for x in xs]
+                like = next((d for d in dtypes if d.kind != "b"), dtypes[0])
+                return spelled(form, bound, like)  # noqa: B023
 
             yield from _built(spell, [binding[n] for n in names], mixed=True)
 
