@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from symgrad import passes as passes
     from symgrad import testing as testing
+    from symgrad.autodiff.checkpoint import checkpoint as checkpoint
     from symgrad.autodiff.explain import explain_grad as explain_grad
+    from symgrad.autodiff.function import Function as Function
     from symgrad.autodiff.kinks import kinks as kinks
+    from symgrad.autodiff.numpy_function import NumpyFunction as NumpyFunction
     from symgrad.compile import compile as compile
     from symgrad.derive import grad as grad
     from symgrad.derive import hessian as hessian
@@ -62,6 +65,9 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.ir.graph", "Graph"),
     ("symgrad.autodiff.kinks", "kinks"),
     ("symgrad.autodiff.explain", "explain_grad"),
+    ("symgrad.autodiff.function", "Function"),
+    ("symgrad.autodiff.numpy_function", "NumpyFunction"),
+    ("symgrad.autodiff.checkpoint", "checkpoint"),
     ("symgrad.rewrite.pattern", "Attr Const Var"),
     ("symgrad.rewrite.rule", "Exact Rewrite rule"),
     ("symgrad.passes", "graph_pass"),

@@ -51,7 +51,8 @@ def compile(
     """
     if backend not in ("numpy", "reference"):
         raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
-    fed = list(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, Node) else [inputs]
+    alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
+    fed: list[Any] = [inputs] if alone else list(inputs)
     _check_fed(fed)
     wanted, names, form = _flatten(outputs, "output")
     pairs = _check_updates(updates)

@@ -1,6 +1,13 @@
-"""One hypothesis profile for all tests: the same examples on every machine, however slow."""
+"""One hypothesis profile and one BLAS thread for all tests: the same examples and the same bits
+on every machine, however slow or busy.
+"""
+
+import os
 
 from hypothesis import settings
 
 settings.register_profile("symgrad", deadline=None, derandomize=True)
 settings.load_profile("symgrad")
+
+# Read when NumPy is imported, which is later than this.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

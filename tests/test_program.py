@@ -1,11 +1,10 @@
 """Programs from the outside: forms of outputs, updates, what they show, what they cost to keep."""
 
-from collections import namedtuple
-
 import gc
 import linecache
 import traceback
 import weakref
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -54,9 +53,7 @@ def test_updates_of_every_rank(backend):
     m = sg.variable("m", np.zeros(2, "float32"))
     old = sg.variable("old", np.zeros(2, "float32"))
     flag = sg.variable("flag", np.bool(False))
-    program = sg.compile(
-        x, [], updates={n: n + 1, m: m + x, old: m, flag: True}, backend=backend
-    )
+    program = sg.compile(x, [], updates={n: n + 1, m: m + x, old: m, flag: True}, backend=backend)
     assert program(2) == []
     assert program(3) == []
     assert (n.value, m.value.tolist(), old.value.tolist(), flag.value) == (2, [5, 5], [2, 2], True)
@@ -172,15 +169,11 @@ def test_deep_chains_need_no_recursion(depth):
     x = h = sg.placeholder("x", 4)
     for i in range(depth):
         h = sg.tanh(h + i % 3)
-    program = sg.compile(x, [sg.sum(h), sg.grad(sum_of(h), x)], passes=())
+    program = sg.compile(x, [sg.sum(h), sg.grad(sg.sum(h), x)], passes=())
     loss, slope = program(np.zeros(4))
     assert np.isfinite(loss)
     assert slope.shape == (4,)
     assert repr(program).startswith("<Program of (x): ")
-
-
-def sum_of(h):
-    return sg.sum(h)
 
 
 def test_what_a_program_shows_before_and_after_a_call():

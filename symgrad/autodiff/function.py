@@ -75,9 +75,7 @@ class Function:
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` was given. Raises `GradientError` if it was not called."""
         if self._saved is None:
-            raise GradientError(
-                "nothing was saved; call save_for_backward(x, …) in forward"
-            )
+            raise GradientError("nothing was saved; call save_for_backward(x, …) in forward")
         return self._saved
 
     @classmethod

@@ -17,7 +17,7 @@ from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import select
-from symgrad.ops.shape import astype, sum_to
+from symgrad.ops.shape import astype, broadcast_to, sum_to
 
 
 def pull_back(
@@ -76,8 +76,11 @@ class _Walk:
             active = tuple(x in self.depends for x in node.inputs)
             attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
         if op.moves and _is_selection(flow):
-            masks = op.vjp(flow.inputs[0], node, *node.inputs, **attrs)
-            values = op.vjp(flow.inputs[1], node, *node.inputs, **attrs)
+            masks, values = (
+                op.vjp(x if x.shape == flow.shape else broadcast_to(x, flow.shape),
+                       node, *node.inputs, **attrs)
+                for x in flow.inputs
+            )
             return [None if v is None else select(m, v) for m, v in zip(masks, values, strict=True)]
         return op.vjp(flow, node, *node.inputs, **attrs)
 

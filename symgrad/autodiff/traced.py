@@ -151,11 +151,15 @@ def _where_any(
 
 
 def replaced(
-    ys: Sequence[Node], becomes: Mapping[Node, Node], flows: Iterable[Node] = ()
+    ys: Sequence[Node],
+    becomes: Mapping[Node, Node],
+    flows: Iterable[Node] = (),
+    maker: str = "",
 ) -> list[Node]:
     """`ys` with other nodes of the same types in the places of some; the rest is shared.
 
     `flows` are cotangents: a product of what depends on them with a 0/1 mask is a selection.
+    `maker` is noted in the origins of the copies.
     """
     done = dict(becomes)
     carried = set(flows)
@@ -169,7 +173,8 @@ def replaced(
                 done[node] = selected
                 continue
         if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            done[node] = Node(node.op, inputs, node.attrs, node.type, node.origin)
+            origin = node.origin.then(maker) if maker else node.origin
+            done[node] = Node(node.op, inputs, node.attrs, node.type, origin)
     return [done.get(y, y) for y in ys]
 
 
@@ -239,8 +244,12 @@ class Batched:
         return batched_custom(self, inputs, flags, y)
 
     def _of_all(
-        self, derive: Callable[..., Sequence[Cotangent]], flows: Sequence[Cotangent],
-        like: Sequence[Node], y: Node, kinks: Any,
+        self,
+        derive: Callable[..., Sequence[Cotangent]],
+        flows: Sequence[Cotangent],
+        like: Sequence[Node],
+        y: Node,
+        kinks: Any,
     ) -> Sequence[Cotangent]:
         single = [placeholder(describe(x), x.shape, x.dtype) for x in self.one.inputs]
         one = Node(self.one.op, tuple(single), self.one.attrs, self.one.type, self.one.origin)

@@ -55,9 +55,7 @@ class Use:
         for x in tensors:
             x.tensor  # noqa: B018  refuses a node with several results
         numbers = iter(range(len(tensors)))
-        placed = (
-            Tensor(next(numbers)) if isinstance(a, (Node, np.ndarray)) else a for a in args
-        )
+        placed = (Tensor(next(numbers)) if isinstance(a, (Node, np.ndarray)) else a for a in args)
         return cls(ctx, tuple(placed), tuple(tensors), current_origin())
 
     @property
@@ -142,14 +140,18 @@ class Use:
             raise self.error(
                 method,
                 f"it returned {_counted(len(given), 'gradient')}, and forward was given "
-                f"{_counted(len(self.args), 'argument')}; return one for each, None where none flows",
+                f"{_counted(len(self.args), 'argument')}; return one for each, "
+                "None where none flows",
             )
         grads: list[Any] = [None] * len(self.operands)
         for i, (g, arg) in enumerate(zip(given, self.args, strict=True)):
             if g is not None and not self.needs_grad[i]:
-                what = repr(self.operands[arg.number].type) if isinstance(arg, Tensor) else _said(arg)
+                what = (
+                    repr(self.operands[arg.number].type) if isinstance(arg, Tensor) else _said(arg)
+                )
                 raise self.error(
-                    method, f"{self._argument(i)} is {what}, which has no gradient; return None for it"
+                    method,
+                    f"{self._argument(i)} is {what}, which has no gradient; return None for it",
                 )
             if isinstance(arg, Tensor):
                 grads[arg.number] = g
@@ -167,7 +169,12 @@ class Use:
         return astype(node, wanted.dtype)
 
     def check(
-        self, method: str, found: TensorType, wanted: TensorType, what: str, cast: str,
+        self,
+        method: str,
+        found: TensorType,
+        wanted: TensorType,
+        what: str,
+        cast: str,
         kind: type[SymgradError] | None = None,
     ) -> None:
         """Refuse another shape, and a dtype that cannot be cast without loss."""

@@ -93,11 +93,11 @@ def _batch_first(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> N
 def scale_gradient(x: NodeLike, factor: NodeLike, /) -> Node:
     """x, whose gradient is multiplied by `factor`; -1 reverses it.
 
-    `factor` is a number or a node that broadcasts to the shape of x, else `ShapeError`.
-
     >>> x = placeholder("x", 3)
     >>> grad(sum(scale_gradient(x, 0.5)), x).type
     float64[3]
+
+    `factor` is a number or a node that broadcasts to the shape of x, else `ShapeError`.
     """
     ...
 

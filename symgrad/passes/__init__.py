@@ -44,7 +44,8 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
     listed = tuple(rules)
 
     def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-        return rewrite(graph, (r for r in listed if r.exact <= exact), trace, name)
+        admitted = (r for r in listed if r.exact <= exact)
+        return rewrite(graph, admitted, trace, name, keep_layout=exact < Exact.ROUNDING)
 
     return Pass(name, reason, run)
 

@@ -156,7 +156,8 @@ def _combines(c: Node, d: Node) -> bool:
     info = np.finfo(both.dtype)
     # A product of 1 would undo a rounding that somebody wrote on purpose: (x * c) * (1 / c).
     is_one = np.abs(both - 1) <= 4 * info.eps
-    return bool((np.isfinite(both) & (both >= info.tiny) & ~is_one).all())
+    normal = np.minimum(np.minimum(np.abs(a), np.abs(b)), both) >= info.tiny
+    return bool((np.isfinite(both) & normal & ~is_one).all())
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", when=_combines)

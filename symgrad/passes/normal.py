@@ -7,6 +7,7 @@ computes. So what the forward computes stays as written.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -141,10 +142,11 @@ def where_not_negative_is_leaky_relu(x: Var, c: Const) -> Rewrite:
 
 
 def leaky(x: Node, c: Node) -> Node | None:
-    """leaky_relu, for a slope that is a scalar."""
+    """leaky_relu, for a slope that is an ordinary number."""
     value = constant_value(c)
     assert value is not None
-    return leaky_relu(x, slope=float(value.item()))
+    slope = float(value.item())
+    return leaky_relu(x, slope=slope) if math.isfinite(slope) else None
 
 
 # ---- the absolute value and norms -----------------------------------------------------------

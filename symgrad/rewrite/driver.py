@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from symgrad.ir.errors import RewriteError
+from symgrad.ir.errors import RewriteError, ShapeError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
-from symgrad.ir.types import TensorType
 from symgrad.rewrite.pattern import Pattern
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import Fired, Trace
@@ -22,16 +21,19 @@ MOST_PER_NODE = 100
 
 
 def rewrite(
-    graph: Graph, rules: Iterable[Rule], trace: Trace | None = None, stage: str = "rewrite"
+    graph: Graph, rules: Iterable[Rule], trace: Trace | None = None, stage: str = "rewrite",
+    *, keep_layout: bool = False,
 ) -> Graph:
     """The graph with the rules applied wherever they fit, inputs before their readers.
 
-    New nodes carry the origins of what they replace, and the rule's name. Raises `RewriteError`
-    if a rule changes a type, or if rules chase each other for ever.
+    New nodes carry the origins of what they replace, and the rule's name. With `keep_layout` no
+    array gives way to a view: the elements are the same, but sums go through a view in another
+    order, and round differently. Raises `RewriteError` if a rule changes a type, or if rules chase
+    each other for ever.
     """
     index = _Index(rules)
     for _ in range(MOST_SWEEPS):
-        sweep = _Sweep(graph, index, trace, stage)
+        sweep = _Sweep(graph, index, trace, stage, keep_layout)
         graph = sweep.run()
         if not sweep.may_fit_now(graph):
             break
@@ -83,12 +85,14 @@ class _Sweep:
     """One walk over a graph. `settled` maps a node to what stands for it in the end."""
 
     def __init__(
-        self, graph: Graph, index: _Index, trace: Trace | None, stage: str
+        self, graph: Graph, index: _Index, trace: Trace | None, stage: str,
+        keep_layout: bool = False,
     ) -> None:
         self.graph = graph
         self.index = index
         self.trace = trace
         self.stage = stage
+        self.keep_layout = keep_layout
         self.settled: dict[Node, Node] = {}
         self.becomes: dict[Node, Node] = {}
         self.uses: Counter[Node] = Counter()
@@ -140,8 +144,10 @@ class _Sweep:
             origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
             with built_as(origin):
                 made = found.build()
-                if made is not None and made is not node:
-                    made = _fitted(made, node, rule)
+                if made is None or made is node:
+                    continue
+                made = _fitted(made, node, rule)
+                if not (self.keep_layout and made.op.view and not node.op.view):
                     self._note(rule, node, made)
                     return made
         return None
@@ -182,12 +188,11 @@ def _fitted(made: Node, node: Node, rule: Rule) -> Node:
     """The replacement brought to the shape of what it replaces. Its dtype must be the same."""
     if made.type == node.type:
         return made
-    if (
-        isinstance(made.type, TensorType)
-        and isinstance(node.type, TensorType)
-        and made.type.dtype == node.type.dtype
-    ):
-        return call("broadcast_to", made, node.type.shape)  # type: ignore[no-any-return]
+    try:
+        if made.dtype == node.dtype:
+            return call("broadcast_to", made, node.shape)  # type: ignore[no-any-return]
+    except ShapeError:
+        pass  # told below, with the rule's name
     raise RewriteError(
         f"the rule {rule.name} makes {made.type!r} of {node.type!r}; "
         "what it puts in place must have the same type"

@@ -15,7 +15,7 @@ from symgrad.ir.types import DType
 
 Array = np.ndarray[Any, DType]
 
-# How many combinations of shapes are remembered to fit: checking again costs more than a small step.
+# How many combinations of shapes are remembered to fit: to check costs more than a small step.
 MOST_SHAPES = 64
 
 

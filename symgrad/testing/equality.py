@@ -95,7 +95,7 @@ class Run:
                 values[node] = parts[inner.outputs[0]]
             else:
                 made = node.op.kernel(*operands, **attrs)
-                if not node.op.view and getattr(made, "ndim", 0) > 1:
+                if not (node.op.view or node.op.forwards) and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
                     made = np.asarray(made, order="C")
                 values[node] = (

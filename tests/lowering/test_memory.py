@@ -23,7 +23,7 @@ def test_no_two_live_values_overlap(lifetimes):
     placed = list(zip(lifetimes, offsets, strict=True))
     for i, ((first, last, size), at) in enumerate(placed):
         assert at % ALIGNMENT == 0
-        assert 0 <= at
+        assert at >= 0
         assert at + size <= top
         for (other_first, other_last, other_size), other in placed[:i]:
             apart = at + size <= other or other + other_size <= at

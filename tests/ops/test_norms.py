@@ -133,14 +133,16 @@ def test_the_second_derivative_at_the_zero_vector_is_finite():
 
 def test_the_count_of_what_is_not_0_has_no_gradient():
     x = sg.placeholder("x", 2)
-    with pytest.raises(ValueError, match="cuts the path|none flows"):
+    with pytest.raises(ValueError, match="none flows"):
         sg.grad(sg.vector_norm(x, ord=0), x)
 
 
 def test_named_dimensions_and_batches():
     x = sg.placeholder("x", ("N", 3))
     rows = sg.vector_norm(x, axis=1)
-    program = sg.compile([x], [rows, sg.std(x), sg.std(x, axis=0, correction=1), sg.std(x, axis=0, correction=0.5), sg.grad(sg.std(x), x)])  # fmt: skip
+    outputs = [rows, sg.std(x)]
+    outputs += [sg.std(x, axis=0, correction=c) for c in (1, 0.5)]
+    program = sg.compile([x], [*outputs, sg.grad(sg.std(x), x)])
     array = generator("rows").uniform(-3, 3, (4, 3))
     found, whole, columns, half, g = program(array)
     close(found, np.linalg.norm(array, axis=1), 1e-15)

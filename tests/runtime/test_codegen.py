@@ -66,7 +66,10 @@ def test_every_elementwise_op(op, dtype):
     for shapes in SHAPES:
         masks = {"select": 1, "where": 1}.get(op.name, 0)
         dtypes = ["bool"] * masks + [dtype] * (arity - masks)
-        xs = [sg.placeholder(f"x{i}", s, d) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=False))]
+        xs = [
+            sg.placeholder(f"x{i}", s, d)
+            for i, (s, d) in enumerate(zip(shapes, dtypes, strict=False))
+        ]
         try:
             y = apply(op, xs, attrs)
         except sg.SymgradError:
@@ -180,7 +183,9 @@ CONSTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("k", CONSTANTS, ids=lambda k: f"{np.asarray(k).dtype}-{np.asarray(k).flat[:2]}")
+@pytest.mark.parametrize(
+    "k", CONSTANTS, ids=lambda k: f"{np.asarray(k).dtype}-{np.asarray(k).flat[:2]}"
+)
 def test_constants_are_exact(k):
     back = eval(constant_text(k), {"np": np})
     same_bits(back, k)
@@ -229,7 +234,7 @@ def test_kernels_and_attributes_that_cannot_be_spelled():
     assert [r.tolist() for r in found] == [[2, 2, 2], [3, 3, 3]]
 
 
-class frozenset_dict(dict):  # noqa: N801
+class frozenset_dict(dict):
     """A dict that can be hashed, whose repr is no expression for it."""
 
     def __init__(self, **items):
@@ -278,7 +283,7 @@ def test_the_source_is_what_a_person_would_write():
     x = sg.placeholder("x", (8, 4), "float32")
     w = sg.variable("w", np.ones((4, 2), "float32"))
     y = sg.relu(x @ w)
-    program = sg.compile(x, sg.sum(y, axis=0), updates={w: w - 0.5 * sg.grad(sum_of(y), w)})
+    program = sg.compile(x, sg.sum(y, axis=0), updates={w: w - 0.5 * sg.grad(sg.sum(y), w)})
     body = program.source.split("def step")[1].splitlines()
     assert body[0] == "(x, w, w_next, a, b, bits):"
     code = [re.sub(r"\s+#.*", "", line) for line in body[2:]]
@@ -290,10 +295,6 @@ def test_the_source_is_what_a_person_would_write():
     ]
     assert code[-1] == "    return out"
     assert all("test_codegen.py:" in line for line in body[3:-1])
-
-
-def sum_of(y):
-    return sg.sum(y)
 
 
 def test_every_line_of_source_knows_its_step():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.node import apply
+from symgrad.ir.op import Op
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((6, 4)).astype("float32")
@@ -53,6 +55,24 @@ def test_the_layout_changes_no_bit(layout, backend):
     for a, b in zip(program(fed), expected, strict=True):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
     np.testing.assert_array_equal(np.asarray(fed, "float32"), data)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_kernels_are_given_plain_arrays(backend):
+    """Native, aligned and in C order: other layouts may take another loop, and round otherwise."""
+
+    def kernel(a, out=None):
+        flags = a.flags
+        seen.append((flags.c_contiguous, flags.aligned, a.dtype.isnative, type(a)))
+        return np.copyto(out, a)
+
+    seen = []
+    watch = Op(name="watch", infer=lambda t: t, kernel=kernel, out=True)
+    x = sg.placeholder("x", ("N", 4), "float32")
+    program = sg.compile(x, apply(watch, [x]), backend=backend)
+    for layout in ("fortran", "backwards", "big-endian", "unaligned", "half", "memory"):
+        program(LAYOUTS[layout](X))
+    assert set(seen) == {(True, True, True, np.ndarray)}
 
 
 @pytest.mark.parametrize("backend", ["numpy", "reference"])

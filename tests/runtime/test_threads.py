@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -80,6 +81,42 @@ def test_two_programs_that_update_the_same_variables_in_another_order():
     assert set(a.value.tolist()) == set(b.value.tolist()) == {1800.0}
 
 
+def test_programs_do_not_wait_for_each_other():
+    """Each of two programs needs both locks, while a third party holds one of them."""
+    a, b = sg.variable("a", np.zeros(3)), sg.variable("b", np.zeros(3))
+    programs = [sg.compile([], [], updates=[(p, p + 1), (q, q + 1)]) for p, q in ((a, b), (b, a))]
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            with a.cell.lock:
+                futures = [pool.submit(p) for p in programs]
+                time.sleep(0.005)
+            assert [f.result(timeout=20) for f in futures] == [[], []]
+    assert set(a.value.tolist()) == set(b.value.tolist()) == {40.0}
+
+
+def test_a_reader_of_many_variables_sees_one_state():
+    state = [sg.variable(f"v{i}", np.float64(0) if i % 2 else np.zeros(2)) for i in range(60)]
+    train = sg.compile([], [], updates={v: v + 1 for v in state})
+    look = sg.compile([], [sg.sum(v) / max(v.size, 1) for v in state])
+    done = threading.Event()
+
+    def trainer():
+        try:
+            for _ in range(400):
+                train()
+        finally:
+            done.set()
+
+    def reader():
+        seen = set()
+        while not done.is_set():
+            seen.add(frozenset(map(float, look())))
+        return seen
+
+    for seen in together(trainer, reader, reader)[1:]:
+        assert all(len(values) == 1 for values in seen)
+
+
 def test_readers_see_one_state_while_another_program_trains():
     size = 3000
     a = sg.variable("a", np.zeros(size))
@@ -148,7 +185,7 @@ def test_many_sizes_at_once_keep_the_plans_bounded():
 
 
 class Fault:
-    """A program that updates three variables to equal values, with a step that can be made to fail."""
+    """A program that updates three variables to equal values; any step can be made to fail."""
 
     def __init__(self, backend="numpy"):
         from symgrad.ir.node import apply

@@ -1,0 +1,257 @@
+"""The driver: order, origins, the trace, rules that go wrong, graphs that are deep."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad import Const, Graph, Rewrite, Var
+from symgrad.ir.errors import RewriteError
+from symgrad.passes import DEFAULT
+from symgrad.passes.algebra import double_negative, factors_combine, times_one
+from symgrad.passes.movement import scalar_through_matmul, sum_of_products
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.rule import rule_for
+from symgrad.rewrite.trace import Trace
+
+
+@sg.rule(exact="reals")
+def there(x: Var) -> Rewrite:
+    """Away from sinh."""
+    return Rewrite(before=sg.sinh(x), after=sg.cosh(x))
+
+
+@sg.rule(exact="reals")
+def and_back(x: Var) -> Rewrite:
+    """Back to sinh."""
+    return Rewrite(before=sg.cosh(x), after=sg.sinh(x))
+
+
+@sg.rule(exact="reals", kinds="f")
+def growing(x: Var) -> Rewrite:
+    """It makes what it looks for."""
+    return Rewrite(before=sg.exp(x), after=lambda x: sg.exp(x) * 1.0)
+
+
+@sg.rule(exact="reals", kinds="f")
+def other_dtype(x: Var) -> Rewrite:
+    """Wrong: a cast."""
+    return Rewrite(before=sg.exp(x), after=lambda x: sg.astype(sg.tanh(x), "float32"))
+
+
+@sg.rule(exact="reals", kinds="f")
+def other_shape(x: Var) -> Rewrite:
+    """A sum is repeated to fit; its mean would be right."""
+    return Rewrite(before=sg.exp(x), after=lambda x: sg.sum(x, axis=0))
+
+
+@sg.rule(exact="reals", kinds="f")
+def larger_shape(x: Var) -> Rewrite:
+    """Wrong: it does not fit."""
+    return Rewrite(before=sg.exp(x), after=lambda x: sg.stack([x, x]))
+
+
+def ops(graph):
+    return [n.op.name for n in graph.nodes if n.inputs]
+
+
+def line():
+    """The line of the caller."""
+    return inspect.currentframe().f_back.f_lineno
+
+
+def test_a_cycle_is_reported_with_the_rules_that_made_it():
+    x = sg.placeholder("x", 3)
+    with pytest.raises(RewriteError) as caught:
+        rewrite(Graph(sg.sinh(x)), [there, and_back])
+    assert "without end" in str(caught.value)
+    assert "there -> and_back -> there" in str(caught.value)
+
+
+def test_a_rule_that_makes_what_it_looks_for_is_a_cycle():
+    x = sg.placeholder("x", 3)
+    with pytest.raises(RewriteError, match="growing -> growing"):
+        rewrite(Graph(sg.exp(x)), [growing])
+
+
+@pytest.mark.parametrize("wrong", [other_dtype, larger_shape], ids=lambda r: r.name)
+def test_a_rule_that_changes_a_type_is_refused_by_name(wrong):
+    x = sg.placeholder("x", (2, 3))
+    with pytest.raises(RewriteError) as caught:
+        rewrite(Graph(sg.exp(x)), [wrong])
+    assert wrong.name in str(caught.value)
+    assert "float64[2, 3]" in str(caught.value)
+
+
+def test_a_smaller_shape_is_repeated():
+    x = sg.placeholder("x", (2, 3))
+    graph = rewrite(Graph(sg.exp(x)), [other_shape])
+    graph.verify()
+    assert graph.outputs[0].shape == (2, 3)
+    assert ops(graph) == ["sum", "broadcast_to"]
+
+
+def test_rewriting_goes_on_until_nothing_fits():
+    x = sg.placeholder("x", 3)
+    graph = rewrite(Graph(-(-(-(-(x * 1) * 1)))), [double_negative, times_one])
+    assert graph.outputs == (x,)
+    graph = rewrite(Graph(((x * 2.0) * 3.0) * 5.0), [factors_combine])
+    assert ops(graph) == ["multiply", "multiply", "multiply"]  # folding is another rule
+
+
+def test_nothing_that_fits_leaves_the_very_graph():
+    x = sg.placeholder("x", 3)
+    graph = Graph(sg.exp(x))
+    assert rewrite(graph, [double_negative]) is graph
+
+
+def test_shared_nodes_stay_shared():
+    x = sg.placeholder("x", 3)
+    shared = sg.exp(x * 1)
+    graph = rewrite(Graph([shared + shared, sg.tanh(shared)]), [times_one])
+    assert ops(graph) == ["exp", "add", "tanh"]
+
+
+def test_results_of_an_op_with_several_are_rewired():
+    x = sg.placeholder("x", 3)
+    quotient, rest = divmod(x * 1, 2.0)
+    graph = rewrite(Graph([quotient, rest]), [times_one])
+    graph.verify()
+    assert ops(graph) == ["divmod", "item", "item"]
+
+
+def test_new_nodes_know_the_line_and_the_rule():
+    x, y = sg.placeholder("x", (2, 3)), sg.placeholder("y", (2, 3))
+    total = sg.sum(x * y); here = line()  # noqa: E702
+    graph = rewrite(Graph(total), [sum_of_products])
+    made = graph.outputs[0]
+    assert made.op.name == "vdot"
+    assert made.origin.made_by == ("sum_of_products",)
+    assert [p.line for p in made.origin.locations] == [here] * len(made.origin.locations)
+    assert made.origin.locations
+
+
+def test_new_nodes_have_the_lines_of_all_that_they_replace():
+    x, y = sg.placeholder("x", (2, 3)), sg.placeholder("y", (2, 3))
+    products = x * y
+    total = sg.sum(products)
+    made = rewrite(Graph(total), [sum_of_products]).outputs[0]
+    texts = [p.text for p in made.origin.locations]
+    assert any("sg.sum(products)" in t for t in texts)
+    assert any("x * y" in t for t in texts)
+
+
+def test_rules_are_listed_in_the_order_in_which_they_acted():
+    x = sg.placeholder("x", 3)
+    made = rewrite(Graph((x * 2.0) * 3.0), [factors_combine]).outputs[0]
+    assert made.origin.made_by == ("factors_combine",)
+    w = sg.placeholder("w", (3, 3))
+    loss = sg.sum((w * 2.0) * 3.0)
+    grad = sg.compile([w], sg.grad(loss, w)).graph.outputs[0]
+    assert grad.origin.made_by[0].startswith("vjp(")
+
+
+def test_the_trace_holds_before_and_after():
+    x = sg.placeholder("x", 3)
+    y = sg.exp(x) * 1
+    trace = Trace()
+    graph = rewrite(Graph(sg.tanh(y)), [times_one], trace, "here")
+    (fired,) = trace.fired
+    assert (fired.stage, fired.rule) == ("here", times_one)
+    assert fired.before is y
+    assert fired.after is graph.outputs[0].inputs[0]
+    assert trace.rules() == {"times_one": 1}
+    assert "times_one" in str(fired)
+
+
+def test_the_trace_of_a_program_tells_every_pass_and_reason():
+    x = sg.placeholder("x", 3)
+    program = sg.compile([x], sg.sum(sg.relu(x) * 1))
+    assert [s.name for s in program.trace.stages] == [p.name for p in DEFAULT]
+    assert program.trace.stages[0].before is program.raw
+    assert program.trace.stages[-1].after is program.graph
+    for one, next_ in zip(program.trace.stages, program.trace.stages[1:], strict=False):
+        assert one.after is next_.before
+    text = str(program.trace)
+    assert "times_one" in text
+    assert "because: 1 is neutral in a product." in text
+
+
+# ---- once ------------------------------------------------------------------------------------
+
+
+def test_once_holds_a_rule_back_where_work_would_be_done_twice():
+    a, b = sg.placeholder("a", (4, 2)), sg.placeholder("b", (2, 5))
+    shared = a @ b
+    graph = rewrite(Graph([shared * 3.0, sg.exp(shared)]), [scalar_through_matmul])
+    assert ops(graph).count("matmul") == 1
+    alone = rewrite(Graph([(a @ b) * 3.0]), [scalar_through_matmul])
+    assert ops(alone) == ["multiply", "matmul"]
+
+
+def test_an_output_is_a_reader():
+    a, b = sg.placeholder("a", (4, 2)), sg.placeholder("b", (2, 5))
+    product = a @ b
+    graph = rewrite(Graph([product * 3.0, product]), [scalar_through_matmul])
+    assert ops(graph) == ["matmul", "multiply"]
+
+
+def test_a_rule_held_back_acts_when_the_other_reader_has_gone():
+    a, b = sg.placeholder("a", (4, 2)), sg.placeholder("b", (2, 5))
+    product = a @ b
+    trace = Trace()
+    y = (product * 3.0) + sg.exp(-(-(product * 3.0) * 0.0)) * 0.0
+
+    @rule_for(lambda op: op.name == "exp", exact="reals")
+    def forget(node):
+        """The other reader goes."""
+        return sg.zeros_like(node)
+
+    graph = rewrite(Graph(y), [scalar_through_matmul, forget], trace)
+    assert trace.rules()["scalar_through_matmul"] == 1
+    assert ops(graph).count("matmul") == 1
+
+
+# ---- size ------------------------------------------------------------------------------------
+
+
+def test_a_chain_of_100_000_nodes_needs_no_recursion():
+    x = sg.placeholder("x", 3)
+    y = x * 1
+    for _ in range(99_000):
+        y = sg.tanh(y)
+    graph = rewrite(Graph(-(-y) * 1), [times_one, double_negative])
+    assert len(graph) == 99_001
+    assert {*ops(graph)} == {"tanh"}
+
+
+def test_a_chain_of_what_a_rule_makes_is_walked_to_its_end():
+    """One rewrite makes the next possible, 1,000 times at one node."""
+    x = sg.placeholder("x", 3)
+    y = x
+    for _ in range(1_000):
+        y = y * 2.0
+    calls = 0
+
+    @sg.rule(exact="rounding", kinds="f")
+    def counted(x: Var, c: Const, d: Const) -> Rewrite:
+        """Two factors are one."""
+
+        def joined(x, c, d):
+            nonlocal calls
+            calls += 1
+            return x * 2.0
+
+        return Rewrite(before=(x * c) * d, after=joined)
+
+    graph = rewrite(Graph(y), [counted])
+    assert ops(graph) == ["multiply"]
+    assert calls == 999
+
+
+def test_numbers_are_the_same_after_all_that():
+    x = sg.placeholder("x", (3, 3))
+    y = sg.sum(-(-(x @ x * 2.0)) * 3.0)
+    a = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(sg.compile([x], y)(a), (a @ a * 6).sum())
