@@ -68,6 +68,11 @@ def _around(results: Sequence[Node], begins: Any) -> dict[Node, Node]:
     return around
 
 
+def _is_computed(held: Node) -> bool:
+    """Whether what is held was computed, so that a cotangent flows on from it."""
+    return any(x.inputs for x in held.inputs)
+
+
 class _Recomputed:
     """The rule of a checkpoint; see `CustomRule`. The inputs are held, so that no rule sees past
     them: what is between them and the results is what was written in between.
@@ -86,8 +91,16 @@ class _Recomputed:
         results = replaced(
             [r for r, _ in pairs], dict(zip(inputs, again, strict=True)), maker="vjp(checkpoint)"
         )
-        found = pull_back(results, seeds, again, kinks.policy)
-        return [found.get(x) for x in again]
+        wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
+        found = pull_back(results, seeds, wanted, kinks.policy)
+        # What flows on waits for what ends here, such as gradients of weights, so that the copy is
+        # done with before the next one is begun.
+        return [
+            barrier(flow, *(f for f in found.values() if f is not flow))
+            if (flow := found.get(a)) is not None and _is_computed(x)
+            else flow
+            for a, x in zip(again, inputs, strict=True)
+        ]
 
     def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """Forward mode keeps nothing, and needs no copy."""

@@ -114,7 +114,7 @@ class Traced:
         seeds = [placeholder("grad_output", t.shape, t.dtype) for t in self.template[:count]]
         found = use.gradients(use.run(copy(use.ctx), "backward", *seeds))
         return seeds, [
-            None if g is None else use.fitted("backward", g, x.tensor, f"the gradient of {name}")
+            None if g is None else use.fitted("backward", g, x.tensor, f"the gradient of {name!r}")
             for g, x, name in zip(found, use.operands, use.names(), strict=True)
         ]
 

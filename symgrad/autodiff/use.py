@@ -88,7 +88,7 @@ class Use:
         body = getattr(cls, "forward", None) or getattr(cls, "forward_out", None)
         given = list(inspect.signature(body).parameters.values())[1:] if body else []
         named = i < len(given) and given[i].kind is not given[i].VAR_POSITIONAL
-        return repr(given[i].name) if named else f"argument {i + 1}"
+        return given[i].name if named else f"argument {i + 1}"
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class Use:
                 )
                 raise self.error(
                     method,
-                    f"{self._argument(i)} is {what}, which has no gradient; return None for it",
+                    f"{self._argument(i)!r} is {what}, which has no gradient; return None for it",
                 )
             if isinstance(arg, Tensor):
                 grads[arg.number] = g

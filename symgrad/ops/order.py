@@ -48,6 +48,7 @@ def _infer(t: TensorType, axis: int, descending: bool) -> TensorType:
 def _in_order_infer(
     t: TensorType, x: TensorType, axis: int, descending: bool, back: bool
 ) -> TensorType:
+    require("f", t)  # of elements that tie it takes the mean
     require("biuf", x)
     if t.shape != x.shape:
         raise ShapeError(f"{t.shape} and {x.shape} differ")

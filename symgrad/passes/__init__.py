@@ -36,7 +36,8 @@ def graph_pass(function: Callable[[Graph], Graph]) -> Pass:
     ...     '''Leaves the graph as it is.'''
     ...     return graph
     """
-    return Pass(function.__name__, getdoc(function) or "", lambda graph, exact, trace: function(graph))
+    reason = getdoc(function) or ""
+    return Pass(function.__name__, reason, lambda graph, exact, trace: function(graph))
 
 
 def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:

@@ -6,7 +6,7 @@ import numpy as np
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_value
-from symgrad.ops.elementwise import abs, exp, log, negative, positive, reciprocal, sqrt, square
+from symgrad.ops.elementwise import abs, exp, log, positive, reciprocal, sqrt, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
 from symgrad.ops.select import maximum, minimum, relu
@@ -26,7 +26,7 @@ def positive_is_identity(x: Var) -> Rewrite:
 @rule(exact=Exact.BITS)
 def double_negative(x: Var) -> Rewrite:
     """Two changes of sign cancel."""
-    return Rewrite(before=-(-x), after=x)
+    return Rewrite(before=negative(negative(x)), after=x)
 
 
 @rule(exact=Exact.VALUES)
@@ -196,7 +196,8 @@ def _has_inverse(x: Node, c: Node) -> bool:
 
 def _is_power_of_two(x: Node, c: Node) -> bool:
     array = constant_value(c)
-    return _has_inverse(x, c) and bool((np.abs(np.frexp(array)[0]) == 0.5).all())
+    is_power = array is not None and bool((np.abs(np.frexp(array)[0]) == 0.5).all())
+    return is_power and _has_inverse(x, c)
 
 
 @rule(exact=Exact.BITS, kinds="f", when=_is_power_of_two)

@@ -35,7 +35,7 @@ def merge(
     becomes: dict[Node, Node] = {}
     for node in nodes:
         inputs = tuple(becomes[x] for x in node.inputs)
-        key = node if is_input(node) else (node.op, _operands(node, inputs, exact), node.attrs)
+        key: Any = node if is_input(node) else (node.op, _operands(node, inputs, exact), node.attrs)
         if apart is not None:
             key = (key, apart(node))
         if key not in kept:

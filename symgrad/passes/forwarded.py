@@ -10,11 +10,12 @@ from symgrad.rewrite.trace import Trace
 
 
 # Not among the rules that the tests try one by one: those must keep the gradient, too.
-@rule_for(lambda op: (op.forwards and not op.waits) or op.name == "item", exact=Exact.BITS)
+@rule_for(lambda op: op.forwards or op.name == "item", exact=Exact.BITS)
 def forwarded(node: Node) -> Node | None:
     """Only differentiation sees it, and by now that has been done: its operand takes its place."""
     if node.op.name != "item":
-        return None if isinstance(node.type, tuple) else node.inputs[0]
+        waits = node.op.waits and len(node.inputs) > 1
+        return None if waits or isinstance(node.type, tuple) else node.inputs[0]
     source = node.inputs[0]
     if not source.op.forwards:
         return None

@@ -46,7 +46,7 @@ class Const(Var):
     __slots__ = ()
 
 
-class Attr:
+class Attr(Any):  # type: ignore[misc]  # a checker takes it for a value of any type, as ops do
     """Matches the value of an attribute."""
 
     __slots__ = ("name",)

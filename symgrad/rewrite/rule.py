@@ -168,11 +168,11 @@ def rule(
     kinds: str = "biuf",
     tries: tuple[Try, ...] = (),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
-    """Declare a rule: the function's parameters are its pattern variables, its docstring the reason.
+    """Declare a rule: a function's parameters are its pattern variables, its docstring the reason.
 
     Parameters are annotated `Var` (any node), `Const` (a constant of one element) or `Attr` (the
-    value of an attribute). The operands of a commutative op match in either order, unless `ordered`.
-    `kinds` are the dtype kinds of the result for which the rule holds.
+    value of an attribute). The operands of a commutative op match in either order, but for
+    `ordered`. `kinds` are the dtype kinds of the result for which the rule holds.
 
     >>> @rule(exact="bits")
     ... def double_negative(x: Var) -> Rewrite:

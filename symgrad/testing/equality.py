@@ -95,6 +95,9 @@ class Run:
                 values[node] = parts[inner.outputs[0]]
             else:
                 made = node.op.kernel(*operands, **attrs)
+                if operands and not node.op.elementwise and not isinstance(made, tuple):
+                    # BLAS signals nothing: what is inf, and was not, has overflowed.
+                    self.extreme |= not _finite(made) and all(map(_finite, operands))
                 if not (node.op.view or node.op.forwards) and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
                     made = np.asarray(made, order="C")
@@ -135,6 +138,10 @@ class Run:
 
     def results(self) -> list[Any]:
         return [self.values[y] for y in self.outputs]
+
+
+def _finite(value: Any) -> bool:
+    return bool(np.all(np.isfinite(value)))
 
 
 def rooms(

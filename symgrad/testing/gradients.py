@@ -51,7 +51,8 @@ class Verdict:
 
     def __str__(self) -> str:
         ours = (
-            f"{self.reverse:.10g}" if abs(self.forward - self.reverse) <= self.tolerance
+            f"{self.reverse:.10g}"
+            if abs(self.forward - self.reverse) <= self.tolerance
             else f"{self.reverse:.10g} in reverse and {self.forward:.10g} in forward mode"
         )
         between = "lies between" if self.is_right else "does not lie between"
@@ -152,9 +153,7 @@ def _check(
     return Report(tuple(verdicts))
 
 
-def _directions(
-    points: Sequence[Any], rng: np.random.Generator
-) -> Iterator[tuple[str, list[Any]]]:
+def _directions(points: Sequence[Any], rng: np.random.Generator) -> Iterator[tuple[str, list[Any]]]:
     """Along each axis, if there are few; else along random directions."""
     total = sum(p.size for p in points)
     if total > MOST_DIRECTIONS:

@@ -39,6 +39,7 @@ def cases_of(op: Op) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 
 def arity(op: Op) -> int:
+    """How many operands an elementwise op takes."""
     if isinstance(op.kernel, np.ufunc):
         return op.kernel.nin
     parameters = inspect.signature(op.kernel).parameters.values()
@@ -46,6 +47,7 @@ def arity(op: Op) -> int:
 
 
 def spelled(pattern: Pattern, bound: Bound, dtype: Any) -> Any:
+    """A pattern as a person would write it; numbers in `bound` become constants of the dtype."""
     if isinstance(pattern, Applied):
         attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
         return apply(pattern.op, [spelled(p, bound, dtype) for p in pattern.inputs], attrs)
@@ -67,11 +69,9 @@ def special_values(dtype: Any) -> np.ndarray[Any, Any]:
         return np.array(
             sorted({0, 1, 2, 7, int(info.min), int(info.max), max(-1, int(info.min))}), dtype
         )
-    info = np.finfo(dtype)
-    return np.array(
-        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.smallest_subnormal * 3, info.max],
-        dtype,
-    )
+    limits = np.finfo(dtype)
+    least, most = 3 * limits.smallest_subnormal, limits.max
+    return np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, least, most], dtype)
 
 
 def random_feeds(
@@ -80,21 +80,21 @@ def random_feeds(
     special: bool = False,
     domain: Sequence[Interval] = (REAL,),
 ) -> list[np.ndarray[Any, Any]]:
-    """Arrays for placeholders of known shapes, within the intervals; `special` strews in extremes."""
+    """Arrays for placeholders of known shapes, within the intervals; `special` adds extremes."""
     found = []
     for x, (low, high) in zip(inputs, cycle(domain), strict=False):
-        kind, shape = x.dtype.kind, tuple(x.shape)
-        if kind == "b":
+        shape: Any = x.shape
+        values: Any = rng.uniform(low, high, shape)
+        if x.dtype.kind == "b":
             values = rng.random(shape) < 0.5
-        elif kind in "iu":
-            values = rng.integers(0 if kind == "u" else int(np.ceil(low)), int(high) + 1, shape)
-        else:
-            values = rng.uniform(low, high, shape)
+        elif x.dtype.kind in "iu":
+            least = 0 if x.dtype.kind == "u" else int(np.ceil(low))
+            values = rng.integers(least, int(high) + 1, shape)
         values = np.asarray(values).astype(x.dtype)
         if special:
-            choice = rng.choice(
-                special_values(x.dtype)[:: 1 if rng.random() < 0.3 else -1][-7:], shape
-            )
+            extremes = special_values(x.dtype)
+            # The last ones seldom: where numbers overflow, little can be compared.
+            choice = rng.choice(extremes if rng.random() < 0.3 else extremes[:7], shape)
             values = np.where(rng.random(shape) < 0.3, choice, values)
         found.append(np.asarray(values, x.dtype))
     return found
@@ -190,18 +190,17 @@ class _Grower:
         like = self.node()
         bound: Bound = {}
         for v in rule.variables:
-            if type(v) is Var:
-                masks = "mask" in v.name or (v.name[0] == "m" and v.name[1:].isdigit())
-                bound[v.name] = (
-                    self.mask()
-                    if masks
-                    else (self.operand(binding[v.name]) if v.name in binding else self.node())
-                )
+            if isinstance(v, Const):
+                bound[v.name] = self.pick(NUMBERS)
+            elif isinstance(v, Attr):
+                bound[v.name] = binding.get(v.name, like.dtype)
+            elif v.name in binding:
+                bound[v.name] = self.operand(binding[v.name])
             else:
-                bound[v.name] = (
-                    self.pick(NUMBERS) if isinstance(v, Const) else binding.get(v.name, like.dtype)
-                )
-        return spelled(self.pick(rule.forms), bound, like.dtype)  # type: ignore[no-any-return]
+                bound[v.name] = self.mask() if self.rng.random() < 0.25 else self.node()
+        made = spelled(self.pick(rule.forms), bound, like.dtype)
+        assert isinstance(made, Node)
+        return made
 
     def grow(self) -> None:
         """One more node, with what it needs; nothing if it would be ill-typed, huge or wild."""
@@ -219,7 +218,7 @@ class _Grower:
 
 def _broadcasts(shape: Any, to: Any) -> bool:
     try:
-        return np.broadcast_shapes(shape, to) == to
+        return bool(np.broadcast_shapes(shape, to) == to)
     except ValueError:
         return False
 

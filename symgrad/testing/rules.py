@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle, islice, product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,13 @@ def _is_elementwise(node: Node) -> bool:
 def _points(rule: Rule, inputs: Sequence[Node]) -> Iterator[list[Any]]:
     """Arrays for the inputs: the whole grid where each has one element, else draws from it."""
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(2):
         yield random_feeds(rng, inputs)
     if inputs and all(x.shape == (1,) for x in inputs):
         for values in product(*(special_values(x.dtype) for x in inputs)):
             yield [np.array([v]) for v in values]
     else:
-        for _ in range(20):
+        for _ in range(8):
             yield random_feeds(rng, inputs, special=True)
 
 
@@ -162,7 +162,9 @@ def spellings(rule: Rule) -> Iterator[Spelling]:
                 bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
                 dtypes = [x.dtype for x in xs]
                 like = next((d for d in dtypes if d.kind != "b"), dtypes[0])
-                return spelled(form, bound, like)  # noqa: B023
+                made = spelled(form, bound, like)  # noqa: B023
+                assert isinstance(made, Node)
+                return made
 
             yield from _built(spell, [binding[n] for n in names], mixed=True)
 
@@ -189,19 +191,18 @@ def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
     """What the variables of a rule are: shapes, numbers and values of attributes."""
     names = [v.name for v in rule.variables if type(v) is Var]
     numbers = [v.name for v in rule.variables if isinstance(v, Const)]
-    attempts = [t for t in rule.tries if not callable(t)]
-    if attempts:
-        yield from attempts
+    yield from (dict(t) for t in rule.tries if not callable(t))
     if rule.tries or any(isinstance(v, Attr) for v in rule.variables):
         return
     for shapes in (((2, 3),), ((2, 3), (3,), (2, 1)), ((3,), (2, 1)), ((),), ((0, 3),)):
         for ndim in (0, 2):
-            values = [np.full((1,) * ndim, v) for v in islice(cycle(NUMBERS), len(numbers))]
-            yield dict(zip(names, cycle(shapes), strict=False)) | dict(
-                zip(numbers, values, strict=True)
-            )
+            arrays = (np.full((1,) * ndim, v) for v in NUMBERS)
+            yield {
+                **dict(zip(names, cycle(shapes), strict=False)),
+                **dict(zip(numbers, arrays, strict=False)),
+            }
     for values in product(CONSTANTS if grid else (), repeat=len(numbers)):
-        yield dict.fromkeys(names, (1,)) | dict(zip(numbers, values, strict=True))
+        yield {**dict.fromkeys(names, (1,)), **dict(zip(numbers, values, strict=True))}
 
 
 def _with_op(rule: Rule) -> Iterator[Spelling]:

@@ -404,7 +404,8 @@ def test_jacobians_and_batches():
             expected = np.diag(value(sg.grad(sg.sum(y), x), feeds))
             close(found, expected)
         second = value(sg.hessian(sg.sum(y), x), feeds)
-        close(second, np.diag(value(sg.grad(sg.sum(sg.grad(sg.sum(y), x)), x), feeds)))
+        twice = sg.grad(sg.sum(sg.grad(sg.sum(y), x)), x, disconnected="zero")
+        close(second, np.diag(value(twice, feeds)))
 
 
 def test_a_batch_keeps_its_derivative():
@@ -436,7 +437,7 @@ def test_the_text_names_the_class_and_is_not_read_back():
     text = sg.Graph([MyReLU.apply(x)]).text()
     assert "custom(n1, n0, count=1, rule='MyReLU')" in text
     with pytest.raises(
-        sg.ParseError, match="line 3: MyReLU is a function in Python.*build the graph"
+        sg.ParseError, match=r"line 3: MyReLU is a function in Python.*build the graph"
     ):
         sg.Graph.parse(text)
     compiled = sg.compile([x], MyReLU.apply(x)).graph.text()

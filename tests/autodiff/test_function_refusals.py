@@ -42,7 +42,7 @@ NOT_THE_TYPE = "the gradient of 'x' is"
 @pytest.mark.parametrize(
     ("kind", "backward", "words"),
     [
-        (sg.GradientError, lambda ctx, g: (g, g), ["2 gradients, and", "given 1 argument;", "None"]),
+        (sg.GradientError, lambda ctx, g: (g, g), ["2 gradients, and", "given 1 argument;"]),
         (sg.GradientError, lambda ctx, g: (), ["0 gradients, and forward was given 1 argument;"]),
         (sg.ShapeError, lambda ctx, g: sg.sum(g), [NOT_THE_TYPE, "float32[()], and float32[3]"]),
         (sg.ShapeError, lambda ctx, g: sg.stack([g, g]), ["float32[2, 3]", "sum it over the axes"]),
@@ -52,7 +52,7 @@ NOT_THE_TYPE = "the gradient of 'x' is"
         (sg.GradientError, lambda ctx, g: ctx.saved_tensors, ["nothing was saved; call save_for_"]),
         (sg.UnsupportedError, lambda ctx, g: np.array(g), ["has no value", "sg.NumpyFunction"]),
         (sg.UnsupportedError, branched, ["has no value before", "sg.NumpyFunction"]),
-        (sg.UnsupportedError, assigned, ["does not support item assignment", "sg.NumpyFunction"]),
+        (sg.UnsupportedError, assigned, ["applied", "sg.NumpyFunction"]),
         (sg.UnsupportedError, lambda ctx, g: g.copy(), ["no attribute 'copy'", "NumpyFunction"]),
         (sg.UnsupportedError, added, ["into an array", "sg.NumpyFunction"]),
     ],
@@ -71,7 +71,7 @@ def test_a_backward(kind, backward, words):
         (sg.GradientError, lambda ctx, x: (x, "y"), ["it returned str 'y', and a tensor"]),
         (sg.GradientError, lambda ctx, x: (), ["it returned nothing"]),
         (sg.GradientError, lambda ctx, x: ctx.saved_tensors[0], ["nothing was saved"]),
-        (sg.UnsupportedError, branched, ["'x'", "has no value before", "sg.NumpyFunction"]),
+        (sg.UnsupportedError, branched, ["has no value before", "'g'", "sg.NumpyFunction"]),
         (sg.UnsupportedError, lambda ctx, x: x * float(x[0]), ["has no value before"]),
     ],
 )
@@ -137,7 +137,7 @@ def test_an_error_of_a_body_is_its_own_with_a_note():
         own.apply(sg.placeholder("x", 3))
     assert "in Mine.forward\n  applied at test_function_refusals.py" in caught.value.__notes__[0]
     own = function(sg.Function, forward=lambda ctx, x: x @ np.ones((4, 2)))
-    with pytest.raises(sg.ShapeError, match=r"3 and 4 do not match[\s\S]*'x'") as caught:
+    with pytest.raises(sg.ShapeError, match="3 and 4 do not match") as caught:
         own.apply(sg.placeholder("v", 3))
     assert "in Mine.forward" in caught.value.__notes__[0]
 

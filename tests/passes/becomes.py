@@ -16,7 +16,9 @@ def named(*names):
 
 def becomes(inputs, outputs, expected, passes, exact="rounding"):
     """Assert both: the graph after the passes, and the numbers at ordinary and special feeds."""
-    outputs, expected = (list(y) if isinstance(y, (list, tuple)) else [y] for y in (outputs, expected))
+    outputs, expected = (
+        list(y) if isinstance(y, (list, tuple)) else [y] for y in (outputs, expected)
+    )
     program = sg.compile(inputs, outputs, exact=exact, passes=passes)
     wanted = sg.Graph(expected, inputs)
     assert program.graph == wanted, (

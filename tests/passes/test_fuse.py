@@ -23,8 +23,11 @@ def fused(inputs, outputs):
 
 def groups(graph):
     """The ops inside each group."""
-    return [[m.op.name for m in dict(n.attrs)["graph"].nodes if m.inputs]
-            for n in graph.nodes if n.op.name == "fused"]
+    return [
+        [m.op.name for m in dict(n.attrs)["graph"].nodes if m.inputs]
+        for n in graph.nodes
+        if n.op.name == "fused"
+    ]
 
 
 def xy(shape=(2, 3)):

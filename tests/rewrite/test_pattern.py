@@ -5,7 +5,15 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import RewriteError
-from symgrad.rewrite.pattern import Applied, Literal, as_pattern, instantiate, interior, match, variants
+from symgrad.rewrite.pattern import (
+    Applied,
+    Literal,
+    as_pattern,
+    instantiate,
+    interior,
+    match,
+    variants,
+)
 
 X, Y, C = sg.Var("x"), sg.Var("y"), sg.Const("c")
 

@@ -94,27 +94,50 @@ def test_programs_do_not_wait_for_each_other():
     assert set(a.value.tolist()) == set(b.value.tolist()) == {40.0}
 
 
-def test_a_reader_of_many_variables_sees_one_state():
-    state = [sg.variable(f"v{i}", np.float64(0) if i % 2 else np.zeros(2)) for i in range(60)]
-    train = sg.compile([], [], updates={v: v + 1 for v in state})
-    look = sg.compile([], [sg.sum(v) / max(v.size, 1) for v in state])
-    done = threading.Event()
+def between_bytecodes(call, other):
+    """Call something again and again; each time `other` runs one bytecode later within it.
 
-    def trainer():
+    Another thread can come in at these points and at no others.
+    """
+    count = 1
+    while count:
+        left = count
+
+        def trace(frame, event, _):
+            nonlocal left
+            if "symgrad" not in frame.f_code.co_filename:
+                return None
+            frame.f_trace_opcodes = True
+            left -= event == "opcode"
+            if event == "opcode" and left == 0:
+                other()
+            return trace
+
+        sys.settrace(trace)
         try:
-            for _ in range(400):
-                train()
+            result = call()
         finally:
-            done.set()
+            sys.settrace(None)
+        yield result
+        count = 0 if left > 0 else count + 1
 
-    def reader():
-        seen = set()
-        while not done.is_set():
-            seen.add(frozenset(map(float, look())))
-        return seen
 
-    for seen in together(trainer, reader, reader)[1:]:
-        assert all(len(values) == 1 for values in seen)
+def test_nothing_comes_in_between_reading_or_writing_all_variables():
+    state = [sg.variable(f"v{i}", np.float64(0) if i % 2 else np.zeros(2)) for i in range(6)]
+    train = sg.compile([], [], updates={v: v + 1 for v in state})
+    look = sg.compile([], [sg.max(v) for v in state])
+    look()
+    train()
+    seen = []
+    points = 0
+    for result in between_bytecodes(look, train):
+        seen.append(result)
+        points += 1
+    for _ in between_bytecodes(train, lambda: seen.append(look())):
+        points += 1
+    assert points > 200
+    assert len(seen) > 200
+    assert all(len(set(map(float, values))) == 1 for values in seen)
 
 
 def test_readers_see_one_state_while_another_program_trains():
