@@ -16,7 +16,7 @@ from symgrad.ir.walk import topological
 from symgrad.passes import DEFAULT, PassLike, run_passes
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
-from symgrad.runtime.collector import without_collection
+from symgrad.ir.collector import without_collection
 from symgrad.runtime.program import Program
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]

@@ -15,6 +15,7 @@ from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.kinks import Kinks, Policy
 from symgrad.autodiff.reverse import carries, pull_back
+from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, as_node, describe
@@ -97,10 +98,12 @@ def vjp(
     ys, xs = _several(outputs), _several(wrt)
     seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
     _check_wrt(xs)
-    form = normal_form(ys, xs)
-    found = pull_back(form.ys, seeds, form.xs, Kinks.of(kinks))
-    flows = _connected(ys, xs, [found.get(x) for x in form.xs], xs, disconnected)
-    return _shaped(form.as_written(flows), wrt)
+    policy = Kinks.of(kinks)
+    with without_collection():
+        form = normal_form(ys, xs)
+        found = pull_back(form.ys, seeds, form.xs, policy)
+        flows = _connected(ys, xs, [found.get(x) for x in form.xs], xs, disconnected)
+        return _shaped(form.as_written(flows), wrt)
 
 
 @overload
@@ -137,10 +140,12 @@ def _pushed(
     disconnected: Disconnected,
 ) -> list[Node]:
     _check_outputs(ys)
-    form = normal_form(ys, xs)
-    found = push_forward(form.ys, form.xs, tangents, Kinks.of(kinks))
-    flows = _connected(ys, xs, [found.get(y) for y in form.ys], ys, disconnected)
-    return form.as_written(flows)
+    policy = Kinks.of(kinks)
+    with without_collection():
+        form = normal_form(ys, xs)
+        found = push_forward(form.ys, form.xs, tangents, policy)
+        flows = _connected(ys, xs, [found.get(y) for y in form.ys], ys, disconnected)
+        return form.as_written(flows)
 
 
 @overload

@@ -13,6 +13,7 @@ import pytest
 import symgrad as sg
 from symgrad.autodiff.reverse import carries
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.node import apply
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import ALIGNMENT
 from symgrad.passes import DEFAULT, graph_pass
@@ -307,3 +308,26 @@ def test_a_pass_that_changes_a_value_is_caught():
         assert_equivalent([x], [sg.exp(x)], [np.ones(3)], passes=[doubles])
     assert "raw:" in str(caught.value)
     assert "multiply" in str(caught.value)
+
+
+# ---- what random graphs have found in the rest of the house ---------------------------------
+
+
+def test_a_selection_by_a_smaller_mask_is_moved_whole():
+    """The cotangent of a selection is moved as mask and value, both of its full shape."""
+    mask, x = sg.placeholder("mask", (), "bool"), sg.placeholder("x", (3, 4))
+    loss = sg.sum(sg.sum(sg.select(mask, sg.reshape(x, (4, 3))), axis=0) ** 2)
+    a = np.random.default_rng(0).standard_normal((3, 4))
+    found = sg.compile([mask, x], sg.grad(loss, x))(True, a)
+    columns = a.reshape(4, 3).sum(axis=0)
+    np.testing.assert_allclose(found, np.tile(2 * columns, 4).reshape(3, 4))
+
+
+def test_what_is_sorted_along_with_another_is_a_float():
+    """Of elements that tie it is the mean, which an integer cannot hold."""
+    order = sg.sort(sg.placeholder("x", 3))
+    back = sg.Graph(sg.grad(sg.sum(order**2), order.inputs[0])).nodes
+    (op,) = {n.op for n in back if n.op.name == "in_order"}
+    whole = sg.placeholder("i", 3, "int64")
+    with pytest.raises(sg.DtypeError, match="floats"):
+        apply(op, [whole, whole], {"axis": 0, "descending": False, "back": True})

@@ -6,7 +6,7 @@ import numpy as np
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_value
-from symgrad.ops.elementwise import abs, exp, log, positive, reciprocal, sqrt, square
+from symgrad.ops.elementwise import abs, exp, log, negative, positive, reciprocal, sqrt, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
 from symgrad.ops.select import maximum, minimum, relu

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from symgrad.ir.dims import Dim
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import Node, constant_node
+from symgrad.ir.op import Op
 from symgrad.ir.values import ArrayData
 from symgrad.rewrite.rule import Exact, Rule, rule_for
 
 MOST_ELEMENTS = 4096
 
 
-@rule_for(lambda op: not op.view, exact=Exact.BITS)
+def _all_constant(operands: Sequence[Op]) -> bool:
+    return all(op.name == "constant" for op in operands)
+
+
+@rule_for(lambda op: not op.view, exact=Exact.BITS, operands=_all_constant)
 def constant_folding(node: Node) -> Node | None:
     """All operands are constants, so that the value is known, and it is small enough to keep."""
     if not node.inputs or isinstance(node.type, tuple) or _is_large(node):
@@ -19,7 +26,7 @@ def constant_folding(node: Node) -> Node | None:
     return _folded(node)
 
 
-@rule_for(lambda op: op.view, exact=Exact.ROUNDING)
+@rule_for(lambda op: op.view, exact=Exact.ROUNDING, operands=_all_constant)
 def constant_view_folding(node: Node) -> Node | None:
     """A view of a constant is a constant, unless it repeats elements.
 
@@ -28,9 +35,7 @@ def constant_view_folding(node: Node) -> Node | None:
     return None if _is_large(node) or node.size != node.inputs[0].size else _folded(node)
 
 
-def _folded(node: Node) -> Node | None:
-    if any(x.op.name != "constant" for x in node.inputs):
-        return None
+def _folded(node: Node) -> Node:
     return constant_node(ArrayData(evaluate([node])[0], node.dtype))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node, apply
+from symgrad.ir.op import Op
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative, square
 from symgrad.ops.linalg import _matmul as matmul
@@ -72,6 +75,18 @@ def broadcast_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
+@rule(
+    exact=Exact.BITS,
+    when=lambda x: x.ndim == 0,
+    tries=({"x": (), "p": (6,), "q": (6, 1)}, {"x": (), "p": (2, 3), "q": (3, 2)}),
+)
+def reshape_of_repeated(x: Var, p: Attr, q: Attr) -> Rewrite:
+    """One number repeated is the same in every shape."""
+    return Rewrite(
+        before=reshape(broadcast_to(x, shape=p), shape=q), after=broadcast_to(x, shape=q)
+    )
+
+
 def _only_adds_axes(x: Node, p: tuple[object, ...]) -> bool:
     return p[len(p) - x.ndim :] == x.shape and all(s == 1 for s in p[: len(p) - x.ndim])
 
@@ -88,6 +103,13 @@ def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
+_BROADCAST = broadcast_to(0.0, (2,)).op
+
+
+def _some_broadcast(operands: Sequence[Op]) -> bool:
+    return _BROADCAST in operands
+
+
 def _sources(node: Node) -> list[Node]:
     return [x.inputs[0] if x.op is _BROADCAST else x for x in node.inputs]
 
@@ -95,6 +117,7 @@ def _sources(node: Node) -> list[Node]:
 @rule_for(
     lambda op: op.elementwise and not op.projections,
     exact=Exact.BITS,
+    operands=_some_broadcast,
     tries=(lambda x, y: broadcast_to(x, (2, *x.shape)) * broadcast_to(y, (2, *x.shape)),),
 )
 def broadcast_operand(node: Node) -> Node | None:
@@ -111,19 +134,18 @@ def _broadcast(*nodes: Node) -> Shape:
     return broadcast_shapes(*(n.shape for n in nodes))
 
 
-@rule_for(lambda op: op.elementwise and not op.projections, exact=Exact.ROUNDING)
-def op_of_broadcasts(node: Node) -> Node | None:
+@rule_for(
+    lambda op: op.elementwise and not op.projections,
+    exact=Exact.ROUNDING,
+    operands=_some_broadcast,
+)
+def op_of_broadcasts(node: Node) -> Node:
     """Of operands that were all repeated, an op is computed once and then repeated: less work.
 
     The result is a view instead of an array, so that sums and products of it, though not the op
     itself, may go in another order.
     """
-    if all(x.op is not _BROADCAST for x in node.inputs):
-        return None
     return apply(node.op, _sources(node), dict(node.attrs))
-
-
-_BROADCAST = broadcast_to(0.0, (2,)).op
 
 
 # ---- casts ----------------------------------------------------------------------------------
@@ -217,7 +239,7 @@ def _repeated(x: Node, p: Shape, axis: tuple[int, ...]) -> Node | None:
     count = product(p[a] for a in axis)
     # 0 times inf would be NaN, where the sum of nothing is 0.
     some = is_finite(x) or (isinstance(count, int) and count > 0)
-    if axis != tuple(range(len(p) - x.ndim)) or not some:
+    if any(a >= len(p) - x.ndim for a in axis) or not some:
         return None
     repeated: Node = x * count
     return repeated
@@ -229,6 +251,7 @@ def _repeated(x: Node, p: Shape, axis: tuple[int, ...]) -> Node | None:
     tries=(
         {"x": (3,), "p": (2, 3), "axis": (0,)},
         {"x": (3,), "p": (0, 3), "axis": (0,)},
+        {"x": (), "p": (4, 2, 3), "axis": (0, 2)},
     ),
 )
 def sum_of_broadcast(x: Var, p: Attr, axis: Attr) -> Rewrite:

@@ -32,6 +32,8 @@ def rewrite(
     each other for ever.
     """
     index = _Index(rules)
+    if not any(map(index.at, graph.nodes)):
+        return graph
     for _ in range(MOST_SWEEPS):
         sweep = _Sweep(graph, index, trace, stage, keep_layout)
         graph = sweep.run()
@@ -77,8 +79,12 @@ class _Index:
         key = (node.op, *operands)
         if key not in self.found:
             tried = ((rule, rule.fits(operands)) for rule in self.by_op.get(node.op, ()))
-            self.found[key] = [(r, f) for r, f in tried if f or r.function is not None]
+            self.found[key] = [(r, f) for r, f in tried if f or _acts_on(r, operands)]
         return self.found[key]
+
+
+def _acts_on(rule: Rule, operands: list[Op]) -> bool:
+    return rule.function is not None and (rule.operands is None or rule.operands(operands))
 
 
 class _Sweep:

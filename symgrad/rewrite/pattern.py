@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from symgrad.ir.operators import Operators
 from symgrad.ir.values import ArrayData
 
 Bound: TypeAlias = dict[str, Any]
+
+if TYPE_CHECKING:
+    _Anything = Any  # so that an `Attr` can stand where an op wants a value
+else:
+    _Anything = object
 
 
 class Pattern(Operators):
@@ -46,7 +51,7 @@ class Const(Var):
     __slots__ = ()
 
 
-class Attr(Any):  # type: ignore[misc]  # a checker takes it for a value of any type, as ops do
+class Attr(_Anything):  # type: ignore[misc]
     """Matches the value of an attribute."""
 
     __slots__ = ("name",)

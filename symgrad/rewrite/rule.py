@@ -104,6 +104,7 @@ class Rule:
     ops: tuple[Op, ...]
     rewrite: Rewrite | None = None
     function: Callable[[Node], Node | None] | None = None
+    operands: Callable[[Sequence[Op]], bool] | None = None
     when: Callable[..., bool] | None = None
     once: bool = False
     kinds: str = "biuf"
@@ -199,15 +200,22 @@ def rule(
 
 
 def rule_for(
-    fact: Callable[[Op], bool], *, exact: Exact | str, tries: tuple[Try, ...] = ()
+    fact: Callable[[Op], bool],
+    *,
+    exact: Exact | str,
+    operands: Callable[[Sequence[Op]], bool] | None = None,
+    tries: tuple[Try, ...] = (),
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
-    """Declare a rule for every op of which a fact holds: a function of the node itself."""
+    """Declare a rule for every op of which a fact holds: a function of the node itself.
+
+    `operands` tells from the ops of a node's operands whether the rule is worth trying.
+    """
 
     def declare(function: Callable[[Node], Node | None]) -> Rule:
         ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
         return Rule(
             name=function.__name__, reason=_reason(function), exact=Exact.of(exact), ops=ops,
-            function=function, tries=tries,
+            function=function, operands=operands, tries=tries,
         )
 
     return declare

@@ -26,7 +26,7 @@ from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import Source, generate
-from symgrad.runtime.collector import without_collection
+from symgrad.ir.collector import without_collection
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.standalone import write_standalone

@@ -108,6 +108,7 @@ class _Grower:
         self.inputs: list[Node] = []
         self.pool: list[Node] = []
         self.values: dict[Node, Any] = {}
+        self.extremes: dict[Node, Any] = {}
         self.read: set[Node] = set()
         watched = {op for rule in RULES if rule.function is None for op in rule.ops}
         self.ops = [
@@ -129,6 +130,7 @@ class _Grower:
         self.inputs.append(x)
         self.pool.append(x)
         self.values[x] = random_feeds(self.rng, [x])[0]
+        self.extremes[x] = random_feeds(self.rng, [x], special=True)[0]
         return x
 
     def node(self) -> Node:
@@ -207,11 +209,13 @@ class _Grower:
         try:
             found = results_of(self.by_rule() if self.rng.random() < 0.35 else self.by_op())
             values = Run(found, self.values).values
+            extremes = Run(found, self.extremes).values
         except (SymgradError, ValueError):  # NumPy refuses integers to negative powers
             return
         new = [n for n in values if n not in self.values and isinstance(n.type, TensorType)]
         if all(_is_tame(n, values[n]) for n in new):
             self.values.update({n: values[n] for n in new})
+            self.extremes.update({n: extremes[n] for n in new})
             self.read.update(x for n in new for x in n.inputs)
             self.pool += [n for n in new if not is_leaf(n)]
 

@@ -4,6 +4,8 @@ A story is a function that gives the arguments of `compile`. Add one, then run
 `python -m tests.golden.update` and review what it wrote.
 """
 
+import re
+
 import numpy as np
 
 import symgrad as sg
@@ -78,4 +80,4 @@ def without_lines(program, updates):
     names = {n for x in program.graph.inputs for n in x.tensor.names}
     plan = lower(program.graph, dict.fromkeys(names, SIZE), list(updates))
     lines = generate(plan).text.splitlines()
-    return "\n".join(line.split("  # ")[0].rstrip() for line in lines) + "\n"
+    return "\n".join(re.sub(r"\s*# \w+\.py:\d+ .*", "", line) for line in lines) + "\n"

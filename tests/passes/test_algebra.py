@@ -116,6 +116,9 @@ def test_views_compose():
     becomes([x], y, sg.permute_dims(x, (0, 2, 1)), SIMPLIFY, "bits")
     becomes([x], sg.reshape(sg.reshape(x, (6, 4)), (24,)), sg.reshape(x, (24,)), SIMPLIFY)
     becomes([x], sg.reshape(x, (2, 3, 4)), x, SIMPLIFY, "bits")
+    s = sg.placeholder("s", ())
+    wide = sg.reshape(sg.broadcast_to(s, (6,)), (2, 3))
+    becomes([s], wide, sg.broadcast_to(s, (2, 3)), SIMPLIFY, "bits")
 
 
 def test_operands_broadcast_by_themselves():
@@ -169,6 +172,10 @@ def test_reductions():
 def test_a_sum_of_what_was_repeated():
     x = sg.placeholder("x", (3,))
     becomes([x], sg.sum(sg.broadcast_to(x, (4, 3)), axis=0), x * 4.0, SIMPLIFY)
+    stays([x], sg.sum(sg.broadcast_to(x, (4, 3)), axis=1), SIMPLIFY)
+    s = sg.placeholder("s", ())
+    wide = sg.broadcast_to(s, (4, 2, 3))
+    becomes([s], sg.sum(wide, axis=(0, 2)), sg.broadcast_to(s * 12.0, (2,)), SIMPLIFY)
 
 
 @pytest.mark.parametrize("n", [0, "N"])
