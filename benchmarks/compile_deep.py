@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 from time import perf_counter
 
 import rounds as r
@@ -31,7 +32,7 @@ def measure(layers: int) -> dict[str, float]:
     times.append(perf_counter())
     program(np.full((8, 8), 0.01, "float32"))
     times.append(perf_counter())
-    steps = (b - a for a, b in zip(times, times[1:], strict=False))
+    steps = (b - a for a, b in pairwise(times))
     figures = dict(zip(("build s", "grad s", "compile s", "first call s"), steps, strict=True))
     total = times[-1] - times[0]
     return {**figures, "in all s": total, "µs a node": 1e6 * total / len(program.raw)}

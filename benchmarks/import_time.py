@@ -1,6 +1,6 @@
 """What does `import symgrad` cost, beside importing NumPy alone?
 
-    python benchmarks/import_time.py [rounds]
+python benchmarks/import_time.py [rounds]
 """
 
 from __future__ import annotations

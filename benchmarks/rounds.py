@@ -20,7 +20,10 @@ def run(script: str, contestant: str, *arguments: str, threads: int = 1) -> dict
     environment = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, script, contestant, *arguments],
-        env=environment, check=True, capture_output=True, text=True,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return json.loads(done.stdout.splitlines()[-1])
 

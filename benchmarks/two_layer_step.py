@@ -3,8 +3,8 @@
     python benchmarks/two_layer_step.py [rounds]
 
 64×1000×100×10 in float32, one BLAS thread, each contestant in a process of its own, interleaved.
-`tuned` has preallocated buffers, `matmul` with `out`, the mask by `greater` and multiply; `naive` is
-what one writes first; `products` are the five matrix products alone, which nobody can go below.
+`tuned` has preallocated buffers, `matmul` with `out`, the mask by `greater` and multiply; `naive`
+is what one writes first; `products` are the five matrix products alone, the floor for everybody.
 """
 
 from __future__ import annotations

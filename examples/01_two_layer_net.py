@@ -1,8 +1,8 @@
 """A two-layer net, trained by gradient descent: build, differentiate, compile, run, draw.
 
-Run it with `python examples/01_two_layer_net.py [folder]`. It prints the losses, and writes into the
-folder (`out` by default) the pictures of the forward graph, of the raw gradient and of what runs,
-and the program as a file that needs NumPy only.
+Run it with `python examples/01_two_layer_net.py [folder]`. It prints the losses, and writes into
+the folder (`out` by default) the pictures of the forward graph, of the raw gradient and of what
+runs, and the program as a file that needs NumPy only.
 """
 
 import sys

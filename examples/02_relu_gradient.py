@@ -1,6 +1,6 @@
 """The story of relu's gradient: what is written, what is derived, what runs.
 
-Run it with `python examples/02_relu_gradient.py`. At each stage it prints the text form of the graph.
+Run it with `python examples/02_relu_gradient.py`. At each stage it prints the graph as text.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ def main() -> np.ndarray:
 
     dx = sg.grad(loss, x)
     print(
-        "2. Its gradient. The derivative of relu is a mask of 0s and 1s, taken from relu's output.\n"
-        "   A cotangent times a mask is a selection: nothing flows where the mask is 0, not even an\n"
-        f"   inf. The cotangent itself is still a 1 broadcast and multiplied:\n{sg.Graph([dx])}"
+        "2. Its gradient. The derivative of relu is a mask of 0s and 1s, taken from its output.\n"
+        "   A cotangent times a mask is a selection: nothing flows where the mask is 0, not even\n"
+        f"   an inf. The cotangent itself is a 1, repeated and multiplied:\n{sg.Graph([dx])}"
     )
 
     program = sg.compile([x], dx)

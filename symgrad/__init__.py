@@ -92,8 +92,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    names = {n for home, listed in _HOMES for n in (
-        import_module(home).__all__ if listed == "*" else listed.split())}
+    names = {
+        n
+        for home, listed in _HOMES
+        for n in (import_module(home).__all__ if listed == "*" else listed.split())
+    }
     return sorted({*globals(), *names, *_SUBMODULES})
 
 

@@ -49,9 +49,7 @@ def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
     whole = to_networkx(graph)
     merged = nx.DiGraph()
     label = {i: -1 if n in inside else i for i, n in enumerate(graph.nodes)}
-    merged.add_edges_from(
-        (label[a], label[b]) for a, b in whole.edges() if label[a] != label[b]
-    )
+    merged.add_edges_from((label[a], label[b]) for a, b in whole.edges() if label[a] != label[b])
     return bool(nx.is_directed_acyclic_graph(merged))
 
 
@@ -62,9 +60,7 @@ def dominators(graph: Graph, output: Node) -> dict[Node, Node]:
     number = {node: i for i, node in enumerate(graph.nodes)}
     backwards = nx.DiGraph(to_networkx(graph)).reverse()
     found = nx.immediate_dominators(backwards, number[output])
-    return {
-        graph.nodes[i]: graph.nodes[j] for i, j in found.items() if j is not None and i != j
-    }
+    return {graph.nodes[i]: graph.nodes[j] for i, j in found.items() if j is not None and i != j}
 
 
 def critical_path(graph: Graph, cost: Callable[[Node], float]) -> list[Node]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
@@ -16,7 +17,6 @@ from symgrad.ir.walk import topological
 from symgrad.passes import DEFAULT, PassLike, run_passes
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
-from symgrad.ir.collector import without_collection
 from symgrad.runtime.program import Program
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]

@@ -74,17 +74,29 @@ def value_and_grad(
 
 @overload
 def vjp(
-    outputs: Nodes, wrt: Node, cotangents: Any,
-    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+    outputs: Nodes,
+    wrt: Node,
+    cotangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
 ) -> Node: ...
 @overload
 def vjp(
-    outputs: Nodes, wrt: Sequence[Node], cotangents: Any,
-    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+    outputs: Nodes,
+    wrt: Sequence[Node],
+    cotangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
 ) -> tuple[Node, ...]: ...
 def vjp(
-    outputs: Nodes, wrt: Nodes, cotangents: Any,
-    *, kinks: Policy = None, disconnected: Disconnected = "raise",
+    outputs: Nodes,
+    wrt: Nodes,
+    cotangents: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
 ) -> Node | tuple[Node, ...]:
     """Cotangents of the outputs pulled back to `wrt`: the transposed Jacobian times a vector.
 
@@ -101,24 +113,37 @@ def vjp(
     policy = Kinks.of(kinks)
     with without_collection():
         form = normal_form(ys, xs)
-        found = pull_back(form.ys, seeds, form.xs, policy)
-        flows = _connected(ys, xs, [found.get(x) for x in form.xs], xs, disconnected)
-        return _shaped(form.as_written(flows), wrt)
+        reached = pull_back(form.ys, seeds, form.xs, policy)
+        flows = _connected(ys, xs, [reached.get(x) for x in form.xs], xs, disconnected)
+        found: Node | tuple[Node, ...] = _shaped(form.as_written(flows), wrt)
+    return found
 
 
 @overload
 def jvp(
-    outputs: Node, wrt: Nodes, tangents: Any,
-    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+    outputs: Node,
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
 ) -> Node: ...
 @overload
 def jvp(
-    outputs: Sequence[Node], wrt: Nodes, tangents: Any,
-    *, kinks: Policy = ..., disconnected: Disconnected = ...,
+    outputs: Sequence[Node],
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
 ) -> tuple[Node, ...]: ...
 def jvp(
-    outputs: Nodes, wrt: Nodes, tangents: Any,
-    *, kinks: Policy = None, disconnected: Disconnected = "raise",
+    outputs: Nodes,
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
 ) -> Node | tuple[Node, ...]:
     """Tangents of `wrt` pushed forward to the outputs: the Jacobian times a vector.
 
@@ -132,11 +157,15 @@ def jvp(
     ys, xs = _several(outputs), _several(wrt)
     _check_wrt(xs)
     given = _seeds(xs, tangents, wrt, "tangent", "input")
-    return _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
+    pushed: Node | tuple[Node, ...] = _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
+    return pushed
 
 
 def _pushed(
-    ys: list[Node], xs: list[Node], tangents: Sequence[Node | None], kinks: Policy,
+    ys: list[Node],
+    xs: list[Node],
+    tangents: Sequence[Node | None],
+    kinks: Policy,
     disconnected: Disconnected,
 ) -> list[Node]:
     _check_outputs(ys)
@@ -154,9 +183,7 @@ def hvp(loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ...) -> Node: ..
 def hvp(
     loss: Node, wrt: Sequence[Node], vectors: Any, *, kinks: Policy = ...
 ) -> tuple[Node, ...]: ...
-def hvp(
-    loss: Node, wrt: Nodes, vectors: Any, *, kinks: Policy = None
-) -> Node | tuple[Node, ...]:
+def hvp(loss: Node, wrt: Nodes, vectors: Any, *, kinks: Policy = None) -> Node | tuple[Node, ...]:
     """The Hessian of a scalar loss times vectors of the shapes of `wrt`: forward over reverse.
 
     >>> x = placeholder("x", 3)
@@ -165,13 +192,16 @@ def hvp(
     """
     first = grad(loss, _several(wrt), kinks=kinks, disconnected="zero")
     found = jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
-    return _shaped(found, wrt)
+    return found[0] if isinstance(wrt, Node) else found
 
 
 def jacobian(
-    output: Node, wrt: Nodes, *,
+    output: Node,
+    wrt: Nodes,
+    *,
     mode: Literal["forward", "reverse"] | None = None,
-    kinks: Policy = None, disconnected: Disconnected = "raise",
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
 ) -> Any:
     """All partial derivatives of an output: of shape `(*output.shape, *wrt.shape)`, one a `wrt`.
 
@@ -205,9 +235,7 @@ def hessian(
     """
     xs = _several(wrt)
     first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
-    rows = [
-        jacobian(g, xs, mode="forward", kinks=kinks, disconnected="zero") for g in first
-    ]
+    rows = [jacobian(g, xs, mode="forward", kinks=kinks, disconnected="zero") for g in first]
     return rows[0][0] if isinstance(wrt, Node) else tuple(rows)
 
 
@@ -269,7 +297,7 @@ def _several(nodes: Nodes) -> list[Node]:
     return [nodes] if isinstance(nodes, Node) else list(nodes)
 
 
-def _shaped(found: Iterable[Node], like: Any) -> Any:
+def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
     """One node for one node, else a tuple."""
     nodes = tuple(found)
     return nodes[0] if isinstance(like, Node) else nodes
@@ -293,7 +321,10 @@ def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) ->
 
 
 def _connected(
-    ys: list[Node], xs: list[Node], flows: list[Node | None], like: list[Node],
+    ys: list[Node],
+    xs: list[Node],
+    flows: list[Node | None],
+    like: list[Node],
     disconnected: Disconnected,
 ) -> list[Node]:
     if disconnected not in ("raise", "zero"):

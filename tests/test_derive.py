@@ -152,7 +152,9 @@ def test_vmap_maps_what_is_built_once():
 
 def test_vmap_of_what_does_not_depend_on_the_element():
     rows = sg.placeholder("rows", (4, 3))
-    found = run(list(sg.vmap(lambda row: (row, sg.constant([1.0, 2.0])))(rows)), {rows: np.ones((4, 3))})
+    found = run(
+        list(sg.vmap(lambda row: (row, sg.constant([1.0, 2.0])))(rows)), {rows: np.ones((4, 3))}
+    )
     np.testing.assert_array_equal(found[1], np.tile([1.0, 2.0], (4, 1)))
 
 

@@ -32,6 +32,14 @@ def row(name, at, expected, kinks=None, cotangent=None, **spellings):
     return Row(name, spellings, at, expected, kinks, cotangent)
 
 
+def squared(function):
+    return lambda x: function(x) ** 2
+
+
+def times_itself(function):
+    return lambda x: function(x) * function(x)
+
+
 RELU = {
     "relu": sg.relu,
     "maximum_x_0": lambda x: sg.maximum(x, 0),
@@ -39,7 +47,7 @@ RELU = {
     "maximum_of_zeros": lambda x: np.maximum(x, 0.0),
     "where_positive": lambda x: sg.where(x > 0, x, 0),
     "where_not_negative": lambda x: sg.where(x >= 0, x, 0),
-    "where_0_less": lambda x: sg.where(0 < x, x, 0.0),
+    "where_0_less": lambda x: sg.where(sg.less(0, x), x, 0.0),
     "where_negative": lambda x: sg.where(x < 0, 0, x),
     "where_not_positive": lambda x: sg.where(x <= 0, 0, x),
     "where_not": lambda x: sg.where(~(x > 0), 0, x),
@@ -78,8 +86,8 @@ NORM = {
     "root_of_sum_of_products": lambda x: sg.sqrt(sg.sum(x * x)),
     "root_of_sum_of_squares": lambda x: sg.sqrt(sg.sum(x**2)),
 }
-SQUARED_NORM = {f"{name}_squared": (lambda f: lambda x: f(x) ** 2)(f) for name, f in NORM.items()}
-SQUARED_NORM |= {f"{n}_twice": (lambda f: lambda x: f(x) * f(x))(f) for n, f in NORM.items()}
+SQUARED_NORM = {f"{name}_squared": squared(f) for name, f in NORM.items()}
+SQUARED_NORM |= {f"{name}_twice": times_itself(f) for name, f in NORM.items()}
 SOFTPLUS = {
     "softplus": sg.softplus,
     "log": lambda x: sg.log(1 + sg.exp(x)),
@@ -160,7 +168,8 @@ ROWS = [
         where=lambda x: sg.where(x < 1, sg.exp(x), 0)),
     row("untaken sum", [-1.0, -1.0], [0, 0],
         where=lambda x: sg.where(sg.sum(x) > 0, sg.sum(sg.sqrt(x)), 0)),
-    row("x**0", [0.0, 2.0], [0, 0], power=lambda x: x**0 + 0 * x, numpy=lambda x: np.power(x, 0) + 0 * x),
+    row("x**0", [0.0, 2.0], [0, 0], power=lambda x: x**0 + 0 * x,
+        numpy=lambda x: np.power(x, 0) + 0 * x),
     row("x**1", [0.0, -2.0], [1, 1], power=lambda x: x**1, plain=lambda x: +x),
     row("x**2", [0.0, -2.0], [0, -4], power=lambda x: x**2, product=lambda x: x * x,
         square=sg.square, root=lambda x: sg.sqrt(x * x) ** 2, abs=lambda x: abs(x) ** 2),
@@ -223,9 +232,9 @@ SECOND = [
     ("norm squared", SQUARED_NORM, [3.0, 4.0], 2 * np.eye(2)),
     ("relu", RELU, [-1.0, 0.0, 2.0], np.zeros((3, 3))),
     ("abs", ABS, [-1.0, 0.0, 2.0], np.zeros((3, 3))),
-    ("relu squared", {n: (lambda f: lambda x: f(x) ** 2)(f) for n, f in RELU.items()},
+    ("relu squared", {name: squared(f) for name, f in RELU.items()},
      [-1.0, 2.0], np.diag([0, 2.0])),
-    ("abs squared", {n: (lambda f: lambda x: f(x) ** 2)(f) for n, f in ABS.items()},
+    ("abs squared", {name: squared(f) for name, f in ABS.items()},
      [-1.0, 0.0], np.diag([2.0, 2.0])),
     ("std squared", {"std": lambda x: sg.std(x) ** 2}, [1.0, 1.0],
      np.array([[0.5, -0.5], [-0.5, 0.5]])),

@@ -1,8 +1,8 @@
 """Batching: a graph for one value becomes a graph for many, by a new leading axis.
 
-No loop: every op knows how it works on a batch (`Op.batch`); elementwise ops need no rule. A batch of
-all unit vectors is not written out while it stays diagonal, so that a Jacobian does not begin with
-products by an identity matrix.
+No loop: every op knows how it works on a batch (`Op.batch`); elementwise ops need no rule. A batch
+of all unit vectors is not written out while it stays diagonal, so that a Jacobian does not begin
+with products by an identity matrix.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def batched(
                 walk.step(node)
     with built_as(ys[0].origin):
         return [
-            walk.dense(y) if y in walk.many or y in walk.diagonal
+            walk.dense(y)
+            if y in walk.many or y in walk.diagonal
             else broadcast_to(y, (size, *y.shape))
             for y in ys
         ]

@@ -24,9 +24,7 @@ def push_forward(
     """
     order = topological(ys)
     varies = dependents(order, xs)
-    flows: dict[Node, Any] = {
-        x: t for x, t in zip(xs, tangents, strict=True) if t is not None
-    }
+    flows: dict[Node, Any] = {x: t for x, t in zip(xs, tangents, strict=True) if t is not None}
     for node in order:
         if node not in flows and any(x in flows for x in node.inputs):
             active = tuple(x in varies for x in node.inputs)

@@ -77,8 +77,12 @@ class _Walk:
             attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
         if op.moves and _is_selection(flow):
             masks, values = (
-                op.vjp(x if x.shape == flow.shape else broadcast_to(x, flow.shape),
-                       node, *node.inputs, **attrs)
+                op.vjp(
+                    x if x.shape == flow.shape else broadcast_to(x, flow.shape),
+                    node,
+                    *node.inputs,
+                    **attrs,
+                )
                 for x in flow.inputs
             )
             return [None if v is None else select(m, v) for m, v in zip(masks, values, strict=True)]

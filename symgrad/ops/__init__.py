@@ -15,5 +15,6 @@ from symgrad.ops.order import *
 from symgrad.ops.reduce import *
 from symgrad.ops.select import *
 from symgrad.ops.shape import *
+from symgrad.ops.trigonometry import *
 
 __all__ = [name for name in REGISTRY.functions if name in globals()]

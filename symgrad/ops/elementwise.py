@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ops.declare import Choice, NodeLike, Partial, composite, elementwise
 from symgrad.ops.leaves import ones_like
@@ -18,7 +18,9 @@ from symgrad.ops.select import where
 # ---- arithmetic ----------------------------------------------------------------------------
 
 
-@elementwise(np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True, preserves_zero=True)
+@elementwise(
+    np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True, preserves_zero=True
+)
 def add(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 + x2."""
     ...
@@ -30,13 +32,21 @@ def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True, absorbs=(0, 1))
+@elementwise(
+    np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True, absorbs=(0, 1)
+)
 def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * x2."""
     ...
 
 
-@elementwise(np.divide, partials=lambda y, a, b: (1 / b, -(y / b)), domain=(REAL, POSITIVE), singular=True, absorbs=(0,))
+@elementwise(
+    np.divide,
+    partials=lambda y, a, b: (1 / b, -(y / b)),
+    domain=(REAL, POSITIVE),
+    singular=True,
+    absorbs=(0,),
+)
 def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 / x2; integers are divided as float64."""
     ...
@@ -184,7 +194,13 @@ def square(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.sqrt, partials=lambda y, x: (0.5 / y,), domain=(POSITIVE,), preserves_zero=True, singular=True)
+@elementwise(
+    np.sqrt,
+    partials=lambda y, x: (0.5 / y,),
+    domain=(POSITIVE,),
+    preserves_zero=True,
+    singular=True,
+)
 def sqrt(x: NodeLike, /) -> Node:
     """The square root; NaN for x < 0."""
     ...
@@ -202,7 +218,9 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return by_base, call("select", call("logical_or", a != 0, b <= 0), y * log(base))
 
 
-@elementwise(np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True, singular=True)
+@elementwise(
+    np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True, singular=True
+)
 def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 to the power of x2. d = x2 * x1**(x2 - 1) dx1 + x1**x2 * log(x1) dx2."""
     ...
@@ -231,13 +249,17 @@ def exp(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True, singular=True)
+@elementwise(
+    np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True, singular=True
+)
 def expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1, accurate for small x."""
     ...
 
 
-@elementwise(np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, singular=True)
+@elementwise(
+    np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, singular=True
+)
 def log(x: NodeLike, /) -> Node:
     """The natural logarithm."""
     ...
@@ -248,7 +270,8 @@ def log(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / (1 + x),),
     domain=(POSITIVE,),
     preserves_zero=True,
-    expensive=True, singular=True,
+    expensive=True,
+    singular=True,
 )
 def log1p(x: NodeLike, /) -> Node:
     """log(1 + x), accurate for small x."""
@@ -256,7 +279,11 @@ def log1p(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.log2, partials=lambda y, x: (1 / (x * math.log(2)),), domain=(POSITIVE,), expensive=True, singular=True
+    np.log2,
+    partials=lambda y, x: (1 / (x * math.log(2)),),
+    domain=(POSITIVE,),
+    expensive=True,
+    singular=True,
 )
 def log2(x: NodeLike, /) -> Node:
     """The logarithm to base 2."""
@@ -264,7 +291,11 @@ def log2(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.log10, partials=lambda y, x: (1 / (x * math.log(10)),), domain=(POSITIVE,), expensive=True, singular=True
+    np.log10,
+    partials=lambda y, x: (1 / (x * math.log(10)),),
+    domain=(POSITIVE,),
+    expensive=True,
+    singular=True,
 )
 def log10(x: NodeLike, /) -> Node:
     """The logarithm to base 10."""
@@ -279,124 +310,6 @@ def log10(x: NodeLike, /) -> Node:
 )
 def logaddexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """log(exp(x1) + exp(x2)) without overflow on the way."""
-    ...
-
-
-# ---- trigonometry ---------------------------------------------------------------------------
-
-
-@elementwise(np.sin, partials=lambda y, x: (call("cos", x),), preserves_zero=True, expensive=True)
-def sin(x: NodeLike, /) -> Node:
-    """The sine of x radians."""
-    ...
-
-
-@elementwise(np.cos, partials=lambda y, x: (-sin(x),), expensive=True)
-def cos(x: NodeLike, /) -> Node:
-    """The cosine of x radians."""
-    ...
-
-
-@elementwise(
-    np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True, expensive=True, singular=True
-)
-def tan(x: NodeLike, /) -> Node:
-    """The tangent of x radians."""
-    ...
-
-
-@elementwise(
-    np.arcsin,
-    partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),),
-    domain=(UNIT,),
-    preserves_zero=True,
-    expensive=True, singular=True,
-)
-def asin(x: NodeLike, /) -> Node:
-    """The inverse sine, in radians."""
-    ...
-
-
-@elementwise(
-    np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,), expensive=True, singular=True
-)
-def acos(x: NodeLike, /) -> Node:
-    """The inverse cosine, in radians."""
-    ...
-
-
-@elementwise(
-    np.arctan, partials=lambda y, x: (1 / (1 + x * x),), preserves_zero=True, expensive=True
-)
-def atan(x: NodeLike, /) -> Node:
-    """The inverse tangent, in radians."""
-    ...
-
-
-def _atan2_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    r = a * a + b * b
-    safe = where(r == 0, ones_like(r), r)
-    return b / safe, -(a / safe)
-
-
-@elementwise(np.arctan2, partials=_atan2_partials, domain=(REAL, POSITIVE), expensive=True)
-def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """The angle of the point (x2, x1) in radians, from -pi to pi."""
-    ...
-
-
-@elementwise(np.sinh, partials=lambda y, x: (call("cosh", x),), preserves_zero=True, expensive=True, singular=True)
-def sinh(x: NodeLike, /) -> Node:
-    """The hyperbolic sine."""
-    ...
-
-
-@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, singular=True)
-def cosh(x: NodeLike, /) -> Node:
-    """The hyperbolic cosine."""
-    ...
-
-
-@elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), preserves_zero=True, expensive=True)
-def tanh(x: NodeLike, /) -> Node:
-    """The hyperbolic tangent. d tanh(x) = (1 - tanh(x)**2) dx."""
-    ...
-
-
-@elementwise(
-    np.arcsinh, partials=lambda y, x: (1 / sqrt(x * x + 1),), preserves_zero=True, expensive=True
-)
-def asinh(x: NodeLike, /) -> Node:
-    """The inverse hyperbolic sine."""
-    ...
-
-
-@elementwise(
-    np.arccosh,
-    partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
-    domain=(ABOVE_ONE,),
-    expensive=True, singular=True,
-)
-def acosh(x: NodeLike, /) -> Node:
-    """The inverse hyperbolic cosine, for x >= 1."""
-    ...
-
-
-@elementwise(
-    np.arctanh,
-    partials=lambda y, x: (1 / ((1 - x) * (1 + x)),),
-    domain=(UNIT,),
-    preserves_zero=True,
-    expensive=True, singular=True,
-)
-def atanh(x: NodeLike, /) -> Node:
-    """The inverse hyperbolic tangent, for -1 <= x <= 1."""
-    ...
-
-
-@elementwise(np.conjugate, partials=lambda y, x: (1,), preserves_zero=True)
-def conj(x: NodeLike, /) -> Node:
-    """The complex conjugate; a real x as it is."""
     ...
 
 

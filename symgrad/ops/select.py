@@ -36,7 +36,9 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     result=lambda mask, x: x.dtype,
     weak=(1,),
     in_place=(1,),
-    scratch=lambda mask, x: bits_like(x, mask), absorbs=(1,))
+    scratch=lambda mask, x: bits_like(x, mask),
+    absorbs=(1,),
+)
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
     ...
@@ -97,7 +99,9 @@ def relu(x: NodeLike, /) -> Node:
     result=lambda m, x: x.dtype,
     weak=(1,),
     in_place=(1,),
-    scratch=lambda m, x: bits_like(x, m), absorbs=(1,))
+    scratch=lambda m, x: bits_like(x, m),
+    absorbs=(1,),
+)
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     """select(m > 0, x) in one step: what relu's backward becomes."""
     ...

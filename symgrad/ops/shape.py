@@ -160,7 +160,12 @@ def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
     view=True,
     preserves_zero=True,
     numpy=(np.transpose,),
-    cases=(case((3, 4), axes=(1, 0)), case((2, 3, 4), axes=(2, 0, 1)), case((1, 3), axes=(1, 0)), case((3,), axes=(0,))),
+    cases=(
+        case((3, 4), axes=(1, 0)),
+        case((2, 3, 4), axes=(2, 0, 1)),
+        case((1, 3), axes=(1, 0)),
+        case((3,), axes=(0,)),
+    ),
     batch=batch.permuted,
     moves=True,
 )

@@ -73,7 +73,9 @@ def select_of_same_select(mask: Var, x: Var) -> Rewrite:
 
 
 @rule(
-    exact=Exact.VALUES, kinds="f", once=True,
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
     when=lambda x, c: is_finite(c) and x.op.name != "matmul",
 )
 def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
@@ -88,7 +90,9 @@ def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
 
 
 @rule(
-    exact=Exact.VALUES, kinds="f", once=True,
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
     when=lambda c, a, b: is_finite(c) and product_is_largest(a, b),
     tries=({"mask": (4, 5), "a": (4, 2), "b": (2, 5), "c": 3.0},),
 )

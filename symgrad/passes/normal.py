@@ -28,6 +28,7 @@ from symgrad.ops.logic import (
 from symgrad.ops.norms import _norm2 as norm2
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum, relu, select, where
+from symgrad.passes import algebra, masks
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import rebuild, settle
 from symgrad.rewrite.pattern import Attr, Const, Var
@@ -196,8 +197,12 @@ def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
-      when=lambda n: n.ndim == 0)
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    when=lambda n: n.ndim == 0,
+)
 def root_of_mean_is_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     """The root of a mean of squares is a norm over a root; so is a standard deviation."""
     return Rewrite(
@@ -306,10 +311,28 @@ def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
 
 # Where these act, the forward as written may overflow: the gradient does not use its values.
 STABLE: frozenset[str] = frozenset(
-    ["log_of_exp", "log_is_softplus", "log1p_is_softplus", "inverse_is_sigmoid", "quotient_is_sigmoid", "log_is_logsumexp", "quotient_is_softmax"]
+    {
+        "log_of_exp",
+        "log_is_softplus",
+        "log1p_is_softplus",
+        "inverse_is_sigmoid",
+        "quotient_is_sigmoid",
+        "log_is_logsumexp",
+        "quotient_is_softmax",
+    }
 )
 
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))
+# With those of the compiler that bring more spellings to the forms above.
+RULES: tuple[Rule, ...] = (
+    algebra.power_one,
+    algebra.power_two,
+    algebra.product_with_itself,
+    masks.mask_multiply,
+    masks.where_of_not,
+    masks.where_zero_first_is_select,
+    masks.where_zero_is_select,
+    *(r for r in list(globals().values()) if isinstance(r, Rule)),
+)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,12 @@ MOST_PER_NODE = 100
 
 
 def rewrite(
-    graph: Graph, rules: Iterable[Rule], trace: Trace | None = None, stage: str = "rewrite",
-    *, keep_layout: bool = False,
+    graph: Graph,
+    rules: Iterable[Rule],
+    trace: Trace | None = None,
+    stage: str = "rewrite",
+    *,
+    keep_layout: bool = False,
 ) -> Graph:
     """The graph with the rules applied wherever they fit, inputs before their readers.
 
@@ -42,9 +46,7 @@ def rewrite(
     return graph
 
 
-def settle(
-    graph: Graph, rules: Iterable[Rule], stage: str
-) -> tuple[dict[Node, Node], list[Fired]]:
+def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, Node], list[Fired]]:
     """What stands for each node of a graph after one walk with the rules, and which of them fired.
 
     Nothing is walked if no rule could fit.
@@ -91,7 +93,11 @@ class _Sweep:
     """One walk over a graph. `settled` maps a node to what stands for it in the end."""
 
     def __init__(
-        self, graph: Graph, index: _Index, trace: Trace | None, stage: str,
+        self,
+        graph: Graph,
+        index: _Index,
+        trace: Trace | None,
+        stage: str,
         keep_layout: bool = False,
     ) -> None:
         self.graph = graph

@@ -159,8 +159,10 @@ def _is_one_element(node: Node) -> bool:
 
 def _same_constant(a: Any, b: Any) -> bool:
     return (
-        isinstance(a, Node) and isinstance(b, Node)
-        and constant_value(a) is not None and a.attrs == b.attrs
+        isinstance(a, Node)
+        and isinstance(b, Node)
+        and constant_value(a) is not None
+        and a.attrs == b.attrs
     )
 
 

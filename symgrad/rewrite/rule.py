@@ -148,8 +148,10 @@ class Rule:
 
 def _fits(form: Applied, operands: Sequence[Op]) -> bool:
     return len(form.inputs) == len(operands) and all(
-        op is x.op if isinstance(x, Applied)
-        else op.name == "constant" if isinstance(x, (Const, Literal))
+        op is x.op
+        if isinstance(x, Applied)
+        else op.name == "constant"
+        if isinstance(x, (Const, Literal))
         else True
         for x, op in zip(form.inputs, operands, strict=True)
     )
@@ -191,9 +193,17 @@ def rule(
             raise RewriteError(f"the rule {name} must match an op, not {before!r}")
         after = made.after if callable(made.after) else as_pattern(made.after)
         return Rule(
-            name=name, reason=_reason(function), exact=Exact.of(exact), ops=(before.op,),
-            rewrite=Rewrite(before, after), when=when, once=once, kinds=kinds, tries=tries,
-            variables=variables, forms=(before,) if ordered else tuple(variants(before)),
+            name=name,
+            reason=_reason(function),
+            exact=Exact.of(exact),
+            ops=(before.op,),
+            rewrite=Rewrite(before, after),
+            when=when,
+            once=once,
+            kinds=kinds,
+            tries=tries,
+            variables=variables,
+            forms=(before,) if ordered else tuple(variants(before)),
         )
 
     return declare
@@ -214,8 +224,13 @@ def rule_for(
     def declare(function: Callable[[Node], Node | None]) -> Rule:
         ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
         return Rule(
-            name=function.__name__, reason=_reason(function), exact=Exact.of(exact), ops=ops,
-            function=function, operands=operands, tries=tries,
+            name=function.__name__,
+            reason=_reason(function),
+            exact=Exact.of(exact),
+            ops=ops,
+            function=function,
+            operands=operands,
+            tries=tries,
         )
 
     return declare

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import display
+from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.graph import Graph
@@ -26,7 +27,6 @@ from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import Source, generate
-from symgrad.ir.collector import without_collection
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.standalone import write_standalone

@@ -210,7 +210,7 @@ def assert_equivalent(
     for a, b in zip(found, walked(*arrays), strict=True):
         assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
     allowed: list[Any] | None = [None] * len(expected)
-    if not all(map(is_same, found, expected, cycle([grade]))):
+    if not all(map(_is_same, found, expected, cycle([grade]))):
         allowed = rooms(outputs, feeds, grade)
         if grade >= Exact.ROUNDING and Run(program.graph.outputs, feeds).extreme:
             return False
@@ -221,7 +221,7 @@ def assert_equivalent(
     return True
 
 
-def is_same(found: Any, expected: Any, exact: Exact) -> bool:
+def _is_same(found: Any, expected: Any, exact: Exact) -> bool:
     try:
         assert_same(found, expected, exact)
     except AssertionError:

@@ -1,4 +1,4 @@
-"""explain_grad says along which paths a gradient flows, and what stops it, with the user's lines."""
+"""explain_grad says along which paths a gradient flows, and what stops it, and where."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_it_names_all_that_stops_a_gradient():
     loss = sum((sg.sum(p) for p in parts[1:]), sg.sum(parts[0]))
     found = sg.explain_grad(loss, x)
     assert not found.flows
-    by_node = {n: why for n, why in found.stops}
+    by_node = dict(found.stops)
     assert set(by_node) == {cast, rounded, largest, stopped}
     text = str(found)
     for node, word in ((cast, "cast to int32"), (rounded, "piecewise constant"),

@@ -1,0 +1,151 @@
+"""Trigonometric and hyperbolic functions, element by element."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.node import Node
+from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
+from symgrad.ir.operators import call
+from symgrad.ops.declare import NodeLike, Partial, elementwise
+from symgrad.ops.elementwise import sqrt
+from symgrad.ops.leaves import ones_like
+from symgrad.ops.select import where
+
+
+@elementwise(np.sin, partials=lambda y, x: (call("cos", x),), preserves_zero=True, expensive=True)
+def sin(x: NodeLike, /) -> Node:
+    """The sine of x radians."""
+    ...
+
+
+@elementwise(np.cos, partials=lambda y, x: (-sin(x),), expensive=True)
+def cos(x: NodeLike, /) -> Node:
+    """The cosine of x radians."""
+    ...
+
+
+@elementwise(
+    np.tan,
+    partials=lambda y, x: (1 + y * y,),
+    domain=(UNIT,),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+)
+def tan(x: NodeLike, /) -> Node:
+    """The tangent of x radians."""
+    ...
+
+
+@elementwise(
+    np.arcsin,
+    partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),),
+    domain=(UNIT,),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+)
+def asin(x: NodeLike, /) -> Node:
+    """The inverse sine, in radians."""
+    ...
+
+
+@elementwise(
+    np.arccos,
+    partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),),
+    domain=(UNIT,),
+    expensive=True,
+    singular=True,
+)
+def acos(x: NodeLike, /) -> Node:
+    """The inverse cosine, in radians."""
+    ...
+
+
+@elementwise(
+    np.arctan, partials=lambda y, x: (1 / (1 + x * x),), preserves_zero=True, expensive=True
+)
+def atan(x: NodeLike, /) -> Node:
+    """The inverse tangent, in radians."""
+    ...
+
+
+def _atan2_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    r = a * a + b * b
+    safe = where(r == 0, ones_like(r), r)
+    return b / safe, -(a / safe)
+
+
+@elementwise(np.arctan2, partials=_atan2_partials, domain=(REAL, POSITIVE), expensive=True)
+def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The angle of the point (x2, x1) in radians, from -pi to pi."""
+    ...
+
+
+@elementwise(
+    np.sinh,
+    partials=lambda y, x: (call("cosh", x),),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+)
+def sinh(x: NodeLike, /) -> Node:
+    """The hyperbolic sine."""
+    ...
+
+
+@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, singular=True)
+def cosh(x: NodeLike, /) -> Node:
+    """The hyperbolic cosine."""
+    ...
+
+
+@elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), preserves_zero=True, expensive=True)
+def tanh(x: NodeLike, /) -> Node:
+    """The hyperbolic tangent. d tanh(x) = (1 - tanh(x)**2) dx."""
+    ...
+
+
+@elementwise(
+    np.arcsinh, partials=lambda y, x: (1 / sqrt(x * x + 1),), preserves_zero=True, expensive=True
+)
+def asinh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic sine."""
+    ...
+
+
+@elementwise(
+    np.arccosh,
+    partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
+    domain=(ABOVE_ONE,),
+    expensive=True,
+    singular=True,
+)
+def acosh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic cosine, for x >= 1."""
+    ...
+
+
+@elementwise(
+    np.arctanh,
+    partials=lambda y, x: (1 / ((1 - x) * (1 + x)),),
+    domain=(UNIT,),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+)
+def atanh(x: NodeLike, /) -> Node:
+    """The inverse hyperbolic tangent, for -1 <= x <= 1."""
+    ...
+
+
+@elementwise(np.conjugate, partials=lambda y, x: (1,), preserves_zero=True)
+def conj(x: NodeLike, /) -> Node:
+    """The complex conjugate; a real x as it is."""
+    ...
+
+
+__all__ = REGISTRY.public(__name__)
