@@ -14,10 +14,18 @@ def render(thing: Any, path: str | Path, **options: Any) -> Path:
     return written
 
 
+MOST_NODES_INLINE = 1000
+
+
 def svg_or_none(thing: Any) -> str | None:
-    """An SVG for a notebook, or None (which makes it fall back to text). Never raises."""
+    """An SVG for a notebook, or None, which makes it fall back to text. Never raises.
+
+    A graph of more than a thousand nodes is not drawn unasked.
+    """
     try:
-        drawn = import_module("symgrad_viz").render(thing)
+        if len(getattr(thing, "graph", thing).nodes) > MOST_NODES_INLINE:
+            return None
+        drawn = import_module("symgrad_viz").render(thing, timeout=5.0)
         return drawn if isinstance(drawn, str) else None
     except Exception:
         return None

@@ -407,3 +407,12 @@ def test_a_png_in_a_notebook(net, engine):
 def test_the_program_dot_is_looked_for_on_the_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(program_called_dot(tmp_path, "")))
     assert ENGINES["dot"].command("svg") == [shutil.which("dot"), "-Tsvg"]
+
+
+def test_a_notebook_is_not_given_a_huge_picture():
+    h = sg.placeholder("x", ())
+    small = sg.Graph([sg.tanh(h)])
+    for _ in range(1200):
+        h = sg.tanh(h)
+    assert sg.Graph([h])._repr_svg_() is None
+    assert "<svg" in small._repr_svg_()
