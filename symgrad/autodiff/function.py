@@ -23,8 +23,8 @@ class Function:
     `forward` returns a node or a tuple of nodes. `backward` is given a cotangent for each, of its
     shape and dtype (zeros where nothing flows), and returns a gradient for each argument of
     `forward`, of its shape and dtype: None where none flows, and for what is neither node nor
-    array. Nothing flows to what `forward` takes from elsewhere. An optional `jvp(ctx, *tangents)` gives the tangents of the results; without it forward
-    mode is the transpose of `backward`.
+    array. Nothing flows to what `forward` takes from elsewhere. An optional `jvp(ctx, *tangents)`
+    gives the tangents of the results; without it forward mode is the transpose of `backward`.
 
     The bodies are run when the graph is built, on nodes: the compiler optimises what they build
     with the rest, and derivatives of any order go through it. See `NumpyFunction` for bodies over
