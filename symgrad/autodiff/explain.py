@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import carries, sources
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.walk import topological
 
@@ -86,10 +86,14 @@ def _reached(ys: Sequence[Node], wrt: Node) -> list[Node]:
     seen = {wrt}
     found = []
     for node in topological(ys):
-        if node not in seen and any(x in seen for x in node.inputs):
+        if node not in seen and any(x in seen for x in sources(node)):
             seen.add(node)
             found.append(node)
-    return found
+    live = set(ys)
+    for node in reversed(found):
+        if node in live:
+            live.update(sources(node))
+    return [n for n in found if n in live]
 
 
 def _live(loss: Node, reached: list[Node], blocked: set[Node]) -> set[Node]:
@@ -97,7 +101,7 @@ def _live(loss: Node, reached: list[Node], blocked: set[Node]) -> set[Node]:
     live = {loss}
     for node in reversed(reached):
         if node in live and node not in blocked:
-            live.update(node.inputs)
+            live.update(sources(node))
     return live
 
 
@@ -122,7 +126,7 @@ def _tree(loss: Node, wrt: Node, reached: list[Node], blocked: set[Node]) -> Ite
         yield f"{indent}{describe(node)}  {mark}{again}"
         if node not in shown:
             shown.add(node)
-            stack += [(x, depth + 1) for x in reversed(node.inputs) if x in on_path]
+            stack += [(x, depth + 1) for x in reversed(sources(node)) if x in on_path]
 
 
 def disconnected(ys: Sequence[Node], x: Node) -> str:

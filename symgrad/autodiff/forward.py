@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.autodiff.kinks import Kinks
-from symgrad.autodiff.reverse import dependents
+from symgrad.autodiff.reverse import dependents, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
@@ -22,7 +22,8 @@ def push_forward(
 
     Raises `GradientError` for an op on the way that has no derivative.
     """
-    order = topological(ys)
+    live = _reaching(ys)
+    order = [n for n in topological(ys) if n in live]
     varies = dependents(order, xs)
     flows: dict[Node, Any] = {x: t for x, t in zip(xs, tangents, strict=True) if t is not None}
     for node in order:
@@ -32,6 +33,17 @@ def push_forward(
             if flow is not None:
                 flows[node] = flow
     return {y: flows[y] for y in ys if y in flows}
+
+
+def _reaching(ys: Sequence[Node]) -> set[Node]:
+    """The nodes whose tangents make those of `ys`."""
+    found = set(ys)
+    stack = list(ys)
+    while stack:
+        fresh = [x for x in sources(stack.pop()) if x not in found]
+        found.update(fresh)
+        stack += fresh
+    return found
 
 
 def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: Kinks) -> Any:

@@ -126,10 +126,16 @@ def carries(x: Node) -> bool:
     return any(t.is_float for t in types)
 
 
+def sources(node: Node) -> tuple[Node, ...]:
+    """The operands that a derivative of a node goes to: not those that are its very results."""
+    count = dict(node.attrs).get("count", 0) if node.op.forwards else 0
+    return node.inputs[count:]
+
+
 def dependents(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
     """The nodes that a change of `xs` can reach through floats."""
     depends = set(xs)
     for node in order:
-        if node not in depends and carries(node) and any(x in depends for x in node.inputs):
+        if node not in depends and carries(node) and any(x in depends for x in sources(node)):
             depends.add(node)
     return depends

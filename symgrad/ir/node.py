@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.ir import numpy_dispatch
 from symgrad.ir.dims import Dim, Shape, Size
-from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError
+from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError, UnsupportedError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators, call
@@ -97,6 +97,12 @@ class Node(Operators):
         if isinstance(self.type, tuple):
             return _node(call("item", self, index=index))
         return _node(call("getitem", self, index))
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise UnsupportedError(
+            "a node is frozen: nothing can be written into it; build the changed value instead, "
+            "for example x = sg.where(mask, value, x)"
+        )
 
     def __len__(self) -> int:
         if isinstance(self.type, tuple):

@@ -69,3 +69,37 @@ def test_the_error_of_a_disconnected_gradient_says_why():
     x = sg.placeholder("x", 3)
     with pytest.raises(sg.GradientError, match=r"rint .*test_explain.py:\d+.* cuts the path"):
         sg.grad(sg.sum(sg.round(x)), x)
+
+
+class StraightThrough(sg.Function):
+    """Rounds, and passes the gradient on as if it had not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return sg.round(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_what_lies_inside_a_custom_function_stops_nothing():
+    x = sg.placeholder("x", 3)
+    found = sg.explain_grad(sg.sum(StraightThrough.apply(x)), x)
+    assert found.flows
+    assert not found.stops
+
+
+def test_forward_mode_does_not_look_inside_a_custom_function():
+    class Next(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return sg.nextafter(x, 10.0)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = sg.placeholder("x", 3)
+    tangent = sg.jvp(Next.apply(x), x, np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(sg.compile([x], tangent)(np.ones(3)), [2, 4, 6])

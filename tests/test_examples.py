@@ -1,0 +1,99 @@
+"""Each example runs as a script would, and what it says is so."""
+
+import runpy
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name):
+    return runpy.run_path(str(EXAMPLES / name))
+
+
+def net_by_hand(steps):
+    """The losses of the first example, with nothing but NumPy."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((64, 1000), dtype="float32")
+    y = rng.standard_normal((64, 10), dtype="float32")
+    w1 = rng.standard_normal((1000, 100), dtype="float32")
+    w2 = rng.standard_normal((100, 10), dtype="float32")
+    losses = []
+    for _ in range(steps):
+        h = np.maximum(x @ w1, 0)
+        e = h @ w2 - y
+        losses.append(float((e * e).sum()))
+        g = 2 * e
+        d1, d2 = x.T @ (g @ w2.T * (h > 0)), h.T @ g
+        w1, w2 = w1 - np.float32(1e-6) * d1, w2 - np.float32(1e-6) * d2
+    return losses
+
+
+def test_two_layer_net(tmp_path, capsys):
+    losses = load("01_two_layer_net.py")["main"](tmp_path)
+    expected = net_by_hand(500)
+    np.testing.assert_allclose(losses[:100], expected[:100], rtol=1e-4)
+    assert losses[-1] < 1e-3 < 1e6 < losses[0]
+    for name in ("01_forward.svg", "01_gradient.svg", "01_what_runs.svg"):
+        assert ET.parse(tmp_path / name).getroot().tag.endswith("svg")
+    printed = capsys.readouterr().out
+    assert "step   0  loss" in printed
+    assert "def step(x, y, w1, w2" in printed
+    program = runpy.run_path(str(tmp_path / "two_layer_net_step.py"))["Program"]
+    rng = np.random.default_rng(0)
+    shapes = (64, 1000), (64, 10), (1000, 100), (100, 10)
+    X, Y, W1, W2 = (rng.standard_normal(s, dtype="float32") for s in shapes)
+    kept = program(W1, W2)
+    assert [float(kept(X, Y)) for _ in range(500)] == losses, "bit for bit"
+
+
+def test_relu_gradient(capsys):
+    gradient = load("02_relu_gradient.py")["main"]()
+    np.testing.assert_array_equal(gradient, [0, 0, 0, 3, 3])
+    printed = capsys.readouterr().out
+    for part in ("= greater(", "= select(", "keep_where_positive", "mask_multiply"):
+        assert part in printed
+
+
+def test_your_own_relu(capsys):
+    load("03_your_own_relu.py")["main"]()
+    assert "steps" in capsys.readouterr().out
+
+
+def test_kinks(capsys):
+    load("04_kinks.py")["main"]()
+    printed = capsys.readouterr().out
+    assert printed.count("[0. 0. 0. 1. 1.]") == 12, "zero and left, six spellings each"
+    assert "a kink; left 0, right" in printed
+    assert "wrong derivatives at order 1" in printed
+
+
+def test_newton(capsys):
+    minimum, _ = load("05_newton.py")["main"]()
+    np.testing.assert_allclose(minimum, 1, atol=1e-8)
+    assert "Logistic regression" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
+def test_each_example_is_a_script_with_a_purpose(path):
+    text = path.read_text()
+    assert text.startswith('"""')
+    assert f"python examples/{path.name}" in text
+    assert len(text.splitlines()) <= 90
+
+
+def test_an_example_runs_from_another_folder(tmp_path):
+    paths = [str(EXAMPLES.parent), str(EXAMPLES.parent / "viz")]
+    script = str(EXAMPLES / "02_relu_gradient.py")
+    code = (
+        f"import runpy, sys; sys.path[:0] = {paths!r}; runpy.run_path({script!r}, None, '__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "What runs" in done.stdout
