@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.autodiff.kinks import Policy
 from symgrad.derive import jvp, vjp
+from symgrad.ir.dims import evaluate as evaluate_dim
 from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import Node, as_node
@@ -134,9 +135,9 @@ def _weighted(results: Any, rng: np.random.Generator) -> Node:
     for node in nodes:
         if not node.tensor.is_float:
             raise GradientError(f"check_grads needs a function with float results, not {node!r}")
-        one = np.ones(node.shape)  # type: ignore[arg-type]
-        weights = one + rng.random(one.shape) if one.size > 1 else one
-        part = vecdot(reshape(node, -1), weights.reshape(-1))
+        count = evaluate_dim(node.size, {})
+        weights = 1 + rng.random(count) if count > 1 else np.ones(count)
+        part = vecdot(reshape(node, -1), weights)
         total = part if total is None else total + part
     assert total is not None
     return total
