@@ -139,12 +139,14 @@ def _broadcast(*nodes: Node) -> Shape:
     exact=Exact.ROUNDING,
     operands=_some_broadcast,
 )
-def op_of_broadcasts(node: Node) -> Node:
+def op_of_broadcasts(node: Node) -> Node | None:
     """Of operands that were all repeated, an op is computed once and then repeated: less work.
 
     The result is a view instead of an array, so that sums and products of it, though not the op
     itself, may go in another order.
     """
+    if node.size == 0:  # what is computed no times cannot fail, as 0 ** -1 does on integers
+        return None
     return apply(node.op, _sources(node), dict(node.attrs))
 
 

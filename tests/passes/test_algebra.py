@@ -129,6 +129,13 @@ def test_operands_broadcast_by_themselves():
     stays([x], both, SIMPLIFY, "bits")
 
 
+def test_what_is_computed_no_times_stays_so():
+    """NumPy refuses integers to negative powers, but not of none."""
+    x = sg.placeholder("x", (), "int64")
+    y = sg.broadcast_to(x, (0, 3)) ** sg.broadcast_to(x, (0, 3))
+    assert sg.compile([x], y)(-1).shape == (0, 3)
+
+
 def test_at_bits_no_array_becomes_a_view():
     """A sum or a product goes through a view in another order than through an array."""
     x, s = sg.placeholder("x", (40, 30)), sg.placeholder("s", (), "float32")
