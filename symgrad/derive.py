@@ -54,7 +54,9 @@ def grad(
     _check_loss(loss)
     with built_as(current_origin().then("vjp(loss)")):
         seed = ones_like(loss)
-    return vjp(loss, wrt, seed, kinks=kinks, disconnected=disconnected)
+    flows = _pulled([loss], _several(wrt), [seed], kinks, disconnected, sparse=False)
+    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
+    return found
 
 
 @overload
@@ -108,15 +110,36 @@ def vjp(
     float64[3]
     """
     ys, xs = _several(outputs), _several(wrt)
+    _check_outputs(ys)
     seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
+    flows = _pulled(ys, xs, seeds, kinks, disconnected, sparse=True)
+    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
+    return found
+
+
+def _pulled(
+    ys: list[Node],
+    xs: list[Node],
+    seeds: list[Node],
+    kinks: Policy,
+    disconnected: Disconnected,
+    *,
+    sparse: bool,
+) -> list[Node]:
     _check_wrt(xs)
     policy = Kinks.of(kinks)
+    reached: dict[Node, Node] = {}
     with without_collection():
-        form = normal_form(ys, xs)
-        reached = pull_back(form.ys, seeds, form.xs, policy)
-        flows = _connected(ys, xs, [reached.get(x) for x in form.xs], xs, disconnected)
-        found: Node | tuple[Node, ...] = _shaped(form.as_written(flows), wrt)
-    return found
+        # What lies inside the graph is held fast in the normal form; the leaves need no such thing.
+        for group in ([x for x in xs if not x.inputs], [x for x in xs if x.inputs]):
+            if group:
+                form = normal_form(ys, group)
+                flows = pull_back(form.ys, seeds, form.xs, policy, sparse=sparse)
+                there = [(x, flows[z]) for x, z in zip(group, form.xs, strict=True) if z in flows]
+                written = form.as_written([g for _, g in there])
+                reached.update(zip([x for x, _ in there], written, strict=True))
+    _check_connected([reached.get(x) for x in xs], disconnected, ys, xs)
+    return [reached[x] if x in reached else zeros_like(x) for x in xs]
 
 
 @overload
@@ -156,6 +179,7 @@ def jvp(
     """
     ys, xs = _several(outputs), _several(wrt)
     _check_wrt(xs)
+    _check_outputs(ys)
     given = _seeds(xs, tangents, wrt, "tangent", "input")
     pushed: Node | tuple[Node, ...] = _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
     return pushed
@@ -168,29 +192,49 @@ def _pushed(
     kinks: Policy,
     disconnected: Disconnected,
 ) -> list[Node]:
-    _check_outputs(ys)
     policy = Kinks.of(kinks)
     with without_collection():
         form = normal_form(ys, xs)
         found = push_forward(form.ys, form.xs, tangents, policy)
-        flows = _connected(ys, xs, [found.get(y) for y in form.ys], ys, disconnected)
-        return form.as_written(flows)
+        flows = [found.get(y) for y in form.ys]
+        given = [x for x, t in zip(xs, tangents, strict=True) if t is not None]
+        for y, flow in zip(ys, flows, strict=True):
+            if flow is None:
+                _check_connected([None] * len(given), disconnected, [y], given)
+        filled = [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
+        return form.as_written(filled)
 
 
-@overload
-def hvp(loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ...) -> Node: ...
 @overload
 def hvp(
-    loss: Node, wrt: Sequence[Node], vectors: Any, *, kinks: Policy = ...
+    loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> Node: ...
+@overload
+def hvp(
+    loss: Node,
+    wrt: Sequence[Node],
+    vectors: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
 ) -> tuple[Node, ...]: ...
-def hvp(loss: Node, wrt: Nodes, vectors: Any, *, kinks: Policy = None) -> Node | tuple[Node, ...]:
+def hvp(
+    loss: Node,
+    wrt: Nodes,
+    vectors: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
     """The Hessian of a scalar loss times vectors of the shapes of `wrt`: forward over reverse.
+
+    It is 0 where the gradient is constant; `disconnected` is asked where there is no gradient.
 
     >>> x = placeholder("x", 3)
     >>> hvp(sum(x * x), x, ones_like(x)).type
     float64[3]
     """
-    first = grad(loss, _several(wrt), kinks=kinks, disconnected="zero")
+    first = grad(loss, _several(wrt), kinks=kinks, disconnected=disconnected)
     found = jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
     return found[0] if isinstance(wrt, Node) else found
 
@@ -218,8 +262,13 @@ def jacobian(
     _check_outputs([output])
     inputs = sum(guess(x.size) for x in xs)
     forward = inputs < guess(output.size) if mode is None else mode == "forward"
-    one = _jacobian_forward if forward else _jacobian_reverse
-    return _shaped(one(output, xs, kinks, disconnected), wrt)
+    if forward:
+        try:
+            return _shaped(_jacobian_forward(output, xs, kinks, disconnected), wrt)
+        except GradientError:
+            if mode is not None:
+                raise  # else: a custom function on the way may have no forward mode
+    return _shaped(_jacobian_reverse(output, xs, kinks, disconnected), wrt)
 
 
 def hessian(
@@ -305,9 +354,10 @@ def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
 
 def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) -> list[Node]:
     """A vector for each node, of its shape and dtype."""
-    if whose == "output":
-        _check_outputs(nodes)
-    vectors = [given] if isinstance(form, Node) else list(given)
+    try:
+        vectors = [given] if isinstance(form, Node) else list(given)
+    except TypeError:
+        vectors = []
     if len(nodes) != len(vectors):
         raise GradientError(f"{len(nodes)} {whose}s need as many {what}s, not {len(vectors)}")
     seeds = []
@@ -320,21 +370,16 @@ def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) ->
     return seeds
 
 
-def _connected(
-    ys: list[Node],
-    xs: list[Node],
-    flows: list[Node | None],
-    like: list[Node],
-    disconnected: Disconnected,
-) -> list[Node]:
+def _check_connected(
+    flows: Sequence[Node | None], disconnected: Disconnected, ys: list[Node], xs: list[Node]
+) -> None:
+    """Refuse a flow that is missing, unless zeros are asked for."""
     if disconnected not in ("raise", "zero"):
         raise GradientError(f"disconnected is 'raise' or 'zero', not {disconnected!r}")
     if disconnected == "raise":
-        for flow, node in zip(flows, like, strict=True):
+        for flow, x in zip(flows, xs, strict=True):
             if flow is None:
-                several = [node] if like is ys else ys
-                raise GradientError(why_disconnected(several, xs[0] if like is ys else node))
-    return [zeros_like(n) if f is None else f for f, n in zip(flows, like, strict=True)]
+                raise GradientError(why_disconnected(ys, x))
 
 
 def _check_outputs(ys: Sequence[Any]) -> None:

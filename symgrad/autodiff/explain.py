@@ -138,4 +138,5 @@ def disconnected(ys: Sequence[Node], x: Node) -> str:
         return f"the gradient of {losses}: it does not depend on {describe(x)}. {mend}"
     stops = [(n, why) for n in reached if (why := why_stopped(n)) is not None]
     listed = "; ".join(f"{describe(n)} cuts the path: {why}" for n, why in stops[:4])
+    listed = listed or "a custom backward returns None, or the derivative is 0 everywhere"
     return f"the gradient of {losses}: none flows to {describe(x)}; {listed}. {mend}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.autodiff.kinks import Kinks
-from symgrad.autodiff.reverse import dependents, sources
+from symgrad.autodiff.reverse import dependents, nothing_through_zeros, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
@@ -29,7 +29,10 @@ def push_forward(
     for node in order:
         if node not in flows and any(x in flows for x in node.inputs):
             active = tuple(x in varies for x in node.inputs)
-            flow = _tangent(node, [flows.get(x) for x in node.inputs], active, kinks)
+            given = [flows.get(x) for x in node.inputs]
+            if node.op.singular:
+                given = [nothing_through_zeros(t) for t in given]
+            flow = _tangent(node, given, active, kinks)
             if flow is not None:
                 flows[node] = flow
     return {y: flows[y] for y in ys if y in flows}

@@ -1,8 +1,9 @@
 """Reverse mode: a walk over the reversed order that builds nodes and evaluates nothing.
 
-A cotangent that is a selection by a mask stays one on its way back: whatever it is multiplied by,
-the selection is done last. So a branch that was not taken contributes 0 even where its derivative
-is inf or NaN.
+A cotangent that is a selection by a mask stays one on its way back through elementwise ops and
+views: whatever it is multiplied by, the selection is done last. Where that cannot be, its zeros are
+selected anew before an op whose slope may be infinite. So a branch that was not taken contributes 0
+even where its derivative is inf or NaN.
 """
 
 from __future__ import annotations
@@ -21,15 +22,21 @@ from symgrad.ops.shape import astype, broadcast_to, sum_to
 
 
 def pull_back(
-    ys: Sequence[Node], seeds: Sequence[Node], xs: Sequence[Node], kinks: Kinks | None = None
+    ys: Sequence[Node],
+    seeds: Sequence[Node],
+    xs: Sequence[Node],
+    kinks: Kinks | None = None,
+    *,
+    sparse: bool = False,
 ) -> dict[Node, Node]:
     """The cotangents of those of `xs` that cotangents of `ys`, the `seeds`, reach.
 
+    `sparse` says that the seeds may have zeros, through which nothing is to flow.
     Raises `GradientError` for an op on the way that has no derivative.
     """
     walk = _Walk(ys, xs, kinks or Kinks())
     for y, seed in zip(ys, seeds, strict=True):
-        walk.add(y, seed)
+        walk.add(y, seed, sparse)
     return walk.run()
 
 
@@ -40,6 +47,7 @@ class _Walk:
         self.kinks = kinks
         self.depends = dependents(self.order, xs)
         self.flows: dict[Node, Any] = {}
+        self.sparse: set[Node] = set()
 
     def run(self) -> dict[Node, Node]:
         for node in reversed(self.order):
@@ -47,23 +55,27 @@ class _Walk:
                 self._step(node)
         return {x: self.flows[x] for x in self.xs if x in self.flows}
 
-    def add(self, x: Node, g: Any) -> None:
-        """One more cotangent for a node."""
+    def add(self, x: Node, g: Any, sparse: bool) -> None:
+        """One more cotangent for a node; a `sparse` one has zeros through which nothing flows."""
+        if sparse:
+            self.sparse.add(x)
         self.flows[x] = _sum(self.flows[x], g) if x in self.flows else g
 
     def _step(self, node: Node) -> None:
         """Pass the cotangent of a node on to its inputs."""
         flow = self.flows[node]
         origin = node.origin.then(f"vjp({node.op.name})")
-        if node.op.singular and _is_selection(flow):
+        if node.op.singular and (node in self.sparse or _is_selection(flow)):
             origin = origin.then("untaken_branch_is_zero")
+            with built_as(origin):
+                flow = nothing_through_zeros(flow)
         with built_as(origin):
             if node.op.name == "item":
                 self._add_item(node, flow)
                 return
             for x, g in zip(node.inputs, self._cotangents(node, flow), strict=True):
                 if g is not None and x in self.depends and carries(x):
-                    self.add(x, _fitted(g, x))
+                    self.add(x, _fitted(g, x), node in self.sparse or g.op.pads)
 
     def _cotangents(self, node: Node, flow: Any) -> Sequence[Node | None]:
         op, attrs = node.op, dict(node.attrs)
@@ -91,11 +103,20 @@ class _Walk:
     def _add_item(self, node: Node, flow: Node) -> None:
         """The cotangent of an op with several results is a tuple, None where nothing flows."""
         source = node.inputs[0]
+        if node in self.sparse:
+            self.sparse.add(source)
         assert isinstance(source.type, tuple)
         parts = list(self.flows.get(source, (None,) * len(source.type)))
         index = dict(node.attrs)["index"]
         parts[index] = flow if parts[index] is None else _sum(parts[index], flow)
         self.flows[source] = tuple(parts)
+
+
+def nothing_through_zeros(flow: Any) -> Any:
+    """A flow as a selection of what is not 0 in it, so that no infinite slope meets a 0."""
+    if not isinstance(flow, Node) or _is_selection(flow):
+        return flow
+    return select(astype(flow, "bool"), flow)
 
 
 def _is_selection(flow: Any) -> bool:

@@ -69,6 +69,8 @@ class Op:
     one_sided: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
     moves: bool = False
+    # Whether its result has zeros that were not computed: a selection, a slice put in place.
+    pads: bool = False
     # Whether the derivative can be inf or NaN where the operands are finite.
     singular: bool = False
 

@@ -87,6 +87,7 @@ def _slice(x: NodeLike, /, index: Index) -> Node:
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
     moves=True,
+    pads=True,
 )
 def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
     """Zeros of a shape, with x where the index points: a slice, transposed."""

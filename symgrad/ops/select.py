@@ -38,6 +38,7 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     in_place=(1,),
     scratch=lambda mask, x: bits_like(x, mask),
     absorbs=(1,),
+    pads=True,
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
