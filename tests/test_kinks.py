@@ -59,6 +59,11 @@ RELU = {
     "half_of_sum": lambda x: (x + abs(x)) / 2,
     "half_of_sum_swapped": lambda x: (abs(x) + x) / 2,
     "half_times_sum": lambda x: 0.5 * (x + abs(x)),
+    "scaled_sum": lambda x: x * 0.5 + abs(x) * 0.5,
+    "where_one": lambda x: sg.where(x > 0, 1.0, 0.0) * x,
+    "maximum_zeros": lambda x: sg.maximum(x, np.zeros(x.shape)),
+    "where_zeros_like": lambda x: sg.where(x > 0, x, sg.zeros_like(x)),
+    "where_than_zeros": lambda x: sg.where(x > np.zeros(x.shape), x, 0),
     "abs_by_root": lambda x: (x + sg.sqrt(x * x)) / 2,
     "abs_by_where": lambda x: (x + sg.where(x > 0, x, -x)) / 2,
 }
@@ -80,13 +85,27 @@ LEAKY = {
     "maximum_swapped": lambda x: sg.maximum(x * 0.1, x),
     "where_positive": lambda x: sg.where(x > 0, x, 0.1 * x),
     "where_not_negative": lambda x: sg.where(x >= 0, x, x * 0.1),
+    "where_negative": lambda x: sg.where(x < 0, 0.1 * x, x),
+    "maximum_of_part": lambda x: sg.maximum(x, x / 10),
 }
 NORM = {
     "vector_norm": sg.vector_norm,
     "root_of_sum_of_products": lambda x: sg.sqrt(sg.sum(x * x)),
     "root_of_sum_of_squares": lambda x: sg.sqrt(sg.sum(x**2)),
+    "power_of_sum": lambda x: sg.sum(x * x) ** 0.5,
+    "root_of_dot": lambda x: sg.sqrt(x @ x),
+    "root_of_vecdot": lambda x: sg.sqrt(sg.vecdot(x, x)),
+    "root_of_scaled": lambda x: sg.sqrt(4 * sg.sum(x * x)) / 2,
+    "numpy": lambda x: np.linalg.norm(x),
 }
 SQUARED_NORM = {f"{name}_squared": squared(f) for name, f in NORM.items()}
+SQUARED_NORM |= {
+    "scaled": lambda x: (2 * sg.vector_norm(x)) ** 2 / 4,
+    "negated": lambda x: (-sg.vector_norm(x)) ** 2,
+    "chained": lambda x: sg.vector_norm(x) * 2 * sg.vector_norm(x) / 2,
+    "reshaped": lambda x: sg.reshape(sg.reshape(sg.vector_norm(x), (1,)) ** 2, ()),
+    "power_twice": lambda x: (sg.sum(x * x) ** 0.5) ** 2,
+}
 SQUARED_NORM |= {f"{name}_twice": times_itself(f) for name, f in NORM.items()}
 SOFTPLUS = {
     "softplus": sg.softplus,
@@ -94,10 +113,14 @@ SOFTPLUS = {
     "log_swapped": lambda x: sg.log(sg.exp(x) + 1),
     "log1p": lambda x: sg.log1p(sg.exp(x)),
     "logaddexp": lambda x: sg.logaddexp(x, 0),
+    "relu_and_log1p": lambda x: sg.relu(x) + sg.log1p(sg.exp(-abs(x))),
 }
 SIGMOID = {
     "sigmoid": sg.sigmoid,
     "inverse": lambda x: 1 / (1 + sg.exp(-x)),
+    "power": lambda x: (1 + sg.exp(-x)) ** -1,
+    "reciprocal": lambda x: sg.reciprocal(1 + sg.exp(-x)),
+    "one_less": lambda x: 1 - 1 / (1 + sg.exp(x)),
     "quotient": lambda x: sg.exp(x) / (1 + sg.exp(x)),
 }
 LOGSUMEXP = {
@@ -187,6 +210,17 @@ ROWS = [
         root_of_var=lambda x: sg.sqrt(sg.var(x)), numpy=lambda x: np.std(x)),
     row("sinc", [0.0], [0], sinc=sg.sinc),
     row("softplus", [0.0, 1.0], [0.5, 1 / (1 + np.exp(-1))], **SOFTPLUS),
+    row("smooth though made of two kinks", [-1.0, 0.0, 1.0], [1, 1, 1],
+        relus=lambda x: sg.relu(x) - sg.relu(-x)),
+    row("log of sigmoid far out", [-1000.0, 1000.0], [1, 0],
+        log=lambda x: sg.log(sg.sigmoid(x)), by_hand=lambda x: -sg.log(1 + sg.exp(-x))),
+    row("logaddexp far out", ([-1000.0, 1000.0], [0.0, 0.0]), ([0, 1], [1, 0]),
+        logaddexp=sg.logaddexp, by_hand=lambda x, y: sg.log(sg.exp(x) + sg.exp(y))),
+    row("choice of two", ([1.0, 2.0], [1.0, 3.0]), ([0.5, 0], [0.5, 1]),
+        greater=lambda x, y: sg.where(x > y, x, y), not_less=lambda x, y: sg.where(x >= y, x, y),
+        less=lambda x, y: sg.where(x < y, y, x)),
+    row("clip by choices", [-1.0, 0.0, 0.5, 1.0, 2.0], [0, 0, 1, 0, 0],
+        nested=lambda x: sg.where(x < 0, 0, sg.where(x > 1, 1, x))),
     row("softplus far out", [-1000.0, 1000.0], [0, 1], **SOFTPLUS),
     row("sigmoid", [0.0], [0.25], **SIGMOID),
     row("sigmoid far out", [-1000.0, 1000.0], [0, 0], **SIGMOID),

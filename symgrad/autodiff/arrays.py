@@ -287,7 +287,9 @@ class Backward:
         ctx = place.context(dict(zip(self.sources, arrays[:count], strict=True)))
         names = place.use.names()
         try:
-            grads = place.use.gradients(place.run(ctx, method, "", *arrays[count:]), method)
+            # Copies, because a body is free to write into what it is given: grad[x < 0] = 0.
+            cotangents = [np.array(g) for g in arrays[count:]]
+            grads = place.use.gradients(place.run(ctx, method, "", *cotangents), method)
         except GradientError as error:
             raise KernelError(str(error)) from None
         return [

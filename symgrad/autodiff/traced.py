@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.reverse import pull_back
+from symgrad.autodiff.reverse import carries, pull_back, sources
 from symgrad.autodiff.use import Tensor, Use
 from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, apply, as_node, constant_value, describe
@@ -38,6 +38,7 @@ def trace(use: Use) -> Any:
     with scope(use.name):
         found, several = use.results(use.run(ctx, "forward", *use.filled(standins)))
     results = [as_node(y) for y in found]
+    _refuse_outer(use, results, standins)
     known = {*results, *standins}
     kept = dict.fromkeys(n for n in _nodes_on(ctx) if n not in known)
     rule = Traced(use, (*results, *standins, *kept))
@@ -45,6 +46,24 @@ def trace(use: Use) -> Any:
     with built_as(use.origin):
         made = results_of(custom(actual[: len(results)], actual[len(results) :], rule))
     return tuple(made) if several else made[0]
+
+
+def _refuse_outer(use: Use, results: Sequence[Node], standins: Sequence[Node]) -> None:
+    """A result may depend on floats that are arguments only: no gradient would reach others."""
+    seen = set(standins)
+    stack = list(results)
+    while stack:
+        node = stack.pop()
+        if node in seen or not carries(node) or node.op.piecewise_constant:
+            continue
+        seen.add(node)
+        stack += sources(node)
+        if node.op.name in ("placeholder", "variable"):
+            raise use.error(
+                "forward",
+                f"it uses {describe(node)}, which is no argument, so that no gradient would reach "
+                "it; give it as an argument, or take stop_gradient of it",
+            )
 
 
 def _nodes_on(ctx: Any) -> Iterator[Node]:

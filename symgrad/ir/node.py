@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -292,7 +293,9 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
             types = tuple(n.type for n in inputs)
         return Node(op, inputs, pairs, _infer(op, types, pairs), current_origin())
     except SymgradError as error:
-        raise explained(error, op.name, nodes) from None
+        raise explained(
+            error, op.name, nodes if len(nodes) == len(operands) else operands
+        ) from None
 
 
 @lru_cache(maxsize=4096)
@@ -356,14 +359,27 @@ def _holds_node(value: Any) -> bool:
     )
 
 
-def explained(error: SymgradError, name: str, nodes: Sequence[Node]) -> SymgradError:
+def explained(error: SymgradError, name: str, operands: Sequence[Any]) -> SymgradError:
     """The same error with what an inner rule cannot know: the op, the operands, the lines."""
-    text = str(error)
-    if "\n" in text:
+    if "explained" in vars(error):
         return error
-    origin = current_origin()
-    where = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations[:1])
-    types = ", ".join(repr(n.type) for n in nodes)
-    listed = ", ".join(map(describe, nodes))
-    operands = f"\n  operands: {listed}" if nodes else ""
-    return type(error)(f"{name}({types}): {text}{where}{operands}")
+    text = str(error)
+    types, listed = zip(*map(_shown, operands), strict=True) if operands else ((), ())
+    if not text.startswith(f"{name}("):
+        text = f"{name}({', '.join(types)}): {text}"
+    where = "".join(f"\n  built at {p}: {p.text}" for p in current_origin().locations[:1])
+    beside = f"\n  operands: {', '.join(listed)}" if operands else ""
+    made = type(error)(f"{text}{where}{beside}")
+    vars(made)["explained"] = True
+    return made
+
+
+def _shown(operand: Any) -> tuple[str, str]:
+    """What an operand is, and which one, in a few words each."""
+    if isinstance(operand, Node):
+        return repr(operand.type), describe(operand)
+    if isinstance(operand, np.ndarray):
+        kind = f"{operand.dtype}{list(operand.shape) or '[()]'}"
+        return kind, f"array {kind}"
+    text = reprlib.repr(operand)
+    return text, text

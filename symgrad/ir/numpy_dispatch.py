@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +25,7 @@ _OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by othe
 
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Node.__array_ufunc__` answers."""
-    name = f"np.{function.__name__}"
+    name = _name(function)
     if kwargs.get("out") is not None:
         raise UnsupportedError(
             f"{name} cannot write a symbolic node into an array (out=, or an in-place operator on "
@@ -37,15 +38,20 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
     if function not in REGISTRY.by_numpy:
-        raise UnsupportedError(f"{name} has no symbolic form{_supported()}")
+        raise _unknown(function)
     return _call(name, REGISTRY.by_numpy[function], inputs, kwargs)
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Node.__array_function__` answers: NumPy's arguments, put under our names."""
-    name = f"np.{function.__name__}"
+    name = _name(function)
     if function not in REGISTRY.by_numpy:
-        raise UnsupportedError(f"{name} has no symbolic form{_supported()}")
+        raise _unknown(function)
+    if function is np.where and len(args) + len(kwargs) == 1:
+        raise UnsupportedError(
+            "np.where of a condition alone has a shape that depends on data; "
+            "write np.where(condition, a, b)"
+        )
     ours = REGISTRY.by_numpy[function]
     parameters = inspect.signature(REGISTRY.functions[ours]).parameters.values()
     arrays = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -72,11 +78,30 @@ def _call(name: str, ours: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if unknown:
         raise UnsupportedError(
             f"{name} on a symbolic node takes no {', '.join(unknown)}; "
-            f"sg.{ours}{inspect.signature(target)} is what there is"
+            f"sg.{ours}{signature_text(target)} is what there is"
         )
     return target(*args, **{k: v for k, v in kwargs.items() if k in known})
 
 
-def _supported() -> str:
-    names = sorted(f"np.{f.__name__}" for f in REGISTRY.by_numpy)
-    return f"; supported are {', '.join(names)}"
+def signature_text(function: Callable[..., Any]) -> str:
+    """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
+    signature = inspect.signature(function)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """`np.linalg.inv`, or what another library calls its function."""
+    name = function.__name__
+    if getattr(np, name, None) is function:
+        return f"np.{name}"
+    module = getattr(function, "__module__", None)
+    return f"{module}.{name}".replace("numpy.", "np.", 1) if module else name
+
+
+def _unknown(function: Callable[..., Any]) -> UnsupportedError:
+    near = get_close_matches(function.__name__, REGISTRY.functions, n=3, cutoff=0.7)
+    hint = f"near it are {', '.join(f'sg.{n}' for n in near)}; " if near else ""
+    return UnsupportedError(
+        f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError, SymgradError
 from symgrad.ir.node import Node, apply, constant_node, explained
+from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
@@ -105,12 +106,17 @@ def op(
         name = function.__name__.strip("_")
         record = REGISTRY.add_op(Op(name=name, doc=inspect.getdoc(function) or "", **facts))
         count, options, defaults = _parameters(function)
-        signature = inspect.signature(function)
+        required = frozenset(options) - defaults.keys()
 
         @wraps(function)
         def build(*args: P.args, **attrs: P.kwargs) -> R:
-            if (len(args) != count and count != sys.maxsize) or attrs.keys() - options:
-                signature.bind(*args, **attrs)
+            given_all = not required or attrs.keys() >= required
+            if (
+                (len(args) != count and count != sys.maxsize)
+                or attrs.keys() - options
+                or not given_all
+            ):
+                check_arguments(function, name, args, attrs)
                 given = dict(zip(options, args[count:], strict=False))
                 return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore[return-value]
             return apply(record, args, {**defaults, **attrs})  # type: ignore[return-value]
@@ -120,6 +126,16 @@ def op(
         return build
 
     return declare
+
+
+def check_arguments(
+    function: Callable[..., Any], name: str, args: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Raise a `TypeError` that shows the function's signature if the arguments do not fit it."""
+    try:
+        inspect.signature(function).bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; it is {name}{signature_text(function)}") from None
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[int, tuple[str, ...], dict[str, Any]]:
@@ -162,13 +178,17 @@ def composite(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__.rstrip("_")
+        count, _, _ = _parameters(function)
 
         @wraps(function)
         def build(*args: P.args, **options: P.kwargs) -> R:
             try:
                 return function(*args, **options)
             except SymgradError as error:
-                raise explained(error, name, [x for x in args if isinstance(x, Node)]) from None
+                raise explained(error, name, args[:count]) from None
+            except TypeError:
+                check_arguments(function, name, args, options)
+                raise
 
         REGISTRY.add_function(name, build, numpy)
         return build

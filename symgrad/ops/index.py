@@ -37,7 +37,8 @@ def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
     steps = divide_exactly(length, abs(step))
     if steps is None:
         raise ShapeError(
-            f"every {step}th of {length} elements: how many is not known; use a fixed size here"
+            f"how many of {length} elements a step of {step} takes is not known; "
+            "use a fixed size here"
         )
     return steps
 
@@ -116,7 +117,12 @@ def _canonical(size: Size, index: Any) -> tuple[Any, Any, int]:
 
 @composite()
 def getitem(x: NodeLike, index: Any, /) -> Node:
-    """x[index], for ints, slices, None and an ellipsis: `x[1:, ::-1, None, ..., 3]`."""
+    """x[index], for ints, slices, None and an ellipsis: `x[1:, ::-1, None, ..., 3]`.
+
+    Along a named dimension N a bound is an int or an expression of dimensions, and must lie within
+    it when arrays are fed; a step divides what it walks over (`x[::2]` of 2*N elements), and
+    backwards goes the whole axis only.
+    """
     node = as_node(x)
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, describe
 from symgrad.passes import algebra, cse, dead, fold, forwarded, fuse, masks, movement
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact, Rule
@@ -95,7 +96,8 @@ DEFAULT: tuple[Pass, ...] = (
 def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:
     """The graph after the passes, in their order, each noted in the trace.
 
-    A `Rule` among the passes is a pass of its own. Raises `RewriteError` for anything else.
+    A `Rule` among the passes is a pass of its own. Raises `RewriteError` for anything else, and
+    for a pass that changes the inputs or the types of the outputs.
     """
     for step in passes:
         if isinstance(step, Rule):
@@ -106,6 +108,30 @@ def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Tr
         after = step.run(graph, exact, trace)
         if not isinstance(after, Graph):
             raise RewriteError(f"the pass {step.name} returned {type(after).__name__}, not a graph")
+        _check_interface(step.name, graph, after)
         trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
         graph = after
     return graph
+
+
+def _check_interface(name: str, before: Graph, after: Graph) -> None:
+    """Refuse a graph that does not stand for another: its inputs and what it gives are the same."""
+    if list(map(id, after.inputs)) != list(map(id, before.inputs)):
+        raise RewriteError(
+            f"the pass {name} changed the inputs from {_listed(before.inputs)} to "
+            f"{_listed(after.inputs)}; keep them: sg.Graph(outputs, graph.inputs)"
+        )
+    if len(after.outputs) != len(before.outputs):
+        raise RewriteError(
+            f"the pass {name} returned {len(after.outputs)} outputs for {len(before.outputs)}"
+        )
+    for i, (old, new) in enumerate(zip(before.outputs, after.outputs, strict=True)):
+        if old.type != new.type:
+            raise RewriteError(
+                f"the pass {name} changed output {i} from {describe(old)} to {describe(new)}; "
+                "its type must stay the same"
+            )
+
+
+def _listed(inputs: tuple[Node, ...]) -> str:
+    return f"({', '.join(repr(x.name) for x in inputs)})"

@@ -197,11 +197,14 @@ def _readers(graph: Graph) -> Counter[Node]:
 
 
 def _fitted(made: Node, node: Node, rule: Rule) -> Node:
-    """The replacement brought to the shape of what it replaces. Its dtype must be the same."""
+    """The replacement repeated to the shape of what it replaces. Its dtype must be the same.
+
+    Where a pattern sums or reshapes, a smaller result is a mistake, and not to be repeated.
+    """
     if made.type == node.type:
         return made
     try:
-        if made.dtype == node.dtype:
+        if made.dtype == node.dtype and rule.may_shrink:
             return call("broadcast_to", made, node.shape)  # type: ignore[no-any-return]
     except ShapeError:
         pass  # told below, with the rule's name

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from types import FunctionType
 from typing import Any, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError
@@ -139,6 +140,15 @@ class Rule:
             return False
         return self.when is None or bool(_call(self.when, bound))
 
+    @property
+    def may_shrink(self) -> bool:
+        """Whether a replacement of a smaller shape stands for itself, repeated to fit.
+
+        What a function makes, it may; of a pattern, only what works element by element.
+        """
+        after = None if self.rewrite is None else self.rewrite.after
+        return not isinstance(after, Pattern) or all(p.op.elementwise for p in _applied(after))
+
     def __str__(self) -> str:
         if self.rewrite is None:
             return f"{self.name} [{self.exact.name.lower()}]: {self.reason}"
@@ -158,8 +168,12 @@ def _fits(form: Applied, operands: Sequence[Op]) -> bool:
 
 
 def _call(function: Callable[..., Any], bound: Bound) -> Any:
+    return function(*(bound[name] for name in _parameters(function)))
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     code = function.__code__
-    return function(*(bound[name] for name in code.co_varnames[: code.co_argcount]))
+    return code.co_varnames[: code.co_argcount]
 
 
 def rule(
@@ -188,10 +202,15 @@ def rule(
         hints = get_type_hints(function)
         variables = tuple(_variable(name, p, hints) for p in inspect.signature(function).parameters)
         made = function(*variables)
+        if not isinstance(made, Rewrite):
+            raise RewriteError(f"the rule {name} must return a Rewrite, not {made!r}")
         before = as_pattern(made.before)
         if not isinstance(before, Applied):
             raise RewriteError(f"the rule {name} must match an op, not {before!r}")
         after = made.after if callable(made.after) else as_pattern(made.after)
+        _check_bound(name, before, "after", after)
+        if when is not None:
+            _check_bound(name, before, "when", when)
         return Rule(
             name=name,
             reason=_reason(function),
@@ -243,6 +262,39 @@ def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr
     made = kind(name)
     assert isinstance(made, (Var, Attr))
     return made
+
+
+def _check_bound(name: str, before: Pattern, part: str, wanted: Any) -> None:
+    """Refuse variables that a match does not bind, in a pattern or in a function's parameters."""
+    if isinstance(wanted, Pattern):
+        used = dict.fromkeys(_names(wanted))
+    elif isinstance(wanted, FunctionType):
+        used = dict.fromkeys(_parameters(wanted))
+    else:
+        raise RewriteError(f"the rule {name}: `{part}` must be a plain function, not {wanted!r}")
+    free = used.keys() - set(_names(before))
+    if free:
+        raise RewriteError(
+            f"the rule {name}: `{part}` uses {', '.join(n for n in used if n in free)}, "
+            f"which `before` does not bind: {before!r}"
+        )
+
+
+def _names(pattern: Pattern) -> Iterator[str]:
+    """The variables of a pattern, those for attributes too."""
+    if isinstance(pattern, Var):
+        yield pattern.name
+    for p in _applied(pattern):
+        yield from (x.name for x in p.inputs if isinstance(x, Var))
+        yield from (value.name for _, value in p.attrs if isinstance(value, Attr))
+
+
+def _applied(pattern: Pattern) -> Iterator[Applied]:
+    """The ops that a pattern applies."""
+    if isinstance(pattern, Applied):
+        yield pattern
+        for x in pattern.inputs:
+            yield from _applied(x)
 
 
 def _reason(function: Callable[..., Any]) -> str:

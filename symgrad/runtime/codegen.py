@@ -116,7 +116,7 @@ class _Generator:
             steps[len(lines)] = step
             code = f"    {self._statement(step)}"
             note = printable(self._note(step))
-            lines.append(f"{code:<{COMMENT_COLUMN}}# {note}" if note else code)
+            lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
         results = [self._result(r) for r in plan.outputs]
         results += [self._result(r) for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
         lines.append(f"    return {', '.join(results)}" if results else "    return None")

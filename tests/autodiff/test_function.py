@@ -256,11 +256,14 @@ def test_none_is_no_gradient():
     same(value(sg.grad(y, b, disconnected="zero"), {a: AT, b: AT}), np.zeros(3))
 
 
-def test_what_a_forward_takes_from_outside_gets_no_gradient():
+def test_what_a_forward_takes_from_outside_would_get_no_gradient():
     w = leaf("w")
-    own = function(lambda ctx, x: x * w, lambda ctx, g: g)
     x = leaf()
-    y = sg.sum(own.apply(x) + w)
+    outside = function(lambda ctx, x: x * sg.tanh(w), lambda ctx, g: g)
+    with pytest.raises(sg.GradientError, match=r"forward: it uses 'w' .*give it as an argument"):
+        outside.apply(x)
+    meant = function(lambda ctx, x: x * sg.stop_gradient(w), lambda ctx, g: g)
+    y = sg.sum(meant.apply(x) + w)
     same(value(sg.grad(y, w), {x: AT, w: AT}), np.ones(3))
 
 

@@ -533,3 +533,22 @@ def test_it_is_not_written_as_text_nor_as_a_file(tmp_path):
     with pytest.raises(sg.GraphError, match=r"kernels of your own \(numpy_function\)"):
         program.save_source(tmp_path / "p.py")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_body_may_write_into_its_cotangent():
+    class Masked(sg.NumpyFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return np.maximum(x, 0)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            grad_output[x < 0] = 0
+            return grad_output
+
+    x = sg.placeholder("x", 3)
+    g = sg.grad(sg.sum(Masked.apply(x) * 3.0), x)
+    np.testing.assert_array_equal(sg.compile([x], g)([-1.0, 1.0, 2.0]), [0, 3, 3])
+    sg.testing.check_grads(Masked.apply, np.array([-1.0, 1.0, 2.0]))

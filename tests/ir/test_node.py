@@ -1,6 +1,7 @@
 import copy
 import operator
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError
 from symgrad.ir.node import Variable, apply, describe
 from symgrad.ir.op import REGISTRY
+from symgrad.ops.declare import composite
 from tests.helpers import same, value
 
 x = sg.placeholder("x", ("N", 3), "float32")
@@ -259,9 +261,9 @@ def test_an_error_tells_the_op_the_types_and_the_users_lines():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: sg.vecdot(x, np.ones(4)), "vecdot(float32[N, 3]): 3 and 4 do not match"),
+        (lambda: sg.vecdot(x, np.ones(4)), "vecdot(float32[N, 3], float64[4]): 3 and 4 do not match"),
         (lambda: sg.tensordot(x, x, axes=1), "tensordot(float32[N, 3], float32[N, 3]): 3 and N"),
-        (lambda: x[0, 0, 0], "getitem(float32[N, 3]): 3 indices for the 2 dimensions"),
+        (lambda: x[0, 0, 0], "getitem(float32[N, 3], (0, 0, 0)): 3 indices for the 2 dimensions"),
         (lambda: x + np.ones(4, "f4"), "add(float32[N, 3], float32[4]): 3 and 4 do not match"),
         (lambda: sg.reshape(x, (4, -1)), "reshape(float32[N, 3]): 3*N elements cannot"),
         (lambda: x & 1, "bitwise_and(float32[N, 3], float32[()]): np.bitwise_and does not take"),
@@ -275,6 +277,39 @@ def test_what_a_composite_refuses_is_told_like_what_an_op_refuses(build, words):
     assert text.startswith(words)
     assert "\n  built at test_node.py:" in text
     assert text.count("built at") == 1
+
+
+def test_a_refusal_has_one_head_and_every_operand():
+    for build, head, operands in (
+        (lambda: x.T @ 5, "matmul(float32[3, N], int64[()]): a scalar", r"permute_dims .*, 5"),
+        (lambda: 5 @ x, "matmul(int64[()], float32[N, 3]): a scalar", r"5, 'x' float32"),
+    ):
+        with pytest.raises(ShapeError) as caught:
+            build()
+        text = str(caught.value)
+        assert text.startswith(head)
+        assert text.count("matmul(") == 1
+        assert re.search(f"operands: {operands}", text)
+
+
+def test_an_error_is_explained_once_however_many_lines_it_has():
+    @composite()
+    def refuses(x, /):
+        raise ShapeError("one line\nand another")
+
+    @composite()
+    def outer(x, /):
+        return refuses(x)
+
+    try:
+        for build in (refuses, outer):
+            with pytest.raises(ShapeError) as caught:
+                build(x)
+            text = str(caught.value)
+            assert text.startswith("refuses(float32[N, 3]): one line\nand another\n  built at")
+            assert text.count("built at") == 1
+    finally:
+        del REGISTRY.functions["refuses"], REGISTRY.functions["outer"]
 
 
 def test_a_masked_array_is_refused():

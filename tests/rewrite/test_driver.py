@@ -52,6 +52,18 @@ def larger_shape(x: Var) -> Rewrite:
     return Rewrite(before=sg.exp(x), after=lambda x: sg.stack([x, x]))
 
 
+@sg.rule(exact="reals", kinds="f")
+def a_sum(x: Var) -> Rewrite:
+    """Wrong: one number for many."""
+    return Rewrite(before=sg.sin(x), after=sg.sum(x))
+
+
+@sg.rule(exact="reals", kinds="f")
+def a_sum_within(x: Var) -> Rewrite:
+    """Wrong: one number for many."""
+    return Rewrite(before=sg.sin(x), after=sg.exp(sg.sum(x)))
+
+
 def ops(graph):
     return [n.op.name for n in graph.nodes if n.inputs]
 
@@ -90,6 +102,28 @@ def test_a_smaller_shape_is_repeated():
     graph.verify()
     assert graph.outputs[0].shape == (2, 3)
     assert ops(graph) == ["sum", "broadcast_to"]
+
+
+@pytest.mark.parametrize("wrong", [a_sum, a_sum_within], ids=lambda r: r.name)
+def test_a_pattern_that_makes_less_is_refused_by_name(wrong):
+    x = sg.placeholder("x", (2, 3))
+    with pytest.raises(RewriteError, match=rf"the rule {wrong.name} makes float64\[\(\)\]"):
+        rewrite(Graph(sg.sin(x)), [wrong])
+    s = sg.placeholder("s", ())
+    assert "sum" in ops(rewrite(Graph(sg.sin(s)), [wrong]))
+
+
+def test_what_works_element_by_element_is_repeated():
+    @sg.rule(exact="reals", ordered=True)
+    def cancelled(x: Var, y: Var, z: Var) -> Rewrite:
+        """x goes."""
+        return Rewrite(before=((x + y) * z) - x * z, after=y * z)
+
+    x, y, z = sg.placeholder("x", (2, 3)), sg.placeholder("y", 3), sg.placeholder("z", ())
+    graph = rewrite(Graph((x + y) * z - x * z), [cancelled])
+    graph.verify()
+    assert graph.outputs[0].shape == (2, 3)
+    assert ops(graph) == ["multiply", "broadcast_to"]
 
 
 def test_rewriting_goes_on_until_nothing_fits():

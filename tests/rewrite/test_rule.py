@@ -116,3 +116,61 @@ def test_attributes_may_be_variables():
     x = sg.placeholder("x", (2, 3))
     graph = sg.compile([x], sg.reshape(sg.exp(x), (3, 2)), passes=[kept]).graph
     assert [n.op.name for n in graph.nodes] == ["placeholder", "reshape", "exp"]
+
+
+# ---- refused when declared -------------------------------------------------------------------
+
+
+def unbound_pattern(x: Var, y: Var) -> Rewrite:
+    """Where would y come from?"""
+    return Rewrite(before=sg.exp(x), after=sg.exp(x) + y)
+
+
+def unbound_variable(x: Var, y: Var) -> Rewrite:
+    """Where would y come from?"""
+    return Rewrite(before=sg.exp(x), after=y)
+
+
+def unbound_attribute(x: Var, y: Attr) -> Rewrite:
+    """Where would y come from?"""
+    return Rewrite(before=sg.exp(x), after=sg.reshape(x, shape=y))
+
+
+def unbound_parameter(x: Var) -> Rewrite:
+    """Where would y come from?"""
+    return Rewrite(before=sg.exp(x), after=lambda x, y: x)
+
+
+def bound(x: Var) -> Rewrite:
+    """Fine."""
+    return Rewrite(before=sg.exp(x), after=lambda x: x)
+
+
+@pytest.mark.parametrize(
+    "function", [unbound_pattern, unbound_variable, unbound_attribute, unbound_parameter]
+)
+def test_what_stands_instead_uses_what_was_matched(function):
+    words = f"the rule {function.__name__}: `after` uses y, which `before` does not bind"
+    with pytest.raises(RewriteError, match=words):
+        sg.rule(exact="reals")(function)
+
+
+def test_a_guard_uses_what_was_matched():
+    with pytest.raises(RewriteError, match="the rule bound: `when` uses y, z, which"):
+        sg.rule(exact="reals", when=lambda y, x, z: True)(bound)
+    assert sg.rule(exact="reals", when=lambda x: True)(bound).name == "bound"
+
+
+def test_a_guard_is_a_plain_function():
+    with pytest.raises(RewriteError, match="the rule bound: `when` must be a plain function"):
+        sg.rule(exact="reals", when=bool)(bound)
+
+
+@pytest.mark.parametrize("made", [None, 3, (1, 2)])
+def test_a_rule_returns_a_rewrite(made):
+    def lost(x: Var):
+        """Nothing."""
+        return made
+
+    with pytest.raises(RewriteError, match="the rule lost must return a Rewrite, not"):
+        sg.rule(exact="bits")(lost)

@@ -307,6 +307,17 @@ def test_every_line_of_source_knows_its_step():
         assert step.op.name.replace("sum", "reduce") in lines[number - 1]
 
 
+def test_two_spaces_come_before_every_comment():
+    long = sg.placeholder("a_name_that_is_rather_long", (2, 3))
+    for n in range(12):
+        x = sg.placeholder("x" * n + "x", (2, 3))
+        program = sg.compile([long, x], sg.tanh(long + x))
+        program(np.ones((2, 3)), np.ones((2, 3)))
+        noted = [line for line in program.source.splitlines() if re.search(r"\S.*#", line)]
+        assert len(noted) == 2
+        assert all(re.search(r"\S  +# test_codegen", line) for line in noted)
+
+
 @pytest.mark.parametrize("line", ["x = 1  # \u2028 raise", "\x0c", "\ud800", "\x00", "a\rb"])
 def test_no_line_of_the_users_can_break_out_of_a_comment(line, monkeypatch):
     from symgrad.ir.origin import Location, Origin

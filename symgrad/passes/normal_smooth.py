@@ -1,0 +1,306 @@
+"""Normal forms of what is smooth where it looks as if it were not: norms, roots, exponentials.
+
+See `normal.py`. The square of a norm is a sum of squares; an exponential that overflows on the way
+is a function that does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ops.activations import log_softmax, logsumexp, sigmoid, softplus
+from symgrad.ops.elementwise import (
+    abs,
+    exp,
+    hypot,
+    log,
+    log1p,
+    logaddexp,
+    negative,
+    reciprocal,
+    sqrt,
+    square,
+)
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.norms import _norm2 as norm2
+from symgrad.ops.reduce import sum
+from symgrad.ops.select import maximum
+from symgrad.ops.shape import reshape
+from symgrad.passes.masks import is_finite
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+
+# ---- the absolute value and norms -----------------------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def power_half_is_root(x: Var) -> Rewrite:
+    """x**0.5 is the root, but for -inf."""
+    return Rewrite(before=x**0.5, after=sqrt(x))
+
+
+def _scaled_root(x: Node, c: Node) -> Node:
+    value = constant_value(c)
+    assert value is not None
+    scaled: Node = sqrt(x) * np.sqrt(value)
+    return scaled
+
+
+def _is_positive(c: Node) -> bool:
+    value = constant_value(c)
+    return value is not None and is_finite(c) and bool((value > 0).all())
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_is_positive)
+def root_of_scaled(x: Var, c: Const) -> Rewrite:
+    """A positive factor leaves a root."""
+    return Rewrite(before=sqrt(x * c), after=_scaled_root)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def root_of_square_is_abs(x: Var) -> Rewrite:
+    """The root of a square is the absolute value."""
+    return Rewrite(before=sqrt(square(x)), after=abs(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def maximum_is_abs(x: Var) -> Rewrite:
+    """The larger of x and -x is the absolute value."""
+    return Rewrite(before=maximum(x, negative(x)), after=abs(x))
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    when=lambda x, p: x.ndim == 1 and p[0] == 1,
+    tries=({"x": (3,), "p": (1, 3), "q": (3, 1), "r": ()},),
+)
+def product_of_vector_with_itself(x: Var, p: Attr, q: Attr, r: Attr) -> Rewrite:
+    """x @ x is the sum of its squares."""
+    return Rewrite(
+        before=reshape(matmul(reshape(x, shape=p), reshape(x, shape=q)), shape=r),
+        after=lambda x, r: reshape(sum(square(x)), r) if r else sum(square(x)),
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def root_of_three_squares_is_hypot(x: Var, y: Var, z: Var) -> Rewrite:
+    """The root of a sum of three squares is hypot of hypot."""
+    return Rewrite(before=sqrt((square(x) + square(y)) + square(z)), after=hypot(hypot(x, y), z))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def root_of_squares_is_hypot(x: Var, y: Var) -> Rewrite:
+    """The root of a sum of two squares is hypot."""
+    return Rewrite(before=sqrt(square(x) + square(y)), after=hypot(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The root of a sum of squares is a norm, whose gradient at 0 is 0."""
+    return Rewrite(
+        before=sqrt(sum(square(x), axis=axis, dtype=None, keepdims=k)),
+        after=lambda x, axis, k: norm2(x, axis=axis, keepdims=k),
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    when=lambda n: n.ndim == 0,
+)
+def root_of_mean_is_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The root of a mean of squares is a norm over a root; so is a standard deviation."""
+    return Rewrite(
+        before=sqrt(sum(square(x), axis=axis, dtype=None, keepdims=k) / n),
+        after=lambda x, n, axis, k: norm2(x, axis=axis, keepdims=k) / sqrt(n),
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def square_of_root(x: Var) -> Rewrite:
+    """The square of a root is the value."""
+    return Rewrite(before=square(sqrt(x)), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def square_of_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The square of a norm is a sum of squares, which has no kink."""
+    return Rewrite(
+        before=square(norm2(x, axis=axis, keepdims=k)),
+        after=lambda x, axis, k: sum(square(x), axis=axis, keepdims=k),
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    when=lambda n: n.ndim == 0,
+)
+def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
+    """The square of a standard deviation is a variance, which has no kink."""
+    return Rewrite(
+        before=square(norm2(x, axis=axis, keepdims=k) / n),
+        after=lambda x, n, axis, k: sum(square(x), axis=axis, keepdims=k) / square(n),
+    )
+
+
+@rule_for(
+    lambda op: op.name == "square",
+    exact=Exact.REALS,
+    operands=lambda operands: operands[0].view,
+    tries=(lambda x: square(reshape(norm2(x), (1,))),),
+)
+def square_of_view(node: Node) -> Node:
+    """The square of a view is the view of the square, which may have no kink."""
+    view = node.inputs[0]
+    return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def square_of_scaled(x: Var, c: Const) -> Rewrite:
+    """A constant factor leaves a square, in which there may be no kink."""
+    return Rewrite(before=square(x * c), after=square(x) * square(c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def square_of_part(x: Var, c: Const) -> Rewrite:
+    """A constant divisor leaves a square, in which there may be no kink."""
+    return Rewrite(before=square(x / c), after=square(x) / square(c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def scaled_with_itself(x: Var, c: Const) -> Rewrite:
+    """(c * x) * x is c times a square, in which there may be no kink."""
+    return Rewrite(before=(x * c) * x, after=square(x) * c)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def square_of_hypot(x: Var, y: Var) -> Rewrite:
+    """The square of hypot is a sum of two squares, which has no kink."""
+    return Rewrite(before=square(hypot(x, y)), after=square(x) + square(y))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def square_of_abs_value(x: Var) -> Rewrite:
+    """A square does not see the sign, and has no kink."""
+    return Rewrite(before=square(abs(x)), after=square(x))
+
+
+# ---- exponentials, in forms that do not overflow --------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log_of_exp(x: Var) -> Rewrite:
+    """The logarithm undoes the exponential."""
+    return Rewrite(before=log(exp(x)), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log_is_softplus(x: Var) -> Rewrite:
+    """log(1 + exp(x)) is softplus."""
+    return Rewrite(before=log(1 + exp(x)), after=softplus(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log1p_is_softplus(x: Var) -> Rewrite:
+    """log1p(exp(x)) is softplus."""
+    return Rewrite(before=log1p(exp(x)), after=softplus(x))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f")
+def logaddexp_is_softplus(x: Var) -> Rewrite:
+    """logaddexp(x, 0) is softplus."""
+    return Rewrite(before=logaddexp(x, 0), after=softplus(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def reciprocal_is_quotient(x: Var) -> Rewrite:
+    """The reciprocal is a quotient of 1."""
+    return Rewrite(before=reciprocal(x), after=1 / x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def inverse_is_sigmoid(x: Var) -> Rewrite:
+    """1 / (1 + exp(x)) is the sigmoid of -x."""
+    return Rewrite(before=1 / (1 + exp(x)), after=sigmoid(-x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log_of_sigmoid(x: Var) -> Rewrite:
+    """log(sigmoid(x)) is -softplus(-x)."""
+    return Rewrite(before=log(sigmoid(x)), after=-softplus(-x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def one_less_sigmoid(x: Var) -> Rewrite:
+    """1 - sigmoid(x) is sigmoid(-x)."""
+    return Rewrite(before=1 - sigmoid(x), after=sigmoid(-x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def log_is_logaddexp(x: Var, y: Var) -> Rewrite:
+    """log(exp(x) + exp(y)) is logaddexp."""
+    return Rewrite(before=log(exp(x) + exp(y)), after=logaddexp(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def quotient_is_sigmoid(x: Var) -> Rewrite:
+    """exp(x) / (1 + exp(x)) is the sigmoid."""
+    return Rewrite(before=exp(x) / (1 + exp(x)), after=sigmoid(x))
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+def log_is_logsumexp(x: Var, axis: Attr, k: Attr) -> Rewrite:
+    """log(sum(exp(x))) is logsumexp."""
+    return Rewrite(
+        before=log(sum(exp(x), axis=axis, dtype=None, keepdims=k)),
+        after=lambda x, axis, k: logsumexp(x, axis=axis, keepdims=k),
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,)},))
+def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
+    """exp(x) / sum(exp(x)) is softmax."""
+    return Rewrite(
+        before=exp(x) / sum(exp(x), axis=axis, dtype=None, keepdims=True),
+        after=exp(log_softmax(x, axis=axis)),
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    when=lambda x, axis: len(axis) == x.ndim,
+    tries=({"x": (2, 3), "axis": (0, 1)},),
+)
+def quotient_of_all_is_softmax(x: Var, axis: Attr) -> Rewrite:
+    """exp(x) / sum(exp(x)) over all axes is softmax."""
+    return Rewrite(
+        before=exp(x) / sum(exp(x), axis=axis, dtype=None, keepdims=False),
+        after=exp(log_softmax(x, axis=axis)),
+    )
+
+
+# Where these act, the forward as written may overflow: the gradient does not use its values.
+STABLE: frozenset[Rule] = frozenset(
+    {
+        log_of_exp,
+        log_is_softplus,
+        log1p_is_softplus,
+        reciprocal_is_quotient,
+        inverse_is_sigmoid,
+        quotient_is_sigmoid,
+        log_of_sigmoid,
+        one_less_sigmoid,
+        log_is_logaddexp,
+        log_is_logsumexp,
+        quotient_is_softmax,
+        quotient_of_all_is_softmax,
+    }
+)
+
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))
