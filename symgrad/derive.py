@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, overload
 
 from symgrad.autodiff.batching import batched
+from symgrad.autodiff.checks import check_loss, check_outputs, check_wrt
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.kinks import Kinks, Policy
-from symgrad.autodiff.reverse import carries, pull_back
+from symgrad.autodiff.reverse import pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
@@ -51,7 +52,7 @@ def grad(
     >>> grad(sum(x * x), x).type
     float64[3]
     """
-    _check_loss(loss)
+    check_loss(loss)
     with built_as(current_origin().then("vjp(loss)")):
         seed = ones_like(loss)
     flows = _pulled([loss], _several(wrt), [seed], kinks, disconnected, sparse=False)
@@ -110,7 +111,7 @@ def vjp(
     float64[3]
     """
     ys, xs = _several(outputs), _several(wrt)
-    _check_outputs(ys)
+    check_outputs(ys)
     seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
     flows = _pulled(ys, xs, seeds, kinks, disconnected, sparse=True)
     found: Node | tuple[Node, ...] = _shaped(flows, wrt)
@@ -126,7 +127,7 @@ def _pulled(
     *,
     sparse: bool,
 ) -> list[Node]:
-    _check_wrt(xs)
+    check_wrt(xs)
     policy = Kinks.of(kinks)
     reached: dict[Node, Node] = {}
     with without_collection():
@@ -178,8 +179,8 @@ def jvp(
     float64[()]
     """
     ys, xs = _several(outputs), _several(wrt)
-    _check_wrt(xs)
-    _check_outputs(ys)
+    check_wrt(xs)
+    check_outputs(ys)
     given = _seeds(xs, tangents, wrt, "tangent", "input")
     pushed: Node | tuple[Node, ...] = _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
     return pushed
@@ -258,8 +259,8 @@ def jacobian(
     if mode not in (None, "forward", "reverse"):
         raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
     xs = _several(wrt)
-    _check_wrt(xs)
-    _check_outputs([output])
+    check_wrt(xs)
+    check_outputs([output])
     inputs = sum(guess(x.size) for x in xs)
     forward = inputs < guess(output.size) if mode is None else mode == "forward"
     if forward:
@@ -380,44 +381,3 @@ def _check_connected(
         for flow, x in zip(flows, xs, strict=True):
             if flow is None:
                 raise GradientError(why_disconnected(ys, x))
-
-
-def _check_outputs(ys: Sequence[Any]) -> None:
-    for y in ys:
-        if not isinstance(y, Node):
-            raise GradientError(f"an output is a node, not {type(y).__name__}")
-        if not carries(y):
-            raise GradientError(f"{describe(y)} is no real float, so that it has no derivative")
-
-
-def _check_loss(loss: Any) -> None:
-    if not isinstance(loss, Node):
-        raise GradientError(f"the loss is a node, not {type(loss).__name__}")
-    if loss.shape != ():
-        raise GradientError(
-            f"the loss must be a scalar, and {describe(loss)} is not; write grad(sum(loss), …), "
-            "or vjp(loss, …, cotangent) with a cotangent of its shape"
-        )
-    if not loss.tensor.is_float:
-        raise GradientError(
-            f"the loss must be a real float, and {describe(loss)} is not; "
-            "convert it where it is computed: astype(x, 'float64')"
-        )
-
-
-def _check_wrt(xs: Sequence[Any]) -> None:
-    for x in xs:
-        if not isinstance(x, Node):
-            raise GradientError(
-                f"a gradient is taken with respect to nodes, not {type(x).__name__}; "
-                "make an array a placeholder or a variable"
-            )
-        if isinstance(x.type, tuple):
-            raise GradientError(
-                f"{describe(x)}: {x.op.name} has {len(x.type)} results; take one of them: node[0]"
-            )
-        if not carries(x):
-            raise GradientError(
-                f"{describe(x)} is no real float, and has no gradient; "
-                "declare it with dtype 'float32' or 'float64'"
-            )

@@ -100,7 +100,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
-    near = get_close_matches(function.__name__, REGISTRY.functions, n=3, cutoff=0.7)
+    near = get_close_matches(function.__name__, REGISTRY.functions, n=3)
     hint = f"near it are {', '.join(f'sg.{n}' for n in near)}; " if near else ""
     return UnsupportedError(
         f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"

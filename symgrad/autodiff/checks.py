@@ -1,0 +1,54 @@
+"""What can be differentiated, and by what: the errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.autodiff.reverse import carries
+from symgrad.ir.errors import GradientError
+from symgrad.ir.node import Node, describe
+
+
+def check_outputs(ys: Sequence[Any]) -> None:
+    """Refuse outputs that are no floats."""
+    for y in ys:
+        if not isinstance(y, Node):
+            raise GradientError(f"an output is a node, not {type(y).__name__}")
+        if not carries(y):
+            raise GradientError(f"{describe(y)} is no real float, so that it has no derivative")
+
+
+def check_loss(loss: Any) -> None:
+    """Refuse a loss that is no real scalar."""
+    if not isinstance(loss, Node):
+        raise GradientError(f"the loss is a node, not {type(loss).__name__}")
+    if loss.shape != ():
+        raise GradientError(
+            f"the loss must be a scalar, and {describe(loss)} is not; write grad(sum(loss), …), "
+            "or vjp(loss, …, cotangent) with a cotangent of its shape"
+        )
+    if not loss.tensor.is_float:
+        raise GradientError(
+            f"the loss must be a real float, and {describe(loss)} is not; "
+            "convert it where it is computed: astype(x, 'float64')"
+        )
+
+
+def check_wrt(xs: Sequence[Any]) -> None:
+    """Refuse to differentiate by what is no float."""
+    for x in xs:
+        if not isinstance(x, Node):
+            raise GradientError(
+                f"a gradient is taken with respect to nodes, not {type(x).__name__}; "
+                "make an array a placeholder or a variable"
+            )
+        if isinstance(x.type, tuple):
+            raise GradientError(
+                f"{describe(x)}: {x.op.name} has {len(x.type)} results; take one of them: node[0]"
+            )
+        if not carries(x):
+            raise GradientError(
+                f"{describe(x)} is no real float, and has no gradient; "
+                "declare it with dtype 'float32' or 'float64'"
+            )
