@@ -1,7 +1,7 @@
 """Normal forms of what has a kink: choices, extrema, relu, leaky relu, abs.
 
-See `normal.py`. Comparisons are brought to > and >= with a constant on the right, choices by them
-to extrema, and these to the function that they are.
+See `normal.py`. A constant that is compared with stands on the right; choices by a comparison
+become extrema, and these the function that they are.
 """
 
 from __future__ import annotations
@@ -64,30 +64,6 @@ def invert_is_not(mask: Var) -> Rewrite:
 
 
 @rule(exact=Exact.REALS, kinds="f")
-def where_less(x: Var, y: Var, a: Var, b: Var) -> Rewrite:
-    """A choice by x < y is the opposite choice by x >= y, but for NaN."""
-    return Rewrite(before=where(less(x, y), a, b), after=where(greater_equal(x, y), b, a))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_less_equal(x: Var, y: Var, a: Var, b: Var) -> Rewrite:
-    """A choice by x <= y is the opposite choice by x > y, but for NaN."""
-    return Rewrite(before=where(less_equal(x, y), a, b), after=where(greater(x, y), b, a))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def select_not_less(x: Var, y: Var, a: Var) -> Rewrite:
-    """What is selected where not x < y is selected where x >= y, but for NaN."""
-    return Rewrite(before=select(logical_not(less(x, y)), a), after=select(greater_equal(x, y), a))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def select_not_less_equal(x: Var, y: Var, a: Var) -> Rewrite:
-    """What is selected where not x <= y is selected where x > y, but for NaN."""
-    return Rewrite(before=select(logical_not(less_equal(x, y)), a), after=select(greater(x, y), a))
-
-
-@rule(exact=Exact.REALS, kinds="f")
 def where_greater_is_maximum(x: Var, y: Var) -> Rewrite:
     """The one that is greater is the maximum, but for NaN."""
     return Rewrite(before=where(greater(x, y), x, y), after=maximum(x, y))
@@ -97,6 +73,30 @@ def where_greater_is_maximum(x: Var, y: Var) -> Rewrite:
 def where_greater_equal_is_maximum(x: Var, y: Var) -> Rewrite:
     """The one that is not less is the maximum, but for NaN."""
     return Rewrite(before=where(greater_equal(x, y), x, y), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is not less is the maximum, but for NaN."""
+    return Rewrite(before=where(less(x, y), y, x), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_equal_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is greater is the maximum, but for NaN."""
+    return Rewrite(before=where(less_equal(x, y), y, x), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is less is the minimum, but for NaN."""
+    return Rewrite(before=where(less(x, y), x, y), after=minimum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_equal_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is not greater is the minimum, but for NaN."""
+    return Rewrite(before=where(less_equal(x, y), x, y), after=minimum(x, y))
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -184,6 +184,30 @@ def selected_minimum_is_clip(x: Var, c: Const) -> Rewrite:
 def selected_minimum_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
     """The smaller of x and c where x is not negative is relu, bounded."""
     return Rewrite(before=select(greater_equal(x, 0), minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_less_is_relu(x: Var) -> Rewrite:
+    """x where it is not negative, else 0, is relu."""
+    return Rewrite(before=select(logical_not(less(x, 0)), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_less_equal_is_relu(x: Var) -> Rewrite:
+    """x where it is positive, else 0, is relu."""
+    return Rewrite(before=select(logical_not(less_equal(x, 0)), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_is_positive)
+def bounded_choice_is_clip(x: Var, c: Const) -> Rewrite:
+    """0 where x is negative, else the smaller of x and c, is relu, bounded."""
+    return Rewrite(before=where(less(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_is_positive)
+def bounded_choice_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
+    """0 where x is not positive, else the smaller of x and c, is relu, bounded."""
+    return Rewrite(before=where(less_equal(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -275,6 +299,30 @@ def choice_is_leaky_relu(x: Var, c: Const) -> Rewrite:
 def choice_with_zero_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """x where it is not negative, else c * x, is leaky relu."""
     return Rewrite(before=where(greater_equal(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def choice_by_less_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """c * x where x is negative, else x, is leaky relu."""
+    return Rewrite(before=where(less(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def choice_by_less_equal_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """c * x where x is not positive, else x, is leaky relu."""
+    return Rewrite(before=where(less_equal(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def choice_by_less_is_abs(x: Var) -> Rewrite:
+    """-x where x is negative, else x, is the absolute value."""
+    return Rewrite(before=where(less(x, 0), negative(x), x), after=abs(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def choice_by_less_equal_is_abs(x: Var) -> Rewrite:
+    """-x where x is not positive, else x, is the absolute value."""
+    return Rewrite(before=where(less_equal(x, 0), negative(x), x), after=abs(x))
 
 
 @rule(exact=Exact.REALS, kinds="f")
