@@ -2,8 +2,9 @@
 
 The answer is always an element of Clarke's generalised gradient: for one variable, a number between
 the one-sided derivatives; at a tie of two variables each gets half. (F. H. Clarke, Optimization and
-Nonsmooth Analysis, 1983, section 2.3.) The choice is made op by op, on the normal form of the graph:
-for a composition that no normal form knows, the chain rule of the choices need not lie there.
+Nonsmooth Analysis, 1983, section 2.3.) The choice is made op by op, on the normal form of the
+graph: for a composition that no normal form knows, the chain rule of the choices need not lie
+there.
 """
 
 from __future__ import annotations
