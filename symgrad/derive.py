@@ -200,8 +200,7 @@ def _pushed(
         flows = [found.get(y) for y in form.ys]
         given = [x for x, t in zip(xs, tangents, strict=True) if t is not None]
         for y, flow in zip(ys, flows, strict=True):
-            if flow is None:
-                _check_connected([None] * len(given), disconnected, [y], given)
+            _check_connected([flow] * len(given), disconnected, [y], given)
         filled = [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
         return form.as_written(filled)
 
@@ -250,7 +249,9 @@ def jacobian(
 ) -> Any:
     """All partial derivatives of an output: of shape `(*output.shape, *wrt.shape)`, one a `wrt`.
 
-    One batched pass, forward or reverse: by default the one with fewer vectors.
+    By default in the mode with fewer vectors: all rows in one batched pass in reverse, or all
+    columns in one forward, a pass for each `wrt`. If a function on the way has no forward mode, in
+    reverse.
 
     >>> x = placeholder("x", 3)
     >>> jacobian(x * x, x).type

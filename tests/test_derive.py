@@ -170,6 +170,7 @@ def test_vmap_of_what_does_not_depend_on_the_element():
         (lambda x: sg.grad(sg.sum(sg.nextafter(x, 1.0)), x), "nextafter has no gradient"),
         (lambda x: sg.jvp(sg.nextafter(x, 1.0), x, np.ones(3)), "nextafter has no derivative"),
         (lambda x: sg.grad(sg.sum(x), x, disconnected="maybe"), "'raise' or 'zero'"),
+        (lambda x: sg.jvp(x, x, np.ones(3), disconnected="maybe"), "'raise' or 'zero'"),
         (lambda x: sg.vmap(lambda a, b: a + b)(x, np.ones(4)), "differ: 3, 4"),
         (lambda x: sg.vmap(lambda a: a)(1.0), "one has none"),
     ],

@@ -26,12 +26,8 @@ from symgrad.ir.values import ArrayData
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Function: TypeAlias = Callable[P, R]
 Partial: TypeAlias = "Node | int | float | Masked | None"
 NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
-
-FLOATS = "f"
-NUMBERS = "iufc"
 
 
 class Masked(NamedTuple):

@@ -39,8 +39,7 @@ def merge(
         if apart is not None:
             key = (key, apart(node))
         if key not in kept:
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            kept[key] = node if same else rebuild(node, inputs)
+            kept[key] = rebuild(node, inputs)
         becomes[node] = kept[key]
     return becomes
 

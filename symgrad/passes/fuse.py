@@ -29,9 +29,7 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         if node in groups:
             becomes[node] = _fuse(groups[node], node, becomes)
         elif node not in inside:
-            inputs = tuple(becomes[x] for x in node.inputs)
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            becomes[node] = node if same else rebuild(node, inputs)
+            becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
     return Graph((becomes[y] for y in graph.outputs), graph.inputs)
 
 

@@ -53,10 +53,8 @@ class NormalForm:
         for node in topological(nodes):
             if node in self.written:
                 becomes[node] = self.written[node]
-                continue
-            inputs = tuple(becomes[x] for x in node.inputs)
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            becomes[node] = node if same else rebuild(node, inputs)
+            else:
+                becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
         return [becomes[n] for n in nodes]
 
 
@@ -95,9 +93,7 @@ def _hold(
     for node in order:
         kept = merged[node]
         if kept not in becomes:
-            inputs = tuple(becomes[x] for x in kept.inputs)
-            same = all(a is b for a, b in zip(inputs, kept.inputs, strict=True))
-            there = kept if same else rebuild(kept, inputs)
+            there = rebuild(kept, tuple(becomes[x] for x in kept.inputs))
             becomes[kept] = hold(there) if kept in inside else there
         becomes[node] = becomes[kept]
     return becomes

@@ -61,7 +61,9 @@ def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, 
 
 
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same node on other inputs of the same types."""
+    """The same node on other inputs of the same types; the node itself if they are its own."""
+    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        return node
     return Node(node.op, inputs, node.attrs, node.type, node.origin)
 
 
@@ -136,9 +138,7 @@ class _Sweep:
             if node in self.becomes:
                 settled[node] = settled[self.becomes[node]]
                 continue
-            inputs = tuple(settled[x] for x in node.inputs)
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            current = node if same else rebuild(node, inputs)
+            current = rebuild(node, tuple(settled[x] for x in node.inputs))
             result = self._rewritten(current)
             if result is None:
                 settled[node] = settled[current] = current
