@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrad import linalg as linalg
     from symgrad import passes as passes
     from symgrad import testing as testing
     from symgrad.autodiff.checkpoint import checkpoint as checkpoint
@@ -76,7 +77,7 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.compile", "compile"),
     ("symgrad.ops", "*"),
 )
-_SUBMODULES = ("passes", "testing")
+_SUBMODULES = ("linalg", "passes", "testing")
 
 
 def __getattr__(name: str) -> Any:

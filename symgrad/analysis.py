@@ -5,8 +5,115 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from symgrad.ir.dims import guess, product
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+
+
+def nbytes(node: Node) -> int:
+    """The bytes of all that a node computes; a named dimension counts as `dims.GUESS`."""
+    types = node.type if isinstance(node.type, tuple) else (node.type,)
+    return sum(guess(product(t.shape)) * t.dtype.itemsize for t in types)
+
+
+def shares_memory(node: Node) -> bool:
+    """Whether what a node gives lies in the memory of its first operand."""
+    return bool(node.inputs) and (node.op.view or node.op.forwards)
+
+
+def is_free(node: Node) -> bool:
+    """Whether a node only shows, or picks, what its operand has computed."""
+    return node.op.view or node.op.name == "item"
+
+
+def memory_roots(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """For each of some nodes, given after their operands, the one in whose memory it lies."""
+    root: dict[Node, Node] = {}
+    for node in nodes:
+        root[node] = root[node.inputs[0]] if shares_memory(node) else node
+    return root
+
+
+def memory_order(graph: Graph) -> list[Node]:
+    """The nodes in an order in which little is alive at once: operands first, depth first.
+
+    But whatever frees at least as much as it takes comes as soon as it can: the gradient of a
+    layer's weights is computed before the gradient goes on to the layer below. Views come right
+    before their first reader. Linear in the graph.
+    """
+    return _Orderer(graph).order
+
+
+class _Orderer:
+    def __init__(self, graph: Graph) -> None:
+        self.root = memory_roots(graph.nodes)
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
+        # Readers of memory, of which the last one frees it; and readers of results, that wait.
+        self.holds: dict[Node, set[Node]] = {n: set() for n in graph.nodes}
+        self.waiting: dict[Node, list[Node]] = {n: [] for n in graph.nodes}
+        self.missing: dict[Node, int] = {}
+        self.behind: dict[Node, Node] = {}
+        for node in graph.nodes:
+            self.behind[node] = self.behind[node.inputs[0]] if is_free(node) else node
+            if is_free(node):
+                continue
+            sources = {self.behind[x] for x in node.inputs}
+            self.missing[node] = len(sources)
+            for x in sources:
+                self.waiting[x].append(node)
+            if not shares_memory(node):
+                for x in node.inputs:
+                    self.holds[self.root[x]].add(node)
+        self.kept = {self.root[y] for y in graph.outputs}
+        self.order: list[Node] = []
+        self.done: set[Node] = set()
+        for node in graph.nodes:
+            if not is_free(node):
+                self._run(node)
+        for node in graph.nodes:
+            self._emit(node)
+
+    def _emit(self, node: Node) -> None:
+        """Append a node, after the views and items that it reads."""
+        pending = [node]
+        while pending:
+            node = pending[-1]
+            views = [x for x in node.inputs if x not in self.done] if node not in self.done else []
+            if views:
+                pending += reversed(views)
+                continue
+            pending.pop()
+            if node not in self.done:
+                self.done.add(node)
+                self.order.append(node)
+
+    def _run(self, node: Node) -> None:
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if node in self.done:
+                continue
+            self._emit(node)
+            candidates: set[Node] = set()
+            for reader in self.waiting[node]:
+                self.missing[reader] -= 1
+                candidates.add(reader)
+            for x in {self.root[x] for x in node.inputs}:
+                self.holds[x].discard(node)
+                if len(self.holds[x]) == 1:
+                    candidates |= self.holds[x]
+            ready = [r for r in candidates if not self.missing[r] and self._frees(r)]
+            pending += sorted(ready, key=self.position.__getitem__, reverse=True)
+
+    def _frees(self, node: Node) -> bool:
+        """Whether a node makes room by being computed."""
+        freed = sum(
+            nbytes(x)
+            for x in {self.root[x] for x in node.inputs}
+            if x.inputs and x not in self.kept and len(self.holds[x]) == 1 and node in self.holds[x]
+        )
+        taken = 0 if shares_memory(node) or node in self.kept else nbytes(node)
+        return 0 < freed >= taken
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -74,6 +181,43 @@ def critical_path(graph: Graph, cost: Callable[[Node], float]) -> list[Node]:
         (number[x], i, cost(node)) for node, i in number.items() for x in node.inputs
     )
     return [graph.nodes[i] for i in nx.dag_longest_path(weighted)]
+
+
+def cheapest_cut(
+    targets: Iterable[Node],
+    operands: Callable[[Node], Iterable[Node] | None],
+    cost: Callable[[Node], float],
+) -> set[Node]:
+    """The nodes to keep so that the targets can be computed again, for the least cost in all.
+
+    `operands` tells from what a node can be computed again, None if it cannot be; `cost` is what it
+    costs to keep it. An infinite cost means that it cannot be kept; there must be another way then.
+    """
+    import networkx as nx
+
+    network = nx.DiGraph()
+    number: dict[Node, int] = {}
+    pending = list(targets)
+    for node in pending:
+        network.add_edge((number.setdefault(node, len(number)), 1), "sink")
+    entered: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node in entered:
+            continue
+        entered.add(node)
+        i = number[node]
+        network.add_edge((i, 0), (i, 1), capacity=cost(node))
+        sources = operands(node)
+        if sources is None:
+            network.add_edge("source", (i, 0))
+        for x in sources or ():
+            network.add_edge((number.setdefault(x, len(number)), 1), (i, 0))
+            pending.append(x)
+    if "source" not in network:
+        return set()
+    _, (before, _) = nx.minimum_cut(network, "source", "sink")
+    return {n for n, i in number.items() if (i, 0) in before and (i, 1) not in before}
 
 
 def _related(graph: Graph, node: Node, direction: str) -> set[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -9,18 +10,23 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from symgrad.ir.collector import without_collection
+from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.passes import DEFAULT, PassLike, run_passes
+from symgrad.lowering.lower import lower
+from symgrad.passes import DEFAULT, PassLike, run_passes, within
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
+from symgrad.runtime.kept import Parts, parted
 from symgrad.runtime.program import Program
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
 Form: TypeAlias = Callable[[Iterable[Any]], Any]
+
+MOST_AIMS = 8
 
 
 def compile(
@@ -31,6 +37,7 @@ def compile(
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
     backend: Literal["numpy", "reference"] = "numpy",
+    memory: int | None = None,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -39,11 +46,16 @@ def compile(
     the same form.
     `updates` gives variables their next values, of the same shape and dtype, all computed from
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
-    `reals`), `passes` what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend`
-    is `numpy` for generated source, or `reference` to walk the plan kernel by kernel.
+    `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
+    `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend` is `numpy`
+    for generated source, or `reference` to walk the plan kernel by kernel. `memory` is
+    the most that a call may need, in bytes, besides inputs, variables and constants
+    (`program.plan.peak_bytes`): what the forward would keep for the backward is then computed
+    again, until it fits. A named dimension counts as 64.
 
-    Raises `GraphError` for inputs that are no placeholders, share a name or are missing, and for
-    updates of what is no variable, of another type, or given twice.
+    Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
+    updates of what is no variable, of another type, or given twice, and if less memory than
+    `memory` cannot be had.
 
     >>> x = placeholder("x", 3)
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
@@ -59,13 +71,58 @@ def compile(
     nodes = [*wanted, *(new for _, new in pairs)]
     state = [n for n in topological([*nodes, *(v for v, _ in pairs)]) if isinstance(n, Variable)]
     raw = Graph(nodes, [*fed, *state])
-    trace = Trace()
     grade = Exact.of(exact)
+    updated = [v for v, _ in pairs]
+    names += [f"{v.name} (next)" for v in updated]
     with without_collection():
-        graph = run_passes(raw, DEFAULT if passes is None else passes, grade, trace)
-        updated = [v for v, _ in pairs]
-        names += [f"{v.name} (next)" for v in updated]
-        return Program(graph, raw, trace, form, tuple(names), updated, backend)
+        parts = None
+        if memory is None:
+            steps = DEFAULT if passes is None else tuple(passes)
+            graph, trace, parts = _optimised(raw, steps, grade, updated)
+        else:
+            if passes is not None:
+                raise GraphError(
+                    "give memory or passes; passes.within(memory) is the passes for it"
+                )
+            graph, trace = _within(memory, raw, grade, updated)
+        return Program(graph, raw, trace, form, tuple(names), updated, backend, parts)
+
+
+def _optimised(
+    raw: Graph, passes: Sequence[PassLike], grade: Exact, updated: Sequence[Variable]
+) -> tuple[Graph, Trace, Parts | None]:
+    """The graph after the passes, the way to it, and its parts if some of it is kept."""
+    trace = Trace()
+    fusion = DEFAULT[-1]
+    if not passes or passes[-1] is not fusion:
+        return run_passes(raw, passes, grade, trace), trace, None
+    graph = run_passes(raw, passes[:-1], grade, trace)
+    parts = parted(graph, updated, fusion, grade, trace)
+    if parts is not None:
+        return parts.graph, trace, parts
+    return run_passes(graph, [fusion], grade, trace), trace, None
+
+
+def _within(
+    memory: int, raw: Graph, grade: Exact, updated: Sequence[Variable]
+) -> tuple[Graph, Trace]:
+    """The optimised graph whose plan fits into so many bytes, and the way to it."""
+    sizes = {name: GUESS for x in raw.inputs for name in x.tensor.names}
+    passes, aim, least = DEFAULT, memory, sys.maxsize
+    for _ in range(MOST_AIMS):
+        trace = Trace()
+        graph = run_passes(raw, passes, grade, trace)
+        peak = lower(graph, sizes, updated).peak_bytes
+        if peak <= memory:
+            return graph, trace
+        if passes is not DEFAULT:
+            # The pass counts what is alive; a plan needs a little more, for gaps and scratch.
+            aim = aim * memory // peak
+        passes, least = within(aim), min(least, peak)
+    raise GraphError(
+        f"no program was found that needs at most memory={memory} bytes; "
+        f"the least that was found is {least}, of which the outputs are a part"
+    )
 
 
 def _check_fed(fed: list[Any]) -> None:

@@ -1,12 +1,19 @@
 """The README shows what its own first example prints."""
 
+import difflib
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+from tests import rules_table
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLE, LISTING = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)[:2]
 
 
@@ -31,3 +38,38 @@ def test_the_listing_is_what_the_example_prints(source):
     assert shown[0].startswith("def step(")
     assert shown[-1] == "    return s"
     assert shown == code(source)[-len(shown) :]
+
+
+@pytest.mark.parametrize("path", [rules_table.SHORT, rules_table.WHOLE], ids=["short", "whole"])
+def test_the_table_of_rules_is_that_of_the_rules(path):
+    kept = path.read_text(encoding="utf-8").splitlines()
+    wanted = rules_table.texts()[path].splitlines()
+    stale = [*difflib.unified_diff(kept, wanted, "as it is", "as the rules are", n=0, lineterm="")]
+    assert not stale, "\n".join([*stale[:20], "run: python -m tests.rules_table"])
+
+
+def test_every_rule_is_in_the_table():
+    whole = rules_table.WHOLE.read_text(encoding="utf-8")
+    assert all(f"| `{rule.name}` |" in whole for rule in rules_table.RULES)
+
+
+# ---- CONTRIBUTING ---------------------------------------------------------------------------
+
+
+def test_the_rule_that_is_shown_is_a_rule():
+    shown = next(t for t in re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.S) if "@rule" in t)
+    assert shown in (ROOT / "symgrad" / "passes" / "algebra.py").read_text(encoding="utf-8")
+
+
+def test_a_false_rule_of_ones_own_fails_as_is_shown(tmp_path):
+    """In a process of its own: nothing else has loaded the ops."""
+    script, message = re.search(
+        r"```python\n(import symgrad.*?)```.*?```\n(.*?)```", CONTRIBUTING, re.S
+    ).groups()
+    path = tmp_path / "own.py"
+    path.write_text(script, encoding="utf-8")
+    ran = subprocess.run([sys.executable, path], cwd=ROOT, capture_output=True, text=True,
+                         env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert message in ran.stderr
+    path.write_text(script.replace('"rounding"', '"reals"'), encoding="utf-8")
+    subprocess.run([sys.executable, path], cwd=ROOT, check=True, env={"PYTHONPATH": str(ROOT)})

@@ -83,8 +83,15 @@ class Op:
     linear: bool = False
     # Operands of which a 0 makes the result 0, whatever the others are.
     absorbs: tuple[int, ...] = ()
+    # For a reduction: the op that makes the result of the results for two parts of the operand.
+    joins: str = ""
     piecewise_constant: bool = False
     expensive: bool = False
+    # Whether it runs a user's own code.
+    foreign: bool = False
+    # How many operations on floats it takes: flops(*types, **attrs) of operands of known sizes.
+    # None if other facts tell: one for each element that it takes in, elementwise or reducing.
+    flops: Callable[..., int] | None = None
     kinks: str = ""
     domain: tuple[Interval, ...] = (REAL,)
     dtypes: str = "float32 float64"

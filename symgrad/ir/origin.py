@@ -70,11 +70,15 @@ class Origin:
 
         What is merged with part of a gradient is part of the gradient.
         """
-        frames, made_by = list(self.frames), self
+        # By identity: equal code in two files is two places.
+        frames = {(id(code), at): (code, at) for code, at in self.frames}
+        backward, made_by = self.is_backward, self.made_by
         for other in others:
-            frames += [f for f in other.frames if f not in frames]
-            made_by = other if other.is_backward and not made_by.is_backward else made_by
-        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, made_by.made_by, self.kinks)
+            if other is not self and len(frames) < MOST_FRAMES:
+                frames.update({(id(code), at): (code, at) for code, at in other.frames})
+            if not backward and other.is_backward:
+                backward, made_by = True, other.made_by
+        return Origin(tuple(frames.values())[:MOST_FRAMES], self.scope, made_by, self.kinks)
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))

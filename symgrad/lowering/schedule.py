@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.analysis import memory_order
 from symgrad.ir.dims import Dim, evaluate
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.evaluate import resolve
@@ -54,14 +55,22 @@ class _Writer:
     def write(self, graph: Graph, operands: list[int], group: int | None) -> list[int]:
         """Append a graph's nodes, its inputs being the tasks `operands` if it is an inner one."""
         number = dict(zip(graph.inputs, operands, strict=False)) if group is not None else {}
-        for node in graph.nodes:
+        several: dict[Node, list[int]] = {}
+        for node in memory_order(graph) if group is None else graph.nodes:
             if node in number:
+                continue
+            if node.inputs and node.inputs[0] in several:
+                number[node] = several[node.inputs[0]][dict(node.attrs)["index"]]
                 continue
             inputs = [number[x] for x in node.inputs]
             inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
             if inner is not None:
                 self.groups += 1
-                number[node] = self.write(inner, inputs, self.groups - 1)[0]
+                results = self.write(inner, inputs, self.groups - 1)
+                if isinstance(node.type, tuple):
+                    several[node] = results
+                else:
+                    number[node] = results[0]
             else:
                 number[node] = self._append(node, tuple(inputs), group)
         return [number[y] for y in graph.outputs]

@@ -10,6 +10,7 @@ Accurately computing the log-sum-exp and softmax functions, IMA J. Numer. Anal. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from symgrad.ops.declare import (
     Choice,
     Masked,
     NodeLike,
+    P,
     Partial,
     composite,
     elementwise,
@@ -32,7 +34,7 @@ from symgrad.ops.declare import (
     resolve,
     vjp_of,
 )
-from symgrad.ops.elementwise import exp, log, log1p, negative
+from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
 from symgrad.ops.logic import equal, logical_and, not_equal
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
 from symgrad.ops.select import clip, extremum_slopes, where
@@ -69,6 +71,19 @@ def softplus(x: NodeLike, /) -> Node:
 def log_sigmoid(x: NodeLike, /) -> Node:
     """log(sigmoid(x)), without underflow."""
     return negative(softplus(negative(x)))
+
+
+@elementwise(
+    kernels.log1mexp,
+    partials=lambda y, x: (-1 / expm1(negative(x)),),
+    promote=_floats,
+    domain=((-3.0, -0.2),),
+    expensive=True,
+    singular=True,
+)
+def log1mexp(x: NodeLike, /) -> Node:
+    """log(1 - exp(x)), accurate for small and for large -x; NaN for x > 0."""
+    ...
 
 
 def _slope(t: TensorType, slope: Any) -> dict[str, Any]:
@@ -142,6 +157,7 @@ def _logsumexp_jvp(
     normalize=normalize_over,
     vjp=_logsumexp_vjp,
     jvp=_logsumexp_jvp,
+    flops=lambda t, **attrs: 4 * t.size,
     batch=batch.over_axes,
     out=True,
     expensive=True,
@@ -151,6 +167,38 @@ def logsumexp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> No
     """log(sum(exp(x))) over axes, without overflow; of no elements it is -inf.
 
     d = sum(softmax(x) dx).
+    """
+    ...
+
+
+def _softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
+    return (y * (g - sum(g * y, axis=axis, keepdims=True)),)
+
+
+def _softmax_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]) -> Cotangent:
+    return None if t[0] is None else _softmax_vjp(t[0], y, x, axis)[0]
+
+
+def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+    return op(
+        infer=lambda t, axis: t,
+        promote=_floats,
+        normalize=lambda t, axis: {"axis": normalize_axes(axis, t.ndim)},
+        batch=batch.over_axes,
+        out=True,
+        expensive=True,
+        flops=lambda t, **attrs: 5 * t.size,
+        cases=(case((3, 4), axis=-1), case((2, 3, 4), axis=(0, 2)), case((2, 0), axis=1)),
+        **facts,
+    )
+
+
+@_over_axes(kernel=kernels.softmax, vjp=_softmax_vjp, jvp=_softmax_jvp)
+def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
+    """exp(x) / sum(exp(x)) over axes, without overflow; `axis` is one, several or None (all).
+
+    At infinities it is what the formula gives: NaN for inf, and where all elements are -inf.
+    d = softmax(x) * (dx - sum(softmax(x) dx)).
     """
     ...
 
@@ -165,31 +213,14 @@ def _log_softmax_jvp(
     return None if t[0] is None else t[0] - sum(exp(y) * t[0], axis=axis, keepdims=True)
 
 
-@op(
-    infer=lambda t, axis: t,
-    kernel=kernels.log_softmax,
-    promote=_floats,
-    normalize=lambda t, axis: {"axis": normalize_axes(axis, t.ndim)},
-    vjp=_log_softmax_vjp,
-    jvp=_log_softmax_jvp,
-    batch=batch.over_axes,
-    out=True,
-    expensive=True,
-    cases=(case((3, 4), axis=-1), case((2, 3, 4), axis=(0, 2)), case((2, 0), axis=1)),
-)
+@_over_axes(kernel=kernels.log_softmax, vjp=_log_softmax_vjp, jvp=_log_softmax_jvp)
 def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     """log(softmax(x)), exact to rounding however large x is; `axis` is one, several or None (all).
 
-    Infinities that are the largest share alike: the limit where they grow together.
+    At infinities it is what the formula gives: NaN for inf, and where all elements are -inf.
     d = dx - sum(softmax(x) dx).
     """
     ...
-
-
-@composite()
-def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
-    """exp(x) / sum(exp(x)) over axes, without overflow. See `log_softmax`."""
-    return exp(log_softmax(x, axis=axis))
 
 
 # ---- extrema that pass over NaN -------------------------------------------------------------

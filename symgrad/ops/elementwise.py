@@ -250,7 +250,7 @@ def exp(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.expm1, partials=lambda y, x: (y + 1,), preserves_zero=True, expensive=True, singular=True
+    np.expm1, partials=lambda y, x: (exp(x),), preserves_zero=True, expensive=True, singular=True
 )
 def expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1, accurate for small x."""

@@ -119,6 +119,16 @@ def softplus(x, out=None):
     return np.add(np.maximum(x, 0), small, out=out)
 
 
+def log1mexp(x, out=None):
+    """log(1 - exp(x)): near 0 by expm1, far from it by log1p (Maechler, 2012)."""
+    near = np.log(np.negative(np.expm1(x)))
+    y = np.where(np.greater(x, -0.6931471805599453), near, np.log1p(np.negative(np.exp(x))))
+    if out is None:
+        return y[()]
+    np.copyto(out, y)
+    return out
+
+
 def leaky_relu(x, slope, out=None):
     """x where it is positive, slope * x where it is negative."""
     if slope == 0:
@@ -184,18 +194,33 @@ def logsumexp(x, axis, keepdims, out=None):
     return out
 
 
+def softmax(x, axis, out=None):
+    """exp(x) / sum(exp(x)), by distances from the largest element; as the formula at infinities."""
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    y = np.subtract(x, top, out=out)
+    y = np.exp(y, out=out)
+    total = np.sum(y, axis=axis, keepdims=True)
+    if not np.all(np.isfinite(top)):
+        total = np.where(np.equal(top, np.inf), 1, total)
+    return np.divide(y, total, out=out)
+
+
 def log_softmax(x, axis, out=None):
-    """x - log(sum(exp(x))), by distances from the largest element: 0 between equal infinities."""
+    """x - log(sum(exp(x))), by distances from the largest element; as the formula at infinities."""
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     away = np.subtract(x, top, out=out)
+    total = np.sum(np.exp(away), axis=axis, keepdims=True)
     if not np.all(np.isfinite(top)):
-        away = np.where(np.equal(x, top), 0, away)
-    return np.subtract(away, np.log(np.sum(np.exp(away), axis=axis, keepdims=True)), out=out)
+        total = np.where(np.equal(top, np.inf), 1, total)
+    return np.subtract(away, np.log(total), out=out)
 
 
 def norm2(x, axis, keepdims, out=None):
     """sqrt(sum(x * x)); scaled by the largest element where squares overflow or vanish."""
-    y = np.sqrt(np.add.reduce(np.square(x), axis=axis, keepdims=keepdims))
+    if np.size(axis) == np.ndim(x) and not keepdims:
+        y = np.sqrt(np.vdot(x, x))
+    else:
+        y = np.sqrt(np.add.reduce(np.square(x), axis=axis, keepdims=keepdims))
     limits = np.finfo(y.dtype)
     if not ((y > np.sqrt(limits.tiny / limits.eps)) & (y < np.inf)).all():
         top = np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
@@ -281,4 +306,20 @@ def in_order(t, x, axis, descending, back, out=None):
         np.put_along_axis(out, order, t, axis)
     else:
         np.copyto(out, t)
+    return out
+
+
+def diagonal(x, offset):
+    """A diagonal over the last two axes."""
+    return np.diagonal(x, offset, -2, -1)
+
+
+def on_diagonal(x, shape, offset, out=None):
+    """Matrices of zeros with x on a diagonal."""
+    if out is None:
+        out = np.zeros((*x.shape[:-1], *shape), x.dtype)
+    else:
+        out.fill(0)
+    steps = np.arange(x.shape[-1])
+    out[..., steps + max(-offset, 0), steps + max(offset, 0)] = x
     return out

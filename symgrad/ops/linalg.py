@@ -25,8 +25,16 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.shape import matrix_transpose, moveaxis, permute_dims, reshape
 
 
+def require_matrix(*types: TensorType) -> None:
+    """Refuse what has fewer than two axes."""
+    for t in types:
+        if t.ndim < 2:
+            raise ShapeError(f"a matrix has two axes or more; {t!r} has {t.ndim}")
+
+
 def _matmul_infer(a: TensorType, b: TensorType) -> TensorType:
     require("iufc", a, b)
+    require_matrix(a, b)
     require_equal(a.shape[-1], b.shape[-2])
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return a.with_shape((*batch, a.shape[-2], b.shape[-1]))
@@ -50,6 +58,7 @@ def _matmul_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangen
     jvp=_matmul_jvp,
     out=True,
     expensive=True,
+    flops=lambda a, b: 2 * _matmul_infer(a, b).size * a.shape[-1],
     cases=(
         case((3, 4), (4, 2)),
         case((2, 3, 4), (4, 2)),
@@ -63,7 +72,7 @@ def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@composite(numpy=(np.matmul,))
+@composite(numpy=(np.matmul, np.linalg.matmul))
 def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes; a vector counts as a row left, a column right."""
     a, b = as_node(x1), as_node(x2)
@@ -78,7 +87,7 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     return y if y.shape == shape else reshape(y, shape)
 
 
-@composite(numpy=(np.tensordot,))
+@composite(numpy=(np.tensordot, np.linalg.tensordot))
 def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     """The sum of products over pairs of axes: a count of axes, or the axes of each.
 
@@ -109,7 +118,7 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     return reshape(_matmul(flat_a, flat_b), (*row_shape, *column_shape))
 
 
-@composite(numpy=(np.vecdot,))
+@composite(numpy=(np.vecdot, np.linalg.vecdot))
 def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
     """The sum of products along one axis; the other axes broadcast."""
     a, b = as_node(x1), as_node(x2)
@@ -134,6 +143,8 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     kernel=kernels.vdot,
     promote=common_dtype,
     source="np.vdot",
+    joins="add",
+    flops=lambda a, b: max(2 * a.size - 1, 0),
     vjp=vjp_of(lambda y, a, b: (b, a)),
     jvp=lambda t, y, a, b: _vdot_jvp(t, a, b),
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),

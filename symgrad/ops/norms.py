@@ -65,6 +65,7 @@ def _norm2_jvp(
     normalize=normalize_over,
     vjp=_norm2_vjp,
     jvp=_norm2_jvp,
+    flops=lambda t, **attrs: 2 * t.size,
     batch=batch.over_axes,
     out=True,
     preserves_zero=True,

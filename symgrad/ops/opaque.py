@@ -86,7 +86,7 @@ def _batch(
     return opaque(of_all(inputs, flags), body.batched(), types, in_place=node.op.out)
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch)
+@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, foreign=True)
 def _numpy_function(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
@@ -94,7 +94,7 @@ def _numpy_function(
     ...
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, out=True)
+@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, out=True, foreign=True)
 def _numpy_function_out(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:

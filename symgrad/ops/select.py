@@ -37,6 +37,7 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     weak=(1,),
     in_place=(1,),
     scratch=lambda mask, x: bits_like(x, mask),
+    flops=lambda *types: 0,
     absorbs=(1,),
     pads=True,
 )
@@ -53,6 +54,7 @@ def select(mask: NodeLike, x: NodeLike, /) -> Node:
     weak=(1, 2),
     in_place=(1,),
     scratch=lambda c, a, b: bits_like(a, c, a, b),
+    flops=lambda *types: 0,
     numpy=(np.where,),
 )
 def where(condition: NodeLike, x1: NodeLike, x2: NodeLike, /) -> Node:
@@ -101,6 +103,7 @@ def relu(x: NodeLike, /) -> Node:
     weak=(1,),
     in_place=(1,),
     scratch=lambda m, x: bits_like(x, m),
+    flops=lambda *types: 0,
     absorbs=(1,),
 )
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:

@@ -11,7 +11,30 @@ from typing import TypeAlias
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, describe
-from symgrad.passes import algebra, cse, dead, fold, forwarded, fuse, masks, movement
+from symgrad.passes import (
+    algebra,
+    choices,
+    comparisons,
+    contractions,
+    cse,
+    dead,
+    extrema,
+    factors,
+    fold,
+    forwarded,
+    fuse,
+    indexing,
+    logic,
+    masks,
+    movement,
+    powers,
+    products,
+    recompute,
+    reductions,
+    scaling,
+    stable,
+    systems,
+)
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Stage, Trace
@@ -52,7 +75,25 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
     return Pass(name, reason, run)
 
 
-RULES: tuple[Rule, ...] = (*fold.RULES, *masks.RULES, *movement.RULES, *algebra.RULES)
+RULES: tuple[Rule, ...] = (
+    *fold.RULES,
+    *masks.RULES,
+    *stable.RULES,
+    *logic.RULES,
+    *comparisons.RULES,
+    *choices.RULES,
+    *extrema.RULES,
+    *movement.RULES,
+    *indexing.RULES,
+    *scaling.RULES,
+    *reductions.RULES,
+    *products.RULES,
+    *contractions.RULES,
+    *systems.RULES,
+    *algebra.RULES,
+    *factors.RULES,
+    *powers.RULES,
+)
 
 DEFAULT: tuple[Pass, ...] = (
     Pass(
@@ -91,6 +132,20 @@ DEFAULT: tuple[Pass, ...] = (
         fuse.fusion,
     ),
 )
+
+
+def within(memory: int) -> tuple[Pass, ...]:
+    """The default passes, and one that computes again what need not be kept, to use less memory.
+
+    `memory` is what may be alive at once, in bytes, inputs, variables and constants not counted.
+    """
+    again = Pass(
+        "recomputation",
+        "when nothing is merged any more, since it makes copies; before fusion, which joins them "
+        "with their readers",
+        lambda graph, exact, trace: recompute.recomputed(graph, memory),
+    )
+    return tuple(q for p in DEFAULT for q in ((again, p) if p.name == "mask_kernels" else (p,)))
 
 
 def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:

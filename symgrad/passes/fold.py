@@ -35,8 +35,11 @@ def constant_view_folding(node: Node) -> Node | None:
     return None if _is_large(node) or node.size != node.inputs[0].size else _folded(node)
 
 
-def _folded(node: Node) -> Node:
-    return constant_node(ArrayData(evaluate([node])[0], node.dtype))
+def _folded(node: Node) -> Node | None:
+    try:
+        return constant_node(ArrayData(evaluate([node])[0], node.dtype))
+    except (ArithmeticError, ValueError):
+        return None  # the program raises it, and says where
 
 
 def _is_large(node: Node) -> bool:

@@ -1,64 +1,227 @@
-"""Fusion: elementwise runs become one node with an inner graph.
+"""Fusion: what works row by row on the same rows becomes one node with an inner graph.
 
-A node joins the group of its readers if they are all in one group and of its shape. So a group has
-one output, what lies inside it is read by nobody else, and no cycle can arise.
+The rows of an array are its parts along its first axis that is longer than 1. An elementwise op,
+a view, a reduction within rows: each row of the result is made of the same row of the operand. So a
+run of them can be computed block by block, and what stays inside is neither written nor read. A
+reduction over the rows themselves ends a group: its result is complete when all rows are done.
+
+Every node gets a stage, which rises along every edge that cannot be inside a group; nodes of one
+stage that such edges do not part are a group. So no cycle can arise. All is linear in the graph.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from symgrad.ir.graph import Graph
+from symgrad.ir.dims import Size, guess
+from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
+from symgrad.ops.batch import over_axes
 from symgrad.ops.fused import FUSED
 from symgrad.ops.leaves import placeholder
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 
+ITEM = REGISTRY.ops["item"]
+Rows = tuple[int, Size]
+
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Group elementwise nodes, and put a `fused` node in the place of each group of two or more."""
-    groups = _groups(graph)
-    if not groups:
+    """Put a `fused` node in the place of each group in which two ops or more compute something."""
+    groups = _Groups(graph)
+    found = list(groups.found())
+    if not found:
         return graph
+    group_of = {n: members for members in found for n in members}
     becomes: dict[Node, Node] = {}
-    inside = {n for members in groups.values() for n in members}
-    for node in graph.nodes:
-        if node in groups:
-            becomes[node] = _fuse(groups[node], node, becomes)
-        elif node not in inside:
+    doors: dict[Any, Node] = {}
+    for node in groups.in_order(group_of):
+        if node in becomes:
+            continue
+        if node in group_of:
+            _fuse(group_of[node], groups, becomes, doors)
+        else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
     return Graph((becomes[y] for y in graph.outputs), graph.inputs)
 
 
-def _groups(graph: Graph) -> dict[Node, list[Node]]:
-    """The groups of two or more, by the node whose value leaves the group; members in order."""
-    readers: dict[Node, list[Node]] = defaultdict(list)
-    for node in graph.nodes:
+class _Groups:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.outputs = frozenset(graph.outputs)
+        self.rows = {n: _rows(n) for n in graph.nodes}
+        self.readers: dict[Node, list[Node]] = defaultdict(list)
+        # Per node those before it with which it can be in one group.
+        self.near: dict[Node, set[Node]] = {}
+        self.ends: dict[Node, None] = {}
+        self.last: set[Node] = set()
+        self.stage: dict[Node, int] = {}
+        for node in graph.nodes:
+            self._enter(node)
+        # The last stage in which a value is read by what is no view of it.
+        self.until: dict[Node, int] = defaultdict(int)
+        for node in reversed(graph.nodes):
+            for x in node.inputs:
+                read = self.until[node] if node.op.view else self.stage[node]
+                self.until[x] = max(self.until[x], read)
+        for node in reversed(graph.nodes):
+            self._defer(node)
+        for node in self.ends:
+            self._read_along(node)
+
+    def _enter(self, node: Node) -> None:
+        """Give a node the earliest stage that there is for it."""
+        near: set[Node] = set()
+        if _may_join(node):
+            near = {x for x in node.inputs if self._same_rows(x, node)}
+            if not near and node.op.joins:
+                self.ends[node] = None
+                near = set(node.inputs)
+            near = {x for x in near if x in self.near and x not in self.ends and _may_join(x)}
+        stage = 0
         for x in node.inputs:
-            readers[x].append(node)
-    wanted = set(graph.outputs)
-    group: dict[Node, Node] = {}
-    members: dict[Node, list[Node]] = defaultdict(list)
-    for node in reversed(graph.nodes):
-        if not _fusible(node):
-            continue
-        roots = {group.get(r, r) for r in readers[node]}
-        root = roots.pop() if len(roots) == 1 and node not in wanted else node
-        joins = root in group and root.shape == node.shape
-        group[node] = root if joins else node
-        members[group[node]].append(node)
-    return {root: nodes[::-1] for root, nodes in members.items() if len(nodes) > 1}
+            self.readers[x].append(node)
+            stage = max(stage, self.stage[x] + (x not in near))
+        self.near[node] = near
+        self.stage[node] = -1 if is_leaf(node) else stage
+
+    def _same_rows(self, x: Node, node: Node) -> bool:
+        """Whether each row of a node is made of the same row of an operand."""
+        of_x, own = self.rows[x], self.rows[node]
+        if of_x is None or own is None or of_x[1] != own[1]:
+            return False
+        if node.op.elementwise:
+            return of_x == own
+        first, attrs = x.ndim - of_x[0], dict(node.attrs)
+        if "axis" in attrs:
+            axis = attrs["axis"]
+            return first not in axis if isinstance(axis, tuple) else first != axis
+        if "axes" in attrs:
+            moved: bool = attrs["axes"][node.ndim - own[0]] == first
+            return moved
+        if "index" in attrs:
+            kept: bool = attrs["index"][first][2] == 1
+            return kept
+        return of_x == own or x.size == node.size
+
+    def _defer(self, node: Node) -> None:
+        """Let a node join readers at a later stage, if what it reads is to be had there anyway.
+
+        It is then neither written nor read. The mask of an activation, of a fourth of the bytes, is
+        better made early. A view is made where it is read.
+        """
+        readers = self.readers[node]
+        if node in self.outputs or not readers or not _may_join(node) or node in self.ends:
+            return
+        stage = min(self.stage[r] - (node not in self.near[r]) for r in readers)
+        if stage <= self.stage[node]:
+            return
+        if not node.op.view:
+            if any(node not in self.near[r] for r in readers):
+                return
+            kept = sum(_nbytes(x) for x in {*node.inputs} if not self._lasts(x, node))
+            if kept >= _nbytes(node):
+                return
+        self.stage[node] = stage
+
+    def _read_along(self, node: Node) -> None:
+        """Let a reduction over the rows join a group that reads what it reads."""
+        readers = [self.stage[r] for r in self.readers[node]]
+        last = min(readers) - 1 if readers else self.stage[node]
+        for x in () if self.near[node] else node.inputs:
+            for other in self.readers[x]:
+                in_time = self.stage[node] <= self.stage[other] <= last
+                if other in self.ends or not in_time or other.op.view:
+                    continue
+                if _may_join(other) and self._same_rows(x, other):
+                    self.stage[node] = self.stage[other]
+                    self.near[node] = {other}
+                    return
+
+    def _lasts(self, x: Node, node: Node) -> bool:
+        """Whether an operand is kept for others than a node, or can move along with it."""
+        if is_leaf(x) or x in self.outputs or self.until[x] > self.stage[node] + 1:
+            return True
+        return x in self.near[node] and all(r is node for r in self.readers[x])
+
+    def found(self) -> Iterator[list[Node]]:
+        """The groups of two ops or more that compute; members in order."""
+        root: dict[Node, Node] = {}
+
+        def find(node: Node) -> Node:
+            while (up := root.setdefault(node, node)) is not node:
+                root[node] = node = root[up]
+            return node
+
+        for node, near in self.near.items():
+            for x in near:
+                if self.stage[x] == self.stage[node]:
+                    root[find(x)] = find(node)
+        members: dict[Node, list[Node]] = defaultdict(list)
+        for node in self.graph.nodes:
+            if node in root:
+                members[find(node)].append(node)
+        for group in members.values():
+            kept = self._without_outer_views(group)
+            if sum(not n.op.view for n in kept) > 1:
+                yield kept
+
+    def _without_outer_views(self, group: Sequence[Node]) -> list[Node]:
+        """A group without the views at its ends: they cost nothing where they are."""
+        inside = set(group)
+        for node in group:
+            if node.op.view and inside.isdisjoint(node.inputs):
+                inside.remove(node)
+        for node in reversed(group):
+            if node in inside and node.op.view and inside.isdisjoint(self.readers[node]):
+                inside.remove(node)
+                self.last.add(node)
+        return [n for n in group if n in inside]
+
+    def in_order(self, group_of: Mapping[Node, list[Node]]) -> list[Node]:
+        """All nodes, so that what any member of a group reads comes before its first member.
+
+        At the stage of a group there are besides only the views that were at its ends.
+        """
+        place = {
+            n: (self.stage[n], 2 if n in self.last else n in group_of, i)
+            for i, n in enumerate(self.graph.nodes)
+        }
+        return sorted(self.graph.nodes, key=place.__getitem__)
 
 
-def _fusible(node: Node) -> bool:
-    return node.op.elementwise and isinstance(node.type, TensorType) and node.ndim > 0
+def _may_join(node: Node) -> bool:
+    op = node.op
+    if not isinstance(node.type, TensorType) or op.forwards or not node.inputs:
+        return False
+    return op.elementwise or op.view or bool(op.joins) or op.batch is over_axes
 
 
-def _fuse(members: list[Node], root: Node, becomes: dict[Node, Node]) -> Node:
-    """One node for a group; its inner placeholders are called p0, p1, … in order of use."""
+def _rows(node: Node) -> Rows | None:
+    """Which axis the rows of an array lie along, counted from the last, and how many there are."""
+    if isinstance(node.type, TensorType):
+        for i, size in enumerate(node.shape):
+            if size != 1:
+                return node.ndim - i, size
+    return None
+
+
+def _nbytes(node: Node) -> int:
+    return guess(node.size) * node.dtype.itemsize
+
+
+def _fuse(
+    members: list[Node], groups: _Groups, becomes: dict[Node, Node], doors: dict[Any, Node]
+) -> None:
+    """Put one node for a group; its inner placeholders are called p0, p1, … in order of use.
+
+    Groups share them (`doors`).
+    """
     own = set(members)
     inner: dict[Node, Node] = {}
     operands: list[Node] = []
@@ -69,10 +232,21 @@ def _fuse(members: list[Node], root: Node, becomes: dict[Node, Node]) -> Node:
             if x.op.name == "constant" and x.ndim == 0:
                 inner[x] = x
             else:
-                inner[x] = placeholder(f"p{len(operands)}", x.shape, x.dtype)
+                key = len(operands), x.tensor
+                if key not in doors:
+                    doors[key] = placeholder(f"p{key[0]}", x.shape, x.dtype)
+                inner[x] = doors[key]
                 operands.append(becomes[x])
         inner[node] = rebuild(node, tuple(inner[x] for x in node.inputs))
-    inputs = [inner[x] for x in inner if inner[x].op.name == "placeholder"]
-    origin = root.origin.merged(n.origin for n in members).then("fusion")
-    body = Graph([inner[root]], inputs)
-    return Node(FUSED, tuple(operands), (("graph", body),), root.type, origin)
+    read = [
+        n for n in members if n in groups.outputs or any(r not in own for r in groups.readers[n])
+    ]
+    inputs = [n for n in inner.values() if n.op.name == "placeholder"]
+    body = (("graph", Graph([inner[n] for n in read], inputs)),)
+    origin = read[0].origin.merged(n.origin for n in members).then("fusion")
+    types = tuple(n.tensor for n in read)
+    several = len(read) > 1
+    whole = Node(FUSED, tuple(operands), body, types if several else types[0], origin)
+    becomes.update(dict.fromkeys(members, whole))
+    for i, node in enumerate(read if several else ()):
+        becomes[node] = Node(ITEM, (whole,), (("index", i),), types[i], node.origin)

@@ -1,4 +1,4 @@
-"""Movement and contraction: views composed, broadcasts dropped, reductions and products joined."""
+"""Movement: views composed, broadcasts dropped, casts joined."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symgrad.ir.dims import Shape, guess, product
+from symgrad.ir.dims import Shape
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import Op
-from symgrad.ir.types import broadcast_shapes
-from symgrad.ops.elementwise import negative, square
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import _vdot as vdot
-from symgrad.ops.reduce import sum
+from symgrad.ir.types import DType, broadcast_shapes
+from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import _astype as astype
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
-from symgrad.passes.masks import is_finite, product_is_largest
-from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 
 # ---- views ----------------------------------------------------------------------------------
@@ -67,6 +63,41 @@ def reshape_of_reshape(x: Var, p: Attr, q: Attr) -> Rewrite:
     return Rewrite(before=reshape(reshape(x, shape=p), shape=q), after=reshape(x, shape=q))
 
 
+def _longer(shape: Shape) -> Shape:
+    return tuple(s for s in shape if s != 1)
+
+
+@rule(
+    exact=Exact.BITS,
+    when=lambda x, p, q: _longer(p) in (_longer(x.shape), _longer(q)),
+    tries=({"x": (2, 3), "p": (2, 1, 3), "q": (6,)}, {"x": (6,), "p": (2, 3), "q": (2, 1, 3)}),
+)
+def reshape_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
+    """Axes of size 1 that come or go before or after a reshape are part of it."""
+    return Rewrite(before=reshape(reshape(x, shape=p), shape=q), after=reshape(x, shape=q))
+
+
+def _permuted_source(x: Node, p: Shape, q: tuple[int, ...]) -> Node:
+    lead = len(p) - x.ndim
+    own = tuple(a - lead for a in q if a >= lead)
+    y = x if own == tuple(range(x.ndim)) else permute_dims(x, own)
+    y = reshape(y, tuple(x.shape[a - lead] if a >= lead else 1 for a in q))
+    return broadcast_to(y, tuple(p[a] for a in q))
+
+
+@rule(
+    exact=Exact.BITS,
+    tries=(
+        {"x": (3,), "p": (2, 3), "q": (1, 0)},
+        {"x": (2, 1), "p": (3, 2, 4), "q": (2, 0, 1)},
+        {"x": (), "p": (2, 3), "q": (1, 0)},
+    ),
+)
+def permute_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
+    """What was repeated is moved before: repeating comes last, where an op can do it by itself."""
+    return Rewrite(before=permute_dims(broadcast_to(x, shape=p), axes=q), after=_permuted_source)
+
+
 @rule(exact=Exact.BITS, tries=({"x": (3,), "p": (2, 3), "q": (4, 2, 3)},))
 def broadcast_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Of two broadcasts the last one counts."""
@@ -75,13 +106,21 @@ def broadcast_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
+def _only_repeats(x: Node, p: Shape, q: Shape) -> bool:
+    return p[len(p) - x.ndim :] == x.shape == q[max(len(q) - x.ndim, 0) :]
+
+
 @rule(
     exact=Exact.BITS,
-    when=lambda x: x.ndim == 0,
-    tries=({"x": (), "p": (6,), "q": (6, 1)}, {"x": (), "p": (2, 3), "q": (3, 2)}),
+    when=_only_repeats,
+    tries=(
+        {"x": (), "p": (6,), "q": (6, 1)},
+        {"x": (), "p": (2, 3), "q": (3, 2)},
+        {"x": (3,), "p": (4, 3), "q": (2, 2, 3)},
+    ),
 )
 def reshape_of_repeated(x: Var, p: Attr, q: Attr) -> Rewrite:
-    """One number repeated is the same in every shape."""
+    """What is repeated whole is so in every arrangement."""
     return Rewrite(
         before=reshape(broadcast_to(x, shape=p), shape=q), after=broadcast_to(x, shape=q)
     )
@@ -150,180 +189,76 @@ def op_of_broadcasts(node: Node) -> Node | None:
     return apply(node.op, _sources(node), dict(node.attrs))
 
 
+_PERMUTE = permute_dims(zeros((2, 2)), (1, 0)).op
+
+
+@rule_for(
+    lambda op: op.elementwise and not op.projections,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands.count(_PERMUTE) > 1,
+    tries=(lambda x, y: x.T * y.T,),
+)
+def op_of_permuted(node: Node) -> Node | None:
+    """Of operands with their axes moved alike, an op is computed before: in the order of memory.
+
+    The result is a view instead of an array, so that sums of it may go in another order.
+    """
+    moved = [x for x in node.inputs if x.ndim]
+    axes = moved[0].attrs
+    if any(x.op is not _PERMUTE or x.attrs != axes for x in moved):
+        return None
+    sources = [x.inputs[0] if x.ndim else x for x in node.inputs]
+    return permute_dims(apply(node.op, sources, dict(node.attrs)), dict(axes)["axes"])
+
+
 # ---- casts ----------------------------------------------------------------------------------
+
+DTYPE = np.dtype
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether every number of one dtype is one of another."""
+    if narrow.kind in "iu" and wide.kind in "fc":
+        return 8 * narrow.itemsize <= np.finfo(wide).nmant + 1
+    return np.can_cast(narrow, wide, "safe")
+
+
+@rule(exact=Exact.BITS, when=lambda x, p: x.dtype == p, tries=({"x": (3,), "p": DTYPE("int64")},))
+def cast_to_same(x: Var, p: Attr) -> Rewrite:
+    """A cast to the dtype that is there changes nothing."""
+    return Rewrite(before=astype(x, dtype=p), after=x)
 
 
 @rule(
     exact=Exact.BITS,
-    when=lambda x, p, q: x.dtype == q and np.can_cast(x.dtype, p, "safe"),
-    tries=({"x": (3,), "p": np.dtype("float64"), "q": np.dtype("float32")},),
+    when=lambda x, p, q: x.dtype == q and _holds(p, x.dtype),
+    tries=(
+        {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("float32")},
+        {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("int32")},
+        {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("int64")},
+    ),
 )
 def cast_there_and_back(x: Var, p: Attr, q: Attr) -> Rewrite:
     """A cast to a wider dtype and back changes nothing."""
     return Rewrite(before=astype(astype(x, dtype=p), dtype=q), after=x)
 
 
-# ---- reductions -----------------------------------------------------------------------------
+def _passes_through(x: Node, p: DType, q: DType) -> bool:
+    # To an integer that cannot hold it, NumPy converts each float in its own way.
+    return _holds(p, x.dtype) and (q.kind not in "iu" or p.kind not in "fc")
 
 
 @rule(
-    exact=Exact.VALUES,
-    kinds="f",
-    once=True,
-    tries=({"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},),
-)
-def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
-    """The sign changes once, after the sum, instead of at every element."""
-    return Rewrite(
-        before=sum(negative(x), axis=axis, dtype=dtype, keepdims=keepdims),
-        after=negative(sum(x, axis=axis, dtype=dtype, keepdims=keepdims)),
-    )
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    when=lambda c: is_finite(c) and c.ndim == 0,
-    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
-)
-def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
-    """A scalar factor is multiplied once, after the sum, instead of at every element."""
-    return Rewrite(
-        before=sum(x * c, axis=axis, dtype=dtype, keepdims=keepdims),
-        after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims) * c,
-    )
-
-
-@rule(exact=Exact.ROUNDING, once=True, tries=({"x": (2, 3, 4), "p": (1,), "q": (0, 1), "d": None},))
-def sum_of_sum(x: Var, p: Attr, q: Attr, d: Attr) -> Rewrite:
-    """Two sums over different axes are one over both."""
-    return Rewrite(
-        before=sum(sum(x, axis=p, dtype=d, keepdims=False), axis=q, dtype=None, keepdims=False),
-        after=lambda x, p, q, d: sum(x, axis=_joined_axes(x.ndim, p, q), dtype=d),
-    )
-
-
-def _joined_axes(ndim: int, p: tuple[int, ...], q: tuple[int, ...]) -> tuple[int, ...]:
-    left = [a for a in range(ndim) if a not in p]
-    return (*p, *(left[a] for a in q))
-
-
-def _spans_all(x: Node, axis: tuple[int, ...]) -> bool:
-    return len(axis) == x.ndim
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    when=lambda x, y, axis: x.shape == y.shape and _spans_all(x, axis) and x.ndim > 0,
-    tries=({"x": (2, 3), "y": (2, 3), "axis": (0, 1)},),
-)
-def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
-    """The sum of all products is a dot product: no array of products is made."""
-    return Rewrite(before=sum(x * y, axis=axis, dtype=None, keepdims=False), after=vdot(x, y))
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    when=lambda x, axis: _spans_all(x, axis) and x.ndim > 0,
-    tries=({"x": (2, 3), "axis": (0, 1)},),
-)
-def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
-    """The sum of all squares is a dot product: no array of squares is made."""
-    return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot(x, x))
-
-
-def _repeated(x: Node, p: Shape, axis: tuple[int, ...]) -> Node | None:
-    count = product(p[a] for a in axis)
-    # 0 times inf would be NaN, where the sum of nothing is 0.
-    some = is_finite(x) or (isinstance(count, int) and count > 0)
-    if any(a >= len(p) - x.ndim for a in axis) or not some:
-        return None
-    repeated: Node = x * count
-    return repeated
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    tries=(
-        {"x": (3,), "p": (2, 3), "axis": (0,)},
-        {"x": (3,), "p": (0, 3), "axis": (0,)},
-        {"x": (), "p": (4, 2, 3), "axis": (0, 2)},
+    exact=Exact.BITS,
+    when=_passes_through,
+    tries=tuple(
+        {"x": (3,), "p": DTYPE(p), "q": DTYPE(q)}
+        for p, q in (("float64", "float32"), ("int64", "uint8"), ("int32", "bool"))
     ),
 )
-def sum_of_broadcast(x: Var, p: Attr, axis: Attr) -> Rewrite:
-    """A sum over what was only repeated is a multiplication by how often."""
-    return Rewrite(
-        before=sum(broadcast_to(x, shape=p), axis=axis, dtype=None, keepdims=False),
-        after=_repeated,
-    )
+def cast_of_cast(x: Var, p: Attr, q: Attr) -> Rewrite:
+    """A cast by way of a dtype that holds every number is made at once."""
+    return Rewrite(before=astype(astype(x, dtype=p), dtype=q), after=astype(x, dtype=q))
 
 
-# ---- matrix products ------------------------------------------------------------------------
-
-
-def _into_left(a: Node, b: Node, c: Node) -> bool:
-    return (
-        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
-    )
-
-
-def _into_right(a: Node, b: Node, c: Node) -> bool:
-    return (
-        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
-    )
-
-
-MATRICES = ({"a": (4, 2), "b": (2, 5), "c": 3.0}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
-
-
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_into_left, tries=MATRICES)
-def scalar_through_matmul(a: Var, b: Var, c: Const) -> Rewrite:
-    """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
-    return Rewrite(before=matmul(a, b) * c, after=matmul(a * c, b))
-
-
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_into_right, tries=MATRICES)
-def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
-    """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
-    return Rewrite(before=matmul(a, b) * c, after=matmul(a, b * c))
-
-
-def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
-    result = guess(rows.shape[-2]) * guess(columns.shape[-1])
-    return is_finite(c) and c.ndim == 0 and result < guess(x.size) and result <= guess(other.size)
-
-
-WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    tries=WIDE,
-    when=lambda a, b, c: _shrinks(a, b, c, a, b),
-)
-def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
-    """A scalar factor moves out of an operand that is larger than the product."""
-    return Rewrite(before=matmul(a * c, b), after=matmul(a, b) * c)
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    tries=WIDE,
-    when=lambda a, b, c: _shrinks(b, a, c, a, b),
-)
-def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
-    """A scalar factor moves out of an operand that is larger than the product."""
-    return Rewrite(before=matmul(a, b * c), after=matmul(a, b) * c)
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -14,20 +14,21 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import _hold as hold
-from symgrad.passes import algebra, masks, movement, normal_kinks, normal_smooth
+from symgrad.passes import algebra, masks, movement, normal_kinks, normal_smooth, powers, systems
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import rebuild, settle
 from symgrad.rewrite.rule import Exact, Rule
 
 RULES: tuple[Rule, ...] = (
-    algebra.power_one,
-    algebra.power_two,
-    algebra.power_minus_one,
-    algebra.product_with_itself,
+    powers.power_one,
+    powers.power_two,
+    powers.power_minus_one,
+    powers.product_with_itself,
     algebra.double_negative,
     algebra.times_minus_one,
     algebra.square_of_negative,
     movement.broadcast_operand,
+    systems.diagonal_of_product,
     *normal_kinks.RULES,
     masks.mask_multiply,
     masks.where_of_not,

@@ -6,19 +6,19 @@ is a function that does not.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, apply, constant_value
-from symgrad.ops.activations import log_softmax, logsumexp, sigmoid, softplus
+from symgrad.ops.activations import log1mexp, logsumexp
 from symgrad.ops.elementwise import (
     abs,
     exp,
     hypot,
     log,
-    log1p,
-    logaddexp,
     negative,
-    reciprocal,
     sqrt,
     square,
 )
@@ -27,7 +27,8 @@ from symgrad.ops.norms import _norm2 as norm2
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import reshape
-from symgrad.passes.masks import is_finite
+from symgrad.passes import softmax, stable
+from symgrad.passes.softmax import is_positive, over_rows
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 
@@ -47,12 +48,7 @@ def _scaled_root(x: Node, c: Node) -> Node:
     return scaled
 
 
-def _is_positive(c: Node) -> bool:
-    value = constant_value(c)
-    return value is not None and is_finite(c) and bool((value > 0).all())
-
-
-@rule(exact=Exact.REALS, kinds="f", when=_is_positive)
+@rule(exact=Exact.REALS, kinds="f", when=is_positive)
 def root_of_scaled(x: Var, c: Const) -> Rewrite:
     """A positive factor leaves a root."""
     return Rewrite(before=sqrt(x * c), after=_scaled_root)
@@ -94,15 +90,6 @@ def root_of_three_squares_is_hypot(x: Var, y: Var, z: Var) -> Rewrite:
 def root_of_squares_is_hypot(x: Var, y: Var) -> Rewrite:
     """The root of a sum of two squares is hypot."""
     return Rewrite(before=sqrt(square(x) + square(y)), after=hypot(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
-def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
-    """The root of a sum of squares is a norm, whose gradient at 0 is 0."""
-    return Rewrite(
-        before=sqrt(sum(square(x), axis=axis, dtype=None, keepdims=k)),
-        after=lambda x, axis, k: norm2(x, axis=axis, keepdims=k),
-    )
 
 
 @rule(
@@ -154,10 +141,14 @@ def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     operands=lambda operands: operands[0].view,
     tries=(lambda x: square(reshape(norm2(x), (1,))),),
 )
-def square_of_view(node: Node) -> Node:
+def square_of_view(node: Node) -> Node | None:
     """The square of a view is the view of the square, which may have no kink."""
     view = node.inputs[0]
-    return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
+    source = view.inputs[0]
+    is_part = guess(view.size) < guess(source.size)
+    if is_part and not (source.op.kinks or source.op.singular):
+        return None  # elements would be squared that nobody reads
+    return apply(view.op, [square(source)], dict(view.attrs))
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -199,108 +190,76 @@ def log_of_exp(x: Var) -> Rewrite:
     return Rewrite(before=log(exp(x)), after=x)
 
 
-@rule(exact=Exact.REALS, kinds="f")
-def log_is_softplus(x: Var) -> Rewrite:
-    """log(1 + exp(x)) is softplus."""
-    return Rewrite(before=log(1 + exp(x)), after=softplus(x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def log1p_is_softplus(x: Var) -> Rewrite:
-    """log1p(exp(x)) is softplus."""
-    return Rewrite(before=log1p(exp(x)), after=softplus(x))
-
-
-@rule(exact=Exact.ROUNDING, kinds="f")
-def logaddexp_is_softplus(x: Var) -> Rewrite:
-    """logaddexp(x, 0) is softplus."""
-    return Rewrite(before=logaddexp(x, 0), after=softplus(x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def reciprocal_is_quotient(x: Var) -> Rewrite:
-    """The reciprocal is a quotient of 1."""
-    return Rewrite(before=reciprocal(x), after=1 / x)
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def inverse_is_sigmoid(x: Var) -> Rewrite:
-    """1 / (1 + exp(x)) is the sigmoid of -x."""
-    return Rewrite(before=1 / (1 + exp(x)), after=sigmoid(-x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def log_of_sigmoid(x: Var) -> Rewrite:
-    """log(sigmoid(x)) is -softplus(-x)."""
-    return Rewrite(before=log(sigmoid(x)), after=-softplus(-x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def one_less_sigmoid(x: Var) -> Rewrite:
-    """1 - sigmoid(x) is sigmoid(-x)."""
-    return Rewrite(before=1 - sigmoid(x), after=sigmoid(-x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def log_is_logaddexp(x: Var, y: Var) -> Rewrite:
-    """log(exp(x) + exp(y)) is logaddexp."""
-    return Rewrite(before=log(exp(x) + exp(y)), after=logaddexp(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def quotient_is_sigmoid(x: Var) -> Rewrite:
-    """exp(x) / (1 + exp(x)) is the sigmoid."""
-    return Rewrite(before=exp(x) / (1 + exp(x)), after=sigmoid(x))
-
-
-@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
-def log_is_logsumexp(x: Var, axis: Attr, k: Attr) -> Rewrite:
-    """log(sum(exp(x))) is logsumexp."""
-    return Rewrite(
-        before=log(sum(exp(x), axis=axis, dtype=None, keepdims=k)),
-        after=lambda x, axis, k: logsumexp(x, axis=axis, keepdims=k),
-    )
-
-
-@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,)},))
-def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
-    """exp(x) / sum(exp(x)) is softmax."""
-    return Rewrite(
-        before=exp(x) / sum(exp(x), axis=axis, dtype=None, keepdims=True),
-        after=exp(log_softmax(x, axis=axis)),
-    )
+@rule(exact=Exact.ROUNDING, kinds="f", stable=True)
+def log_of_difference_is_log1mexp(x: Var) -> Rewrite:
+    """log(1 - exp(x)) is log1mexp, in whose derivative no digits cancel."""
+    return Rewrite(before=log(1 - exp(x)), after=log1mexp(x))
 
 
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    when=lambda x, axis: len(axis) == x.ndim,
-    tries=({"x": (2, 3), "axis": (0, 1)},),
+    tries=(over_rows(n=(), k=False),),
+    when=lambda n: n.ndim == 0,
 )
-def quotient_of_all_is_softmax(x: Var, axis: Attr) -> Rewrite:
-    """exp(x) / sum(exp(x)) over all axes is softmax."""
+def log_of_part_is_logsumexp(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
+    """log(sum(exp(x)) / n), as of a mean, is logsumexp less a logarithm."""
     return Rewrite(
-        before=exp(x) / sum(exp(x), axis=axis, dtype=None, keepdims=False),
-        after=exp(log_softmax(x, axis=axis)),
+        before=log(sum(exp(x), axis=axis, dtype=None, keepdims=k) / n),
+        after=lambda x, n, axis, k: logsumexp(x, axis=axis, keepdims=k) - log(n),
     )
 
 
+def _wherever(*rules: Rule) -> tuple[Rule, ...]:
+    """Rules that act even where inner nodes have other readers: nothing is computed twice here."""
+    return tuple(replace(r, once=False) for r in rules)
+
+
 # Where these act, the forward as written may overflow: the gradient does not use its values.
-STABLE: frozenset[Rule] = frozenset(
-    {
-        log_of_exp,
-        log_is_softplus,
-        log1p_is_softplus,
-        reciprocal_is_quotient,
-        inverse_is_sigmoid,
-        quotient_is_sigmoid,
-        log_of_sigmoid,
-        one_less_sigmoid,
-        log_is_logaddexp,
-        log_is_logsumexp,
-        quotient_is_softmax,
-        quotient_of_all_is_softmax,
-    }
+_OVERFLOWING: tuple[Rule, ...] = (
+    log_of_exp,
+    log_of_difference_is_log1mexp,
+    log_of_part_is_logsumexp,
+    *_wherever(
+        stable.log_is_softplus,
+        stable.log1p_is_softplus,
+        stable.inverse_is_sigmoid,
+        stable.reciprocal_is_sigmoid,
+        stable.quotient_is_sigmoid,
+        stable.log_of_sigmoid,
+        stable.log1p_of_sigmoid,
+        stable.log1p_is_log1mexp,
+        stable.one_less_sigmoid,
+        stable.log_is_logaddexp,
+        stable.quotient_is_tanh,
+        stable.quotient_with_one_is_tanh,
+        stable.quotient_less_one_is_tanh,
+        softmax.log_is_logsumexp,
+        softmax.log_of_scaled_is_logsumexp,
+        softmax.quotient_is_softmax,
+        softmax.quotient_of_all_is_softmax,
+        softmax.log_of_softmax,
+        softmax.log_of_quotient,
+        softmax.log_of_quotient_of_all,
+    ),
 )
 
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))
+STABLE: frozenset[Rule] = frozenset(_OVERFLOWING)
+
+RULES: tuple[Rule, ...] = (
+    *(r for r in list(globals().values()) if isinstance(r, Rule) and r not in STABLE),
+    *_OVERFLOWING,
+    *_wherever(
+        stable.logaddexp_is_softplus,
+        stable.relu_and_log1p_is_softplus,
+        stable.root_of_sum_is_norm,
+        stable.root_of_dot_is_norm,
+        softmax.shifted_quotient_is_softmax,
+        softmax.shifted_quotient_of_all_is_softmax,
+        softmax.shifted_back_is_logsumexp,
+        softmax.kept_axes_of_sum,
+        softmax.kept_axes_of_logsumexp,
+        softmax.less_logsumexp,
+        softmax.less_logsumexp_of_all,
+    ),
+)

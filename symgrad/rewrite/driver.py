@@ -12,6 +12,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
+from symgrad.ir.types import TensorType
 from symgrad.rewrite.pattern import Pattern
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import Fired, Trace
@@ -68,7 +69,7 @@ def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 class _Index:
-    """The rules worth trying at a node, by its op and the ops of its operands."""
+    """The rules worth trying at a node, by its op, kind of dtype and the ops of its operands."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.by_op: dict[Op, list[Rule]] = {}
@@ -80,9 +81,10 @@ class _Index:
     def at(self, node: Node) -> list[tuple[Rule, tuple[Pattern, ...]]]:
         """Rules, each with the forms of its pattern that the operands do not rule out."""
         operands = [x.op for x in node.inputs]
-        key = (node.op, *operands)
+        kind = node.type.dtype.kind if isinstance(node.type, TensorType) else ""
+        key = (node.op, kind, *operands)
         if key not in self.found:
-            tried = ((rule, rule.fits(operands)) for rule in self.by_op.get(node.op, ()))
+            tried = ((rule, rule.fits(kind, operands)) for rule in self.by_op.get(node.op, ()))
             self.found[key] = [(r, f) for r, f in tried if f or _acts_on(r, operands)]
         return self.found[key]
 
@@ -150,18 +152,16 @@ class _Sweep:
     def _rewritten(self, node: Node) -> Node | None:
         """What the first rule that fits puts in the place of a node."""
         for rule, forms in self.index.at(node):
-            found = rule.match(node, self._is_sole_reader, forms)
-            if found is None:
-                continue
-            origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
-            with built_as(origin):
-                made = found.build()
-                if made is None or made is node:
-                    continue
-                made = _fitted(made, node, rule)
-                if not (self.keep_layout and made.op.view and not node.op.view):
-                    self._note(rule, node, made)
-                    return made
+            for found in rule.matches(node, self._is_sole_reader, forms):
+                origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
+                with built_as(origin):
+                    made = found.build()
+                    if made is None or made is node:
+                        continue
+                    made = _fitted(made, node, rule)
+                    if not (self.keep_layout and made.op.view and not node.op.view):
+                        self._note(rule, node, made)
+                        return made
         return None
 
     def _is_sole_reader(self, inner: tuple[Node, ...]) -> bool:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from types import FunctionType
 from typing import Any, TypeAlias, get_type_hints
 
+import symgrad.ops  # noqa: F401  a pattern finds its ops by name
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
@@ -94,7 +95,8 @@ class Rule:
     """A named rewrite with its reason, its grade and its guard.
 
     `ops` are the ops at which it is tried. `once` says that the nodes within the pattern must have
-    no other reader, since their work would otherwise be done twice. `tries` are what the tests
+    no other reader, since their work would otherwise be done twice. `stable` says that the rule is
+    judged by the truth and not by what was written; see `rule`. `tries` are what the tests
     bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or functions
     that spell out, of nodes, what the rule is there for.
     """
@@ -108,32 +110,34 @@ class Rule:
     operands: Callable[[Sequence[Op]], bool] | None = None
     when: Callable[..., bool] | None = None
     once: bool = False
+    stable: bool = False
     kinds: str = "biuf"
     tries: tuple[Try, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     forms: tuple[Pattern, ...] = field(default=(), repr=False)
 
-    def fits(self, operands: Sequence[Op]) -> tuple[Pattern, ...]:
-        """The forms of the pattern that can match a node whose operands are of these ops."""
-        return tuple(f for f in self.forms if isinstance(f, Applied) and _fits(f, operands))
+    def fits(self, kind: str, operands: Sequence[Op]) -> tuple[Pattern, ...]:
+        """The forms of the pattern that can match a node of a kind of dtype, of such operands."""
+        forms = self.forms if kind in self.kinds else ()
+        return tuple(f for f in forms if isinstance(f, Applied) and _fits(f, operands))
 
-    def match(
+    def matches(
         self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Pattern] | None
-    ) -> Match | None:
-        """How the rule fits a node, or None.
+    ) -> Iterator[Match]:
+        """The ways in which the rule fits a node.
 
         `uses` tells whether nodes have no reader but this one; `forms` are those worth trying.
         """
         if self.function is not None:
-            return Match(self, node, {}, (node,))
+            yield Match(self, node, {}, (node,))
+            return
         for form in self.forms if forms is None else forms:
             bound: Bound = {}
             if not match(form, node, bound) or not self._admits(node, bound):
                 continue
             inner = tuple(interior(form, node))
             if not self.once or uses(inner):
-                return Match(self, node, bound, (node, *inner))
-        return None
+                yield Match(self, node, bound, (node, *inner))
 
     def _admits(self, node: Node, bound: Bound) -> bool:
         if node.tensor.dtype.kind not in self.kinds:
@@ -182,6 +186,7 @@ def rule(
     when: Callable[..., bool] | None = None,
     once: bool = False,
     ordered: bool = False,
+    stable: bool = False,
     kinds: str = "biuf",
     tries: tuple[Try, ...] = (),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
@@ -191,6 +196,15 @@ def rule(
     value of an attribute). The operands of a commutative op match in either order, but for
     `ordered`. `kinds` are the dtype kinds of the result for which the rule holds.
 
+    `stable` is for another form of a function that is written in one that overflows or cancels: it
+    is held to the value that exact arithmetic gives, and may differ from what was computed as far
+    as that was wrong. It is not for taking back a rounding that was written: `(x + y) - y`,
+    `(x * y) / y`, `log(exp(x))` and `sqrt(x)**2` stay, though x would be nearer to the truth, for
+    compensated summation lives by such errors. So the check refuses a stable rule that puts an
+    operand in place, or that rewrites nothing but sums, products, quotients and roots of elements,
+    whose roundings IEEE 754 defines; and an inner value, such as 1 + x in log(1 + x), whose error
+    another reader may make up for is matched `once`.
+
     >>> @rule(exact="bits")
     ... def double_negative(x: Var) -> Rewrite:
     ...     '''Two changes of sign cancel.'''
@@ -199,8 +213,8 @@ def rule(
 
     def declare(function: Callable[..., Rewrite]) -> Rule:
         name = function.__name__
-        hints = get_type_hints(function)
-        variables = tuple(_variable(name, p, hints) for p in inspect.signature(function).parameters)
+        hints = _hints(function)
+        variables = tuple(_variable(name, p, hints) for p in _parameters(function))
         made = function(*variables)
         if not isinstance(made, Rewrite):
             raise RewriteError(f"the rule {name} must return a Rewrite, not {made!r}")
@@ -219,6 +233,7 @@ def rule(
             rewrite=Rewrite(before, after),
             when=when,
             once=once,
+            stable=stable,
             kinds=kinds,
             tries=tries,
             variables=variables,
@@ -253,6 +268,17 @@ def rule_for(
         )
 
     return declare
+
+
+_KINDS: Mapping[str, type] = {"Var": Var, "Const": Const, "Attr": Attr}
+
+
+def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The annotations of a rule, most of which are names that need no evaluation."""
+    written = {k: v for k, v in function.__annotations__.items() if k != "return"}
+    if all(v in _KINDS for v in written.values()):
+        return {k: _KINDS[v] for k, v in written.items()}
+    return get_type_hints(function)
 
 
 def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr:
@@ -298,7 +324,7 @@ def _applied(pattern: Pattern) -> Iterator[Applied]:
 
 
 def _reason(function: Callable[..., Any]) -> str:
-    reason = inspect.getdoc(function)
+    reason = inspect.cleandoc(function.__doc__ or "")
     if not reason:
         raise RewriteError(f"the rule {function.__name__} has no docstring to say why it holds")
     return reason

@@ -1,13 +1,30 @@
-"""What the compiler did: the graph after every pass, and every rewrite."""
+"""What the compiler did: the graph after every pass, and every rewrite. It prints as a log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
+from symgrad.ir.expression import attr_text, expressions
+from symgrad.ir.files import write_whole
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node, describe
-from symgrad.rewrite.rule import Rule
+from symgrad.ir.node import Node
+from symgrad.ir.origin import Location, Origin
+from symgrad.ir.text import type_text
+from symgrad.ir.values import Cell
+from symgrad.ir.walk import topological
+from symgrad.rewrite.rule import Exact, Match, Rule
+
+FORMAT, VERSION = "symgrad-trace", 1
+MOST_TOLD = 100  # of one rule in one pass; the rest are counted
+MOST_MAKERS = 3
+MOST_TYPES = 3
+LONGEST_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -29,35 +46,248 @@ class Fired:
     before: Node
     after: Node
 
+    def match(self) -> Match | None:
+        """How the rule fits the node that it replaced."""
+        return next(self.rule.matches(self.before, lambda nodes: True, None), None)
+
+    def change(self) -> str:
+        """What was there and what is there now, as expressions; a capital letter is a part."""
+        found = self.match()
+        parts = [] if found is None else [x for x in found.bound.values() if isinstance(x, Node)]
+        before, after = expressions([self.before, self.after], parts)
+        return f"{before}  ->  {after}"
+
     def __str__(self) -> str:
-        return f"{self.stage}: {self.rule.name}: {describe(self.before)} -> {describe(self.after)}"
+        return f"{self.stage}: {self.rule.name}: {self.change()}"
 
 
 @dataclass
 class Trace:
-    """Filled while a program is compiled; it is only ever added to."""
+    """Filled while a program is compiled; it is only ever added to.
+
+    Printed, it is a log: each pass with what it did to the number of nodes and its time; in it each
+    rule that acted with its grade and its reason; and for each the user's line, what made the node
+    if not the user, and the change. A change that was made several times is told once.
+    """
 
     stages: list[Stage] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
 
     def rules(self) -> dict[str, int]:
         """How often each rule acted, by its name."""
-        counts: dict[str, int] = {}
-        for entry in self.fired:
-            counts[entry.rule.name] = counts.get(entry.rule.name, 0) + 1
-        return counts
+        return _counted(entry.rule.name for entry in self.fired)
+
+    def grades(self) -> dict[str, dict[str, int]]:
+        """How often each rule acted, by its name, under the name of its grade."""
+        by_grade = {g: [f.rule.name for f in self.fired if f.rule.exact == g] for g in Exact}
+        return {g.name.lower(): _counted(names) for g, names in by_grade.items() if names}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the trace as JSON, for programs that show it. The file is written whole or not.
+
+        `format` is "symgrad-trace" and `version` 1. The rest are lists:
+
+        - `nodes`, each with its `id`, which is its place in the list; `op`; `inputs`, the ids of
+          its operands, all smaller than its own; `attrs`, texts by name; `type`; `lines`, the
+          numbers of the user's, the nearest first; `scope`; `made_by`, the gradient rule and the
+          rewrites, oldest first; `graph`, the number of the graph inside a fused node, else null.
+          A node that several graphs share is there once.
+        - `lines`, each with its `file`, its number `line` and the `text` of the expression.
+        - `graphs`, each with the ids of its `inputs`, `nodes`, in an order in which they can be
+          computed, and `outputs`.
+        - `passes` in running order, each with its `name`, its `seconds`, and the numbers of the
+          graphs `before` and `after`; where a pass changed nothing they are the same.
+        - `rewrites` in the order in which they were made, each with its `pass`, `rule`, `grade` and
+          `reason`, and the ids of the nodes `before` and `after`. Such a node need not be in a
+          graph of a pass: its operands or itself may have been rewritten since.
+        """
+        target = Path(path)
+        text = json.dumps(_Table(self).document(), ensure_ascii=False, allow_nan=False)
+        # Half of a surrogate pair, which a user's name may hold, is written as JSON escapes it.
+        write_whole(target, text.encode("utf-8", "backslashreplace").decode() + "\n")
+        return target
 
     def _lines(self) -> Iterator[str]:
+        width = max((len(s.name) for s in self.stages), default=0)
+        by_stage: dict[str, list[Fired]] = {}
+        for entry in self.fired:
+            by_stage.setdefault(entry.stage, []).append(entry)
         for stage in self.stages:
-            yield (
-                f"{stage.name}: {len(stage.before)} -> {len(stage.after)} nodes"
-                f" in {1e3 * stage.seconds:.1f} ms"
-            )
-            for entry in self.fired:
-                if entry.stage == stage.name:
-                    yield f"  {entry.rule.name} at {entry.before.origin}"
-                    yield f"    {describe(entry.before)} -> {describe(entry.after)}"
-                    yield f"    because: {entry.rule.reason.splitlines()[0]}"
+            fired = by_stage.get(stage.name, [])
+            old, new = len(stage.before), len(stage.after)
+            same = stage.after is stage.before
+            size = f"{new} nodes, unchanged" if same else f"{old} -> {new} nodes"
+            acted = f"  {_times(len(fired), 'rewrite')}" if fired else ""
+            yield f"{stage.name:<{width}}  {size:<22} {1e3 * stage.seconds:6.1f} ms{acted}"
+            by_rule: dict[Rule, list[Fired]] = {}
+            for entry in fired:
+                by_rule.setdefault(entry.rule, []).append(entry)
+            for rule, entries in by_rule.items():
+                yield from _told(rule, entries)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.stages)} passes, {_times(len(self.fired), 'rewrite')}>"
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _told(rule: Rule, entries: Sequence[Fired]) -> Iterator[str]:
+    """What one rule did in one pass, place by place."""
+    yield f"  {rule_text(rule)}{_repeated(len(entries))}"
+    yield f"    because: {reason_text(rule)}"
+    by_place: dict[str, dict[str, list[str]]] = {}
+    for entry in entries[:MOST_TOLD]:
+        changes = by_place.setdefault(place_text(entry.before.origin), {})
+        changes.setdefault(entry.change(), []).append(type_text(entry.before.type))
+    for place, changes in by_place.items():
+        yield f"    {place}"
+        for change, types in changes.items():
+            listed = list(dict.fromkeys(types))
+            more = ", …" * (len(listed) > MOST_TYPES)
+            shown = f"{', '.join(listed[:MOST_TYPES])}{more}"
+            yield f"      {change}{_repeated(len(types))}    {shown}"
+    if len(entries) > MOST_TOLD:
+        yield f"    … and {_times(len(entries) - MOST_TOLD, 'time')} more"
+
+
+def _repeated(times: int) -> str:
+    return f"  ×{times}" if times > 1 else ""
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule's name and its grade."""
+    return f"{rule.name} [{rule.exact.name.lower()}]"
+
+
+def reason_text(rule: Rule) -> str:
+    """The first sentence of a rule's reason, on one line."""
+    return " ".join(rule.reason.partition("\n\n")[0].split())
+
+
+def place_text(origin: Origin) -> str:
+    """The user's line with its text, and what made a node that the user did not write."""
+    found = next(iter(origin.locations), None)
+    place = "no line is known" if found is None else f"{found}  {shortened(found.text)}".rstrip()
+    makers = list(dict.fromkeys(origin.made_by))
+    if len(makers) > MOST_MAKERS:
+        makers[1 : 1 - MOST_MAKERS] = ["…"]
+    return f"{place}  by {', '.join(makers)}" if makers else place
+
+
+def shortened(text: str) -> str:
+    """A text on one line, not too long, with no character that would garble a terminal."""
+    plain = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return plain if len(plain) <= LONGEST_TEXT else f"{plain[: LONGEST_TEXT - 1]}…"
+
+
+class _Table:
+    """The nodes and graphs of a trace, numbered."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        stages = chain.from_iterable((s.before, s.after) for s in trace.stages)
+        self.graphs: dict[int, Graph] = {}
+        self.nodes: dict[Node, int] = {}
+        self.lines: dict[Location, int] = {}
+        self.line_of: dict[tuple[int, int], int] = {}
+        for graph in stages:
+            self._enter(graph)
+        for entry in trace.fired:
+            self._number(topological([entry.before, entry.after], self.nodes))
+
+    def _enter(self, graph: Graph) -> None:
+        if id(graph) not in self.graphs:
+            self.graphs[id(graph)] = graph
+            self._number(graph.nodes)
+
+    def _number(self, nodes: Iterable[Node]) -> None:
+        found = [n for n in nodes if n not in self.nodes]
+        for node in found:
+            self.nodes[node] = len(self.nodes)
+        for node in found:
+            inner = _inner(node)
+            if inner is not None:
+                self._enter(inner)
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The number of each graph."""
+        return {key: i for i, key in enumerate(self.graphs)}
+
+    def document(self) -> dict[str, Any]:
+        """The whole trace, in what JSON has."""
+        nodes = [self._node(node, i) for node, i in self.nodes.items()]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "nodes": nodes,
+            "lines": [{"file": p.file, "line": p.line, "text": p.text} for p in self.lines],
+            "graphs": [
+                {
+                    "inputs": self._ids(graph.inputs),
+                    "nodes": self._ids(graph.nodes),
+                    "outputs": self._ids(graph.outputs),
+                }
+                for graph in self.graphs.values()
+            ],
+            "passes": [
+                {
+                    "name": stage.name,
+                    "seconds": stage.seconds,
+                    "before": self.place[id(stage.before)],
+                    "after": self.place[id(stage.after)],
+                }
+                for stage in self.trace.stages
+            ],
+            "rewrites": [
+                {
+                    "pass": entry.stage,
+                    "rule": entry.rule.name,
+                    "grade": entry.rule.exact.name.lower(),
+                    "reason": entry.rule.reason,
+                    "before": self.nodes[entry.before],
+                    "after": self.nodes[entry.after],
+                }
+                for entry in self.trace.fired
+            ],
+        }
+
+    def _ids(self, nodes: Iterable[Node]) -> list[int]:
+        return [self.nodes[n] for n in nodes]
+
+    def _lines_of(self, origin: Origin) -> list[int]:
+        keys = [(id(code), offset) for code, offset in origin.frames]
+        if any(key not in self.line_of for key in keys):
+            for key, place in zip(keys, origin.locations, strict=True):
+                self.line_of[key] = self.lines.setdefault(place, len(self.lines))
+        return [self.line_of[key] for key in keys]
+
+    def _node(self, node: Node, number: int) -> dict[str, Any]:
+        inner = _inner(node)
+        return {
+            "id": number,
+            "op": node.op.name,
+            "inputs": self._ids(node.inputs),
+            "attrs": {k: attr_text(v) for k, v in node.attrs if not isinstance(v, (Cell, Graph))},
+            "type": type_text(node.type),
+            "lines": self._lines_of(node.origin),
+            "scope": list(node.origin.scope),
+            "made_by": list(node.origin.made_by),
+            "graph": None if inner is None else self.place[id(inner)],
+        }
+
+
+def _inner(node: Node) -> Graph | None:
+    return next((v for _, v in node.attrs if isinstance(v, Graph)), None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import count, repeat
-from operator import attrgetter, index, methodcaller
+from operator import attrgetter, index, is_, methodcaller
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,14 +22,17 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Variable
+from symgrad.ir.node import Node, Variable
+from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import Source, generate
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
+from symgrad.runtime.kept import Parts
 from symgrad.runtime.standalone import write_standalone
+from symgrad.runtime.why import Teller, Why
 from symgrad.runtime.workspace import allocate
 
 MOST_PLANS = 16
@@ -45,6 +48,7 @@ class _Ready:
 
     plan: Plan
     filename: str
+    parts: Parts | None = None
     free: list[list[Array]] = field(default_factory=list)
 
     @cached_property
@@ -54,7 +58,8 @@ class _Ready:
 
     @cached_property
     def source(self) -> Source:
-        return generate(self.plan)
+        made = generate(self.plan)
+        return made if self.parts is None else self.parts.annotated(made, self.plan)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -76,6 +81,10 @@ class Program:
     It may be called from several threads: calls that update take turns.
 
     `graph` is what runs, `raw` what was written, `trace` the way from the one to the other.
+
+    What depends only on variables that it does not update is computed once and kept, until one of
+    them has changed, if that saves work: `kept` is a program that computes it, or None. Of `graph`
+    that is a part; `plan`, `source` and `cost` are of the rest, and `kept` has its own.
     """
 
     def __init__(
@@ -87,14 +96,14 @@ class Program:
         output_names: tuple[str, ...],
         updates: Sequence[Variable],
         backend: str,
+        parts: Parts | None = None,
     ) -> None:
-        self.graph = graph
-        self.raw = raw
-        self.trace = trace
+        self.graph, self.raw, self.trace = graph, raw, trace
         self.output_names = output_names
         self._form = form
         self._updates = tuple(updates)
-        self._backend = backend
+        self._backend, self._parts = backend, parts
+        self.kept: Program | None = None
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
         self._variables = [n for n in graph.inputs if isinstance(n, Variable)]
         self._cells = [v.cell for v in self._variables]
@@ -109,6 +118,13 @@ class Program:
         self._plans_lock = Lock()
         names = {name for n in placeholders for name in n.tensor.names}
         self._size_names = tuple(sorted(names))
+        if parts is not None:
+            raw_part = parts.trace.stages[0].before
+            self.kept = Program(parts.once, raw_part, parts.trace, tuple, parts.names, (), backend)
+            place = {v: i for i, v in enumerate(self._variables)}
+            self._sources = [place[v] for v in self.kept._variables]
+            # The arrays of the sources, and what was made of them: always replaced together.
+            self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self._sources), ())
         if not names:
             self._ready({})
 
@@ -151,26 +167,52 @@ class Program:
                 variable.cell.read(str(variable.name))
             self._unset = []
         current: list[Any] = list(map(_read, self._cells))
+        if self.kept is not None:
+            current += self._kept_values(self.kept, current)
         for i in self._scalars:
             current[i] = current[i][()]
         plan = ready.plan
         nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
+        results = self._computed(ready, inputs, current, nexts, workspace)
+        if self._updates:
+            self._commit(plan, nexts, results[len(plan.outputs) :])
+        return results[: len(plan.outputs)]
+
+    def _kept_values(self, kept: Program, arrays: list[Any]) -> Sequence[Any]:
+        """What is kept, computed again if a variable has another array than it was made of.
+
+        That these arrays are held is what keeps other programs from writing into them.
+        """
+        sources = [arrays[i] for i in self._sources]
+        made_of, values = self._last
+        if not all(map(is_, sources, made_of)):
+            ready = kept._ready({})
+            seen = [a if a.ndim else a[()] for a in sources]
+            values = kept._computed(ready, [], seen, [], allocate(ready.plan))
+            self._last = sources, values
+        return values
+
+    def _computed(
+        self,
+        ready: _Ready,
+        inputs: Sequence[Any],
+        current: Sequence[Any],
+        nexts: Sequence[Any],
+        workspace: Sequence[Any],
+    ) -> Sequence[Any]:
+        """The outputs, and the next values of 0-d variables, for these values of all variables."""
         with np.errstate(all="ignore"):
             try:
                 if self._backend == "numpy":
                     found = ready.function(*inputs, *current, *nexts, *workspace)
-                    results = (found,) if ready.returns_one else found or ()
-                else:
-                    results = execute(plan, inputs, current, nexts, workspace)
+                    return (found,) if ready.returns_one else found or ()
+                return execute(ready.plan, inputs, current, nexts, workspace)
             except (MemoryError, KernelError):
                 raise
             except StepFailed as failed:
                 raise _explained(failed.error, failed.step) from failed.error
             except Exception as error:
                 raise _explained(error, _failing_step(error, ready)) from error
-        if self._updates:
-            self._commit(plan, nexts, results[len(plan.outputs) :])
-        return results[: len(plan.outputs)]
 
     def _commit(self, plan: Plan, nexts: list[Array], scalars: Sequence[Any]) -> None:
         arrays, zero_d = iter(nexts), iter(scalars)
@@ -199,13 +241,18 @@ class Program:
             found = self._plans.get(key)
             if found is None:
                 with without_collection():
-                    plan = lower(self.graph, sizes, self._updates)
-                found = self._plans[key] = _Ready(plan, f"<symgrad program {next(_numbers)}>")
+                    found = self._planned(sizes, f"<symgrad program {next(_numbers)}>")
+                self._plans[key] = found
                 if len(self._plans) > MOST_PLANS:
                     self._plans.popitem(last=False)
             elif len(self._plans) > 1:
                 self._plans.move_to_end(key)
             return found
+
+    def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> _Ready:
+        """A plan that is not entered: to look at it does not change what is shown next."""
+        lowered = partial(lower, self.graph) if self._parts is None else self._parts.lower
+        return _Ready(lowered(sizes, self._updates), filename, self._parts)
 
     # ---- looking ----------------------------------------------------------------------------
 
@@ -218,16 +265,21 @@ class Program:
                     f"sizes are wanted for {', '.join(self._size_names) or 'no names'}; "
                     f"{', '.join(sorted(unknown))} is missing or unknown"
                 )
-            return self._ready(_as_sizes(sizes))
+            given = _as_sizes(sizes)
+            with self._plans_lock:
+                found = self._plans.get(tuple(given[n] for n in self._size_names))
+            return found or self._planned(given)
         with self._plans_lock:
             if self._plans:
                 return next(reversed(self._plans.values()))
-        plan = lower(self.graph, dict.fromkeys(self._size_names, GUESS), self._updates)
-        return _Ready(plan, "<symgrad program>")
+        return self._planned(dict.fromkeys(self._size_names, GUESS))
 
     @property
     def plan(self) -> Plan:
-        """Steps and memory, for the sizes of the last call (before one: every name is 64)."""
+        """Steps and memory, for the sizes of the last call (before one: every name is 64).
+
+        What is kept from call to call is counted by `kept.plan.output_bytes`.
+        """
         return self._shown().plan
 
     @property
@@ -235,11 +287,47 @@ class Program:
         """The NumPy program, for the sizes of the last call (before one: every name is 64)."""
         return self._shown().source.text
 
+    def why(self, node_or_line: Node | int | str) -> Why:
+        """Why it runs what it runs: the way from what was written to the step that computes it now.
+
+        Ask about a node that it was compiled from, about a line of yours (`12`, or `"train.py:12"`
+        if there are several files), or about a line of `source`. The answer prints as a story: the
+        line, what it built, each rewrite with its grade and reason, and the steps of the plan with
+        their lines in the source. It has the same as fields. Of what is computed once and kept, the
+        steps are those of `kept.plan`, and the lines those of `kept.source`.
+
+        Raises `GraphError` for a node that is no part of the program, and for a line at which
+        nothing was built; it lists the nearest that built something.
+        """
+        ready = self._shown()
+        answer = self._teller(ready).answer(node_or_line)
+        if self.kept is None or self._parts is None:
+            return answer
+        return self._parts.told(answer, self._teller(self.kept._shown()))
+
+    def _teller(self, ready: _Ready) -> Teller:
+        return Teller(self.raw, self.trace, ready.plan, ready.source)
+
+    def cost(self, **sizes: int) -> Cost:
+        """Floating-point operations and bytes moved, of each step and in all; it prints as a table.
+
+        It holds for the sizes of the last call, or for those given: `cost(N=64)`. `before` is the
+        graph as it was written, run op by op, `after` what runs. Each has `steps`, with `flops`,
+        `bytes_read`, `bytes_written` and `intensity`, and these in all; `bytes_moved` by the steps
+        as they run, and `bytes_fused` if each fused group were one pass over its operands.
+        `symgrad.lowering.cost.cost` says what counts. What is computed once and kept is no part of
+        `after`: see `kept.cost()`.
+        """
+        plan = self._shown(sizes).plan
+        raw = lower(self.raw, plan.sizes, self._updates)
+        return Cost(cost(raw), cost(plan))
+
     def save_source(self, path: str | Path, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.
 
         It holds for the sizes of the last call, or for those given: `save_source("p.py", N=64)`.
-        The file is written whole or not at all. Raises `FeedError` if sizes are not known.
+        What is computed once and kept here is computed in every call there. The file is written
+        whole or not at all. Raises `FeedError` if sizes are not known.
         """
         if not sizes and not self._plans:
             wanted = ", ".join(f"{n}=…" for n in self._size_names)
@@ -247,10 +335,14 @@ class Program:
         ready = self._shown(sizes)
         updated = [str(v.name) for v in self._updates]
         outputs = self.output_names[: len(ready.plan.outputs)]
-        return write_standalone(ready.plan, ready.source, updated, outputs, Path(path))
+        plan, source = ready.plan, ready.source
+        if self._parts is not None:
+            plan = lower(self.graph, plan.sizes, self._updates)
+            source = generate(plan)
+        return write_standalone(plan, source, updated, outputs, Path(path), self._parts is not None)
 
     def render(self, path: str | Path, **options: Any) -> Path:
-        """Draw the graph that runs into a file: .svg, .png or .dot."""
+        """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
         return display.render(self, path, **options)
 
     def _repr_svg_(self) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from symgrad.ir.errors import GraphError
+from symgrad.ir.files import write_whole
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
 from symgrad.runtime.codegen import Source, constant_text, is_short
 
@@ -24,9 +23,16 @@ def fitted(value, name, shape, dtype):
 
 
 def write_standalone(
-    plan: Plan, source: Source, updated: Sequence[str], outputs: Sequence[str], path: Path
+    plan: Plan,
+    source: Source,
+    updated: Sequence[str],
+    outputs: Sequence[str],
+    path: Path,
+    keeps: bool = False,
 ) -> Path:
     """Write a plan as a file; see `Program.save_source`.
+
+    `keeps` if the program itself keeps some of it from call to call, as the file does not.
 
     Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own.
     """
@@ -35,35 +41,23 @@ def write_standalone(
             f"a program with kernels of your own ({', '.join(source.foreign)}) "
             "cannot be written as a file that needs NumPy only"
         )
-    write_whole(path, "\n".join(_Writer(plan, source, updated, outputs).lines()) + "\n")
+    write_whole(path, "\n".join(_Writer(plan, source, updated, outputs, keeps).lines()) + "\n")
     return path
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}; make it first")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 class _Writer:
     def __init__(
-        self, plan: Plan, source: Source, updated: Sequence[str], outputs: Sequence[str]
+        self,
+        plan: Plan,
+        source: Source,
+        updated: Sequence[str],
+        outputs: Sequence[str],
+        keeps: bool,
     ) -> None:
         self.plan = plan
         self.source = source
         self.outputs = outputs
+        self.keeps = keeps
         self.inputs = [plan.slots[i] for i in plan.inputs]
         self.variables = [plan.slots[i] for i in plan.variables]
         # The user's names, by the slots' names.
@@ -106,6 +100,8 @@ class _Writer:
             yield from map(self._declared, self.variables)
         if self.targets:
             yield f"A call updates {', '.join(self.targets)}, together, at its end."
+        if self.keeps:
+            yield from ("", "What symgrad keeps from call to call is computed in each call here.")
         if self.inputs:
             yield from ("", "Inputs, which are never written:")
             yield from map(self._declared, self.inputs)

@@ -100,3 +100,13 @@ def test_origins_are_no_part_of_equality():
     with scope("s"):
         third = sg.Graph([sg.placeholder("x", 3) + 1])
     assert one == other == third
+
+
+def test_equal_lines_of_two_files_are_two_places():
+    """Their code objects compare equal."""
+    origins = []
+    for name in ("one.py", "other.py"):
+        found = {"sg": sg, "x": sg.placeholder("x", 3)}
+        exec(compile("y = sg.exp(x)", name, "exec"), found)
+        origins.append(found["y"].origin)
+    assert str(origins[0].merged(origins[1:])) == "one.py:1, other.py:1"

@@ -107,6 +107,16 @@ def test_their_slopes_are_finite_everywhere():
     same(slope(sg.log_sigmoid, EXTREMES[[0, 1, 3, 5, 6]]), np.array([1, 1, 0.5, 0, 0]))
 
 
+def test_log1mexp_keeps_all_its_digits():
+    # From exp(-x) = x and 1 - exp(-x) = x to first order, and log(1 - exp(-1)).
+    at = np.array([-1e-300, -1e-10, -1, -40, -700])
+    expected = [-690.77552789821371, -23.025850929990458, -0.45867514538708193,
+                -4.24835425529158899e-18, -9.85967654375977e-305]  # fmt: skip
+    np.testing.assert_allclose(value(sg.log1mexp(at)), expected, rtol=1e-14)
+    np.testing.assert_allclose(slope(sg.log1mexp, at[1:4]), 1 / -np.expm1(-at[1:4]), rtol=1e-14)
+    same(value(sg.log1mexp([0.0, -INF, 1, NAN])), np.array([-INF, 0, NAN, NAN]))
+
+
 # ---- hinges ---------------------------------------------------------------------------------
 
 
@@ -195,9 +205,9 @@ def test_far_from_0_softmax_has_as_many_digits(at):
     ("x", "total", "parts"),
     [
         ([1000, 1000, -1000], 1000 + np.log(2), [0.5, 0.5, 0]),
-        ([-INF, -INF], -INF, [0.5, 0.5]),
-        ([INF, 0], INF, [1, 0]),
-        ([INF, INF, 5], INF, [0.5, 0.5, 0]),
+        ([-INF, -INF], -INF, [NAN, NAN]),
+        ([INF, 0], INF, [NAN, 0]),
+        ([INF, INF, 5], INF, [NAN, NAN, 0]),
         ([-INF, 3], 3, [0, 1]),
         ([NAN, 0], NAN, [NAN, NAN]),
         ([7], 7, [1]),

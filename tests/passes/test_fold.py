@@ -89,3 +89,10 @@ def test_several_results_of_constants():
     x = sg.placeholder("x", 2)
     program = sg.compile([x], [q * x, r * x])
     np.testing.assert_array_equal(program(np.ones(2)), [[2, 2], [1, 2]])
+
+
+def test_what_cannot_be_computed_fails_when_it_runs():
+    x = sg.placeholder("x", 3, "int64")
+    program = sg.compile([x], x + (sg.ones_like(x) * 2) ** sg.constant(-2, "int64"))
+    with pytest.raises(sg.KernelError, match="negative integer powers"):
+        program([1, 2, 3])

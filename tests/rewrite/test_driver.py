@@ -9,8 +9,10 @@ import symgrad as sg
 from symgrad import Const, Graph, Rewrite, Var
 from symgrad.ir.errors import RewriteError
 from symgrad.passes import DEFAULT
-from symgrad.passes.algebra import double_negative, factors_combine, times_one
-from symgrad.passes.movement import scalar_through_matmul, sum_of_products
+from symgrad.passes.algebra import double_negative, times_one
+from symgrad.passes.factors import factors_combine
+from symgrad.passes.products import scalar_through_matmul
+from symgrad.passes.reductions import sum_of_products
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import rule_for
 from symgrad.rewrite.trace import Trace

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.files import write_whole
 from symgrad.ir.node import apply
 from symgrad.ir.op import Op
-from symgrad.runtime.standalone import write_whole
 
 NUMPY = Path(np.__file__).parent.parent
 

@@ -1,0 +1,236 @@
+"""What a plan costs: floating-point operations, and bytes read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from symgrad.ir.op import Op
+from symgrad.ir.types import TensorType
+from symgrad.lowering.plan import Plan, Ref, Slot, Step
+
+Value = tuple[int, int]  # a slot, and how often it had been written
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What one step costs; `flops` is None where nobody can tell, in a kernel of the user's."""
+
+    step: Step
+    flops: int | None
+    bytes_read: int
+    bytes_written: int
+
+    @property
+    def intensity(self) -> float:
+        """Floating-point operations for each byte that is moved."""
+        return _ratio(self.flops or 0, self.bytes_read + self.bytes_written)
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """What a plan costs, step by step and in all.
+
+    `bytes_moved` is by the steps as they run, each of which reads and writes whole arrays.
+    `bytes_fused` is what would be left if each fused group were one pass that reads what comes into
+    the group and writes what leaves it.
+    """
+
+    plan: Plan
+    steps: tuple[StepCost, ...]
+    bytes_fused: int
+
+    @cached_property
+    def flops(self) -> int:
+        """All that are known."""
+        return sum(s.flops or 0 for s in self.steps)
+
+    @cached_property
+    def bytes_read(self) -> int:
+        return sum(s.bytes_read for s in self.steps)
+
+    @cached_property
+    def bytes_written(self) -> int:
+        return sum(s.bytes_written for s in self.steps)
+
+    @property
+    def bytes_moved(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def intensity(self) -> float:
+        """Floating-point operations for each byte that is moved."""
+        return _ratio(self.flops, self.bytes_moved)
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The ops whose floating-point operations nobody can tell."""
+        return tuple(dict.fromkeys(s.step.op.name for s in self.steps if s.flops is None))
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{'step':>4}  {'kernel':<20} {'flops':>15} {'read':>13} {'written':>13}  flops/byte"
+        for i, s in enumerate(self.steps):
+            flops = "?" if s.flops is None else f"{s.flops:,}"
+            place = next((str(p) for p in s.step.node.origin.locations), "")
+            group = "" if s.step.group is None else f"  fused {s.step.group}"
+            yield (
+                f"{i:>4}  {s.step.op.name:<20} {flops:>15} {s.bytes_read:>13,} "
+                f"{s.bytes_written:>13,} {s.intensity:>11.3f}  {place}{group}"
+            )
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a program costs: `before`, the graph as it was written, and `after`, what runs."""
+
+    before: PlanCost
+    after: PlanCost
+
+    def _lines(self) -> Iterator[str]:
+        sizes = ", ".join(f"{k} = {v}" for k, v in self.after.plan.sizes.items())
+        yield f"cost{f' for {sizes}' if sizes else ''}"
+        yield str(self.after)
+        yield ""
+        yield f"{'in all':<34} {'as written':>15} {'optimised':>15}"
+        pairs = (
+            ("steps", len(self.before.steps), len(self.after.steps)),
+            ("floating-point operations", self.before.flops, self.after.flops),
+            ("bytes read", self.before.bytes_read, self.after.bytes_read),
+            ("bytes written", self.before.bytes_written, self.after.bytes_written),
+            ("bytes moved by the steps", self.before.bytes_moved, self.after.bytes_moved),
+            ("… if a fused group is one pass", self.before.bytes_fused, self.after.bytes_fused),
+        )
+        for name, before, after in pairs:
+            yield f"{name:<34} {before:>15,} {after:>15,}"
+        name = "flops for each byte moved"
+        yield f"{name:<34} {self.before.intensity:>15.3f} {self.after.intensity:>15.3f}"
+        if self.after.uncounted:
+            yield f"not counted: what {', '.join(self.after.uncounted)} computes"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+
+def cost(plan: Plan) -> PlanCost:
+    """What a plan costs.
+
+    One floating-point operation is an addition, a product, a maximum or any other elementwise op of
+    one element; a function such as exp or tanh counts as one, too, though it takes longer. A
+    product of matrices counts 2 m n k, a reduction of n elements n - 1; softmax and its like, sorts
+    and solvers what their algorithms take, about. Views, copies, casts, selections, comparisons and
+    integers count nothing.
+
+    Bytes are of arrays: each operand read once, as far as it is seen (a broadcast one is small),
+    and each result written once. Scalars, and what a kernel keeps to itself, are left out.
+    """
+    tally = _Tally(plan)
+    steps = tuple(map(tally.step, plan.steps))
+    return PlanCost(plan, steps, tally.fused(steps))
+
+
+class _Tally:
+    """Follows the values through the slots, whose memory is used again and again."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.written = [0] * len(plan.slots)
+        self.reads: list[tuple[Step, Value, int]] = []
+        self.writes: list[tuple[Step, Value, int]] = []
+        self.group_of: dict[Value, int | None] = {}
+
+    def step(self, step: Step) -> StepCost:
+        """What a step costs."""
+        operands = [_seen(self.plan, r) for r in step.operands]
+        read: dict[Value, int] = {}
+        for ref, (_, nbytes) in zip(step.operands, operands, strict=True):
+            value = (ref.slot, self.written[ref.slot])
+            read[value] = max(nbytes, read.get(value, 0))
+        self.reads += [(step, value, nbytes) for value, nbytes in read.items()]
+        results = [_seen(self.plan, r) for r in step.results]
+        for ref, (_, nbytes) in zip(step.results, results, strict=True):
+            self.written[ref.slot] += 1
+            value = (ref.slot, self.written[ref.slot])
+            self.writes.append((step, value, nbytes))
+            self.group_of[value] = step.group
+        types = [t for t, _ in operands]
+        flops = _flops(step.op, types, [t for t, _ in results], dict(step.attrs))
+        return StepCost(step, flops, sum(read.values()), sum(n for _, n in results))
+
+    def fused(self, steps: Sequence[StepCost]) -> int:
+        """The bytes moved if a group reads what comes into it and writes what leaves it, once."""
+        wanted = {(r.slot, self.written[r.slot]) for r in (*self.plan.outputs, *self.plan.updates)}
+        leaving = {v for s, v, _ in self.reads if s.group is None or s.group != self._maker(v)}
+        entering: dict[tuple[Any, Value], int] = {}
+        for i, (step, value, nbytes) in enumerate(self.reads):
+            if step.group is None or step.group != self._maker(value):
+                key = (i if step.group is None else ("group", step.group), value)
+                entering[key] = max(nbytes, entering.get(key, 0))
+        left = (
+            nbytes
+            for step, value, nbytes in self.writes
+            if step.group is None or value in leaving or value in wanted
+        )
+        return sum(entering.values()) + sum(left)
+
+    def _maker(self, value: Value) -> int | None:
+        return self.group_of.get(value)
+
+
+def _seen(plan: Plan, ref: Ref) -> tuple[TensorType, int]:
+    """The type of a value as it is seen through its views, and how many bytes that reads."""
+    slot = plan.slots[ref.slot]
+    t = slot.type
+    if not ref.views:
+        return t, slot.nbytes if t.shape else 0
+    layout: Any = as_strided(np.empty(1, t.dtype), slot.shape, _strides(slot.shape, t.dtype))
+    for view in ref.views:
+        layout = view.op.kernel(layout, **dict(view.attrs))
+    shape = layout.shape
+    repeated = [n for n, s in zip(shape, layout.strides, strict=True) if s == 0 and n > 1]
+    elements = prod(shape) // max(prod(repeated), 1)
+    return t.with_shape(shape), elements * t.dtype.itemsize if slot.shape else 0
+
+
+def _strides(shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    strides, step = [], dtype.itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def _flops(
+    op: Op,
+    operands: Sequence[TensorType],
+    results: Sequence[TensorType],
+    attrs: Mapping[str, Any],
+) -> int | None:
+    """The floating-point operations of an op, or None if nobody can tell."""
+    if op.foreign:
+        return None
+    if not any(t.dtype.kind in "fc" for t in results):
+        return 0
+    if op.flops is not None:
+        return int(op.flops(*operands, **attrs))
+    if op.joins:
+        return max(sum(map(_size, operands)) - sum(map(_size, results)), 0)
+    if op.elementwise:
+        return sum(map(_size, results))
+    return None if op.expensive else 0
+
+
+def _size(t: TensorType) -> int:
+    return Slot("", "arena", t).nbytes // t.dtype.itemsize
+
+
+def _ratio(flops: int, nbytes: int) -> float:
+    return flops / nbytes if nbytes else 0.0

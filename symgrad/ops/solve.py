@@ -1,0 +1,226 @@
+"""Systems of linear equations, and the diagonals of matrices."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Shape, Size
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, apply, as_node
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
+from symgrad.ops import kernels
+from symgrad.ops.batch import aligned
+from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import require_matrix
+from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
+
+# ---- systems of equations -------------------------------------------------------------------
+
+
+def _require_square(t: TensorType) -> None:
+    require("fc", t)
+    if t.dtype.itemsize < 4:
+        raise DtypeError(f"LAPACK has no {t.dtype.name}; convert it with astype")
+    require_matrix(t)
+    require_equal(t.shape[-2], t.shape[-1])
+
+
+def _inv_infer(t: TensorType) -> TensorType:
+    _require_square(t)
+    return t
+
+
+def _inv_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
+    back = matrix_transpose(y)
+    return (-matmul(matmul(back, g), back),)
+
+
+def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
+    return None if t[0] is None else -matmul(matmul(y, t[0]), y)
+
+
+def _batch_in_front(
+    inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any
+) -> Node:
+    return apply(node.op, aligned(node.inputs, inputs, flags), attrs)
+
+
+@op(
+    infer=_inv_infer,
+    kernel=np.linalg.inv,
+    source="np.linalg.inv",
+    vjp=_inv_vjp,
+    jvp=_inv_jvp,
+    flops=lambda t: 2 * t.size * t.shape[-1],
+    expensive=True,
+    singular=True,
+    cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
+    batch=_batch_in_front,
+)
+def _inv(x: NodeLike, /) -> Node:
+    """The inverse of a square matrix, over the last two axes."""
+    ...
+
+
+@composite(numpy=(np.linalg.inv,))
+def inv(x: NodeLike, /) -> Node:
+    """The inverse of a square matrix, over the last two axes; integers become float64.
+
+    d inv(x) = -inv(x) @ dx @ inv(x). A singular matrix raises when the program runs.
+    """
+    return _inv(as_float(x))
+
+
+def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
+    _require_square(a)
+    require_matrix(b)
+    require_equal(a.shape[-1], b.shape[-2])
+    return b.with_shape((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
+
+
+def _solve_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
+    back = _solve(matrix_transpose(a), g)
+    return -matmul(back, matrix_transpose(y)), back
+
+
+def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
+    left = None if t[0] is None else matmul(t[0], y)
+    if left is None:
+        return None if t[1] is None else _solve(a, t[1])
+    return -_solve(a, left) if t[1] is None else _solve(a, t[1] - left)
+
+
+@op(
+    infer=_solve_infer,
+    kernel=np.linalg.solve,
+    source="np.linalg.solve",
+    promote=common_dtype,
+    vjp=_solve_vjp,
+    jvp=_solve_jvp,
+    flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * _solve_infer(a, b).size * a.shape[-1],
+    expensive=True,
+    singular=True,
+    cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
+    batch=_batch_in_front,
+)
+def _solve(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The matrix y with x1 @ y = x2."""
+    ...
+
+
+@composite(numpy=(np.linalg.solve,))
+def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """The y with x1 @ y = x2, of a square x1, and a vector or matrix x2; integers become float64.
+
+    The other axes broadcast. A singular x1 raises when the program runs.
+    """
+    a, b = as_float(x1), as_float(x2)
+    if b.ndim != 1:
+        if b.ndim == 0:
+            raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
+        return _solve(a, b)
+    y = _solve(a, reshape(b, (*b.shape, 1)))
+    return reshape(y, y.shape[:-1])
+
+
+# ---- diagonals ------------------------------------------------------------------------------
+
+
+def _diagonal_length(shape: Shape, offset: int) -> Size:
+    rows, columns = shape
+    if rows == columns and not isinstance(rows, int):
+        return rows - abs(offset)
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        raise ShapeError(f"how long a diagonal of {rows} by {columns} is, is not known")
+    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+def _diagonal_infer(t: TensorType, offset: int) -> TensorType:
+    require_matrix(t)
+    return t.with_shape((*t.shape[:-2], _diagonal_length(t.shape[-2:], offset)))
+
+
+def _on_diagonal_infer(t: TensorType, shape: Shape, offset: int) -> TensorType:
+    if t.ndim == 0:
+        raise ShapeError("a scalar is no diagonal of a matrix")
+    require_equal(t.shape[-1], _diagonal_length(shape, offset))
+    return t.with_shape((*t.shape[:-1], *shape))
+
+
+def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
+    return _on_diagonal(g, shape=x.shape[-2:], offset=offset)
+
+
+@linear(
+    infer=_diagonal_infer,
+    kernel=kernels.diagonal,
+    transpose=_diagonal_transpose,
+    view=True,
+    preserves_zero=True,
+    cases=(case((3, 4), offset=0), case((2, 3, 3), offset=-1), case((2, 3), offset=1)),
+    batch=_batch_in_front,
+    moves=True,
+)
+def _diagonal(x: NodeLike, /, offset: int) -> Node:
+    """The elements x[..., i, i + offset]."""
+    ...
+
+
+@linear(
+    infer=_on_diagonal_infer,
+    kernel=kernels.on_diagonal,
+    transpose=lambda g, x, shape, offset: _diagonal(g, offset=offset),
+    normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},
+    out=True,
+    preserves_zero=True,
+    cases=(case((3,), shape=(3, 4), offset=0), case((2, 2), shape=(3, 3), offset=-1)),
+    batch=_batch_in_front,
+    moves=True,
+    pads=True,
+)
+def _on_diagonal(x: NodeLike, /, shape: Shape, offset: int) -> Node:
+    """Matrices of zeros, with x on a diagonal: diagonal, transposed."""
+    ...
+
+
+@composite(numpy=(np.diagonal,))
+def diagonal(x: NodeLike, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
+    """A diagonal over two axes, which becomes the last axis; `offset` counts upwards from it.
+
+    `linalg.diagonal` is that of the last two axes.
+    """
+    node = as_node(x)
+    first, second = (normalize_axes((a,), node.ndim)[0] for a in (axis1, axis2))
+    normalize_axes((first, second), node.ndim)
+    return _diagonal(moveaxis(node, (first, second), (-2, -1)), offset=int(offset))
+
+
+@composite(numpy=(np.trace,))
+def trace(
+    x: NodeLike, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
+) -> Node:
+    """The sum of a diagonal over two axes. `linalg.trace` is that of the last two axes."""
+    return sum(diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1, dtype=dtype)
+
+
+@composite(numpy=(np.diag,))
+def diag(x: NodeLike, /, *, k: int = 0) -> Node:
+    """The square matrix with a vector on its k-th diagonal, or the diagonal of a matrix."""
+    node = as_node(x)
+    if node.ndim not in (1, 2):
+        raise ShapeError(f"diag takes a vector or a matrix; {node.type!r} has {node.ndim} axes")
+    if node.ndim == 2:
+        return _diagonal(node, offset=int(k))
+    size = node.shape[0] + abs(int(k))
+    return _on_diagonal(node, shape=(size, size), offset=int(k))
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,281 @@
+"""Factors and divisors: multiples added up, constants gathered, inverses joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ops.elementwise import abs, reciprocal
+from symgrad.passes.masks import is_finite
+from symgrad.rewrite.pattern import Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+
+THREE = ({"x": (2, 3), "y": (2, 3), "z": (2, 3)}, {"x": (3,), "y": (3,), "z": ()})
+
+# ---- terms and multiples --------------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, kinds="iuf")
+def sum_with_itself(x: Var) -> Rewrite:
+    """x + x is a multiple: one operand to read, and a factor that may meet others."""
+    return Rewrite(before=x + x, after=x * 2)
+
+
+def _add_up(c: Node, d: Node) -> bool:
+    """Whether factors are of one sign, so that nothing cancels, and do not add up to 1."""
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or not (is_finite(c) and is_finite(d)):
+        return False
+    with np.errstate(over="ignore"):
+        both = np.abs(a + b)
+    apart = np.abs(both - 1) > 4 * np.finfo(both.dtype).eps
+    return bool(((np.sign(a) == np.sign(b)) & np.isfinite(both) & apart).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_add_up)
+def multiples_add_up(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two multiples of one value are one, where no digits cancel."""
+    return Rewrite(before=x * c + x * d, after=x * (c + d))
+
+
+def _is_positive(c: Node) -> bool:
+    value = constant_value(c)
+    return value is not None and is_finite(c) and bool((value > 0).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_positive)
+def multiple_and_itself(x: Var, c: Const) -> Rewrite:
+    """A value and a positive multiple of it are one multiple."""
+    return Rewrite(before=x * c + x, after=x * (c + 1))
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_factor(x: Var, y: Var, z: Var) -> Rewrite:
+    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x * z + y * z, after=lambda x, y, z: (x + y) * z if x.shape == y.shape else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_factor_of_difference(x: Var, y: Var, z: Var) -> Rewrite:
+    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x * z - y * z, after=lambda x, y, z: (x - y) * z if x.shape == y.shape else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_divisor(x: Var, y: Var, z: Var) -> Rewrite:
+    """A divisor of two terms divides once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x / z + y / z, after=lambda x, y, z: (x + y) / z if x.shape == y.shape else None
+    )
+
+
+# ---- constants gather -----------------------------------------------------------------------
+
+
+def _is_one_constant(x: Node, c: Node) -> bool:
+    return constant_value(x) is None and is_finite(c)
+
+
+@rule(exact=Exact.BITS, kinds="iuf", ordered=True, when=_is_one_constant)
+def constant_factor_last(x: Var, c: Const) -> Rewrite:
+    """A constant stands on the right of a product, so that other rules find it there."""
+    return Rewrite(before=c * x, after=lambda x, c: x * c)
+
+
+def _is_two_to_the(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray(np.abs(np.frexp(value)[0]) == 0.5)
+
+
+def _combines(c: Node, d: Node) -> bool:
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or not (is_finite(c) and is_finite(d)):
+        return False
+    with np.errstate(over="ignore", under="ignore"):
+        both = np.abs(np.multiply(a, b))
+    info = np.finfo(both.dtype)
+    # A product of 1 would undo a rounding that somebody wrote on purpose: (x * c) * (1 / c). By
+    # powers of two nothing is rounded.
+    is_one = (np.abs(both - 1) <= 4 * info.eps) & ~(_is_two_to_the(a) & _is_two_to_the(b))
+    normal = np.minimum(np.minimum(np.abs(a), np.abs(b)), both) >= info.tiny
+    return bool((np.isfinite(both) & normal & ~is_one).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", when=_combines)
+def factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant factors are one, multiplied when compiling."""
+    return Rewrite(before=(x * c) * d, after=x * (c * d))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor moves out of one operand of a product, to where it may meet another."""
+    return Rewrite(
+        before=(x * c) * y,
+        after=lambda x, y, c: (x * y) * c if _is_no_larger(y, x) else None,
+    )
+
+
+def _is_no_larger(y: Node, x: Node) -> bool:
+    return constant_value(y) is None and broadcast_shapes(x.shape, y.shape) == x.shape
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor moves out of a quotient, to where it may meet another."""
+    return Rewrite(
+        before=(x * c) / y, after=lambda x, y, c: (x / y) * c if _is_no_larger(y, x) else None
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda y, c: _has_inverse(y, c))
+def scalar_leaves_divisor(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor of a divisor moves out of the quotient, to where it may meet another."""
+    return Rewrite(
+        before=x / (y * c),
+        after=lambda x, y, c: (x / y) * (1 / c) if _is_no_larger(x, y) else None,
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+def scalar_leaves_abs(x: Var, c: Const) -> Rewrite:
+    """A constant factor leaves an absolute value as its magnitude, to where it may meet another."""
+    return Rewrite(before=abs(x * c), after=abs(x) * abs(c))
+
+
+@rule(exact=Exact.BITS, kinds="iu")
+def integer_factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant factors are one: integers wrap either way."""
+    return Rewrite(before=(x * c) * d, after=x * (c * d))
+
+
+@rule(exact=Exact.BITS, kinds="iu")
+def integer_terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant terms are one: integers wrap either way."""
+    return Rewrite(before=(x + c) + d, after=x + (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True)
+def terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant terms are one, added when compiling."""
+    return Rewrite(before=(x + c) + d, after=x + (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def subtractions_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constants taken away are one, added when compiling."""
+    return Rewrite(before=(x - c) - d, after=x - (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def addition_and_subtraction_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is added and what is taken away are one constant term."""
+    return Rewrite(before=(x + c) - d, after=x + (c - d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def subtraction_and_addition_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is taken away and what is added are one constant term."""
+    return Rewrite(before=(x - c) + d, after=x + (d - c))
+
+
+def _has_inverse(x: Node, c: Node) -> bool:
+    """Whether a constant is the divisor of what is not, and it and its inverse are normal."""
+    array = constant_value(c)
+    if array is None or constant_value(x) is not None or not is_finite(c):
+        return False
+    info = np.finfo(array.dtype)
+    return bool(((np.abs(array) < 0.25 / info.tiny) & (np.abs(array) > 4 / info.max)).all())
+
+
+def _is_power_of_two(x: Node, c: Node) -> bool:
+    array = constant_value(c)
+    is_power = array is not None and bool(_is_two_to_the(array).all())
+    return is_power and _has_inverse(x, c)
+
+
+@rule(exact=Exact.BITS, kinds="f", when=_is_power_of_two)
+def over_power_of_two(x: Var, c: Const) -> Rewrite:
+    """Dividing by a power of two is multiplying by its inverse, which is exact and faster."""
+    return Rewrite(before=x / c, after=x * (1 / c))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", when=_has_inverse)
+def over_constant(x: Var, c: Const) -> Rewrite:
+    """Dividing by a constant is multiplying by its inverse, which is faster."""
+    return Rewrite(before=x / c, after=x * (1 / c))
+
+
+# ---- inverses and quotients ----------------------------------------------------------------
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True)
+def times_inverse(x: Var, y: Var) -> Rewrite:
+    """Multiplying by an inverse is dividing: one operation, and one rounding less."""
+    return Rewrite(before=x * (1 / y), after=x / y)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f")
+def reciprocal_is_inverse(x: Var) -> Rewrite:
+    """An inverse has two spellings, of which other rules need to know but one.
+
+    The value is the same to the bit; the slope is a square in one and a quotient in the other.
+    """
+    return Rewrite(before=reciprocal(x), after=1 / x)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+def times_constant_over(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant dividend moves out of a product, to where it may meet another factor."""
+    return Rewrite(
+        before=x * (c / y), after=lambda x, y, c: (x / y) * c if _is_no_larger(x, y) else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def over_inverse(x: Var, y: Var) -> Rewrite:
+    """Dividing by an inverse is multiplying; 1 / (1 / y) is y, but for rounding."""
+    return Rewrite(before=x / (1 / y), after=x * y)
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True)
+def inverse_of_quotient(x: Var, y: Var) -> Rewrite:
+    """The inverse of a quotient is the quotient the other way round; its slope at inf is 0."""
+    return Rewrite(before=1 / (x / y), after=y / x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def times_over(x: Var, y: Var) -> Rewrite:
+    """(x * y) / y is x, but for rounding and y = 0."""
+    return Rewrite(before=(x * y) / y, after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def over_times(x: Var, y: Var) -> Rewrite:
+    """(x / y) * y is x, but for rounding and y = 0."""
+    return Rewrite(before=(x / y) * y, after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def quotient_of_quotient(x: Var, y: Var, z: Var) -> Rewrite:
+    """Two divisors are one: a division less, unless their product overflows."""
+    return Rewrite(
+        before=(x / y) / z, after=lambda x, y, z: x / (y * z) if y.shape == z.shape else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
+    """The divisor of a divisor is a factor: a division less, unless the product overflows."""
+    return Rewrite(
+        before=x / (y / z), after=lambda x, y, z: (x * z) / y if x.shape == z.shape else None
+    )
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

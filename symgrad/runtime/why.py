@@ -1,0 +1,261 @@
+"""Why a program runs what it runs: from the user's line through the rewrites to the step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from symgrad.ir.errors import GraphError
+from symgrad.ir.expression import expression
+from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.node import Node, constant_value, describe
+from symgrad.ir.origin import Location
+from symgrad.ir.text import type_text
+from symgrad.lowering.plan import Plan, Step
+from symgrad.rewrite.lineage import Form, Lineage
+from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
+from symgrad.runtime.codegen import Source
+
+MOST_NEAREST = 5
+MOST_STEPS = 6
+
+
+@dataclass(frozen=True)
+class Story:
+    """What became of one node.
+
+    `node` is the node as it was built, or what a step computes; `others` are those with which it
+    was merged, or of which a step was made; `rewrites` led from it to what runs; `steps` are the
+    numbers of the plan's steps that compute it now, and `code` their lines in the source, each with
+    its number, counted from 1; `verdict` says in a sentence what it is now.
+    """
+
+    node: Node
+    others: tuple[Node, ...]
+    rewrites: tuple[Fired, ...]
+    steps: tuple[int, ...]
+    code: tuple[tuple[int, str], ...]
+    verdict: str
+
+    def lines(self, told: Collection[Fired] = ()) -> Iterator[str]:
+        """The story line by line; of rewrites that were `told` before, the names only."""
+        yield place_text(self.node.origin)
+        yield f"  built {expression(self.node)}    {type_text(self.node.type)}"
+        for other in self.others:
+            yield f"  with {expression(other)}    {place_text(other.origin)}"
+        for i, entry in enumerate(self.rewrites):
+            if entry not in told:
+                reason = reason_text(entry.rule)
+                yield f"  {i + 1}. {rule_text(entry.rule)} in {entry.stage}: {reason}"
+                yield f"     {entry.change()}"
+            elif i == 0 or self.rewrites[i - 1] not in told:
+                again = takewhile(told.__contains__, self.rewrites[i:])
+                names = ", ".join(entry.rule.name for entry in again)
+                yield f"  {i + 1}. as above: {names}"
+        yield f"  {self.verdict}"
+        for number, text in self.code:
+            yield f"    line {number}: {text}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True)
+class Why:
+    """The answer of `Program.why`: what was asked about, and a story for each node of it."""
+
+    asked: str
+    stories: tuple[Story, ...]
+
+    def _lines(self) -> Iterator[str]:
+        yield f"why {self.asked}:"
+        told: set[Fired] = set()
+        for story in self.stories:
+            yield from story.lines(told)
+            told.update(story.rewrites)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+
+class Teller:
+    """Tells the stories of a program for the sizes of one plan."""
+
+    def __init__(self, raw: Graph, trace: Trace, plan: Plan, source: Source) -> None:
+        self.raw = raw
+        self.plan = plan
+        self.lineage = Lineage(raw, plan.graph, trace)
+        self.text = source.text.splitlines()
+        self.lines = source.lines
+        self.line_of = {id(step): line for line, step in source.lines.items()}
+        self.steps: dict[Form, list[int]] = {}
+        for i, step in enumerate(plan.steps):
+            self.steps.setdefault(self.lineage.form(step.node), []).append(i)
+        self.places: dict[tuple[int, int], Location] = {}
+
+    def answer(self, asked: Node | int | str) -> Why:
+        """The answer about a node, a line of the user's, or a line of the source."""
+        if isinstance(asked, Node):
+            if asked not in set(self.raw.nodes):
+                place = self._place(asked)
+                near = self._some_lines(0 if place is None else place.line)
+                raise GraphError(
+                    f"{describe(asked)} is no part of this program: none of its results depends "
+                    f"on it. Ask about one of its nodes, or about a line: {near}"
+                )
+            return Why(describe(asked), (self._of_node(asked),))
+        if isinstance(asked, str):
+            steps = self._steps_at(asked)
+            if steps:
+                return Why(_code(asked), tuple(map(self._of_step, steps)))
+        nodes = self._built_at(asked)
+        return Why(_asked_line(asked, nodes), tuple(map(self._of_node, nodes)))
+
+    # ---- what was asked ---------------------------------------------------------------------
+
+    def _steps_at(self, line: str) -> list[Step]:
+        """The steps of a line of the source: of that very line, else of those with its code."""
+        for same in (str.strip, _code):
+            numbers = [i for i, text in enumerate(self.text, 1) if same(text) == same(line)]
+            if numbers and line.strip():
+                found = [self.lines[i] for i in numbers if i in self.lines]
+                if not found:
+                    raise GraphError(f"line {numbers[0]} of the source computes nothing: {line!r}")
+                return found
+        return []
+
+    def _built_at(self, asked: int | str) -> list[Node]:
+        """The nodes of a line of the user's, constants left out if there are others."""
+        file, number = _parsed(asked)
+        built = [(p, n) for n in self.raw.nodes if (p := self._place(n)) is not None]
+        files = {p.file for p, _ in built if _is_file(p, file)}
+        found = [(p, n) for p, n in built if p.line == number and p.file in files]
+        if not found:
+            raise GraphError(
+                f"nothing of this program was built at {_line_text(file, number)}. The nearest "
+                f"lines that built something: {self._some_lines(number, files)}"
+            )
+        if len({p.file for p, _ in found}) > 1:
+            listed = ", ".join(dict.fromkeys(f"{p.file}:{p.line}" for p, _ in found))
+            raise GraphError(f"line {number} is in several files; say which: {listed}")
+        nodes = [n for _, n in found]
+        return [n for n in nodes if constant_value(n) is None] or nodes
+
+    def _place(self, node: Node) -> Location | None:
+        for code, offset in node.origin.frames[:1]:
+            key = (id(code), offset)  # equal code may be in several files
+            if key not in self.places:
+                self.places[key] = node.origin.locations[0]
+            return self.places[key]
+        return None
+
+    def _some_lines(self, number: int = 0, files: Collection[str] = ()) -> str:
+        found = {p for n in self.raw.nodes if (p := self._place(n)) is not None}
+        # Of a line the longest text: the whole expression.
+        places = sorted(found, key=lambda p: len(p.text))
+        near = {(p.file, p.line): p for p in places if not files or p.file in files}
+        nearest = sorted(near.values(), key=lambda p: (abs(p.line - number), p.line, p.file))
+        shown = sorted(nearest[:MOST_NEAREST], key=lambda p: (p.file, p.line))
+        return "; ".join(f"{p}  {shortened(p.text)}" for p in shown)
+
+    # ---- stories ----------------------------------------------------------------------------
+
+    def _of_node(self, node: Node) -> Story:
+        form = self.lineage.form(node)
+        way = self.lineage.onward(form)
+        steps = tuple(i for end in way.ends for i in self.steps.get(end, ()))
+        parts = tuple(i for part in way.parts for i in self.steps.get(part, ()) if i not in steps)
+        twins = tuple(n for n in self.lineage.built[form] if n is not node and n.inputs)
+        if not way.ends:
+            verdict = "nobody reads it any more, so that it is not computed"
+        elif not steps:
+            verdict = "; ".join(dict.fromkeys(map(self._costless, way.ends)))
+        else:
+            how = "computed as written, by" if not way.rewrites else "now computed by"
+            verdict = f"{'folded into' if way.folded else how} {_numbered(steps)}"
+            if parts:
+                verdict += f"; the rewrites made {_numbered(parts)} of it, too"
+        merged = f"merged with its {_plural(len(twins), 'equal')}; " if twins else ""
+        shown = (*steps, *parts)
+        return Story(node, twins, way.rewrites, shown, self._code_of(shown), f"{merged}{verdict}")
+
+    def _of_step(self, step: Step) -> Story:
+        number = next(i for i, s in enumerate(self.plan.steps) if s is step)
+        rewrites, nodes = self.lineage.backward(self.lineage.form(step.node))
+        first = nodes[0] if nodes else step.node
+        rest = tuple(n for n in nodes[1:] if constant_value(n) is None)
+        code = self._code_of([number])
+        return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
+
+    def _costless(self, form: Form) -> str:
+        """What a value is that no step computes."""
+        node = self.lineage.kept[form]
+        read = self._reading(form)
+        by = f", read by {_numbered(read)}" if read else ""
+        if is_input(node):
+            return f"the {'input' if node.op.name == 'placeholder' else node.op.name}{by}"
+        if not node.inputs:
+            return f"a constant of the program{by}"
+        what = "a view, which costs nothing" if node.op.view else "another name of its operand"
+        return f"{what}{by}"
+
+    def _reading(self, form: Form) -> list[int]:
+        """The steps that read a value, through views."""
+        found: set[int] = set()
+        seen, stack = {form}, [form]
+        while stack:
+            for reader in self.lineage.readers.get(stack.pop(), ()):
+                own = self.lineage.form(reader)
+                found.update(self.steps.get(own, ()))
+                if own not in self.steps and own not in seen:
+                    seen.add(own)
+                    stack.append(own)
+        return sorted(found)
+
+    def _code_of(self, steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
+        lines = (self.line_of.get(id(self.plan.steps[i])) for i in steps)
+        return tuple((n, _code(self.text[n - 1])) for n in sorted(filter(None, lines)))
+
+
+def _code(line: str) -> str:
+    """A line of the source without its comment."""
+    return line.strip().partition("  # ")[0].rstrip()
+
+
+def _parsed(asked: int | str) -> tuple[str, int]:
+    """A file, or nothing, and a line."""
+    if isinstance(asked, int):
+        return "", asked
+    found = re.fullmatch(r"\s*(.*?):?(\d+)\s*", asked)
+    if found is None:
+        raise GraphError(
+            f"{asked!r} is no line of this program's source, and no line of yours such as "
+            "'train.py:12'; ask about a node, a line number, or one of these"
+        )
+    return found[1], int(found[2])
+
+
+def _is_file(place: Location, file: str) -> bool:
+    return not file or Path(place.file).parts[-len(Path(file).parts) :] == Path(file).parts
+
+
+def _line_text(file: str, number: int) -> str:
+    return f"{file}:{number}" if file else f"line {number}"
+
+
+def _asked_line(asked: int | str, nodes: Sequence[Node]) -> str:
+    place = nodes[0].origin.locations[0]
+    return f"{place} built {_plural(len(nodes), 'node')}"
+
+
+def _numbered(steps: Sequence[int]) -> str:
+    listed = ", ".join(map(str, steps[:MOST_STEPS]))
+    more = f" and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
+    return f"step{'s' * (len(steps) != 1)} {listed}{more}"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"

@@ -1,0 +1,114 @@
+"""Inverses, systems, diagonals, and `sg.linalg`, against NumPy."""
+
+import runpy
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import DtypeError, KernelError, ShapeError
+from tests.helpers import close, generator, same, value
+
+RNG = generator("linalg")
+SQUARE = RNG.standard_normal((2, 3, 3))
+s = sg.placeholder("s", (2, 3, 3))
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (2, 3, 4)])
+def test_solve_is_numpys(shape):
+    right = RNG.standard_normal(shape)
+    b = sg.placeholder("b", shape)
+    found, expected = sg.linalg.solve(s, b), np.linalg.solve(SQUARE, right)
+    assert found.shape == expected.shape
+    close(value(found, {s: SQUARE, b: right}), expected)
+    same(value(np.linalg.solve(s, b) - found, {s: SQUARE, b: right}), np.zeros(expected.shape))
+
+
+def test_inv_is_numpys():
+    close(value(sg.linalg.inv(s), {s: SQUARE}), np.linalg.inv(SQUARE))
+    close(value(np.linalg.inv(s), {s: SQUARE}), np.linalg.inv(SQUARE))
+    whole = sg.placeholder("whole", (2, 2), "int32")
+    found = value(sg.linalg.inv(whole), {whole: np.array([[2, 0], [0, 4]], "int32")})
+    same(found, np.array([[0.5, 0], [0, 0.25]]))
+
+
+@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (4, 2, 5)])
+def test_diagonals_and_traces_are_numpys(shape, offset):
+    array = RNG.standard_normal(shape)
+    x = sg.placeholder("x", shape)
+    same(value(np.diagonal(x, offset=offset), {x: array}), np.diagonal(array, offset))
+    close(value(np.trace(x, offset), {x: array}), np.trace(array, offset))
+    last = sg.linalg.diagonal(x, offset=offset)
+    same(value(last, {x: array}), np.linalg.diagonal(array, offset=offset))
+    close(
+        value(sg.linalg.trace(x, offset=offset), {x: array}), np.linalg.trace(array, offset=offset)
+    )
+    same(
+        value(sg.diagonal(x, offset=offset, axis1=-1, axis2=0), {x: array}),
+        np.diagonal(array, offset, -1, 0),
+    )
+
+
+@pytest.mark.parametrize("k", [-1, 0, 2])
+def test_diag_goes_both_ways(k):
+    array, matrix = RNG.standard_normal(3), RNG.standard_normal((4, 3))
+    x, y = sg.placeholder("x", (3,)), sg.placeholder("y", (4, 3))
+    same(value(np.diag(x, k), {x: array}), np.diag(array, k))
+    same(value(sg.diag(y, k=k), {y: matrix}), np.diag(matrix, k))
+
+
+def test_a_diagonal_of_a_named_square():
+    x = sg.placeholder("x", ("N", "N"))
+    y = sg.diagonal(x, offset=1)
+    assert str(y.shape) == "(N - 1,)"
+    same(sg.compile([x], y)(np.arange(9.0).reshape(3, 3)), [1.0, 5.0])
+    grad = sg.compile([x], sg.grad(sg.sum(y**2), x))(np.ones((3, 3)))
+    same(grad, 2 * np.eye(3, k=1))
+    with pytest.raises(ShapeError, match="N by 3 is, is not known"):
+        sg.diagonal(sg.placeholder("x", ("N", 3)))
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda: sg.linalg.inv(sg.placeholder("x", (2, 3))), ShapeError, "2 and 3 do not match"),
+        (lambda: sg.linalg.inv(sg.placeholder("x", 3)), ShapeError, "two axes or more"),
+        (lambda: sg.linalg.inv(sg.placeholder("x", (2, 2), "f2")), DtypeError, "no float16"),
+        (lambda: sg.linalg.solve(s, sg.placeholder("x", 4)), ShapeError, "3 and 4 do not match"),
+        (lambda: sg.linalg.solve(s, 1.0), ShapeError, "not a scalar"),
+        (lambda: sg.diagonal(sg.placeholder("x", 3)), ShapeError, "out of range"),
+        (lambda: sg.diagonal(s, axis1=1, axis2=1), ShapeError, "twice"),
+        (lambda: sg.diag(s), ShapeError, "a vector or a matrix"),
+    ],
+)
+def test_what_does_not_fit_is_refused(build, error, words):
+    with pytest.raises(error, match=words):
+        build()
+
+
+def test_a_singular_matrix_is_told_with_the_step():
+    program = sg.compile([s], sg.linalg.inv(s))
+    with pytest.raises(KernelError, match=r"inv\(float64\[2, 3, 3\]\) failed.*Singular") as caught:
+        program(np.ones((2, 3, 3)))
+    assert isinstance(caught.value.__cause__, np.linalg.LinAlgError)
+    assert "test_linalg.py" in str(caught.value)
+
+
+def test_a_program_with_them_stands_alone(tmp_path):
+    b = sg.placeholder("b", (3, 3))
+    y = sg.linalg.inv(s) @ sg.linalg.solve(s, b) + sg.diag(sg.diagonal(b))
+    program = sg.compile([s, b], y)
+    array = RNG.standard_normal((3, 3))
+    expected = program(SQUARE, array)
+    saved = runpy.run_path(str(program.save_source(tmp_path / "p.py")))["Program"]()
+    same(saved(SQUARE, array), expected)
+    close(
+        expected, np.linalg.inv(SQUARE) @ np.linalg.solve(SQUARE, array) + np.diag(array.diagonal())
+    )
+
+
+def test_the_namespace_lists_what_it_has():
+    assert {*sg.linalg.__all__} >= {"inv", "solve", "trace", "diagonal", "matmul", "vecdot"}
+    assert all(callable(getattr(sg.linalg, n)) for n in sg.linalg.__all__)
+    assert sg.linalg.matmul is sg.matmul

@@ -1,0 +1,142 @@
+"""Recomputation: less memory, the same bits."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.analysis import memory_order, memory_roots
+from symgrad.passes.recompute import recomputed
+from symgrad.testing import random_feeds, random_graph
+
+
+def deep(layers=24, rows=64, columns=16):
+    """Layers of tanh, each with weights of its own; the backward reads what the forward made."""
+    x = h = sg.placeholder("x", (rows, columns))
+    rng = np.random.default_rng(0)
+    weights = [
+        sg.variable(f"w{i}", rng.standard_normal((columns, columns)) / 4) for i in range(layers)
+    ]
+    for w in weights:
+        h = sg.tanh(h @ w + 0.1)
+    loss = sg.sum(h * h)
+    return x, [loss, *sg.grad(loss, weights)], rng.standard_normal((rows, columns))
+
+
+def same(found, expected):
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("part", [0.9, 0.7, 0.5])
+def test_a_budget_is_kept_bit_for_bit(part):
+    x, outputs, array = deep()
+    free = sg.compile([x], outputs)
+    memory = int(free.plan.peak_bytes * part)
+    tight = sg.compile([x], outputs, memory=memory)
+    assert tight.plan.peak_bytes <= memory
+    assert same(tight(array), free(array))
+    assert len(tight.plan.steps) > len(free.plan.steps)
+
+
+def test_halves_of_halves():
+    """The activations of 24 layers fit into the memory of 8, for less than 5 times the steps."""
+    x, outputs, array = deep()
+    free = sg.compile([x], outputs)
+    tight = sg.compile([x], outputs, memory=free.plan.output_bytes + free.plan.arena_bytes // 3)
+    assert tight.plan.arena_bytes <= free.plan.arena_bytes // 3
+    assert same(tight(array), free(array))
+    assert len(tight.plan.steps) < 5 * len(free.plan.steps)
+
+
+def test_what_is_cheap_is_tried_first():
+    """Of relu(x + b) and the like nothing is kept that can be had from x @ w."""
+    x, w = sg.placeholder("x", (64, 16)), sg.variable("w", np.eye(16))
+    h = x @ w
+    wide = [sg.relu(h + float(i)) for i in range(8)]
+    parts = [sg.sum(r * sg.sum(r)) for r in wide]
+    loss = parts[0]
+    for p in parts[1:]:
+        loss = loss * p
+    outputs = [loss, sg.grad(loss, w)]
+    free = sg.compile([x], outputs)
+    tight = sg.compile([x], outputs, memory=int(free.plan.peak_bytes * 0.8))
+    array = np.random.default_rng(0).standard_normal((64, 16))
+    assert same(tight(array), free(array))
+    count = {p: sum(s.op.name == "matmul" for s in p.plan.steps) for p in (free, tight)}
+    assert count[free] == count[tight]
+
+
+def test_enough_memory_changes_nothing():
+    x, outputs, _ = deep(4)
+    free = sg.compile([x], outputs)
+    assert sg.compile([x], outputs, memory=free.plan.peak_bytes).graph == free.graph
+
+
+def test_too_little_is_refused_with_the_least():
+    x, outputs, _ = deep(4)
+    with pytest.raises(sg.GraphError, match=r"the least that was found is [0-9]+"):
+        sg.compile([x], outputs, memory=100)
+    with pytest.raises(sg.GraphError, match=r"passes\.within"):
+        sg.compile([x], outputs, memory=10**9, passes=())
+
+
+def test_a_users_own_code_runs_once():
+    calls = []
+
+    class Twice(sg.NumpyFunction):
+        @staticmethod
+        def forward(ctx, x):
+            calls.append(1)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = sg.placeholder("x", (64, 16))
+    y = Twice.apply(sg.exp(x))
+    loss = sg.sum(sg.tanh(y) * sg.exp(y) * sg.sum(sg.sin(y)))
+    program = sg.compile([x], [loss, sg.grad(loss, x)])
+    program = sg.compile([x], program.raw.outputs, memory=int(program.plan.peak_bytes * 0.8))
+    calls.clear()
+    program(np.ones((64, 16)))
+    assert calls == [1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_stay_the_same(seed):
+    rng = np.random.default_rng(seed)
+    inputs, outputs = random_graph(rng, 25)
+    loss = outputs[0]
+    wrt = [x for x in inputs if x.dtype.kind == "f"]
+    grads = sg.grad(loss, wrt, disconnected="zero") if wrt else ()
+    graph = sg.Graph([*outputs, *grads], inputs)
+    tight = recomputed(graph, 1)
+    tight.verify()
+    arrays = random_feeds(rng, inputs)
+    with np.errstate(all="ignore"):
+        before, after = (
+            sg.compile(inputs, list(g.outputs), passes=())(*arrays) for g in (graph, tight)
+        )
+    assert same(after, before)
+
+
+# ---- the order ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_order_is_one(seed):
+    inputs, outputs = random_graph(np.random.default_rng(seed), 25)
+    graph = sg.Graph(outputs, inputs)
+    order = memory_order(graph)
+    assert set(order) == set(graph.nodes)
+    assert len(order) == len(graph.nodes)
+    position = {n: i for i, n in enumerate(order)}
+    assert all(position[x] < position[n] for n in order for x in n.inputs)
+    assert memory_roots(order).keys() == set(order)
+
+
+def test_gradients_of_weights_are_had_on_the_way_down():
+    """So that a layer's activations are done with, and not all kept to the end."""
+    x, outputs, _ = deep(32)
+    plan = sg.compile([x], outputs).plan
+    assert plan.arena_bytes < 36 * 64 * 16 * 8

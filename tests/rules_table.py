@@ -1,0 +1,129 @@
+"""Write the tables of rules anew: `python -m tests.rules_table`. Review what changed."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+from symgrad import Graph, passes
+from symgrad.ir.expression import written
+from symgrad.passes import masks, normal
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.pattern import Applied, Pattern
+from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.trace import Trace, reason_text
+from symgrad.testing import spellings
+
+ROOT = Path(__file__).parent.parent
+# The README counts the rules by family, and the one beside the rules lists them all.
+SHORT, WHOLE = ROOT / "README.md", ROOT / "symgrad" / "passes" / "README.md"
+LONGEST = 60
+# What a reader of the table does not know: helpers, and questions about nodes.
+UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
+BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
+RULES = tuple(dict.fromkeys((*passes.RULES, *masks.KERNELS, *normal.RULES)))
+
+
+def families():
+    """The rules by the file that they stand in: its docstring's first line, its name, its rules."""
+    for found in pkgutil.iter_modules(passes.__path__):
+        module = importlib.import_module(f"symgrad.passes.{found.name}")
+        source = inspect.getsource(module)
+        own = [r for r in RULES if f"\ndef {r.name}(" in source and getattr(module, r.name) is r]
+        if own:
+            yield inspect.getdoc(module).splitlines()[0].rstrip("."), found.name, own
+
+
+def text(pattern):
+    """A pattern as an expression."""
+    return written(pattern, lambda p, depth: None if isinstance(p, Applied) else repr(p))[0]
+
+
+def change(rule):
+    """What a rule does: its pattern, or where that does not tell, an example."""
+    if rule.rewrite is not None:
+        after = rule.rewrite.after
+        what = text(after) if isinstance(after, Pattern) else body(after)
+        if what is not None:
+            return f"`{text(rule.rewrite.before)}` → `{what}`"
+    for y, inputs in spellings(rule):
+        trace = Trace()
+        rewrite(Graph([y], inputs), [rule], trace)
+        if trace.fired:
+            return "e.g. `{}` → `{}`".format(*trace.fired[0].change().split("  ->  "))
+    return f"`{text(rule.rewrite.before)}` → …"
+
+
+def body(function):
+    """What a lambda gives, as it is written, if it is short."""
+    line = function.__code__.co_firstlineno
+    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))
+    found = [n.body for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line]
+    if len(found) != 1:
+        return None
+    # `y if condition else None` is a guard.
+    told = ast.unparse(found[0].body if isinstance(found[0], ast.IfExp) else found[0])
+    return None if len(told) > LONGEST or UNCLEAR.search(told) else told
+
+
+def grade(rule):
+    """A rule's grade; `stable` is what is held to the truth, not to what was written."""
+    return f"{rule.exact.name.lower()}{', stable' if rule.stable else ''}"
+
+
+def row(*cells):
+    """A row of a table."""
+    return f"| {' | '.join(str(c).replace('|', chr(92) + '|') for c in cells)} |"
+
+
+def counts():
+    """How many rules of each family there are at each grade."""
+    names = [g.name.lower() for g in Exact]
+    lines = [row("rules", *(f"`{n}`" for n in names), "for example")]
+    lines.append("|---" + "|--:" * len(names) + "|---|")
+    for title, name, rules in families():
+        grades = [rule.exact for rule in rules]
+        link = f"[{title.partition(':')[0]}](symgrad/passes/{name}.py)"
+        numbers = [grades.count(g) or "" for g in Exact]
+        lines.append(row(link, *numbers, change(example(rules))))
+    grades = [rule.exact for rule in RULES]
+    lines.append(row(f"**{len(RULES)}**", *(f"**{grades.count(g)}**" for g in Exact), ""))
+    return lines
+
+
+def example(rules):
+    """A rule that shows what a family is about: one whose pattern tells all, in few signs."""
+    return min(rules, key=lambda r: ("e.g." in change(r), abs(len(change(r)) - LONGEST)))
+
+
+def listed():
+    """All rules, family by family."""
+    for title, name, rules in families():
+        yield from ("", f"## {title}", "", f"`{name}.py`", "")
+        yield from (row("rule", "grade", "what it does", "why"), "|---|---|---|---|")
+        for rule in rules:
+            yield row(f"`{rule.name}`", grade(rule), change(rule), reason_text(rule))
+
+
+def updated(readme, lines):
+    """The text of a README with these lines between the marks."""
+    head, rest = readme.split(BEGIN)
+    return "\n".join([head + BEGIN, "", *lines, "", END + rest.split(END)[1]])
+
+
+def texts():
+    """The two files as they should be."""
+    both = ((SHORT, counts()), (WHOLE, listed()))
+    return {p: updated(p.read_text(encoding="utf-8"), lines) for p, lines in both}
+
+
+def main():
+    """Write the tables into the files."""
+    for path, wanted in texts().items():
+        path.write_text(wanted, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
