@@ -1,0 +1,195 @@
+"""What a program computes once and keeps: all that nothing changes between its calls.
+
+A variable that a program does not update is the same in every call until somebody sets it, or
+another program updates it. What follows from such variables and constants alone is a program of
+its own (`Program.kept`), which runs when one of them has another array than it last ran on. Arrays
+are not written while somebody holds them (see `Cell`), so that the same array is the same numbers.
+
+A graph is parted after the rules and before fusion. So no rule acts in another way because of it;
+and as fusion changes no bit, results are the same bytes at every grade, whether kept or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symgrad.analysis import is_free
+from symgrad.ir.dims import Dim, guess
+from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.node import Node, Variable
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import TensorType
+from symgrad.ir.walk import topological
+from symgrad.lowering.lower import lower
+from symgrad.lowering.plan import Plan
+from symgrad.passes import Pass, run_passes
+from symgrad.rewrite.driver import rebuild
+from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.trace import Stage, Trace, place_text
+from symgrad.runtime.codegen import Source, printable
+from symgrad.runtime.why import Teller, Why
+
+# What a value must save to be kept: elements computed or read, or floating-point operations.
+LEAST_WORK = 4096
+# How many elements are kept, for each of the largest variable that a value is made of; and in all,
+# for each of the variables that are not updated.
+MOST_OF_ONE = 2
+MOST_OF_ALL = 4
+VARIABLE = REGISTRY.ops["variable"]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A graph in two parts: `once` computes what is kept, `each` the rest in every call.
+
+    The last inputs of `each` are leaves that stand for the outputs of `once`. `graph` is the whole,
+    and `stands_for` gives its node for one of `each`. `trace` is what was done to `once`.
+    """
+
+    graph: Graph
+    once: Graph
+    each: Graph
+    stands_for: Mapping[Node, Node]
+    trace: Trace
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the kept values are called."""
+        return tuple(str(n.name) for n in self.each.inputs[-len(self.once.outputs) :])
+
+    def lower(self, sizes: Mapping[str, int], updates: Sequence[Node]) -> Plan:
+        """The plan of `each`, with steps that know the nodes of the whole graph."""
+        plan = lower(self.each, sizes, updates)
+        whole = self.stands_for
+        steps = tuple(replace(s, node=whole.get(s.node, s.node)) for s in plan.steps)
+        return replace(plan, graph=self.graph, steps=steps)
+
+    def annotated(self, source: Source, plan: Plan) -> Source:
+        """The source of `each`, which says first what it is given."""
+        changed = _listed([str(v.name) for v in self.once.inputs])
+        head = [f"# Computed once, and again when {changed} changes, by program.kept.source:"]
+        slots = [plan.slots[i] for i in plan.variables[-len(self.once.outputs) :]]
+        for slot, node in zip(slots, self.trace.stages[0].before.outputs, strict=True):
+            head.append(f"#   {slot.name}: {slot.type!r}  {place_text(node.origin)}")
+        text = "".join(f"{printable(line)}\n" for line in head)
+        lines = {i + len(head): step for i, step in source.lines.items()}
+        return replace(source, text=text + source.text, lines=lines)
+
+    def told(self, answer: Why, teller: Teller) -> Why:
+        """An answer about `each`, with `teller`'s stories of what `once` computes."""
+        stories = list(answer.stories)
+        for i, story in enumerate(stories):
+            once = story if story.steps else teller.answer(story.node).stories[0]
+            if once.steps and once is not story:
+                changed = _listed([str(v.name) for v in self.once.inputs])
+                verdict = f"{once.verdict} of program.kept: once, and again when {changed} changes"
+                stories[i] = replace(once, verdict=verdict)
+        return replace(answer, stories=tuple(stories))
+
+
+def parted(
+    graph: Graph, updates: Collection[Variable], last: Pass, exact: Exact, trace: Trace
+) -> Parts | None:
+    """A graph in parts, the last pass run on each of them; None if nothing is worth keeping."""
+    kept = _worth_keeping(graph, updates)
+    if not kept:
+        return None
+    taken = {n.name for n in graph.inputs}
+    names = (n for i in range(len(kept) + len(taken)) if (n := f"kept{i or ''}") not in taken)
+    becomes = {
+        n: Node(VARIABLE, (), (("name", name),), n.type, n.origin)
+        for n, name in zip(kept, names, strict=False)
+    }
+    leaves = list(becomes.values())
+    sources = [n for n in topological(kept) if isinstance(n, Variable)]
+    listed = [n for n in graph.inputs if n in set(sources)]
+    own, other = Trace(), Trace()
+    once = run_passes(Graph(kept, listed), [last], exact, own)
+    each = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
+    each = run_passes(each, [last], exact, other)
+    whole = dict(zip(leaves, once.outputs, strict=True))
+    joined = Graph(_rebuilt(each.outputs, whole), graph.inputs)
+    seconds = sum(s.seconds for s in (*own.stages, *other.stages))
+    trace.stages.append(Stage(last.name, graph, joined, seconds))
+    return Parts(joined, once, each, whole, own)
+
+
+def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
+    """The values to keep: the last ones that nothing changes, if they save work and are not large.
+
+    A view is made again where it is read, which costs nothing.
+    """
+    changing = set(updates)
+    work: dict[Node, int] = {}
+    largest: dict[Node, int] = {}
+    room = 0
+    for node in graph.nodes:
+        if not _is_invariant(node, work, changing):
+            continue
+        work[node] = min(LEAST_WORK, _work(node) + sum(work[x] for x in node.inputs))
+        largest[node] = max((largest[x] for x in node.inputs), default=0)
+        if isinstance(node, Variable):
+            largest[node] = _elements(node)
+            room += MOST_OF_ALL * _elements(node)
+    read = set(graph.outputs)
+    kept = []
+    for node in reversed(graph.nodes):
+        if node not in work:
+            read.update(node.inputs)
+        elif node in read and node.inputs:
+            size = _elements(node)
+            fits = size <= min(MOST_OF_ONE * largest[node], room)
+            if fits and work[node] >= LEAST_WORK and _has_memory(node):
+                kept.append(node)
+                room -= size
+            else:
+                read.update(node.inputs)
+    return kept[::-1]
+
+
+def _is_invariant(node: Node, known: Collection[Node], changing: Collection[Node]) -> bool:
+    """Whether a node is the same in every call, if those before it that are so are `known`."""
+    if is_leaf(node):
+        return node.op.name != "placeholder" and node not in changing
+    if node.op.foreign or any(x not in known for x in node.inputs):
+        return False
+    return not any(_depends_on_names(value) for _, value in node.attrs)
+
+
+def _depends_on_names(value: Any) -> bool:
+    """Whether an attribute may be another in calls of other sizes."""
+    if isinstance(value, tuple):
+        return any(map(_depends_on_names, value))
+    return isinstance(value, (Dim, Graph))
+
+
+def _has_memory(node: Node) -> bool:
+    """Whether a node is an array that it has computed itself."""
+    return isinstance(node.type, TensorType) and not (node.op.view or node.op.forwards)
+
+
+def _work(node: Node) -> int:
+    if not node.inputs or node.op.forwards or is_free(node):
+        return 0
+    if node.op.flops is not None:
+        return int(node.op.flops(*(x.type for x in node.inputs), **dict(node.attrs)))
+    return max(_elements(n) for n in (node, *node.inputs))
+
+
+def _elements(node: Node) -> int:
+    """The elements of all that a node computes, of known sizes."""
+    types = node.type if isinstance(node.type, tuple) else (node.type,)
+    return sum(guess(t.size) for t in types)
+
+
+def _rebuilt(outputs: Sequence[Node], becomes: dict[Node, Node]) -> Iterator[Node]:
+    """Outputs on what stands for some of the nodes, which is entered for all the others."""
+    for node in topological(outputs, becomes):
+        becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
+    return map(becomes.__getitem__, outputs)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
