@@ -34,7 +34,7 @@ def merge(
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
     for node in nodes:
-        inputs = tuple(becomes[x] for x in node.inputs)
+        inputs = tuple([becomes[x] for x in node.inputs])
         key: Any = node if is_input(node) else (node.op, _operands(node, inputs, exact), node.attrs)
         if apart is not None:
             key = (key, apart(node))

@@ -37,7 +37,7 @@ def rewrite(
     each other for ever.
     """
     index = _Index(rules)
-    if not any(map(index.at, graph.nodes)):
+    if not index.any_at(graph):
         return graph
     for _ in range(MOST_SWEEPS):
         sweep = _Sweep(graph, index, trace, stage, keep_layout)
@@ -53,7 +53,7 @@ def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, 
     Nothing is walked if no rule could fit.
     """
     index = _Index(rules)
-    if not any(map(index.at, graph.nodes)):
+    if not index.any_at(graph):
         return {}, []
     trace = Trace()
     sweep = _Sweep(graph, index, trace, stage)
@@ -63,9 +63,10 @@ def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, 
 
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node on other inputs of the same types; the node itself if they are its own."""
-    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-        return node
-    return Node(node.op, inputs, node.attrs, node.type, node.origin)
+    for a, b in zip(inputs, node.inputs, strict=True):
+        if a is not b:
+            return Node(node.op, inputs, node.attrs, node.type, node.origin)
+    return node
 
 
 class _Index:
@@ -77,6 +78,10 @@ class _Index:
             for op in rule.ops:
                 self.by_op.setdefault(op, []).append(rule)
         self.found: dict[Any, list[tuple[Rule, tuple[Pattern, ...]]]] = {}
+
+    def any_at(self, graph: Graph) -> bool:
+        """Whether some rule is worth trying at some node."""
+        return any(node.op in self.by_op and self.at(node) for node in graph.nodes)
 
     def at(self, node: Node) -> list[tuple[Rule, tuple[Pattern, ...]]]:
         """Rules, each with the forms of its pattern that the operands do not rule out."""
@@ -133,14 +138,15 @@ class _Sweep:
             if node in settled:
                 stack.pop()
                 continue
-            pending = [x for x in node.inputs if x not in settled]
-            if pending:
-                stack += pending
+            try:
+                inputs = tuple([settled[x] for x in node.inputs])
+            except KeyError:
+                stack += [x for x in node.inputs if x not in settled]
                 continue
             if node in self.becomes:
                 settled[node] = settled[self.becomes[node]]
                 continue
-            current = rebuild(node, tuple(settled[x] for x in node.inputs))
+            current = rebuild(node, inputs)
             result = self._rewritten(current)
             if result is None:
                 settled[node] = settled[current] = current

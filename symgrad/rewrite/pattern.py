@@ -114,19 +114,31 @@ def variants(pattern: Pattern) -> Iterator[Pattern]:
 
 def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
     """Whether a node has the form of a pattern; fills `bound` with what the variables are."""
-    if isinstance(pattern, Applied):
-        return (
-            node.op is pattern.op
-            and len(node.inputs) == len(pattern.inputs)
-            and _match_attrs(pattern, node, bound)
-            and all(match(p, x, bound) for p, x in zip(pattern.inputs, node.inputs, strict=True))
-        )
-    if isinstance(pattern, Var):
-        seen = bound.setdefault(pattern.name, node)
-        if seen is not node:
-            return _same_constant(seen, node)
-        return pattern.__class__ is Var or _is_one_element(node)
-    assert isinstance(pattern, Literal)
+    # The innermost loop of the compiler: no generators, the most likely question first.
+    kind = pattern.__class__
+    if kind is Applied:
+        assert isinstance(pattern, Applied)
+        if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
+            return False
+        if pattern.attrs and not _match_attrs(pattern, node, bound):
+            return False
+        for part, x in zip(pattern.inputs, node.inputs, strict=True):
+            if not match(part, x, bound):
+                return False
+        return True
+    if kind is Literal:
+        assert isinstance(pattern, Literal)
+        return _is_literal(pattern, node)
+    assert isinstance(pattern, Var)
+    seen = bound.get(pattern.name)
+    if seen is None:
+        bound[pattern.name] = node
+    elif seen is not node:
+        return _same_constant(seen, node)
+    return kind is Var or _is_one_element(node)
+
+
+def _is_literal(pattern: Literal, node: Node) -> bool:
     array = constant_value(node)
     return (
         array is not None
