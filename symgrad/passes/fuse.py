@@ -58,6 +58,7 @@ class _Groups:
         self.readers: dict[Node, list[Node]] = defaultdict(list)
         # Per node those before it with which it can be in one group.
         self.near: dict[Node, set[Node]] = {}
+        self.joining: set[Node] = set()
         self.ends: dict[Node, None] = {}
         self.last: set[Node] = set()
         self.stage: dict[Node, int] = {}
@@ -78,11 +79,12 @@ class _Groups:
         """Give a node the earliest stage that there is for it."""
         near: set[Node] = set()
         if _may_join(node):
+            self.joining.add(node)
             near = {x for x in node.inputs if self._same_rows(x, node)}
             if not near and node.op.joins:
                 self.ends[node] = None
                 near = set(node.inputs)
-            near = {x for x in near if x in self.near and x not in self.ends and _may_join(x)}
+            near = {x for x in near if x in self.joining and x not in self.ends}
         stage = 0
         for x in node.inputs:
             self.readers[x].append(node)
@@ -116,7 +118,7 @@ class _Groups:
         better made early. A view is made where it is read.
         """
         readers = self.readers[node]
-        if node in self.outputs or not readers or not _may_join(node) or node in self.ends:
+        if node in self.outputs or not readers or node not in self.joining or node in self.ends:
             return
         stage = min(self.stage[r] - (node not in self.near[r]) for r in readers)
         if stage <= self.stage[node]:
@@ -138,7 +140,7 @@ class _Groups:
                 in_time = self.stage[node] <= self.stage[other] <= last
                 if other in self.ends or not in_time or other.op.view:
                     continue
-                if _may_join(other) and self._same_rows(x, other):
+                if other in self.joining and self._same_rows(x, other):
                     self.stage[node] = self.stage[other]
                     self.near[node] = {other}
                     return
