@@ -53,6 +53,10 @@ def compile(
     (`program.plan.peak_bytes`): what the forward would keep for the backward is then computed
     again, until it fits. A named dimension counts as 64.
 
+    What depends only on variables that are not updated is computed once and kept until one of them
+    changes, where that saves work: `program.kept`. Nothing is kept with `memory`, or with `passes`
+    that do not end as `passes.DEFAULT` does.
+
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if less memory than
     `memory` cannot be had.

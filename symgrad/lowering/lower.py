@@ -19,6 +19,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import ArrayData
+from symgrad.lowering.blocks import BLOCKS, Blocks, in_blocks
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
@@ -30,12 +31,19 @@ COPY = Op(
 RESHAPE = REGISTRY.ops["reshape"]
 
 
-def lower(graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node] = ()) -> Plan:
+def lower(
+    graph: Graph,
+    sizes: Mapping[str, int],
+    updates: Sequence[Node] = (),
+    *,
+    in_blocks: bool = True,
+) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
-    Raises `ShapeError` if a size makes an op impossible.
+    Large fused groups run `in_blocks`, unless that is not wanted. Raises `ShapeError` if a size
+    makes an op impossible.
     """
-    return _Lowering(graph, sizes, updates).plan()
+    return _Lowering(graph, sizes, updates, in_blocks).plan()
 
 
 @dataclass
@@ -51,7 +59,10 @@ class _Draft:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node]) -> None:
+    def __init__(
+        self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node], in_blocks: bool
+    ) -> None:
+        self.in_blocks = in_blocks
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
@@ -62,7 +73,7 @@ class _Lowering:
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
-        tasks = schedule(self.graph, self.sizes)
+        tasks = schedule(self.graph, self.sizes, self._blocks)
         for task in tasks.tasks:
             self.values.append(self._place(task))
         wanted = [self.values[i][0] for i in tasks.outputs]
@@ -87,6 +98,9 @@ class _Lowering:
             arena_bytes=arena_bytes,
         )
 
+    def _blocks(self, graph: Graph, types: list[TensorType]) -> Blocks | None:
+        return in_blocks(graph, types, self.sizes, lower) if self.in_blocks else None
+
     def _leaf_slots(self, op_name: str) -> tuple[int, ...]:
         leaves = (n for n in self.graph.inputs if n.op.name == op_name)
         return tuple(self.number[self.leaves[n]] for n in leaves)
@@ -94,7 +108,7 @@ class _Lowering:
     # ---- where each task's value goes -------------------------------------------------------
 
     def _place(self, task: Task) -> tuple[Ref, ...]:
-        op = task.node.op
+        op = task.op
         if op.name in ("placeholder", "variable"):
             kind: Kind = "input" if op.name == "placeholder" else "variable"
             ref = self._new(kind, task.type, task.node.name)
@@ -120,7 +134,7 @@ class _Lowering:
         return Ref(len(self.drafts) - 1)
 
     def _view(self, task: Task, source: Ref) -> Ref:
-        view = View(task.node.op, task.attrs)
+        view = View(task.op, task.attrs)
         if view.op is not RESHAPE or self._reshapes_in_place(source, view.attrs):
             return Ref(source.slot, (*source.views, view))
         assert isinstance(task.type, TensorType)
@@ -157,12 +171,13 @@ class _Lowering:
         types = task.type if isinstance(task.type, tuple) else (task.type,)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
         scratch: tuple[Ref, ...] = ()
-        if task.node.op.scratch is not None and types[0].shape:
+        if task.op.scratch is not None and (types[0].shape or task.op is BLOCKS):
             inner = [self.values[i] for i in task.inputs]
             assert all(len(v) == 1 for v in inner)
-            asked = task.node.op.scratch(*self._types(task), **dict(task.attrs))
-            scratch = tuple(self._new("arena", t, "scratch", step) for t in asked)
-        self._append(task.node.op, operands, results, task.attrs, task, scratch)
+            asked = task.op.scratch(*self._types(task), **dict(task.attrs))
+            kind = "blocks" if task.op is BLOCKS else "scratch"
+            scratch = tuple(self._new("arena", t, kind, step) for t in asked)
+        self._append(task.op, operands, results, task.attrs, task, scratch)
         return results
 
     def _types(self, task: Task) -> list[TensorType]:
@@ -241,7 +256,9 @@ class _Lowering:
             else:
                 draft.kind = kind
             if kind == "next":
-                self.drafts[root].value = f"{self.updates[i - kept].name}_next"
+                target = self.updates[i - kept]
+                is_variable = target.op.name == "variable"
+                self.drafts[root].value = f"{target.name}_next" if is_variable else target.name
                 nexts.append(root)
             results.append(Ref(root))
         return results, nexts
@@ -338,6 +355,8 @@ def _names(drafts: list[_Draft], place: Mapping[int, int]) -> dict[int, str]:
                 shared[key] = (
                     fresh("bits")
                     if d.value == "scratch"
+                    else fresh("block")
+                    if d.value == "blocks"
                     else fresh(next(n for n in letters if n not in taken))
                 )
             names[i] = shared[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
+from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, Type
+from symgrad.lowering.blocks import BLOCKS, Blocks
 
 Attrs = tuple[tuple[str, Any], ...]
 
@@ -22,6 +24,7 @@ class Task:
     """One op to be run: its operands by the number of the task that makes them."""
 
     node: Node
+    op: Op
     inputs: tuple[int, ...]
     attrs: Attrs
     type: Type
@@ -36,19 +39,26 @@ class Schedule:
     outputs: tuple[int, ...]
 
 
-def schedule(graph: Graph, sizes: Mapping[str, int]) -> Schedule:
+def schedule(
+    graph: Graph,
+    sizes: Mapping[str, int],
+    in_blocks: Callable[[Graph, list[TensorType]], Blocks | None] = lambda graph, types: None,
+) -> Schedule:
     """The graph as tasks, every named dimension replaced by its size.
+
+    `in_blocks` says of an inner graph, and the types of what it is given, how it runs in blocks.
 
     Raises `ShapeError` if a size makes an op impossible, such as `x[5:]` of 3 elements.
     """
-    writer = _Writer(sizes)
+    writer = _Writer(sizes, in_blocks)
     outputs = writer.write(graph, [], None)
     return Schedule(tuple(writer.tasks), tuple(outputs))
 
 
 class _Writer:
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self, sizes: Mapping[str, int], in_blocks: Any) -> None:
         self.sizes = sizes
+        self.in_blocks = in_blocks
         self.tasks: list[Task] = []
         self.groups = 0
 
@@ -64,7 +74,13 @@ class _Writer:
                 continue
             inputs = [number[x] for x in node.inputs]
             inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
-            if inner is not None:
+            blocks = inner and self.in_blocks(inner, [self.tasks[i].type for i in inputs])
+            if blocks:
+                type_ = _concrete(node, self.sizes)
+                attrs = (("blocks", blocks),)
+                self.tasks.append(Task(node, BLOCKS, tuple(inputs), attrs, type_, group))
+                number[node] = len(self.tasks) - 1
+            elif inner is not None:
                 self.groups += 1
                 results = self.write(inner, inputs, self.groups - 1)
                 if isinstance(node.type, tuple):
@@ -77,7 +93,7 @@ class _Writer:
 
     def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
         if not self.sizes:
-            self.tasks.append(Task(node, inputs, node.attrs, node.type, group))
+            self.tasks.append(Task(node, node.op, inputs, node.attrs, node.type, group))
             return len(self.tasks) - 1
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
         type_ = _concrete(node, self.sizes)
@@ -88,7 +104,7 @@ class _Writer:
                     f"{describe(node)} is {found!r} with {_listed(self.sizes)}, and {type_!r} was "
                     "inferred for larger sizes; feed more elements"
                 )
-        self.tasks.append(Task(node, inputs, attrs, type_, group))
+        self.tasks.append(Task(node, node.op, inputs, attrs, type_, group))
         return len(self.tasks) - 1
 
 

@@ -1,9 +1,8 @@
 """Fusion: what works row by row on the same rows becomes one node with an inner graph.
 
-The rows of an array are its parts along its first axis that is longer than 1. An elementwise op,
-a view, a reduction within rows: each row of the result is made of the same row of the operand. So a
-run of them can be computed block by block, and what stays inside is neither written nor read. A
-reduction over the rows themselves ends a group: its result is complete when all rows are done.
+A run of ops that make each row of their results of the same rows of their operands (`ops.rows`)
+can be computed block by block, and what stays inside is neither written nor read. A reduction over
+the rows themselves ends a group: its result is complete when all rows are done.
 
 Every node gets a stage, which rises along every edge that cannot be inside a group; nodes of one
 stage that such edges do not part are a group. So no cycle can arise. All is linear in the graph.
@@ -15,25 +14,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from symgrad.ir.dims import Size, guess
+from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.types import TensorType
-from symgrad.ops.batch import over_axes
 from symgrad.ops.fused import FUSED
 from symgrad.ops.leaves import placeholder
+from symgrad.ops.rows import keeps_rows, works_by_rows
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 
 ITEM = REGISTRY.ops["item"]
-Rows = tuple[int, Size]
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     """Put a `fused` node in the place of each group in which two ops or more compute something."""
-    groups = _Groups(graph)
+    groups = _Groups(graph, exact)
     found = list(groups.found())
     if not found:
         return graph
@@ -51,10 +48,11 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 
 
 class _Groups:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, exact: Exact) -> None:
         self.graph = graph
+        # A reduction that is done block by block rounds in another order.
+        self.ends_join = exact >= Exact.ROUNDING
         self.outputs = frozenset(graph.outputs)
-        self.rows = {n: _rows(n) for n in graph.nodes}
         self.readers: dict[Node, list[Node]] = defaultdict(list)
         # Per node those before it with which it can be in one group.
         self.near: dict[Node, set[Node]] = {}
@@ -78,12 +76,14 @@ class _Groups:
     def _enter(self, node: Node) -> None:
         """Give a node the earliest stage that there is for it."""
         near: set[Node] = set()
-        if _may_join(node):
+        if works_by_rows(node):
             self.joining.add(node)
-            near = {x for x in node.inputs if self._same_rows(x, node)}
-            if not near and node.op.joins:
+            near = {x for x in node.inputs if keeps_rows(x, node)}
+            if not near and node.op.joins and self.ends_join:
                 self.ends[node] = None
                 near = set(node.inputs)
+            elif not near:
+                self.joining.remove(node)
             near = {x for x in near if x in self.joining and x not in self.ends}
         stage = 0
         for x in node.inputs:
@@ -91,25 +91,6 @@ class _Groups:
             stage = max(stage, self.stage[x] + (x not in near))
         self.near[node] = near
         self.stage[node] = -1 if is_leaf(node) else stage
-
-    def _same_rows(self, x: Node, node: Node) -> bool:
-        """Whether each row of a node is made of the same row of an operand."""
-        of_x, own = self.rows[x], self.rows[node]
-        if of_x is None or own is None or of_x[1] != own[1]:
-            return False
-        if node.op.elementwise:
-            return of_x == own
-        first, attrs = x.ndim - of_x[0], dict(node.attrs)
-        if "axis" in attrs:
-            axis = attrs["axis"]
-            return first not in axis if isinstance(axis, tuple) else first != axis
-        if "axes" in attrs:
-            moved: bool = attrs["axes"][node.ndim - own[0]] == first
-            return moved
-        if "index" in attrs:
-            kept: bool = attrs["index"][first][2] == 1
-            return kept
-        return of_x == own or x.size == node.size
 
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.
@@ -126,8 +107,8 @@ class _Groups:
         if not node.op.view:
             if any(node not in self.near[r] for r in readers):
                 return
-            kept = sum(_nbytes(x) for x in {*node.inputs} if not self._lasts(x, node))
-            if kept >= _nbytes(node):
+            kept = sum(nbytes(x) for x in {*node.inputs} if not self._lasts(x, node))
+            if kept >= nbytes(node):
                 return
         self.stage[node] = stage
 
@@ -140,7 +121,7 @@ class _Groups:
                 in_time = self.stage[node] <= self.stage[other] <= last
                 if other in self.ends or not in_time or other.op.view:
                     continue
-                if other in self.joining and self._same_rows(x, other):
+                if other in self.joining and keeps_rows(x, other):
                     self.stage[node] = self.stage[other]
                     self.near[node] = {other}
                     return
@@ -195,26 +176,6 @@ class _Groups:
             for i, n in enumerate(self.graph.nodes)
         }
         return sorted(self.graph.nodes, key=place.__getitem__)
-
-
-def _may_join(node: Node) -> bool:
-    op = node.op
-    if not isinstance(node.type, TensorType) or op.forwards or not node.inputs:
-        return False
-    return op.elementwise or op.view or bool(op.joins) or op.batch is over_axes
-
-
-def _rows(node: Node) -> Rows | None:
-    """Which axis the rows of an array lie along, counted from the last, and how many there are."""
-    if isinstance(node.type, TensorType):
-        for i, size in enumerate(node.shape):
-            if size != 1:
-                return node.ndim - i, size
-    return None
-
-
-def _nbytes(node: Node) -> int:
-    return guess(node.size) * node.dtype.itemsize
 
 
 def _fuse(

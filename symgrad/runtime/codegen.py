@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.op import Op
+from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.lower import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
 from symgrad.ops import kernels
 from symgrad.runtime.executor import writes_itself
+from symgrad.runtime.literals import constant_text, is_short, literal_text, printable
 
 COMMENT_COLUMN = 48
 LONGEST_TEXT = 48
 MOST_MAKERS = 3
-MOST_WRITTEN = 8
-LONGEST_HEX = 96
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
 
@@ -58,22 +58,48 @@ def generate(plan: Plan) -> Source:
     """A plan as source. Its function takes the inputs, the variables, the spare arrays of those
     updated, then the workspace, and returns the outputs and the next values of 0-d variables.
     """
-    return _Generator(plan).source()
+    return _Generator(plan, _Module({*RESERVED, *(s.name for s in plan.slots)})).source()
+
+
+@dataclass
+class _Module:
+    """What the functions of a module share: `taken` are the names that mean something already.
+
+    `functions` are those that run a block of rows: their lines with the step of each, by name.
+    """
+
+    taken: set[str]
+    numpy_names: set[str] = field(default_factory=set)
+    helpers: dict[str, str] = field(default_factory=dict)
+    scope: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    places: dict[tuple[int, int], str] = field(default_factory=dict)
+    foreign: dict[str, None] = field(default_factory=dict)
+    functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
+
+    def new(self, stem: str) -> str:
+        """A name that is not taken, and is from now on."""
+        found = next(n for i in count() if (n := f"{stem}{i or ''}") not in self.taken)
+        self.taken.add(found)
+        return found
 
 
 class _Generator:
-    def __init__(self, plan: Plan) -> None:
+    """Writes the function of a plan; `suffix` tells its constants from those of other functions."""
+
+    def __init__(self, plan: Plan, module: _Module, suffix: str = "") -> None:
         self.plan = plan
-        self.numpy_names: set[str] = set()
-        self.helpers: dict[str, str] = {}
-        self.scope: dict[str, Any] = {}
-        self.constants: dict[str, Any] = {}
-        self.places: dict[tuple[int, int], str] = {}
-        self.foreign: dict[str, None] = {}
-        self.taken = {*RESERVED, *(s.name for s in plan.slots)}
+        self.module = module
+        self.suffix = suffix
+        self.numpy_names = module.numpy_names
+        self.helpers = module.helpers
+        self.scope = module.scope
+        self.constants = module.constants
+        self.places = module.places
+        self.foreign = module.foreign
 
     def source(self) -> Source:
-        body, steps = self._body()
+        body, steps = self.function("step")
         imports = ", ".join(sorted(self.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {imports}"] if imports else [])
         for name, value in self.constants.items():
@@ -84,15 +110,18 @@ class _Generator:
             )
         for text in self.helpers.values():
             head += ["", "", *text.rstrip().split("\n")]
-        lines = [*head, "", "", *body]
-        offset = len(head) + 2
+        found = {}
+        for lines, own in (*self.module.functions.values(), (body, steps)):
+            head += ["", ""]
+            found.update({i + len(head) + 1: s for i, s in own.items()})
+            head += lines
         scope = {**self.scope, **{k: v for k, v in self.constants.items() if not is_short(v)}}
         return Source(
-            "\n".join(lines) + "\n",
+            "\n".join(head) + "\n",
             scope,
-            {i + offset + 1: s for i, s in steps.items()},
+            found,
             self.numpy_names,
-            list(self.helpers.values()),
+            [*self.helpers.values(), *("\n".join(f) for f, _ in self.module.functions.values())],
             body,
             self.constants,
             list(self.foreign),
@@ -100,12 +129,13 @@ class _Generator:
 
     # ---- the function -----------------------------------------------------------------------
 
-    def _body(self) -> tuple[list[str], dict[int, Step]]:
+    def function(self, name: str) -> tuple[list[str], dict[int, Step]]:
+        """The lines of the function, and the steps of those that have one."""
         plan = self.plan
         names = [plan.slots[i].name for i in (*plan.inputs, *plan.variables)]
         names += [plan.slots[i].name for i in plan.nexts if i >= 0]
         arena = plan.arrays_in_arena()
-        lines = [f"def step({', '.join([*names, *(s.name for s in arena)])}):"]
+        lines = [f"def {name}({', '.join([*names, *(s.name for s in arena)])}):"]
         lines += [f"    # {line}" for line in _arena_lines(arena)]
         steps: dict[int, Step] = {}
         for slot in plan.slots:
@@ -113,10 +143,12 @@ class _Generator:
                 self.numpy_names |= {"empty"}
                 lines.append(f"    {slot.name} = empty({slot.shape}, {slot.dtype.name!r})")
         for step in plan.steps:
-            steps[len(lines)] = step
-            code = f"    {self._statement(step)}"
             note = printable(self._note(step))
-            lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
+            for text in self._in_blocks(step) if step.op is BLOCKS else [self._statement(step)]:
+                steps[len(lines)] = step
+                code = f"    {text}"
+                lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
+                note = ""
         results = [self._result(r) for r in plan.outputs]
         results += [self._result(r) for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
         lines.append(f"    return {', '.join(results)}" if results else "    return None")
@@ -141,6 +173,72 @@ class _Generator:
             return f"copyto({targets[0]}, {call})"
         written = (t if k == "scalar" else f"{t}[...]" for t, k in zip(targets, kinds, strict=True))
         return f"{', '.join(written)} = {call}"
+
+    def _in_blocks(self, step: Step) -> Iterator[str]:
+        """The lines that run a group for one block of rows after the other."""
+        blocks: Blocks = dict(step.attrs)["blocks"]
+        scratch = [self.plan.slots[r.slot].name for r in step.scratch]
+        parts = scratch[len(scratch) - len(blocks.parts) :]
+        own = len(blocks.plan.arrays_in_arena())
+        start, size = self.module.new("start"), blocks.size
+        self.module.taken.remove(start)
+        whole = blocks.count - blocks.count % size
+        rows, number = f"{start}:{start} + {size}", f"{start} // {size}"
+        call = self._block_call(step, blocks.plan, rows, number)
+        yield f"for {start} in range(0, {whole}, {size}):"
+        yield f"    {call(scratch[:own], parts)}"
+        if blocks.rest is not None:
+            call = self._block_call(
+                step, blocks.rest, f"{whole}:{blocks.count}", str(blocks.number - 1)
+            )
+            yield call(scratch[own : len(scratch) - len(parts)], parts)
+        joined = iter(zip(parts, blocks.joins, strict=True))
+        for ref, axis in zip(step.results, blocks.results, strict=True):
+            if axis is None:
+                part, ufunc = next(joined)
+                name = self._plain(f"np.{ufunc.__name__}.reduce")
+                target = self._expression(ref)
+                if self.plan.slots[ref.slot].kind == "scalar":
+                    yield f"{target} = {name}({part})"
+                else:
+                    yield f"{name}({part}, 0, out={target})"
+
+    def _block_call(
+        self, step: Step, plan: Plan, rows: str, number: str
+    ) -> Callable[[list[str], list[str]], str]:
+        """How the function for a block is called, given the arrays to work in and the parts."""
+        blocks: Blocks = dict(step.attrs)["blocks"]
+
+        def cut(ref: Ref, axis: int | None) -> str:
+            text = self._expression(ref)
+            return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
+
+        def call(workspace: list[str], parts: list[str]) -> str:
+            arguments = list(map(cut, step.operands, blocks.operands))
+            results, left = [], iter(parts)
+            for ref, axis, y in zip(step.results, blocks.results, plan.graph.outputs, strict=True):
+                if axis is not None:
+                    arguments.append(cut(ref, axis))
+                elif y.ndim:
+                    arguments.append(f"{next(left)}[{number}]")
+                else:
+                    results.append(f"{next(left)}[{number}]")
+            text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
+            return f"{', '.join(results)} = {text}" if results else text
+
+        return call
+
+    def _function_of(self, plan: Plan) -> str:
+        """The name of the function of a plan, which is written unless one like it has been."""
+        functions = self.module.functions
+        inner = _Generator(plan, self.module, f"_{len(functions)}")
+        lines, steps = inner.function("")
+        for name, (found, _) in functions.items():
+            if found[1:] == lines[1:] and found[0] == lines[0].replace("(", f"{name}(", 1):
+                return name
+        name = self.module.new("fused")
+        functions[name] = [lines[0].replace("(", f"{name}(", 1), *lines[1:]], steps
+        return name
 
     def _call(self, step: Step, targets: list[str] | None) -> str:
         """The kernel called with its operands, and with `targets` to write to."""
@@ -194,7 +292,8 @@ class _Generator:
         """A name for what cannot be spelled out."""
         self.foreign[op.name] = None
         names = (f"{stem}{i}" for i in count())
-        name = next(n for n in names if n not in self.taken and self.scope.get(n, value) is value)
+        taken = self.module.taken
+        name = next(n for n in names if n not in taken and self.scope.get(n, value) is value)
         self.scope[name] = value
         return name
 
@@ -232,7 +331,8 @@ class _Generator:
             written = literal_text(slot.value) if literal else None
             if written is not None:
                 return written
-            self.constants[slot.name] = slot.value
+            text = f"{text}{self.suffix}"
+            self.constants[text] = slot.value
         for view in ref.views:
             text = self._seen(text, view)
         return text
@@ -278,13 +378,6 @@ def _tuple(texts: list[str]) -> str:
     return f"({', '.join(texts)})"
 
 
-def printable(text: str) -> str:
-    """A text that is safe in a comment: on one line, and no character that an editor would hide."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 def _inside(values: tuple[int, ...]) -> str:
     return ", ".join(map(str, values))
 
@@ -302,46 +395,3 @@ def _arena_lines(arena: list[Slot]) -> Iterator[str]:
         yield "  ".join(f"{s.name}: {s.type!r}" for s in arena[i : i + 4])
     if len(arena) > 40:
         yield f"… and {len(arena) - 40} more"
-
-
-def literal_text(value: Any) -> str | None:
-    """A NumPy scalar as a Python literal that NumPy turns back into the same, or None."""
-    if np.ndim(value) or value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
-        return None
-    if value.dtype.kind == "f" and not np.isfinite(value):
-        return None
-    text = str(value)
-    back = value.dtype.type(float(text) if value.dtype.kind == "f" else value.item())
-    return text if back.tobytes() == value.tobytes() else None
-
-
-def is_short(value: Any) -> bool:
-    """Whether a constant can be spelled out for a reader."""
-    return np.size(value) <= MOST_WRITTEN
-
-
-def constant_text(value: Any) -> str:
-    """An expression for a constant, exact to the bit, that needs NumPy only."""
-    array = np.asarray(value)
-    literals = [literal_text(x) for x in array.flat] if is_short(array) else [None]
-    name = array.dtype.name
-    if array.ndim == 0:
-        text = literals[0] or _special_text(array[()])
-        if text is not None:
-            return f"np.{name}({text})"
-    elif None not in literals:
-        flat = f"np.array([{', '.join(map(str, literals))}], {name!r})"
-        return flat if array.ndim == 1 else f"{flat}.reshape({array.shape})"
-    hexed = array.tobytes().hex()
-    data = repr(hexed)
-    if len(hexed) > LONGEST_HEX:
-        rows = (hexed[i : i + LONGEST_HEX] for i in range(0, len(hexed), LONGEST_HEX))
-        data = '"""\n' + "\n".join(rows) + '\n"""'
-    whole = f"np.frombuffer(bytes.fromhex({data}), {array.dtype.str!r}).reshape({array.shape})"
-    return f"{whole}[()]" if array.ndim == 0 else whole
-
-
-def _special_text(value: Any) -> str | None:
-    """A float that is not finite as a string that its dtype reads, if to the very same bits."""
-    texts = ("inf", "-inf", "nan") if value.dtype.kind == "f" else ()
-    return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)

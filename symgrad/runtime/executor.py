@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import KernelError
+from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.plan import Plan, Ref, Step
 from symgrad.runtime.workspace import seen
 
@@ -48,7 +49,7 @@ def execute(
     for step in plan.steps:
         try:
             run_step(plan, step, values)
-        except (MemoryError, KernelError):
+        except (MemoryError, KernelError, StepFailed):
             raise
         except Exception as error:
             raise StepFailed(step, error) from error
@@ -58,6 +59,9 @@ def execute(
 
 def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     """Call the kernel of one step; its results are left in `values`."""
+    if step.op is BLOCKS:
+        run_blocks(plan, step, values)
+        return
     operands = [seen(values[r.slot], r) for r in step.operands]
     attrs = dict(step.attrs)
     if writes_itself(plan, step):
@@ -72,6 +76,44 @@ def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
             values[ref.slot] = value
         else:
             np.copyto(seen(values[ref.slot], ref), value)
+
+
+def run_blocks(plan: Plan, step: Step, values: dict[int, Any]) -> None:
+    """Run the plan of a group for one block of rows after the other, and join what they give."""
+    blocks: Blocks = dict(step.attrs)["blocks"]
+    operands = [seen(values[r.slot], r) for r in step.operands]
+    results = [seen(values[r.slot], r) for r in step.results if plan.slots[r.slot].kind != "scalar"]
+    arrays = [values[r.slot] for r in step.scratch]
+    parts = arrays[len(arrays) - len(blocks.parts) :]
+    for number, (first, end, inner) in enumerate(blocks.spans()):
+        own = len(blocks.plan.arrays_in_arena())
+        workspace = arrays[:own] if inner is blocks.plan else arrays[own : len(arrays) - len(parts)]
+        given = [_cut(x, a, first, end) for x, a in zip(operands, blocks.operands, strict=True)]
+        left, joined = iter(results), iter(parts)
+        nexts, scalars = [], []
+        for axis, y in zip(blocks.results, inner.graph.outputs, strict=True):
+            if axis is not None:
+                nexts.append(_cut(next(left), axis, first, end))
+            elif y.ndim:
+                next(left)
+                nexts.append(next(joined)[number])
+            else:
+                scalars.append(next(joined))
+        for part, value in zip(scalars, execute(inner, given, [], nexts, workspace), strict=True):
+            part[number] = value
+    joined = iter(zip(parts, blocks.joins, strict=True))
+    for ref, axis in zip(step.results, blocks.results, strict=True):
+        if axis is None:
+            part, ufunc = next(joined)
+            if plan.slots[ref.slot].kind == "scalar":
+                values[ref.slot] = ufunc.reduce(part)
+            else:
+                ufunc.reduce(part, axis=0, out=seen(values[ref.slot], ref))
+
+
+def _cut(array: Any, axis: int | None, first: int, end: int) -> Any:
+    """The rows of an array from one to another; the whole array if it has no rows."""
+    return array if axis is None else array[(slice(None),) * axis + (slice(first, end),)]
 
 
 def writes_itself(plan: Plan, step: Step) -> bool:

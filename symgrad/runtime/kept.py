@@ -5,8 +5,9 @@ another program updates it. What follows from such variables and constants alone
 its own (`Program.kept`), which runs when one of them has another array than it last ran on. Arrays
 are not written while somebody holds them (see `Cell`), so that the same array is the same numbers.
 
-A graph is parted after the rules and before fusion. So no rule acts in another way because of it;
-and as fusion changes no bit, results are the same bytes at every grade, whether kept or not.
+A graph is parted after the rules and before fusion, so that no rule acts in another way because of
+it. At `bits` and `values` results are the same bytes, kept or not; from `rounding` on, a sum over
+large arrays that a fused group takes block by block may be cut elsewhere, and differ in last digits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from symgrad.analysis import is_free
 from symgrad.ir.dims import Dim, guess
-from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
@@ -28,15 +29,17 @@ from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace, place_text
-from symgrad.runtime.codegen import Source, printable
+from symgrad.runtime.codegen import Source
+from symgrad.runtime.literals import printable
 from symgrad.runtime.why import Teller, Why
 
 # What a value must save to be kept: elements computed or read, or floating-point operations.
 LEAST_WORK = 4096
-# How many elements are kept, for each of the largest variable that a value is made of; and in all,
-# for each of the variables that are not updated.
+# How many elements may be kept: of one value, for each of the largest variable that it is made of;
+# and in all, for each of those variables that are not updated.
 MOST_OF_ONE = 2
 MOST_OF_ALL = 4
+MOST_NAMED = 4
 VARIABLE = REGISTRY.ops["variable"]
 
 
@@ -59,17 +62,26 @@ class Parts:
         """What the kept values are called."""
         return tuple(str(n.name) for n in self.each.inputs[-len(self.once.outputs) :])
 
-    def lower(self, sizes: Mapping[str, int], updates: Sequence[Node]) -> Plan:
+    @property
+    def changing(self) -> str:
+        """The variables of which one must change before anything is computed again."""
+        names = [str(v.name) for v in self.once.inputs]
+        if len(names) > MOST_NAMED:
+            names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} others"]
+        return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+    def lower(
+        self, sizes: Mapping[str, int], updates: Sequence[Node], *, in_blocks: bool = True
+    ) -> Plan:
         """The plan of `each`, with steps that know the nodes of the whole graph."""
-        plan = lower(self.each, sizes, updates)
+        plan = lower(self.each, sizes, updates, in_blocks=in_blocks)
         whole = self.stands_for
         steps = tuple(replace(s, node=whole.get(s.node, s.node)) for s in plan.steps)
         return replace(plan, graph=self.graph, steps=steps)
 
     def annotated(self, source: Source, plan: Plan) -> Source:
         """The source of `each`, which says first what it is given."""
-        changed = _listed([str(v.name) for v in self.once.inputs])
-        head = [f"# Computed once, and again when {changed} changes, by program.kept.source:"]
+        head = [f"# Computed once, and again when {self.changing} changes, by program.kept.source:"]
         slots = [plan.slots[i] for i in plan.variables[-len(self.once.outputs) :]]
         for slot, node in zip(slots, self.trace.stages[0].before.outputs, strict=True):
             head.append(f"#   {slot.name}: {slot.type!r}  {place_text(node.origin)}")
@@ -83,8 +95,8 @@ class Parts:
         for i, story in enumerate(stories):
             once = story if story.steps else teller.answer(story.node).stories[0]
             if once.steps and once is not story:
-                changed = _listed([str(v.name) for v in self.once.inputs])
-                verdict = f"{once.verdict} of program.kept: once, and again when {changed} changes"
+                again = f"once, and again when {self.changing} changes"
+                verdict = f"{once.verdict} of program.kept: {again}"
                 stories[i] = replace(once, verdict=verdict)
         return replace(answer, stories=tuple(stories))
 
@@ -103,10 +115,10 @@ def parted(
         for n, name in zip(kept, names, strict=False)
     }
     leaves = list(becomes.values())
-    sources = [n for n in topological(kept) if isinstance(n, Variable)]
-    listed = [n for n in graph.inputs if n in set(sources)]
+    made_of = set(topological(kept))
     own, other = Trace(), Trace()
-    once = run_passes(Graph(kept, listed), [last], exact, own)
+    once = Graph(kept, [n for n in graph.inputs if n in made_of])
+    once = run_passes(once, [last], exact, own)
     each = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
     each = run_passes(each, [last], exact, other)
     whole = dict(zip(leaves, once.outputs, strict=True))
@@ -122,17 +134,17 @@ def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
     A view is made again where it is read, which costs nothing.
     """
     changing = set(updates)
-    work: dict[Node, int] = {}
-    largest: dict[Node, int] = {}
-    room = 0
+    largest: dict[Node, int] = {
+        n: _elements(n) for n in graph.inputs if isinstance(n, Variable) and n not in changing
+    }
+    room = MOST_OF_ALL * sum(largest.values())
+    if not room:
+        return []
+    work = dict.fromkeys(largest, 0)
     for node in graph.nodes:
-        if not _is_invariant(node, work, changing):
-            continue
-        work[node] = min(LEAST_WORK, _work(node) + sum(work[x] for x in node.inputs))
-        largest[node] = max((largest[x] for x in node.inputs), default=0)
-        if isinstance(node, Variable):
-            largest[node] = _elements(node)
-            room += MOST_OF_ALL * _elements(node)
+        if node not in work and _is_invariant(node, work):
+            work[node] = min(LEAST_WORK, _work(node) + sum(work[x] for x in node.inputs))
+            largest[node] = max((largest[x] for x in node.inputs), default=0)
     read = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):
@@ -149,11 +161,9 @@ def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
     return kept[::-1]
 
 
-def _is_invariant(node: Node, known: Collection[Node], changing: Collection[Node]) -> bool:
+def _is_invariant(node: Node, known: Mapping[Node, Any]) -> bool:
     """Whether a node is the same in every call, if those before it that are so are `known`."""
-    if is_leaf(node):
-        return node.op.name != "placeholder" and node not in changing
-    if node.op.foreign or any(x not in known for x in node.inputs):
+    if is_input(node) or node.op.foreign or not all(map(known.__contains__, node.inputs)):
         return False
     return not any(_depends_on_names(value) for _, value in node.attrs)
 
@@ -189,7 +199,3 @@ def _rebuilt(outputs: Sequence[Node], becomes: dict[Node, Node]) -> Iterator[Nod
     for node in topological(outputs, becomes):
         becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
     return map(becomes.__getitem__, outputs)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -103,6 +103,7 @@ class Program:
         self._form = form
         self._updates = tuple(updates)
         self._backend, self._parts = backend, parts
+        self._lowered = partial(lower, graph) if parts is None else parts.lower
         self.kept: Program | None = None
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
         self._variables = [n for n in graph.inputs if isinstance(n, Variable)]
@@ -251,8 +252,7 @@ class Program:
 
     def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> _Ready:
         """A plan that is not entered: to look at it does not change what is shown next."""
-        lowered = partial(lower, self.graph) if self._parts is None else self._parts.lower
-        return _Ready(lowered(sizes, self._updates), filename, self._parts)
+        return _Ready(self._lowered(sizes, self._updates), filename, self._parts)
 
     # ---- looking ----------------------------------------------------------------------------
 
@@ -318,9 +318,9 @@ class Program:
         `symgrad.lowering.cost.cost` says what counts. What is computed once and kept is no part of
         `after`: see `kept.cost()`.
         """
-        plan = self._shown(sizes).plan
-        raw = lower(self.raw, plan.sizes, self._updates)
-        return Cost(cost(raw), cost(plan))
+        known = self._shown(sizes).plan.sizes
+        raw = lower(self.raw, known, self._updates, in_blocks=False)
+        return Cost(cost(raw), cost(self._lowered(known, self._updates, in_blocks=False)))
 
     def save_source(self, path: str | Path, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.
@@ -390,10 +390,10 @@ def _said(error: Exception) -> str:
 
 
 def _failing_step(error: Exception, ready: _Ready) -> Step | None:
-    """The step whose line of the generated source is in the traceback."""
-    trace = error.__traceback__
+    """The step whose line of the generated source is the last one in the traceback."""
+    trace, found = error.__traceback__, None
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == ready.filename:
-            return ready.source.lines.get(trace.tb_lineno)
+            found = ready.source.lines.get(trace.tb_lineno, found)
         trace = trace.tb_next
-    return None
+    return found

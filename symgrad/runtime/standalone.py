@@ -8,7 +8,8 @@ from pathlib import Path
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
-from symgrad.runtime.codegen import Source, constant_text, is_short
+from symgrad.runtime.codegen import Source
+from symgrad.runtime.literals import constant_text, is_short
 
 FITTED = '''
 def fitted(value, name, shape, dtype):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -14,6 +14,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
+from symgrad.lowering.blocks import Blocks
 from symgrad.lowering.plan import Plan, Step
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
@@ -90,10 +91,21 @@ class Teller:
         self.lineage = Lineage(raw, plan.graph, trace)
         self.text = source.text.splitlines()
         self.lines = source.lines
-        self.line_of = {id(step): line for line, step in source.lines.items()}
+        self.line_of = {id(step): line for line, step in reversed(source.lines.items())}
         self.steps: dict[Form, list[int]] = {}
+        # What runs within a step, in blocks: which step that is, and the node of the group.
+        self.within: dict[int, tuple[int, Node]] = {}
         for i, step in enumerate(plan.steps):
-            self.steps.setdefault(self.lineage.form(step.node), []).append(i)
+            for own in _parts_of(step):
+                numbers = self.steps.setdefault(self.lineage.form(own), [])
+                numbers += [i] if i not in numbers else []
+            for inner, own in _steps_within(step):
+                self.within[id(inner)] = i, own
+        self.lines_within: dict[Form, list[int]] = {}
+        for line, step in source.lines.items():
+            if id(step) in self.within:
+                own = self.lineage.form(self.within[id(step)][1])
+                self.lines_within.setdefault(own, []).append(line)
         self.places: dict[tuple[int, int], Location] = {}
 
     def answer(self, asked: Node | int | str) -> Why:
@@ -180,12 +192,15 @@ class Teller:
                 verdict += f"; the rewrites made {_numbered(parts)} of it, too"
         merged = f"merged with its {_plural(len(twins), 'equal')}; " if twins else ""
         shown = (*steps, *parts)
-        return Story(node, twins, way.rewrites, shown, self._code_of(shown), f"{merged}{verdict}")
+        within = [n for end in way.ends for n in self.lines_within.get(end, ())]
+        code = self._code_at(within) if within else self._code_of(shown)
+        return Story(node, twins, way.rewrites, shown, code, f"{merged}{verdict}")
 
     def _of_step(self, step: Step) -> Story:
-        number = next(i for i, s in enumerate(self.plan.steps) if s is step)
-        rewrites, nodes = self.lineage.backward(self.lineage.form(step.node))
-        first = nodes[0] if nodes else step.node
+        numbers = {id(s): (i, s.node) for i, s in enumerate(self.plan.steps)} | self.within
+        number, node = numbers[id(step)]
+        rewrites, nodes = self.lineage.backward(self.lineage.form(node))
+        first = nodes[0] if nodes else node
         rest = tuple(n for n in nodes[1:] if constant_value(n) is None)
         code = self._code_of([number])
         return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
@@ -217,7 +232,24 @@ class Teller:
 
     def _code_of(self, steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
         lines = (self.line_of.get(id(self.plan.steps[i])) for i in steps)
-        return tuple((n, _code(self.text[n - 1])) for n in sorted(filter(None, lines)))
+        return self._code_at(filter(None, lines))
+
+    def _code_at(self, lines: Iterable[int]) -> tuple[tuple[int, str], ...]:
+        return tuple((n, _code(self.text[n - 1])) for n in sorted(set(lines)))
+
+
+def _parts_of(step: Step) -> Iterator[Node]:
+    """The nodes that a step computes."""
+    within = [own for _, own in _steps_within(step)]
+    yield from within or [step.node]
+
+
+def _steps_within(step: Step) -> Iterator[tuple[Step, Node]]:
+    """The steps that a step runs in blocks, each with the node of the group that it computes."""
+    blocks = dict(step.attrs).get("blocks")
+    if isinstance(blocks, Blocks):
+        for plan in filter(None, (blocks.plan, blocks.rest)):
+            yield from ((s, blocks.stands_for.get(s.node, s.node)) for s in plan.steps)
 
 
 def _code(line: str) -> str:

@@ -11,7 +11,8 @@ from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.lowering.lower import lower
 from symgrad.ops import kernels
-from symgrad.runtime.codegen import constant_text, generate, literal_text
+from symgrad.runtime.codegen import generate
+from symgrad.runtime.literals import constant_text, literal_text
 from tests.helpers import generator, sample
 
 

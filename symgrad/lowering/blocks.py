@@ -1,0 +1,209 @@
+"""Blocks of rows: how a fused group runs in parts that stay in the processor's cache.
+
+What a group computes of some rows depends on these rows only (`ops.rows`). So a group over large
+arrays is planned for a block of rows, like a small graph of its own, and runs once for each block:
+what is inside the group is never as large as a whole array. A reduction over the rows gives one
+result a block, and these are joined at the end, always in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeAlias
+
+from symgrad.ir.dims import product
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.types import TensorType
+from symgrad.lowering.plan import Plan
+from symgrad.ops.leaves import placeholder
+from symgrad.ops.rows import keeps_rows, rows
+
+# Smaller groups stay in the cache as they are. All that a block reads and writes has about the
+# size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
+LEAST_BYTES = 2**22
+BLOCK_BYTES = 2**21
+
+Lower: TypeAlias = Callable[[Graph, Mapping[str, int], Sequence[Node]], Plan]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """How a group runs: `plan` for `size` rows at a time, of `count`, and `rest` for the last ones.
+
+    `operands` and `results` give the axis that the rows of each lie along; None for an operand that
+    every block reads whole, and for a result that is joined from the blocks'. `stands_for` gives
+    the group's node for one of a block.
+    """
+
+    plan: Plan
+    rest: Plan | None
+    size: int
+    count: int
+    operands: tuple[int | None, ...]
+    results: tuple[int | None, ...]
+    stands_for: Mapping[Node, Node]
+
+    @property
+    def number(self) -> int:
+        """How many blocks there are, the last one counted."""
+        return -(-self.count // self.size)
+
+    @cached_property
+    def parts(self) -> tuple[TensorType, ...]:
+        """What holds the blocks' results, for each result that is joined from them."""
+        types = (y.tensor for y in self.plan.graph.outputs)
+        joined = (t for t, axis in zip(types, self.results, strict=True) if axis is None)
+        return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
+
+    @cached_property
+    def joins(self) -> tuple[Any, ...]:
+        """The ufunc that joins each such result."""
+        ends = zip(self.plan.graph.outputs, self.results, strict=True)
+        return tuple(REGISTRY.ops[y.op.joins].kernel for y, axis in ends if axis is None)
+
+    @cached_property
+    def scratch(self) -> tuple[TensorType, ...]:
+        """The arrays to work in: those of a block, those of the rest, and the parts."""
+        plans = [self.plan] if self.rest is None else [self.plan, self.rest]
+        arrays = chain.from_iterable(p.arrays_in_arena() for p in plans)
+        return (*(s.type for s in arrays), *self.parts)
+
+    def spans(self) -> list[tuple[int, int, Plan]]:
+        """The first row and the end of each block, with its plan."""
+        starts = range(0, self.count, self.size)
+        return [
+            (i, min(i + self.size, self.count), self.plan if i + self.size <= self.count else rest)
+            for i in starts
+            for rest in [self.rest or self.plan]
+        ]
+
+    def __repr__(self) -> str:
+        return f"{self.number} blocks of {self.size} rows"
+
+
+BLOCKS = Op(
+    name="blocks",
+    infer=lambda *types, blocks: tuple(y.tensor for y in blocks.plan.graph.outputs),
+    kernel=lambda *arrays, blocks: None,
+    scratch=lambda *types, blocks: blocks.scratch,
+)
+
+
+def in_blocks(
+    graph: Graph, types: Sequence[TensorType], sizes: Mapping[str, int], lower: Lower
+) -> Blocks | None:
+    """How the inner graph of a fused node runs on operands of these types, if it is in blocks."""
+    if graph.outputs and sum(_nbytes(n, sizes) for n in graph.nodes) < LEAST_BYTES:
+        return None
+    by_rows = _rows_of(graph)
+    if by_rows is None:
+        return None
+    axes = tuple(_axis(p) if by_rows.get(p) else None for p in graph.inputs)
+    counts = {t.shape[a] for t, a in zip(types, axes, strict=True) if a is not None}
+    if len(counts) != 1:
+        return None
+    count = counts.pop()
+    assert isinstance(count, int)
+
+    stands_for: dict[Node, Node] = {}
+
+    def planned(size: int) -> Plan:
+        block = _block(graph, types, axes, size, sizes, stands_for)
+        return lower(block, {}, [placeholder(f"r{i}", ()) for i in range(len(block.outputs))])
+
+    ends = {n for n in graph.nodes if n.inputs and _is_end(n)}
+    results = tuple(None if y in ends else _axis(y) for y in graph.outputs)
+    trial = planned(min(16, count))
+    moved = (*trial.inputs, *(n for n in trial.nexts if n >= 0))
+    used = trial.arena_bytes + sum(trial.slots[i].nbytes for i in moved)
+    size = _size(count, BLOCK_BYTES * min(16, count) // max(used, 1))
+    if size * 2 > count:
+        return None
+    rest = planned(count % size) if count % size else None
+    return Blocks(planned(size), rest, size, count, axes, results, stands_for)
+
+
+def _size(count: int, most: int) -> int:
+    """How many rows a block has: a divisor of their number, if there is one of about the size."""
+    divisors = (s for s in range(min(most, count), most // 2, -1) if count % s == 0)
+    even = next(divisors, None) if most < 10_000 else None
+    return even or max(1, most // 64 * 64 if most > 64 else most)
+
+
+def _nbytes(node: Node, sizes: Mapping[str, int]) -> int:
+    total = product(resolve(node.shape, sizes))
+    assert isinstance(total, int)
+    return total * node.dtype.itemsize if node.inputs and not node.op.view else 0
+
+
+def _axis(node: Node) -> int:
+    """The axis that the rows of a node lie along."""
+    found = rows(node.type)
+    assert found is not None
+    return node.ndim - found[0]
+
+
+def _is_end(node: Node) -> bool:
+    return bool(node.op.joins) and not any(keeps_rows(x, node) for x in node.inputs)
+
+
+def _rows_of(graph: Graph) -> dict[Node, bool] | None:
+    """For each input whether it is read by rows; None if one is read both ways."""
+    found: dict[Node, bool] = {}
+    inputs = set(graph.inputs)
+    for node in graph.nodes:
+        end = bool(node.inputs) and _is_end(node)
+        for x in node.inputs:
+            if x in inputs and found.setdefault(x, end or keeps_rows(x, node)) is not (
+                end or keeps_rows(x, node)
+            ):
+                return None
+    return found
+
+
+def _block(
+    graph: Graph,
+    types: Sequence[TensorType],
+    axes: Sequence[int | None],
+    size: int,
+    sizes: Mapping[str, int],
+    stands_for: dict[Node, Node],
+) -> Graph:
+    """The inner graph for so many rows, its nodes entered in `stands_for`."""
+    becomes: dict[Node, Node] = {}
+    for p, t, axis in zip(graph.inputs, types, axes, strict=True):
+        shape = t.shape if axis is None else (*t.shape[:axis], size, *t.shape[axis + 1 :])
+        becomes[p] = placeholder(str(p.name), shape, t.dtype)
+    for node in graph.nodes:
+        if node in becomes:
+            continue
+        if not node.inputs:
+            becomes[node] = node
+            continue
+        inputs = tuple(becomes[x] for x in node.inputs)
+        attrs: dict[str, Any] = resolve(dict(node.attrs), sizes)
+        if node.op.view:
+            attrs = _narrowed(node, attrs, size)
+        type_ = node.op.infer(*(x.type for x in inputs), **attrs)
+        becomes[node] = Node(node.op, inputs, tuple(attrs.items()), type_, node.origin)
+    stands_for.update({own: node for node, own in becomes.items()})
+    return Graph([becomes[y] for y in graph.outputs], [becomes[p] for p in graph.inputs])
+
+
+def _narrowed(node: Node, attrs: dict[str, Any], size: int) -> dict[str, Any]:
+    """The attributes of a view for so many rows."""
+    if "shape" in attrs:
+        axis = _axis(node)
+        shape = attrs["shape"]
+        return {"shape": (*shape[:axis], size, *shape[axis + 1 :])}
+    if "index" in attrs:
+        axis = _axis(node.inputs[0])
+        index = attrs["index"]
+        return {"index": (*index[:axis], (0, size, 1), *index[axis + 1 :])}
+    return attrs

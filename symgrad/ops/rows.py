@@ -1,0 +1,55 @@
+"""Rows: what makes each row of its result of the same row of an operand.
+
+The rows of an array are its parts along its first axis that is longer than 1. An elementwise op, a
+view, a reduction within rows: a run of such ops can be computed block by block. A reduction over
+the rows themselves can be too, block by block, and what the blocks give is joined in the end.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from symgrad.ir.dims import Size
+from symgrad.ir.node import Node
+from symgrad.ir.types import TensorType, Type
+from symgrad.ops.batch import over_axes
+
+# Which axis the rows of an array lie along, counted from the last one, and how many there are.
+Rows: TypeAlias = tuple[int, Size]
+
+
+def rows(type_: Type) -> Rows | None:
+    """The rows of an array of a type; None if it has no axis longer than 1."""
+    if isinstance(type_, TensorType):
+        for i, size in enumerate(type_.shape):
+            if size != 1:
+                return len(type_.shape) - i, size
+    return None
+
+
+def works_by_rows(node: Node) -> bool:
+    """Whether a node is of an op that can work row by row, if its attributes let it."""
+    op = node.op
+    if not isinstance(node.type, TensorType) or op.forwards or not node.inputs:
+        return False
+    return op.elementwise or op.view or bool(op.joins) or op.batch is over_axes
+
+
+def keeps_rows(x: Node, node: Node) -> bool:
+    """Whether each row of a node that works by rows is made of the same row of an operand."""
+    of_x, own = rows(x.type), rows(node.type)
+    if of_x is None or own is None or of_x[1] != own[1]:
+        return False
+    if node.op.elementwise:
+        return of_x == own
+    first, attrs = x.ndim - of_x[0], dict(node.attrs)
+    if "axis" in attrs:
+        axis = attrs["axis"]
+        return first not in axis if isinstance(axis, tuple) else first != axis
+    if "axes" in attrs:
+        moved: bool = attrs["axes"][node.ndim - own[0]] == first
+        return moved
+    if "index" in attrs:
+        kept: bool = attrs["index"][first][2] == 1
+        return kept
+    return of_x == own or x.size == node.size

@@ -1,0 +1,60 @@
+"""Values as source text, exact to the bit, that needs NumPy only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MOST_WRITTEN = 8
+LONGEST_HEX = 96
+
+
+def printable(text: str) -> str:
+    """A text that is safe in a comment: on one line, and no character that an editor would hide."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def literal_text(value: Any) -> str | None:
+    """A NumPy scalar as a Python literal that NumPy turns back into the same, or None."""
+    if np.ndim(value) or value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
+        return None
+    if value.dtype.kind == "f" and not np.isfinite(value):
+        return None
+    text = str(value)
+    back = value.dtype.type(float(text) if value.dtype.kind == "f" else value.item())
+    return text if back.tobytes() == value.tobytes() else None
+
+
+def is_short(value: Any) -> bool:
+    """Whether a constant can be spelled out for a reader."""
+    return np.size(value) <= MOST_WRITTEN
+
+
+def constant_text(value: Any) -> str:
+    """An expression for a constant, exact to the bit, that needs NumPy only."""
+    array = np.asarray(value)
+    literals = [literal_text(x) for x in array.flat] if is_short(array) else [None]
+    name = array.dtype.name
+    if array.ndim == 0:
+        text = literals[0] or _special_text(array[()])
+        if text is not None:
+            return f"np.{name}({text})"
+    elif None not in literals:
+        flat = f"np.array([{', '.join(map(str, literals))}], {name!r})"
+        return flat if array.ndim == 1 else f"{flat}.reshape({array.shape})"
+    hexed = array.tobytes().hex()
+    data = repr(hexed)
+    if len(hexed) > LONGEST_HEX:
+        rows = (hexed[i : i + LONGEST_HEX] for i in range(0, len(hexed), LONGEST_HEX))
+        data = '"""\n' + "\n".join(rows) + '\n"""'
+    whole = f"np.frombuffer(bytes.fromhex({data}), {array.dtype.str!r}).reshape({array.shape})"
+    return f"{whole}[()]" if array.ndim == 0 else whole
+
+
+def _special_text(value: Any) -> str | None:
+    """A float that is not finite as a string that its dtype reads, if to the very same bits."""
+    texts = ("inf", "-inf", "nan") if value.dtype.kind == "f" else ()
+    return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)
