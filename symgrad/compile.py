@@ -37,7 +37,7 @@ def compile(
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
     backend: Literal["numpy", "reference"] = "numpy",
-    memory: int | None = None,
+    memory_budget: int | None = None,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -48,18 +48,18 @@ def compile(
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
     `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
     `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend` is `numpy`
-    for generated source, or `reference` to walk the plan kernel by kernel. `memory` is
+    for generated source, or `reference` to walk the plan kernel by kernel. `memory_budget` is
     the most that a call may need, in bytes, besides inputs, variables and constants
     (`program.plan.peak_bytes`): what the forward would keep for the backward is then computed
     again, until it fits. A named dimension counts as 64.
 
     What depends only on variables that are not updated is computed once and kept until one of them
-    changes, where that saves work: `program.kept`. Nothing is kept with `memory`, or with `passes`
-    that do not end as `passes.DEFAULT` does.
+    changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, or with
+    `passes` that do not end as `passes.DEFAULT` does.
 
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if less memory than
-    `memory` cannot be had.
+    `memory_budget` cannot be had.
 
     >>> x = placeholder("x", 3)
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
@@ -80,15 +80,15 @@ def compile(
     names += [f"{v.name} (next)" for v in updated]
     with without_collection():
         parts = None
-        if memory is None:
+        if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
             graph, trace, parts = _optimised(raw, steps, grade, updated)
         else:
             if passes is not None:
                 raise GraphError(
-                    "give memory or passes; passes.within(memory) is the passes for it"
+                    "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
-            graph, trace = _within(memory, raw, grade, updated)
+            graph, trace = _within(memory_budget, raw, grade, updated)
         return Program(graph, raw, trace, form, tuple(names), updated, backend, parts)
 
 
@@ -124,7 +124,7 @@ def _within(
             aim = aim * memory // peak
         passes, least = within(aim), min(least, peak)
     raise GraphError(
-        f"no program was found that needs at most memory={memory} bytes; "
+        f"no program was found that needs at most memory_budget={memory} bytes; "
         f"the least that was found is {least}, of which the outputs are a part"
     )
 

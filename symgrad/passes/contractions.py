@@ -179,7 +179,8 @@ def chain_from_left(a: Var, b: Var, c: Var) -> Rewrite:
 
 
 def _are_column_and_row(x: Node, y: Node) -> bool:
-    return x.ndim >= 2 and x.shape[-1] == 1 and (y.ndim < 2 or y.shape[-2] == 1)
+    is_row = y.ndim > 0 and y.shape[-1] != 1 and (y.ndim < 2 or y.shape[-2] == 1)
+    return x.ndim >= 2 and x.shape[-1] == 1 and is_row
 
 
 @rule(

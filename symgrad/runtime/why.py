@@ -16,6 +16,7 @@ from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
 from symgrad.lowering.blocks import Blocks
 from symgrad.lowering.plan import Plan, Step
+from symgrad.ops.fused import FUSED
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
 from symgrad.runtime.codegen import Source
@@ -225,7 +226,9 @@ class Teller:
             for reader in self.lineage.readers.get(stack.pop(), ()):
                 own = self.lineage.form(reader)
                 found.update(self.steps.get(own, ()))
-                if own not in self.steps and own not in seen:
+                # A group is no step; its members, which are, read for themselves.
+                goes_on = own not in self.steps and reader.op is not FUSED
+                if goes_on and own not in seen:
                     seen.add(own)
                     stack.append(own)
         return sorted(found)

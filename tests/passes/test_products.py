@@ -200,3 +200,10 @@ def test_a_mahalanobis_distance_and_its_gradient(exact):
     np.testing.assert_allclose(found[0], away @ w @ away)
     np.testing.assert_allclose(found[1], -(w + w.T) @ away)
     np.testing.assert_allclose(found[2], -w.T @ np.outer(away, away) @ w.T)
+
+
+def test_a_scalar_factor_of_a_column_is_no_row():
+    """Two rules would each take it for their own, and chase each other."""
+    a, z = sg.placeholder("a", (5, 4)), sg.placeholder("z", (4, 1))
+    program = sg.compile([a, z], a @ (z * 0.01), exact="reals")
+    assert [s.op.name for s in program.plan.steps] == ["multiply", "matmul"]

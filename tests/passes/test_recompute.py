@@ -31,7 +31,7 @@ def test_a_budget_is_kept_bit_for_bit(part):
     x, outputs, array = deep()
     free = sg.compile([x], outputs)
     memory = int(free.plan.peak_bytes * part)
-    tight = sg.compile([x], outputs, memory=memory)
+    tight = sg.compile([x], outputs, memory_budget=memory)
     assert tight.plan.peak_bytes <= memory
     assert same(tight(array), free(array))
     assert len(tight.plan.steps) > len(free.plan.steps)
@@ -41,7 +41,9 @@ def test_halves_of_halves():
     """The activations of 24 layers fit into the memory of 8, for less than 5 times the steps."""
     x, outputs, array = deep()
     free = sg.compile([x], outputs)
-    tight = sg.compile([x], outputs, memory=free.plan.output_bytes + free.plan.arena_bytes // 3)
+    tight = sg.compile(
+        [x], outputs, memory_budget=free.plan.output_bytes + free.plan.arena_bytes // 3
+    )
     assert tight.plan.arena_bytes <= free.plan.arena_bytes // 3
     assert same(tight(array), free(array))
     assert len(tight.plan.steps) < 5 * len(free.plan.steps)
@@ -58,7 +60,7 @@ def test_what_is_cheap_is_tried_first():
         loss = loss * p
     outputs = [loss, sg.grad(loss, w)]
     free = sg.compile([x], outputs)
-    tight = sg.compile([x], outputs, memory=int(free.plan.peak_bytes * 0.8))
+    tight = sg.compile([x], outputs, memory_budget=int(free.plan.peak_bytes * 0.8))
     array = np.random.default_rng(0).standard_normal((64, 16))
     assert same(tight(array), free(array))
     count = {p: sum(s.op.name == "matmul" for s in p.plan.steps) for p in (free, tight)}
@@ -68,15 +70,15 @@ def test_what_is_cheap_is_tried_first():
 def test_enough_memory_changes_nothing():
     x, outputs, _ = deep(4)
     free = sg.compile([x], outputs)
-    assert sg.compile([x], outputs, memory=free.plan.peak_bytes).graph == free.graph
+    assert sg.compile([x], outputs, memory_budget=free.plan.peak_bytes).graph == free.graph
 
 
 def test_too_little_is_refused_with_the_least():
     x, outputs, _ = deep(4)
     with pytest.raises(sg.GraphError, match=r"the least that was found is [0-9]+"):
-        sg.compile([x], outputs, memory=100)
+        sg.compile([x], outputs, memory_budget=100)
     with pytest.raises(sg.GraphError, match=r"passes\.within"):
-        sg.compile([x], outputs, memory=10**9, passes=())
+        sg.compile([x], outputs, memory_budget=10**9, passes=())
 
 
 def test_a_users_own_code_runs_once():
@@ -96,7 +98,7 @@ def test_a_users_own_code_runs_once():
     y = Twice.apply(sg.exp(x))
     loss = sg.sum(sg.tanh(y) * sg.exp(y) * sg.sum(sg.sin(y)))
     program = sg.compile([x], [loss, sg.grad(loss, x)])
-    program = sg.compile([x], program.raw.outputs, memory=int(program.plan.peak_bytes * 0.8))
+    program = sg.compile([x], program.raw.outputs, memory_budget=int(program.plan.peak_bytes * 0.8))
     calls.clear()
     program(np.ones((64, 16)))
     assert calls == [1]
