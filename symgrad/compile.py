@@ -22,6 +22,7 @@ from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.kept import Parts, parted
 from symgrad.runtime.program import Program
+from symgrad.runtime.threads import MOST_THREADS, available
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
 Form: TypeAlias = Callable[[Iterable[Any]], Any]
@@ -38,6 +39,7 @@ def compile(
     passes: Iterable[PassLike] | None = None,
     backend: Literal["numpy", "reference"] = "numpy",
     memory_budget: int | None = None,
+    threads: int | None = None,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -51,7 +53,9 @@ def compile(
     for generated source, or `reference` to walk the plan kernel by kernel. `memory_budget` is
     the most that a call may need, in bytes, besides inputs, variables and constants
     (`program.plan.peak_bytes`): what the forward would keep for the backward is then computed
-    again, until it fits. A named dimension counts as 64.
+    again, until it fits. A named dimension counts as 64. `threads` is how many share the blocks of
+    large fused groups, None for as many as there are processors: results are the same bits with
+    any number. What BLAS does with threads of its own is left alone.
 
     What depends only on variables that are not updated is computed once and kept until one of them
     changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, or with
@@ -65,6 +69,8 @@ def compile(
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
     14.0
     """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise GraphError(f"threads is a number from 1 to {MOST_THREADS}, or None, not {threads!r}")
     if backend not in ("numpy", "reference"):
         raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
     alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
@@ -89,7 +95,8 @@ def compile(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
             graph, trace = _within(memory_budget, raw, grade, updated)
-        return Program(graph, raw, trace, form, tuple(names), updated, backend, parts)
+        count = available() if threads is None else threads
+        return Program(graph, raw, trace, form, tuple(names), updated, backend, parts, count)
 
 
 def _optimised(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from symgrad.ir.dims import product
 from symgrad.ir.evaluate import resolve
@@ -29,6 +29,7 @@ from symgrad.ops.rows import keeps_rows, rows
 LEAST_BYTES = 2**22
 BLOCK_BYTES = 2**21
 
+T = TypeVar("T")
 Lower: TypeAlias = Callable[[Graph, Mapping[str, int], Sequence[Node]], Plan]
 
 
@@ -38,7 +39,7 @@ class Blocks:
 
     `operands` and `results` give the axis that the rows of each lie along; None for an operand that
     every block reads whole, and for a result that is joined from the blocks'. `stands_for` gives
-    the group's node for one of a block.
+    the group's node for one of a block. So many `threads` share the blocks.
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class Blocks:
     operands: tuple[int | None, ...]
     results: tuple[int | None, ...]
     stands_for: Mapping[Node, Node]
+    threads: int = 1
 
     @property
     def number(self) -> int:
@@ -69,10 +71,18 @@ class Blocks:
 
     @cached_property
     def scratch(self) -> tuple[TensorType, ...]:
-        """The arrays to work in: those of a block, those of the rest, and the parts."""
-        plans = [self.plan] if self.rest is None else [self.plan, self.rest]
+        """The arrays to work in; see `shared_out`."""
+        plans = [self.plan] * self.threads + ([] if self.rest is None else [self.rest])
         arrays = chain.from_iterable(p.arrays_in_arena() for p in plans)
         return (*(s.type for s in arrays), *self.parts)
+
+    def shared_out(
+        self, scratch: Sequence[T]
+    ) -> tuple[list[Sequence[T]], Sequence[T], Sequence[T]]:
+        """What scratch is for: the arrays of a block, for each thread; of the rest; the parts."""
+        own, ends = len(self.plan.arrays_in_arena()), len(scratch) - len(self.parts)
+        threads = [scratch[i * own : (i + 1) * own] for i in range(self.threads)]
+        return threads, scratch[self.threads * own : ends], scratch[ends:]
 
     def spans(self) -> list[tuple[int, int, Plan]]:
         """The first row and the end of each block, with its plan."""
@@ -84,7 +94,8 @@ class Blocks:
         ]
 
     def __repr__(self) -> str:
-        return f"{self.number} blocks of {self.size} rows"
+        shared = f" on {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.number} blocks of {self.size} rows{shared}"
 
 
 BLOCKS = Op(
@@ -96,7 +107,11 @@ BLOCKS = Op(
 
 
 def in_blocks(
-    graph: Graph, types: Sequence[TensorType], sizes: Mapping[str, int], lower: Lower
+    graph: Graph,
+    types: Sequence[TensorType],
+    sizes: Mapping[str, int],
+    lower: Lower,
+    threads: int,
 ) -> Blocks | None:
     """How the inner graph of a fused node runs on operands of these types, if it is in blocks."""
     if graph.outputs and sum(_nbytes(n, sizes) for n in graph.nodes) < LEAST_BYTES:
@@ -126,7 +141,8 @@ def in_blocks(
     if size * 2 > count:
         return None
     rest = planned(count % size) if count % size else None
-    return Blocks(planned(size), rest, size, count, axes, results, stands_for)
+    threads = min(threads, count // size)
+    return Blocks(planned(size), rest, size, count, axes, results, stands_for, threads)
 
 
 def _size(count: int, most: int) -> int:

@@ -37,13 +37,14 @@ def lower(
     updates: Sequence[Node] = (),
     *,
     in_blocks: bool = True,
+    threads: int = 1,
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
-    Large fused groups run `in_blocks`, unless that is not wanted. Raises `ShapeError` if a size
-    makes an op impossible.
+    Large fused groups run `in_blocks`, unless that is not wanted, on so many `threads`. Raises
+    `ShapeError` if a size makes an op impossible.
     """
-    return _Lowering(graph, sizes, updates, in_blocks).plan()
+    return _Lowering(graph, sizes, updates, threads if in_blocks else 0).plan()
 
 
 @dataclass
@@ -60,9 +61,9 @@ class _Draft:
 
 class _Lowering:
     def __init__(
-        self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node], in_blocks: bool
+        self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node], threads: int
     ) -> None:
-        self.in_blocks = in_blocks
+        self.threads = threads
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
@@ -99,7 +100,9 @@ class _Lowering:
         )
 
     def _blocks(self, graph: Graph, types: list[TensorType]) -> Blocks | None:
-        return in_blocks(graph, types, self.sizes, lower) if self.in_blocks else None
+        if not self.threads:
+            return None
+        return in_blocks(graph, types, self.sizes, lower, self.threads)
 
     def _leaf_slots(self, op_name: str) -> tuple[int, ...]:
         leaves = (n for n in self.graph.inputs if n.op.name == op_name)

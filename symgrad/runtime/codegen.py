@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
 from symgrad.ops import kernels
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import constant_text, is_short, literal_text, printable
+from symgrad.runtime.threads import share
 
 COMMENT_COLUMN = 48
 LONGEST_TEXT = 48
@@ -54,11 +55,14 @@ class Source:
         return function
 
 
-def generate(plan: Plan) -> Source:
+def generate(plan: Plan, threads: bool = False) -> Source:
     """A plan as source. Its function takes the inputs, the variables, the spare arrays of those
     updated, then the workspace, and returns the outputs and the next values of 0-d variables.
+
+    With `threads` it shares out blocks among as many as the plan says.
     """
-    return _Generator(plan, _Module({*RESERVED, *(s.name for s in plan.slots)})).source()
+    taken = {*RESERVED, *(s.name for s in plan.slots), "share"}
+    return _Generator(plan, _Module(taken, threads)).source()
 
 
 @dataclass
@@ -69,6 +73,7 @@ class _Module:
     """
 
     taken: set[str]
+    threads: bool = False
     numpy_names: set[str] = field(default_factory=set)
     helpers: dict[str, str] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
@@ -178,20 +183,27 @@ class _Generator:
         """The lines that run a group for one block of rows after the other."""
         blocks: Blocks = dict(step.attrs)["blocks"]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
-        parts = scratch[len(scratch) - len(blocks.parts) :]
-        own = len(blocks.plan.arrays_in_arena())
+        threads, rest, parts = blocks.shared_out(scratch)
         start, size = self.module.new("start"), blocks.size
         self.module.taken.remove(start)
         whole = blocks.count - blocks.count % size
         rows, number = f"{start}:{start} + {size}", f"{start} // {size}"
         call = self._block_call(step, blocks.plan, rows, number)
-        yield f"for {start} in range(0, {whole}, {size}):"
-        yield f"    {call(scratch[:own], parts)}"
+        starts = f"range(0, {whole}, {size})"
+        if self.module.threads and len(threads) > 1:
+            work = self.module.new("rows")
+            self.scope["share"] = share
+            yield f"def {work}({', '.join([start, *threads[0]])}):"
+            yield f"    {call(threads[0], parts)}"
+            yield f"share({work}, {starts}, [{', '.join(_tuple([*t, '']) for t in threads)}])"
+        else:
+            yield f"for {start} in {starts}:"
+            yield f"    {call(threads[0], parts)}"
         if blocks.rest is not None:
             call = self._block_call(
                 step, blocks.rest, f"{whole}:{blocks.count}", str(blocks.number - 1)
             )
-            yield call(scratch[own : len(scratch) - len(parts)], parts)
+            yield call(rest, parts)
         joined = iter(zip(parts, blocks.joins, strict=True))
         for ref, axis in zip(step.results, blocks.results, strict=True):
             if axis is None:
@@ -205,7 +217,7 @@ class _Generator:
 
     def _block_call(
         self, step: Step, plan: Plan, rows: str, number: str
-    ) -> Callable[[list[str], list[str]], str]:
+    ) -> Callable[[Sequence[str], Sequence[str]], str]:
         """How the function for a block is called, given the arrays to work in and the parts."""
         blocks: Blocks = dict(step.attrs)["blocks"]
 
@@ -213,7 +225,7 @@ class _Generator:
             text = self._expression(ref)
             return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
 
-        def call(workspace: list[str], parts: list[str]) -> str:
+        def call(workspace: Sequence[str], parts: Sequence[str]) -> str:
             arguments = list(map(cut, step.operands, blocks.operands))
             results, left = [], iter(parts)
             for ref, axis, y in zip(step.results, blocks.results, plan.graph.outputs, strict=True):

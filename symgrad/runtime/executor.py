@@ -84,10 +84,9 @@ def run_blocks(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     operands = [seen(values[r.slot], r) for r in step.operands]
     results = [seen(values[r.slot], r) for r in step.results if plan.slots[r.slot].kind != "scalar"]
     arrays = [values[r.slot] for r in step.scratch]
-    parts = arrays[len(arrays) - len(blocks.parts) :]
+    (whole, *_), rest, parts = blocks.shared_out(arrays)
     for number, (first, end, inner) in enumerate(blocks.spans()):
-        own = len(blocks.plan.arrays_in_arena())
-        workspace = arrays[:own] if inner is blocks.plan else arrays[own : len(arrays) - len(parts)]
+        workspace = whole if inner is blocks.plan else rest
         given = [_cut(x, a, first, end) for x, a in zip(operands, blocks.operands, strict=True)]
         left, joined = iter(results), iter(parts)
         nexts, scalars = [], []

@@ -70,11 +70,9 @@ class Parts:
             names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} others"]
         return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
-    def lower(
-        self, sizes: Mapping[str, int], updates: Sequence[Node], *, in_blocks: bool = True
-    ) -> Plan:
+    def lower(self, sizes: Mapping[str, int], updates: Sequence[Node], **options: Any) -> Plan:
         """The plan of `each`, with steps that know the nodes of the whole graph."""
-        plan = lower(self.each, sizes, updates, in_blocks=in_blocks)
+        plan = lower(self.each, sizes, updates, **options)
         whole = self.stands_for
         steps = tuple(replace(s, node=whole.get(s.node, s.node)) for s in plan.steps)
         return replace(plan, graph=self.graph, steps=steps)

@@ -58,7 +58,7 @@ class _Ready:
 
     @cached_property
     def source(self) -> Source:
-        made = generate(self.plan)
+        made = generate(self.plan, threads=True)
         return made if self.parts is None else self.parts.annotated(made, self.plan)
 
     @cached_property
@@ -97,12 +97,13 @@ class Program:
         updates: Sequence[Variable],
         backend: str,
         parts: Parts | None = None,
+        threads: int = 1,
     ) -> None:
         self.graph, self.raw, self.trace = graph, raw, trace
         self.output_names = output_names
         self._form = form
         self._updates = tuple(updates)
-        self._backend, self._parts = backend, parts
+        self._backend, self._parts, self._threads = backend, parts, threads
         self._lowered = partial(lower, graph) if parts is None else parts.lower
         self.kept: Program | None = None
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
@@ -121,7 +122,8 @@ class Program:
         self._size_names = tuple(sorted(names))
         if parts is not None:
             raw_part = parts.trace.stages[0].before
-            self.kept = Program(parts.once, raw_part, parts.trace, tuple, parts.names, (), backend)
+            own = (parts.once, raw_part, parts.trace, tuple, parts.names, (), backend)
+            self.kept = Program(*own, threads=threads)
             place = {v: i for i, v in enumerate(self._variables)}
             self._sources = [place[v] for v in self.kept._variables]
             # The arrays of the sources, and what was made of them: always replaced together.
@@ -252,7 +254,8 @@ class Program:
 
     def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> _Ready:
         """A plan that is not entered: to look at it does not change what is shown next."""
-        return _Ready(self._lowered(sizes, self._updates), filename, self._parts)
+        plan = self._lowered(sizes, self._updates, threads=self._threads)
+        return _Ready(plan, filename, self._parts)
 
     # ---- looking ----------------------------------------------------------------------------
 
@@ -336,7 +339,7 @@ class Program:
         updated = [str(v.name) for v in self._updates]
         outputs = self.output_names[: len(ready.plan.outputs)]
         plan, source = ready.plan, ready.source
-        if self._parts is not None:
+        if self._parts is not None or self._threads > 1:
             plan = lower(self.graph, plan.sizes, self._updates)
             source = generate(plan)
         return write_standalone(plan, source, updated, outputs, Path(path), self._parts is not None)

@@ -163,7 +163,7 @@ def test_users_code_is_not_kept():
     assert program.kept is None
 
 
-@pytest.mark.parametrize("options", [{"passes": ()}, {"memory": 10**9}])
+@pytest.mark.parametrize("options", [{"passes": ()}, {"memory_budget": 10**9}])
 def test_kept_by_default_only(options):
     assert Fit(**options).program.kept is None
 
