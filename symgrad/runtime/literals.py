@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,30 @@ def _special_text(value: Any) -> str | None:
     """A float that is not finite as a string that its dtype reads, if to the very same bits."""
     texts = ("inf", "-inf", "nan") if value.dtype.kind == "f" else ()
     return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)
+
+
+def is_literal(value: Any) -> bool:
+    """Whether `repr` gives an expression for a value."""
+    if isinstance(value, tuple):
+        return all(map(is_literal, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (bool, int, str)
+
+
+def tuple_text(texts: list[str]) -> str:
+    """Expressions as a tuple, of two or more."""
+    return f"({', '.join(texts)})"
+
+
+def inside(values: tuple[int, ...]) -> str:
+    """Numbers as arguments."""
+    return ", ".join(map(str, values))
+
+
+def slice_text(index: tuple[Any, Any, int]) -> str:
+    """One entry of an index, as between brackets."""
+    start, stop, step = index
+    first = "" if start is None or (start == 0 and step > 0) else start
+    text = f"{first}:{'' if stop is None else stop}"
+    return text if step == 1 else f"{text}:{step}"

@@ -13,6 +13,8 @@ from symgrad.lowering.lower import lower
 from symgrad.ops import kernels
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.literals import constant_text, literal_text
+from symgrad.testing.equality import assert_same
+from symgrad.testing.graphs import special_values
 from tests.helpers import generator, sample
 
 
@@ -337,3 +339,25 @@ def test_own_kernels_say_what_their_scratch_is():
     plan = lower(sg.Graph([sg.select(x > 0, x * 2)]), {})
     (step,) = [s for s in plan.steps if s.op.kernel is kernels.select]
     assert [plan.slots[r.slot].dtype for r in step.scratch] == [np.int64]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arithmetic_of_scalars_is_written_with_signs_and_has_the_same_bits(dtype):
+    x, y = sg.placeholder("x", (), dtype), sg.placeholder("y", (), dtype)
+    outputs = [x + y, x - y, x * y, x / y, -x, sg.square(x), x * 3.0, x < y, sg.equal(x, y), 1 / x]
+    program = sg.compile([x, y], outputs, exact="bits")
+    walked = sg.compile([x, y], outputs, exact="bits", backend="reference")
+    assert "multiply(" not in program.source
+    assert "s = x + y" in program.source
+    values = special_values(dtype)
+    for a in values:
+        for b in values:
+            for found, expected in zip(program(a, b), walked(a, b), strict=True):
+                assert_same(found, expected, "bits")
+
+
+def test_integers_have_no_signs():
+    """NumPy's scalars warn where its arrays wrap."""
+    x = sg.placeholder("x", (), "int8")
+    found = sg.compile([x], x * x + x)(np.int8(100))
+    assert found == (np.array([100], "int8") * np.array([101], "int8"))[0]

@@ -1,0 +1,51 @@
+"""Each workload of the benchmarks says the same in symgrad and in NumPy by hand, at tiny sizes."""
+
+import json
+
+import pytest
+
+from benchmarks import tables
+from benchmarks.contestant import arrays, difference
+from benchmarks.workloads import WORKLOADS
+
+CALLS = 3
+
+
+def answers(name, contestant):
+    workload = WORKLOADS[name](scale=0.02)
+    run = getattr(workload, contestant)(*workload.inputs())
+    return [arrays(run()) for _ in range(CALLS)]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_symgrad_and_numpy_agree(name):
+    expected = answers(name, "naive")
+    for contestant in ("tuned", "symgrad"):
+        for found, wanted in zip(answers(name, contestant), expected, strict=True):
+            assert difference(found, wanted) <= WORKLOADS[name]().tolerance, contestant
+
+
+def test_a_wrong_shape_or_nan_is_no_answer():
+    assert difference(arrays([[1.0, 2.0]]), arrays([1.0])) == float("inf")
+    assert difference(arrays([float("nan")]), arrays([1.0])) == float("inf")
+    assert difference(arrays([1.0]), arrays([2.0])) == 0.5
+
+
+def test_a_run_becomes_tables():
+    ok = {"status": "ok", "time ratio to tuned": 1.0, "time ratio to symgrad": 0.5,
+          "call MiB": 1.0, "memory MiB": 2.0, "first ms": 3.0}  # fmt: skip
+    own = {**ok, "time ratio to tuned": 2.0, "time ratio to symgrad": 1.0}
+    contest = {
+        "workload": "rosenbrock", "title": "Rosenbrock", "memory bound": False, "threads": 1,
+        "load average": [0.0, 0.0],
+        "contestants": {"tuned": ok, "symgrad": own, "JAX": {"status": "failed: no"}},
+    }  # fmt: skip
+    result = {
+        "date": "2000-01-01", "rounds": 1, "scale": 1, "runs": [contest],
+        "machine": {"cpu": "a", "cores": 1, "system": "b", "python": "3", "versions": {}},
+        "imports": {"numpy": {"ms": 1.0, "ms ratio": 1.0}}, "sizes MiB": {"numpy": 50.0},
+    }  # fmt: skip
+    text = tables.markdown(json.loads(json.dumps(result)))
+    assert "| Rosenbrock | 1.00 | 2.00 | failed |" in text
+    assert "- Rosenbrock: 2.00 × tuned, aim 1.05" in text
+    assert "- Rosenbrock: JAX: failed: no" in text
