@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
-from symgrad.ir.types import DType, TensorType, normalize_axes
+from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
     Choice,
@@ -26,12 +26,11 @@ from symgrad.ops.declare import (
     NodeLike,
     P,
     Partial,
+    as_floats,
     composite,
     elementwise,
     jvp_of,
     op,
-    require,
-    resolve,
     vjp_of,
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
@@ -39,18 +38,12 @@ from symgrad.ops.logic import equal, logical_and, not_equal
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
 from symgrad.ops.select import clip, extremum_slopes, where
 
-
-def _floats(*types: TensorType) -> tuple[DType, ...]:
-    """The dtypes to compute in: floats as they are, integers as NumPy's functions take them."""
-    require("iuf", *types)
-    dtype = np.result_type(*(t.dtype for t in types))
-    return resolve(np.exp, (TensorType((), dtype),))[:1] * len(types)
-
-
 # ---- sigmoids and hinges --------------------------------------------------------------------
 
 
-@elementwise(kernels.sigmoid, partials=lambda y, x: (y * (1 - y),), promote=_floats, expensive=True)
+@elementwise(
+    kernels.sigmoid, partials=lambda y, x: (y * (1 - y),), promote=as_floats, expensive=True
+)
 def sigmoid(x: NodeLike, /) -> Node:
     """1 / (1 + exp(-x)), without overflow. d = y * (1 - y) dx."""
     ...
@@ -59,7 +52,7 @@ def sigmoid(x: NodeLike, /) -> Node:
 @elementwise(
     kernels.softplus,
     partials=lambda y, x: (sigmoid(x),),
-    promote=_floats,
+    promote=as_floats,
     expensive=True,
 )
 def softplus(x: NodeLike, /) -> Node:
@@ -76,7 +69,7 @@ def log_sigmoid(x: NodeLike, /) -> Node:
 @elementwise(
     kernels.log1mexp,
     partials=lambda y, x: (-1 / expm1(negative(x)),),
-    promote=_floats,
+    promote=as_floats,
     domain=((-3.0, -0.2),),
     expensive=True,
     singular=True,
@@ -104,7 +97,7 @@ def _leaky_relu_partials(y: Node, x: Node, slope: float, kinks: Choice) -> tuple
 @op(
     infer=lambda t, slope: t,
     kernel=kernels.leaky_relu,
-    promote=_floats,
+    promote=as_floats,
     normalize=_slope,
     vjp=vjp_of(_leaky_relu_partials),
     jvp=jvp_of(_leaky_relu_partials),
@@ -153,7 +146,7 @@ def _logsumexp_jvp(
 @op(
     infer=lambda t, axis, keepdims: t.with_shape(reduced_shape(t, axis, keepdims)),
     kernel=kernels.logsumexp,
-    promote=_floats,
+    promote=as_floats,
     normalize=normalize_over,
     vjp=_logsumexp_vjp,
     jvp=_logsumexp_jvp,
@@ -182,7 +175,7 @@ def _softmax_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ..
 def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
     return op(
         infer=lambda t, axis: t,
-        promote=_floats,
+        promote=as_floats,
         normalize=lambda t, axis: {"axis": normalize_axes(axis, t.ndim)},
         batch=batch.over_axes,
         out=True,
@@ -276,7 +269,7 @@ def _xlogy_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
 @elementwise(
     kernels.xlogy,
     partials=_xlogy_partials,
-    promote=_floats,
+    promote=as_floats,
     domain=(REAL, POSITIVE),
     expensive=True,
     singular=True,
@@ -294,7 +287,7 @@ def _xlog1py_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
 @elementwise(
     kernels.xlog1py,
     partials=_xlog1py_partials,
-    promote=_floats,
+    promote=as_floats,
     domain=(REAL, POSITIVE),
     preserves_zero=True,
     expensive=True,
@@ -312,7 +305,7 @@ def _sinc_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
 @op(
     infer=lambda t, order: t,
     kernel=kernels.sinc,
-    promote=_floats,
+    promote=as_floats,
     vjp=vjp_of(_sinc_partials),
     jvp=jvp_of(_sinc_partials),
     elementwise=True,

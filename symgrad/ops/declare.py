@@ -307,6 +307,13 @@ def resolve(ufunc: np.ufunc, types: tuple[TensorType, ...]) -> tuple[DType, ...]
         raise DtypeError(f"np.{ufunc.__name__} does not take {names}") from None
 
 
+def as_floats(*types: TensorType, kinds: str = "iuf") -> tuple[DType, ...]:
+    """The dtypes to compute in: floats as they are, integers as NumPy's functions take them."""
+    require(kinds, *types)
+    dtype = np.result_type(*(t.dtype for t in types))
+    return resolve(np.exp, (TensorType((), dtype),))[:1] * len(types)
+
+
 def common_dtype(*types: TensorType) -> tuple[DType, ...]:
     """Every operand cast to the dtype that they promote to."""
     return (np.result_type(*(t.dtype for t in types)),) * len(types)

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
-from symgrad.ops.declare import Choice, NodeLike, Partial, composite, elementwise
+from symgrad.ops import kernels
+from symgrad.ops.declare import Choice, NodeLike, Partial, as_floats, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 
@@ -303,7 +305,9 @@ def log10(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.logaddexp,
+    kernels.logaddexp,
+    numpy=(np.logaddexp,),
+    promote=partial(as_floats, kinds="biuf"),
     partials=lambda y, a, b: (exp(a - y), exp(b - y)),
     commutative=True,
     expensive=True,

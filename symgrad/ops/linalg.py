@@ -142,7 +142,6 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     infer=_vdot_infer,
     kernel=kernels.vdot,
     promote=common_dtype,
-    source="np.vdot",
     joins="add",
     flops=lambda a, b: max(2 * a.size - 1, 0),
     vjp=vjp_of(lambda y, a, b: (b, a)),

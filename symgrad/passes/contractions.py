@@ -14,7 +14,7 @@ from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import _vdot as vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
-from symgrad.passes.masks import is_finite
+from symgrad.passes.masks import is_modest
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -90,7 +90,7 @@ SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
 
 
 def _is_factor(c: Node) -> bool:
-    return is_finite(c) and c.ndim == 0
+    return is_modest(c) and c.ndim == 0
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_factor, tries=SCALED)
@@ -108,7 +108,7 @@ def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=is_finite,
+    when=is_modest,
     tries=({"x": (3, 4), "c": 3.0, "p": (3, 4)},),
 )
 def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:

@@ -13,7 +13,7 @@ from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
 from symgrad.ops.select import maximum, minimum, relu, select, where
 from symgrad.ops.shape import _astype as astype
-from symgrad.passes.masks import is_finite
+from symgrad.passes.masks import is_as_wide, is_finite
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -154,13 +154,17 @@ def relu_before_minimum(x: Var, c: Const) -> Rewrite:
 # ---- signs ----------------------------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+def _no_wider(x: Node, y: Node) -> bool:
+    return is_as_wide(x, y) or is_as_wide(y, x)
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
 def maximum_of_negatives(x: Var, y: Var) -> Rewrite:
     """What was negated is in the opposite order: one change of sign instead of two."""
     return Rewrite(before=maximum(-x, -y), after=-minimum(x, y))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
 def minimum_of_negatives(x: Var, y: Var) -> Rewrite:
     """What was negated is in the opposite order: one change of sign instead of two."""
     return Rewrite(before=minimum(-x, -y), after=-maximum(x, y))

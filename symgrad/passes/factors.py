@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node, constant_node, constant_value
 from symgrad.ir.types import broadcast_shapes
+from symgrad.ir.values import ArrayData
 from symgrad.ops.elementwise import abs, reciprocal
-from symgrad.passes.masks import is_finite
+from symgrad.passes.masks import is_finite, is_modest
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -113,7 +114,7 @@ def factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=(x * c) * d, after=x * (c * d))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
 def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of one operand of a product, to where it may meet another."""
     return Rewrite(
@@ -126,7 +127,7 @@ def _is_no_larger(y: Node, x: Node) -> bool:
     return constant_value(y) is None and broadcast_shapes(x.shape, y.shape) == x.shape
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
 def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of a quotient, to where it may meet another."""
     return Rewrite(
@@ -206,10 +207,29 @@ def over_power_of_two(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=x / c, after=x * (1 / c))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", when=_has_inverse)
+@rule(exact=Exact.REALS, kinds="f", when=_has_inverse)
 def over_constant(x: Var, c: Const) -> Rewrite:
-    """Dividing by a constant is multiplying by its inverse, which is faster."""
+    """Dividing by a constant is multiplying by its inverse, but 49 * (1 / 49) is less than 1."""
     return Rewrite(before=x / c, after=x * (1 / c))
+
+
+def _inverse_combines(x: Node, c: Node, d: Node) -> bool:
+    value = constant_value(d)
+    if value is None or not _has_inverse(x, d):
+        return False
+    return _combines(c, constant_node(ArrayData(1 / value, value.dtype)))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+def factor_over_constant(x: Var, c: Const, d: Const) -> Rewrite:
+    """A constant factor and a constant divisor are one factor, computed when compiling."""
+    return Rewrite(before=(x * c) / d, after=x * (c / d))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+def over_constant_times(x: Var, c: Const, d: Const) -> Rewrite:
+    """A constant divisor and a constant factor are one factor, computed when compiling."""
+    return Rewrite(before=(x / d) * c, after=x * (c / d))
 
 
 # ---- inverses and quotients ----------------------------------------------------------------
@@ -230,7 +250,7 @@ def reciprocal_is_inverse(x: Var) -> Rewrite:
     return Rewrite(before=reciprocal(x), after=1 / x)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
 def times_constant_over(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant dividend moves out of a product, to where it may meet another factor."""
     return Rewrite(

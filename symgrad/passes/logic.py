@@ -17,9 +17,8 @@ from symgrad.ops.logic import (
     logical_or,
     logical_xor,
 )
-from symgrad.ops.reduce import sum
 from symgrad.ops.shape import _astype as astype
-from symgrad.passes.masks import is_mask
+from symgrad.passes.masks import is_as_wide, is_mask
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 
@@ -109,21 +108,6 @@ def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
 def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
     """1 less a 0/1 mask is the opposite mask."""
     return Rewrite(before=1 - astype(mask, dtype=p), after=astype(logical_not(mask), dtype=p))
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    once=True,
-    when=is_mask,
-    tries=tuple({"mask": (2, 3), "p": d, "axis": (0,), "keepdims": False} for d in FLOATS),
-)
-def sum_of_mask(mask: Var, p: Attr, axis: Attr, keepdims: Attr) -> Rewrite:
-    """Counted as integers, the sum of a 0/1 mask needs no array of numbers."""
-    return Rewrite(
-        before=sum(astype(mask, dtype=p), axis=axis, dtype=None, keepdims=keepdims),
-        after=astype(sum(mask, axis=axis, dtype=None, keepdims=keepdims), dtype=p),
-    )
 
 
 @rule(
@@ -253,7 +237,11 @@ def or_of_excluded(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=logical_or(x, logical_and(logical_not(x), y)), after=logical_or(x, y))
 
 
-@rule(exact=Exact.BITS, once=True)
+def _no_wider(x: Node, y: Node) -> bool:
+    return is_as_wide(x, y) or is_as_wide(y, x)
+
+
+@rule(exact=Exact.BITS, once=True, when=_no_wider)
 def neither(x: Var, y: Var) -> Rewrite:
     """Both are false where none is true (De Morgan): one negation."""
     return Rewrite(
@@ -261,7 +249,7 @@ def neither(x: Var, y: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, once=True, when=_no_wider)
 def not_both(x: Var, y: Var) -> Rewrite:
     """One is false where not both are true (De Morgan): one negation."""
     return Rewrite(

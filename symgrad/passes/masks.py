@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_value
+from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.logic import greater, logical_and, logical_not
@@ -23,6 +24,20 @@ def is_finite(c: Node) -> bool:
     """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
     array = constant_value(c)
     return array is not None and bool(np.isfinite(array).all()) and bool((array != 0).all())
+
+
+def is_modest(c: Node) -> bool:
+    """Whether scaling by a constant is no matter of range, so that nothing over- or underflows.
+
+    Scales such as 1e-20 are written against overflow, and stay where they are.
+    """
+    array = constant_value(c)
+    return is_finite(c) and array is not None and bool((np.abs(np.frexp(array)[1]) <= 24).all())
+
+
+def is_as_wide(x: Node, *others: Node) -> bool:
+    """Whether x, combined with the others, has no more elements than before."""
+    return broadcast_shapes(x.shape, *(o.shape for o in others)) == x.shape
 
 
 def is_mask(mask: Node) -> bool:
@@ -60,7 +75,7 @@ def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, once=True, when=lambda x, m1, m2: is_as_wide(x, m1) or is_as_wide(m2, m1))
 def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
     """Two selections are one by both masks: masks are smaller than what they select."""
     return Rewrite(before=select(m1, select(m2, x)), after=select(logical_and(m1, m2), x))
@@ -76,14 +91,14 @@ def select_of_same_select(mask: Var, x: Var) -> Rewrite:
     exact=Exact.VALUES,
     kinds="f",
     once=True,
-    when=lambda x, c: is_finite(c) and x.op.name != "matmul",
+    when=lambda mask, x, c: is_finite(c) and is_as_wide(x, mask, c) and x.op.name != "matmul",
 )
 def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of a selection, to where it may meet another or a product."""
     return Rewrite(before=select(mask, x * c), after=select(mask, x) * c)
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=lambda mask, x: is_as_wide(x, mask))
 def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
     """A change of sign moves out of a selection, to where it may be absorbed."""
     return Rewrite(before=select(mask, negative(x)), after=negative(select(mask, x)))

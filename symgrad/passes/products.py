@@ -9,7 +9,7 @@ from symgrad.ops.leaves import zeros
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
-from symgrad.passes.masks import is_finite, product_is_largest
+from symgrad.passes.masks import is_modest, product_is_largest
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -18,13 +18,13 @@ from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
 def _into_left(a: Node, b: Node, c: Node) -> bool:
     return (
-        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
+        is_modest(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
     )
 
 
 def _into_right(a: Node, b: Node, c: Node) -> bool:
     return (
-        is_finite(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
+        is_modest(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
     )
 
 
@@ -45,7 +45,7 @@ def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
 
 def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
     result = guess(rows.shape[-2]) * guess(columns.shape[-1])
-    return is_finite(c) and c.ndim == 0 and result < guess(x.size) and result <= guess(other.size)
+    return is_modest(c) and c.ndim == 0 and result < guess(x.size) and result <= guess(other.size)
 
 
 WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
@@ -220,7 +220,7 @@ def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=lambda c, p: is_finite(c) and p[-2] == 1,
+    when=lambda c, p: is_modest(c) and p[-2] == 1,
     tries=({"c": 3.0, "p": (1, 4), "b": (4, 2)},),
 )
 def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
@@ -234,7 +234,7 @@ def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=lambda c, p: is_finite(c) and p[-1] == 1,
+    when=lambda c, p: is_modest(c) and p[-1] == 1,
     tries=({"a": (3, 4), "c": 3.0, "p": (4, 1)},),
 )
 def column_of_constants(a: Var, c: Const, p: Attr) -> Rewrite:

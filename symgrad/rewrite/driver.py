@@ -32,8 +32,8 @@ def rewrite(
     """The graph with the rules applied wherever they fit, inputs before their readers.
 
     New nodes carry the origins of what they replace, and the rule's name. With `keep_layout` no
-    array gives way to a view: the elements are the same, but sums go through a view in another
-    order, and round differently. Raises `RewriteError` if a rule changes a type, or if rules chase
+    array gives way to a view, nor does a sum come to read one: the elements are the same, but sums
+    go through a view in another order, and round differently. Raises `RewriteError` if a rule changes a type, or if rules chase
     each other for ever.
     """
     index = _Index(rules)
@@ -165,10 +165,25 @@ class _Sweep:
                     if made is None or made is node:
                         continue
                     made = _fitted(made, node, rule)
-                    if not (self.keep_layout and made.op.view and not node.op.view):
+                    if not self.keep_layout or self._keeps_layout(node, made):
                         self._note(rule, node, made)
                         return made
         return None
+
+    def _keeps_layout(self, node: Node, made: Node) -> bool:
+        """Whether what is made has its elements, and those it sums, in the order they had."""
+        if made.op.view and not node.op.view:
+            return False
+        new, known = [made], {node}
+        while new:
+            made = new.pop()
+            if made in known or made in self.settled:
+                continue
+            known.add(made)
+            if not (made.op.elementwise or made.op.view) and any(x.op.view for x in made.inputs):
+                return False
+            new += made.inputs
+        return True
 
     def _is_sole_reader(self, inner: tuple[Node, ...]) -> bool:
         if all(self.uses.get(x, 1) == 1 for x in inner):

@@ -1,0 +1,407 @@
+"""How long each step of a program takes, against what this machine reaches.
+
+What is timed is the source that runs, with a look at the clock between its steps. It runs in a copy
+of the program, which does all that a call does but commit its updates.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from bisect import bisect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, count
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns as now
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.ir.errors import FeedError
+from symgrad.ir.files import write_whole
+from symgrad.ir.origin import Location
+from symgrad.lowering.blocks import BLOCKS, Blocks
+from symgrad.lowering.cost import StepCost, cost
+from symgrad.lowering.plan import Plan, Step
+from symgrad.rewrite.trace import shortened
+from symgrad.runtime.codegen import Source
+
+if TYPE_CHECKING:
+    from symgrad.runtime.program import Program
+
+RUNS = 30
+WARM_UP = 3
+NANOSECOND = 1e-9
+# The bytes that copies move, read and written: from those of a call of NumPy's, which are few,
+# to more than caches hold.
+COPIES = (2**12, 2**16, 2**20, 2**24, 2**26)
+MATRIX = 512
+CALIBRATION = 0.01  # seconds for each measurement
+LOOKS = 64
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this machine reaches now, with BLAS as it is set: the best of several tries.
+
+    `copies` gives the seconds in which NumPy copies an array, on one thread, by the bytes that are
+    read and written; `products` the floating-point operations a second of a matrix product, by
+    dtype; `clock` the seconds that a look at the clock takes, which are subtracted.
+    """
+
+    copies: Mapping[int, float]
+    products: Mapping[str, float]
+    clock: float
+
+    def seconds(self, flops: float, nbytes: float, dtype: str) -> float:
+        """In how many seconds it does so much if it does it as well as a copy, or a product."""
+        sizes, times = list(self.copies), list(self.copies.values())
+        beyond = max(1.0, nbytes / sizes[-1])
+        moving = float(np.interp(nbytes, sizes, times)) * beyond if nbytes else 0.0
+        return max(moving, flops / self.products[dtype])
+
+    def __str__(self) -> str:
+        rates = {n: n / s / 1e9 for n, s in self.copies.items()}
+        best, most = max(rates, key=rates.__getitem__), max(rates)
+        products = (f"{r / 1e9:.1f} GFLOP/s in {name}" for name, r in self.products.items())
+        return (
+            f"this machine copies at {rates[best]:.1f} GB/s, and {most >> 20} MiB at "
+            f"{rates[most]:.1f}; its matrix products reach {' and '.join(products)}"
+        )
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """How long a step takes: its median, and which `share` of the time of all steps that is.
+
+    `line`, counted from 1, and `code` are of the program's source, `location` is the user's line.
+    Operations and bytes are counted as `symgrad.lowering.cost.cost` does, which says when `flops`
+    is None. `reach` compares with a copy of as many bytes, or a matrix product of as many
+    operations, whichever takes longer on this machine: 1 is as fast.
+
+    A group that runs in blocks reads and writes what comes into it and leaves it. Its steps are
+    `inner`, for all blocks together, each with the part of the group's time that it has of theirs.
+    """
+
+    step: Step
+    line: int
+    code: str
+    seconds: float
+    share: float
+    flops: int | None
+    bytes_read: int
+    bytes_written: int
+    reach: float
+    inner: tuple[StepTime, ...] = ()
+
+    @property
+    def location(self) -> Location | None:
+        return next(iter(self.step.node.origin.locations), None)
+
+    @property
+    def bytes_moved(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def gflops(self) -> float | None:
+        """Billions of floating-point operations a second."""
+        return None if self.flops is None else self.flops / self.seconds / 1e9
+
+    @property
+    def gbytes(self) -> float:
+        """Billions of bytes read and written a second."""
+        return self.bytes_moved / self.seconds / 1e9
+
+    def document(self) -> dict[str, Any]:
+        """It in terms of JSON."""
+        place = self.location
+        return {
+            "kernel": self.step.op.name,
+            "line": self.line,
+            "code": self.code,
+            "location": place and {"file": place.file, "line": place.line, "text": place.text},
+            "made_by": list(self.step.node.origin.made_by),
+            "seconds": self.seconds,
+            "share": self.share,
+            "flops": self.flops,
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "gflops": self.gflops,
+            "gbytes": self.gbytes,
+            "reach": self.reach,
+            "inner": [s.document() for s in self.inner],
+        }
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How long a program takes, step by step: what `Program.profile` found. It prints as a table.
+
+    >>> found = program.profile(X, Y)
+    >>> print(found)
+
+    `steps` are those of the plan, in its order, `seconds` is the median time of a whole call, which
+    also checks arrays and allocates outputs. `sizes` are those of the named dimensions. Everything
+    is compared with `machine`. Marked are the `heaviest` steps.
+    """
+
+    steps: tuple[StepTime, ...]
+    seconds: float
+    runs: int
+    sizes: Mapping[str, int]
+    machine: Machine
+
+    @property
+    def step_seconds(self) -> float:
+        """The time of all steps."""
+        return sum(s.seconds for s in self.steps)
+
+    @property
+    def heaviest(self) -> tuple[int, ...]:
+        """The fewest steps that take more than half of the time, the heaviest first."""
+        order = sorted(range(len(self.steps)), key=lambda i: -self.steps[i].seconds)
+        so_far = accumulate((self.steps[i].share for i in order), initial=0.0)
+        return tuple(i for i, before in zip(order, so_far, strict=False) if before <= 0.5)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as JSON. The file is written whole or not at all.
+
+        `format` is "symgrad-profile" and `version` 1. The rest are `seconds`, `runs`, `sizes` by
+        name, `machine` with the fields of a `Machine`, and `steps`, each with the fields of a
+        `StepTime`: for the step its `kernel`, and who `made_by` it; `location`, which may be null,
+        with `file`, `line` and `text`.
+        """
+        document = {
+            "format": "symgrad-profile",
+            "version": 1,
+            "seconds": self.seconds,
+            "runs": self.runs,
+            "sizes": dict(self.sizes),
+            "machine": {
+                "copies": {str(n): s for n, s in self.machine.copies.items()},
+                "products": dict(self.machine.products),
+                "clock": self.machine.clock,
+            },
+            "steps": [s.document() for s in self.steps],
+        }
+        target = Path(path)
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+        # Half of a surrogate pair, which a user's name may hold, is written as JSON escapes it.
+        write_whole(target, text.encode("utf-8", "backslashreplace").decode() + "\n")
+        return target
+
+    def _lines(self) -> Iterator[str]:
+        sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
+        yield (
+            f"profile{f' for {sizes}' if sizes else ''}: steps {self.step_seconds * 1e6:,.1f} µs, "
+            f"the whole call {self.seconds * 1e6:,.1f} µs (medians of {self.runs} runs)"
+        )
+        yield str(self.machine)
+        yield (
+            f"{'step':>4}    {'line':>5}  {'kernel':<20} {'µs':>12}  {'share':>6}   "
+            f"{'GB/s':>7} {'GFLOP/s':>8} {'reach':>6}"
+        )
+        heaviest = set(self.heaviest)
+        for i, step in enumerate(self.steps):
+            yield _row(f"{i:>4}", step, "*" if i in heaviest else " ")
+            for k, inner in enumerate(step.inner):
+                yield _row(f"{i:>4}.{k}", inner, " ")
+        yield "* together more than half of the time"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+
+def _row(number: str, s: StepTime, mark: str) -> str:
+    gflops = "?" if s.gflops is None else f"{s.gflops:.2f}"
+    place = s.location
+    where = "" if place is None else f"{place}  {shortened(place.text)}"
+    return (
+        f"{number:<7} {s.line:>5}  {s.step.op.name:<20} {s.seconds * 1e6:>12,.2f}  {s.share:>6.1%} "
+        f"{mark} {s.gbytes:>7.2f} {gflops:>8} {s.reach:>6.0%}  {where}"
+    ).rstrip()
+
+
+def profiled(
+    program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int
+) -> Profile:
+    """The profile of a program for the arrays of a call; see `Program.profile`."""
+    if runs < 1:
+        raise FeedError(f"a profile is made of one run or more, not {runs}")
+    _, sizes = program._feeder.feed(args, kwargs)
+    ready = program._ready(sizes)
+    watch = _Watch(ready.source, ready.plan)
+    plain, watched, timed = copy(program), copy(program), replace(ready)
+    timed.function = watch.compile(ready.filename)
+    # They share the arrays for next values, which are not the program's: it may run meanwhile.
+    spares = [np.empty(0)] * len(program._updates)
+    for other in (plain, watched):
+        vars(other).update(_commit=lambda *_: None, _spares=spares, _backend="numpy")
+    vars(watched)["_ready"] = lambda sizes: timed
+    calls: list[int] = []
+    for run in range(-WARM_UP, runs):
+        start = now()
+        plain(*args, **kwargs)
+        end = now()
+        watched(*args, **kwargs)
+        watch.note(keep=run >= 0)
+        calls += [end - start] * (run >= 0)
+    machine = measured()
+    seconds = median(calls) * NANOSECOND
+    return Profile(watch.steps(machine), seconds, runs, dict(sizes), machine)
+
+
+class _Watch:
+    """A program's source with a look at the clock between steps, and what these looks found."""
+
+    def __init__(self, source: Source, plan: Plan) -> None:
+        self.source = source
+        self.plan = plan
+        self.blocks: dict[int, Blocks] = {
+            i: dict(s.attrs)["blocks"] for i, s in enumerate(plan.steps) if s.op is BLOCKS
+        }
+        # Of each function: its number, and the first line of each step.
+        self.lines: list[list[int]] = []
+        # One record for each call of a function: its number, and when its steps began and ended.
+        self.records: list[tuple[int, ...]] = []
+        self.runs: list[Any] = []
+        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.blocks}
+        self.function_of: dict[int, int] = {}
+
+    def compile(self, filename: str) -> Callable[..., Any]:
+        """The function; its lines have the numbers that they have in the source."""
+        name = next(n for i in count() if (n := f"clock{i or ''}") not in self.source.text)
+        tree = ast.parse(self.source.text)
+        for function in tree.body:
+            if isinstance(function, ast.FunctionDef):
+                self._watch(function, name)
+        scope = {**self.source.scope, name: now, f"{name}_record": self.records.append}
+        exec(compile(tree, filename, "exec"), scope)
+        made: Callable[..., Any] = scope["step"]
+        return made
+
+    def _watch(self, function: ast.FunctionDef, name: str) -> None:
+        body: list[ast.stmt] = []
+        lines: list[int] = []
+        looks: list[str] = []
+        last: Step | None = None
+        for statement in function.body:
+            step = self.source.lines.get(statement.lineno)
+            if step is not last:
+                looks.append(f"{name}_{len(looks)}")
+                body += ast.parse(f"{looks[-1]} = {name}()").body
+                lines += [statement.lineno] * (step is not None)
+            last = step
+            if isinstance(statement, ast.Return) and looks:
+                record = f"{name}_record(({len(self.lines)}, {', '.join(looks)}))"
+                body += ast.parse(record).body
+            body.append(statement)
+        function.body = body
+        self.lines.append(lines)
+
+    def note(self, keep: bool) -> None:
+        """Take what a call recorded, the function of the whole program last, and forget it."""
+        records = self.records[:]
+        self.records.clear()
+        if not keep or not records:
+            return
+        *within, (_, *looks) = records
+        self.runs.append(np.diff(looks))
+        sums = {i: np.zeros(len(b.plan.steps)) for i, b in self.blocks.items()}
+        for number, first, *rest in within:
+            i = bisect(looks, first) - 1
+            # The last rows may have steps of their own.
+            if len(rest) == len(sums[i]):
+                sums[i] += np.diff([first, *rest])
+                self.function_of.setdefault(i, number)
+        for i, times in sums.items():
+            self.runs_within[i].append(times)
+
+    def steps(self, machine: Machine) -> tuple[StepTime, ...]:
+        """The steps with their times."""
+        if not self.plan.steps:
+            return ()
+        clock = machine.clock / NANOSECOND
+        times = np.maximum(np.median(self.runs, axis=0) - clock, 1) * NANOSECOND
+        judge = _Judge(machine, self.source.text.splitlines(), float(times.sum()))
+        costs, found = cost(self.plan).steps, []
+        for i, (of, line, seconds) in enumerate(zip(costs, self.lines[-1], times, strict=True)):
+            inner = self._inner(i, seconds, judge) if i in self.blocks else ()
+            if inner:
+                flops = [s.flops for s in inner]
+                of = replace(of, flops=None if None in flops else sum(f or 0 for f in flops))
+            found.append(judge.step_time(self.plan, of, line, seconds, 1.0, inner))
+        return tuple(found)
+
+    def _inner(self, i: int, seconds: float, judge: _Judge) -> tuple[StepTime, ...]:
+        """The steps that a step runs in blocks, each with its part of the time."""
+        blocks = self.blocks[i]
+        times = np.maximum(np.median(self.runs_within[i], axis=0), 1)
+        times *= seconds / times.sum()
+        costs, lines = cost(blocks.plan).steps, self.lines[self.function_of[i]]
+        number = blocks.count / blocks.size
+        return tuple(
+            judge.step_time(blocks.plan, of, line, time, number)
+            for of, line, time in zip(costs, lines, times, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class _Judge:
+    machine: Machine
+    code: Sequence[str]
+    total: float
+
+    def step_time(
+        self,
+        plan: Plan,
+        of: StepCost,
+        line: int,
+        seconds: float,
+        times: float,
+        inner: tuple[StepTime, ...] = (),
+    ) -> StepTime:
+        """What is known of a step that costs so much, and is done so many times."""
+        wide = any(plan.slots[r.slot].dtype in ("float64", "complex128") for r in of.step.results)
+        dtype = "float64" if wide else "float32"
+        least = self.machine.seconds(of.flops or 0, of.bytes_read + of.bytes_written, dtype)
+        return StepTime(
+            of.step,
+            line,
+            self.code[line - 1].partition("  # ")[0].strip(),
+            float(seconds),
+            float(seconds / self.total),
+            None if of.flops is None else round(of.flops * times),
+            round(of.bytes_read * times),
+            round(of.bytes_written * times),
+            float(least * times / seconds),
+            inner,
+        )
+
+
+def measured() -> Machine:
+    """What this machine reaches, found in about a fifth of a second."""
+    largest = max(COPIES) // 2
+    source, target = np.ones(largest, np.uint8), np.ones(largest, np.uint8)
+    copies = {n: _best(partial(np.copyto, target[: n // 2], source[: n // 2])) for n in COPIES}
+    products = {}
+    for dtype in ("float32", "float64"):
+        a = np.ones((MATRIX, MATRIX), dtype)
+        seconds = _best(partial(np.matmul, a, a, np.empty_like(a)))
+        products[dtype] = 2 * MATRIX**3 / seconds
+    looks = np.diff([(now(), now(), now(), now()) for _ in range(LOOKS)])
+    return Machine(copies, products, float(np.median(looks)) * NANOSECOND)
+
+
+def _best(work: Callable[[], object]) -> float:
+    """The shortest time that something takes, of as many tries as fit, but two."""
+    best, tries, begun = np.inf, 0, now()
+    while tries < 2 or now() - begun < CALIBRATION / NANOSECOND:
+        start = now()
+        work()
+        best, tries = min(best, now() - start), tries + 1
+    return float(best) * NANOSECOND
