@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, apply, constant_value
-from symgrad.ops.activations import log1mexp, logsumexp
+from symgrad.ops.activations import log1mexp, logsumexp, sigmoid
 from symgrad.ops.elementwise import (
     abs,
     exp,
@@ -210,6 +210,12 @@ def log_of_part_is_logsumexp(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     )
 
 
+@rule(exact=Exact.REALS, kinds="f", when=lambda y: y.op.name != "exp" and constant_value(y) is None)
+def over_one_and_exp_is_sigmoid(x: Var, y: Var) -> Rewrite:
+    """y / (1 + exp(x)) is y times the sigmoid of -x, which has a slope where exp overflows."""
+    return Rewrite(before=y / (1 + exp(x)), after=y * sigmoid(-x))
+
+
 def _wherever(*rules: Rule) -> tuple[Rule, ...]:
     """Rules that act even where inner nodes have other readers: nothing is computed twice here."""
     return tuple(replace(r, once=False) for r in rules)
@@ -218,6 +224,7 @@ def _wherever(*rules: Rule) -> tuple[Rule, ...]:
 # Where these act, the forward as written may overflow: the gradient does not use its values.
 _OVERFLOWING: tuple[Rule, ...] = (
     log_of_exp,
+    over_one_and_exp_is_sigmoid,
     log_of_difference_is_log1mexp,
     log_of_part_is_logsumexp,
     *_wherever(

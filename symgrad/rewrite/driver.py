@@ -33,8 +33,8 @@ def rewrite(
 
     New nodes carry the origins of what they replace, and the rule's name. With `keep_layout` no
     array gives way to a view, nor does a sum come to read one: the elements are the same, but sums
-    go through a view in another order, and round differently. Raises `RewriteError` if a rule changes a type, or if rules chase
-    each other for ever.
+    go through a view in another order, and round differently. Raises `RewriteError` if a rule
+    changes a type, or if rules chase each other for ever.
     """
     index = _Index(rules)
     if not index.any_at(graph):

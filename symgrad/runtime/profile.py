@@ -42,6 +42,8 @@ COPIES = (2**12, 2**16, 2**20, 2**24, 2**26)
 MATRIX = 512
 CALIBRATION = 0.01  # seconds for each measurement
 LOOKS = 64
+FIGURES = ("line", "code", "seconds", "share", "flops", "bytes_read", "bytes_written", "gflops",
+           "gbytes", "reach")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,18 +123,9 @@ class StepTime:
         place = self.location
         return {
             "kernel": self.step.op.name,
-            "line": self.line,
-            "code": self.code,
             "location": place and {"file": place.file, "line": place.line, "text": place.text},
             "made_by": list(self.step.node.origin.made_by),
-            "seconds": self.seconds,
-            "share": self.share,
-            "flops": self.flops,
-            "bytes_read": self.bytes_read,
-            "bytes_written": self.bytes_written,
-            "gflops": self.gflops,
-            "gbytes": self.gbytes,
-            "reach": self.reach,
+            **{name: getattr(self, name) for name in FIGURES},
             "inner": [s.document() for s in self.inner],
         }
 

@@ -31,6 +31,7 @@ from symgrad.runtime.codegen import Source, generate
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.kept import Parts
+from symgrad.runtime.profile import RUNS, Profile, profiled
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.why import Teller, Why
 from symgrad.runtime.workspace import allocate
@@ -324,6 +325,10 @@ class Program:
         known = self._shown(sizes).plan.sizes
         raw = lower(self.raw, known, self._updates, in_blocks=False)
         return Cost(cost(raw), cost(self._lowered(known, self._updates, in_blocks=False)))
+
+    def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
+        """Time each step in calls with these arrays, which update nothing: see `Profile`."""
+        return profiled(self, args, kwargs, runs)
 
     def save_source(self, path: str | Path, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.

@@ -370,3 +370,15 @@ def error_undone(x: sg.Var, y: sg.Var) -> sg.Rewrite:
 def test_a_rule_that_undoes_a_rounding_is_not_stable(rule, why):
     with pytest.raises(AssertionError, match=why):
         check_rule(rule)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_silu_has_a_gradient_where_the_exponential_overflows(dtype):
+    x = sg.placeholder("x", 4, dtype)
+    y = x / (1 + sg.exp(-x))
+    program = sg.compile([x], [y, sg.grad(sg.sum(y), x)])
+    values, slopes = program(np.array([-1000, -1, 1, 1000], dtype))
+    sigmoid = 1 / (1 + np.exp(-np.array([-1.0, 1.0])))
+    np.testing.assert_allclose(values, [0, -sigmoid[0], sigmoid[1], 1000], rtol=1e-6, atol=1e-30)
+    inner = sigmoid * (1 + np.array([-1, 1]) * (1 - sigmoid))
+    np.testing.assert_allclose(slopes, [0, *inner, 1], rtol=1e-6, atol=1e-30)
