@@ -52,8 +52,9 @@ def compile(
     `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend` is `numpy`
     for generated source, or `reference` to walk the plan kernel by kernel. `memory_budget` is
     the most that a call may need, in bytes, besides inputs, variables and constants
-    (`program.plan.peak_bytes`): what the forward would keep for the backward is then computed
-    again, until it fits. A named dimension counts as 64. `threads` is how many share the blocks of
+    (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for itself while
+    it runs): what the forward would keep for the backward is then computed again, until it fits. A
+    named dimension counts as 64. `threads` is how many share the blocks of
     large fused groups, None for as many as there are processors: results are the same bits with
     any number. What BLAS does with threads of its own is left alone.
 

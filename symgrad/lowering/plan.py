@@ -117,7 +117,10 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """All the memory that a call needs beyond its inputs, variables and constants."""
+        """The memory that a call needs beyond its inputs, variables and constants.
+
+        What a kernel such as a sort takes for itself while it runs is not part of it.
+        """
         return self.arena_bytes + self.output_bytes + self.next_bytes
 
     def arrays_in_arena(self) -> list[Slot]:

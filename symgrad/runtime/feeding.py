@@ -78,6 +78,8 @@ class Feeder:
             flags = value.flags
             if value.dtype == dtype and flags.c_contiguous and flags.aligned:
                 return value
+        elif type(value) is dtype.type or (type(value) is float and dtype.type is np.float64):
+            return np.asarray(value)
         array = _as_array(p, value)
         weak = isinstance(value, (bool, int, float, complex, list, tuple))
         weak = weak and not isinstance(value, np.generic)

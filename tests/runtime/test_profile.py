@@ -279,13 +279,13 @@ def test_feeding_is_checked_as_in_a_call():
 
 
 class OnesThenZeros(sg.NumpyFunction):
-    """Ones in the first call, and zeros from then on."""
+    """Ones on the diagonal in the first call of a program, and zeros from then on."""
 
-    calls = 0
+    def __init__(self):
+        self.diagonals = iter([1.0, 1.0])  # the first one is for the trial of its types
 
     def forward(self, x):
-        self.calls += 1
-        return np.eye(len(x)) * (self.calls == 1)
+        return np.eye(len(x)) * next(self.diagonals, 0.0)
 
     def backward(self, g):
         return g
