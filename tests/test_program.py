@@ -194,3 +194,12 @@ def test_sizes_on_which_steps_fail_are_not_kept():
         program(np.ones(2))
     assert not program._plans
     assert program(np.ones(4)).tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "complex64", "float64"])
+def test_a_variable_of_no_elements_keeps_its_dtype(dtype):
+    w = sg.variable("w", np.zeros(0, dtype))
+    program = sg.compile([], w * 2, updates={w: w * 2})
+    program()
+    program()
+    assert w.value.dtype == dtype

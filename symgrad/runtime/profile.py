@@ -40,7 +40,7 @@ NANOSECOND = 1e-9
 # to more than caches hold.
 COPIES = (2**12, 2**16, 2**20, 2**24, 2**26)
 MATRIX = 512
-CALIBRATION = 0.01  # seconds for each measurement
+CALIBRATION = 0.025  # seconds for each measurement
 LOOKS = 64
 FIGURES = ("line", "code", "seconds", "share", "flops", "bytes_read", "bytes_written", "gflops",
            "gbytes", "reach")  # fmt: skip

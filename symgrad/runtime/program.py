@@ -234,7 +234,8 @@ class Program:
         """
         present = self._updated[i].array
         assert present is not None
-        if self._spares[i].shape != present.shape or _readers(self._spares, i) > _NO_READERS:
+        fits = self._spares[i].shape == present.shape and self._spares[i].dtype == present.dtype
+        if not fits or _readers(self._spares, i) > _NO_READERS:
             self._spares[i] = np.empty_like(present)
         spare: Array = self._spares[i]
         return spare

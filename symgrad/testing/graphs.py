@@ -74,6 +74,31 @@ def special_values(dtype: Any) -> np.ndarray[Any, Any]:
     return np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, least, most], dtype)
 
 
+def neighbours(c: float, dtype: Any) -> list[float]:
+    """The numbers at which a comparison with c, or a product with it, may turn out otherwise."""
+    with np.errstate(all="ignore"):
+        found = [c, c - 1, c + 1, -c, 2 * c, 3 * c, 7 * c, c / 2]
+        if np.dtype(dtype).kind == "f":
+            near = np.asarray(c, dtype)
+            found += [float(np.nextafter(near, near.dtype.type(to))) for to in (-np.inf, np.inf)]
+    return [v for v in found if np.isfinite(v)]
+
+
+def of_all_sizes(rng: np.random.Generator, shape: Any, dtype: Any, reach: int | None) -> Any:
+    """Numbers as likely of one magnitude as of another: 2 to the power of up to ±reach, or any."""
+    if np.dtype(dtype).kind == "b":
+        return rng.random(shape) < 0.5
+    if np.dtype(dtype).kind in "iu":
+        info = np.iinfo(dtype)
+        small = rng.integers(max(-300, info.min), min(300, info.max), shape, dtype, endpoint=True)
+        whole = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+        return np.where(rng.random(shape) < 0.5, small, whole)
+    limits = np.finfo(dtype)
+    low, high = (limits.minexp, limits.maxexp) if reach is None else (-reach, reach)
+    sign = rng.choice([-1.0, 1.0], shape)
+    return np.ldexp(sign * rng.uniform(0.5, 1, shape), rng.integers(low + 1, high + 1, shape))
+
+
 def random_feeds(
     rng: np.random.Generator,
     inputs: Sequence[Node],
@@ -98,6 +123,29 @@ def random_feeds(
             values = np.where(rng.random(shape) < 0.3, choice, values)
         found.append(np.asarray(values, x.dtype))
     return found
+
+
+def wide_feeds(
+    rng: np.random.Generator, inputs: Sequence[Node], named: Sequence[float], reach: int | None
+) -> list[np.ndarray[Any, Any]]:
+    """Arrays for placeholders, of numbers of all sizes (see `of_all_sizes`) and of those named."""
+    found = []
+    for x in inputs:
+        shape: Any = x.shape
+        values = of_all_sizes(rng, shape, x.dtype, reach)
+        fitting = [v for v in named if _holds(x.dtype, v)]
+        if fitting:
+            chosen = rng.choice(np.asarray(fitting).astype(x.dtype), shape)
+            values = np.where(rng.random(shape) < 0.4, chosen, values)
+        found.append(np.asarray(values, x.dtype))
+    return found
+
+
+def _holds(dtype: Any, number: float) -> bool:
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return number == int(number) and info.min <= number <= info.max
+    return bool(dtype.kind == "f" and abs(number) <= np.finfo(dtype).max)
 
 
 class _Grower:

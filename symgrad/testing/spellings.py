@@ -1,0 +1,208 @@
+"""What a rule is tried on: nodes spelled out from its pattern, and arrays to feed them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle, product
+from typing import Any
+
+import numpy as np
+
+from symgrad.autodiff.reverse import carries
+from symgrad.derive import vjp
+from symgrad.ir.errors import SymgradError
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import Op
+from symgrad.ir.operators import call
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import constant, ones_like, placeholder
+from symgrad.rewrite.pattern import Attr, Bound, Const, Var
+from symgrad.rewrite.rule import Rule
+from symgrad.testing.graphs import (
+    DTYPES,
+    NUMBERS,
+    cases_of,
+    neighbours,
+    random_feeds,
+    results_of,
+    special_values,
+    spelled,
+    wide_feeds,
+)
+
+CONSTANTS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 0.1, 49.0, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
+SHAPES = (((2, 3),), ((2, 3), (3,), (2, 1)), ((3,), (2, 1)), ((),), ((0, 3),))
+MANY = 200
+LARGE = {2: 37, 3: 53, 4: 41, 5: 31, 6: 61}  # sums of so many go in an order that layouts decide
+
+Spelling = tuple[Node, list[Node]]
+
+
+def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequence[Node]:
+    """The gradients of a node for those of the inputs that it has any for."""
+    wrt = [x for x in inputs if carries(x)]
+    if not wrt or not carries(y) or any(n.op.vjp is None and n.inputs for n in topological([y])):
+        return ()
+    return vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether a node computes with elements, one by one, if with any."""
+    return node.op.elementwise or node.op.view or not node.inputs
+
+
+# ---- arrays ---------------------------------------------------------------------------------
+
+
+def points_of(inputs: Sequence[Node], named: Sequence[float] = ()) -> Iterator[list[Any]]:
+    """Arrays for the inputs, of numbers of all sizes, and of those that are `named`.
+
+    The whole grid of special values where each has one element, else draws from it.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        yield random_feeds(rng, inputs)
+    if inputs and all(x.shape == (1,) for x in inputs):
+        for values in product(*(special_values(x.dtype) for x in inputs)):
+            yield [np.array([v]) for v in values]
+        return
+    if all(x.shape != (MANY,) for x in inputs):
+        for _ in range(8):
+            yield random_feeds(rng, inputs, special=True)
+    for reach in (30, 30, None):
+        yield wide_feeds(rng, inputs, named, reach)
+
+
+def named_in(nodes: Sequence[Node]) -> list[float]:
+    """The numbers that nodes name, with their neighbours and a few of their multiples."""
+    found: dict[float, None] = {}
+    for node in topological(nodes):
+        array = constant_value(node)
+        numbers = [] if array is None or array.size > 8 else array.ravel().tolist()
+        numbers += [v for _, v in node.attrs if isinstance(v, (int, float))]
+        for c in numbers:
+            if np.isfinite(c):
+                found.update(dict.fromkeys(neighbours(float(c), node.tensor.dtype)))
+    return list(found)
+
+
+# ---- nodes ----------------------------------------------------------------------------------
+
+
+def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
+    """Nodes to which a rule may apply, each with its placeholders.
+
+    If they are `turned`, the variables are larger, and are views of transposed arrays.
+    """
+    for attempt in rule.tries:
+        if callable(attempt):
+            count = len(inspect.signature(attempt).parameters)
+            yield from _built(attempt, [(3, 4)] * count, turned)
+    if rule.function is not None:
+        yield from _with_op(rule, turned)
+    for form in rule.forms:
+        for binding in _bindings(rule, grid=form is rule.forms[0] and not turned):
+            names = [v.name for v in rule.variables if type(v) is Var]
+            fixed = {k: v for k, v in binding.items() if k not in names}
+
+            def spell(*xs: Node) -> Node:
+                bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
+                dtypes = [x.dtype for x in xs]
+                like = next((d for d in dtypes if d.kind != "b"), dtypes[0])
+                made = spelled(form, bound, like)  # noqa: B023
+                assert isinstance(made, Node)
+                return made
+
+            yield from _built(spell, [binding[n] for n in names], turned, mixed=True)
+
+
+def _built(
+    build: Callable[..., Node], shapes: Sequence[Any], turned: bool, mixed: bool = False
+) -> Iterator[Spelling]:
+    """What a function builds of placeholders, in every dtype; some of them masks, if `mixed`."""
+    for dtype in DTYPES:
+        for choice in product(
+            (dtype, "bool") if mixed and dtype != "bool" else (dtype,), repeat=len(shapes)
+        ):
+            if turned:
+                yield from _turned(build, shapes, choice)
+                continue
+            xs = _placeholders(shapes, choice)
+            try:
+                yield build(*xs), xs
+            except SymgradError:
+                continue
+
+
+def _placeholders(shapes: Sequence[Any], dtypes: Sequence[Any]) -> list[Node]:
+    pairs = zip(shapes, dtypes, strict=True)
+    return [placeholder(f"x{i}", s, d) for i, (s, d) in enumerate(pairs)]
+
+
+def _turned(
+    build: Callable[..., Node], shapes: Sequence[Any], dtypes: Sequence[Any]
+) -> Iterator[Spelling]:
+    """What a function builds of large arrays: all of them views, one of them, and none."""
+    large = [tuple(LARGE.get(n, n) for n in s) for s in shapes]
+    if not any(np.dtype(d).kind == "f" for d in dtypes) or max(map(len, large), default=0) < 2:
+        return
+    ways = [[True] * len(large), [False] * len(large)]
+    ways += [[i == j for j in range(len(large))] for i in range(len(large))]
+    for way in ways[: 2 if len(large) == 1 else None]:
+        own = [s[::-1] if turn else s for s, turn in zip(large, way, strict=True)]
+        xs = _placeholders(own, dtypes)
+        views = [
+            call("permute_dims", x, tuple(range(x.ndim))[::-1]) if turn and x.ndim > 1 else x
+            for x, turn in zip(xs, way, strict=True)
+        ]
+        try:
+            yield build(*views), xs
+        except SymgradError:
+            continue
+
+
+def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
+    """What the variables of a rule are: shapes, numbers and values of attributes."""
+    names = [v.name for v in rule.variables if type(v) is Var]
+    numbers = [v.name for v in rule.variables if isinstance(v, Const)]
+    yield from (dict(t) for t in rule.tries if not callable(t))
+    if rule.tries or any(isinstance(v, Attr) for v in rule.variables):
+        return
+    for shapes in SHAPES:
+        for ndim in (0, 2):
+            arrays = (np.full((1,) * ndim, v) for v in NUMBERS)
+            yield {
+                **dict(zip(names, cycle(shapes), strict=False)),
+                **dict(zip(numbers, arrays, strict=False)),
+            }
+    for values in product(CONSTANTS if grid else (), repeat=len(numbers)):
+        for n in (1, MANY):
+            yield {**dict.fromkeys(names, (n,)), **dict(zip(numbers, values, strict=True))}
+
+
+def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
+    """Each op of which a rule knows a fact, on constants and on what was broadcast."""
+    for op in rule.ops:
+        for shapes, attrs in cases_of(op):
+            for dtype in op.dtypes.split():
+                if turned:
+                    build = _applies(op, attrs)
+                    yield from _turned(build, shapes, [dtype] * len(shapes))
+                    continue
+                rng = np.random.default_rng(0)
+                xs = _placeholders(shapes, [dtype] * len(shapes))
+                feeds = random_feeds(rng, xs, domain=op.domain)
+                wide = [call("broadcast_to", x, (2, *x.shape)) for x in xs if op.elementwise]
+                trials = [[constant(a) for a in feeds], xs, wide, [*wide[:1], *xs[1:]]]
+                for operands in trials if wide else trials[:2]:
+                    try:
+                        made = apply(op, operands, attrs)
+                    except SymgradError:
+                        continue
+                    for y in results_of(made):
+                        yield y, [n for n in topological([y]) if n.op.name == "placeholder"]
+
+
+def _applies(op: Op, attrs: Mapping[str, Any]) -> Callable[..., Node]:
+    return lambda *xs: results_of(apply(op, xs, attrs))[0]
