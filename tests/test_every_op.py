@@ -71,7 +71,7 @@ class Trial:
         """Without and with the temporaries that the kernel can use, filled with rubbish."""
         wanted = self.node.op.scratch
         types = wanted(*(x.type for x in self.xs)) if wanted else ()
-        return [{}, *({"bits": np.full(t.shape, 85, t.dtype)} for t in types)]
+        return [{}, *({"scratch": np.full(t.shape, 85, t.dtype)} for t in types)]
 
     def places(self):
         """The operands whose memory the result may take."""

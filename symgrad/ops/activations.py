@@ -146,6 +146,7 @@ def _logsumexp_jvp(
 @op(
     infer=lambda t, axis, keepdims: t.with_shape(reduced_shape(t, axis, keepdims)),
     kernel=kernels.logsumexp,
+    scratch=lambda t, **attrs: (t,),
     promote=as_floats,
     normalize=normalize_over,
     vjp=_logsumexp_vjp,
@@ -206,7 +207,12 @@ def _log_softmax_jvp(
     return None if t[0] is None else t[0] - sum(exp(y) * t[0], axis=axis, keepdims=True)
 
 
-@_over_axes(kernel=kernels.log_softmax, vjp=_log_softmax_vjp, jvp=_log_softmax_jvp)
+@_over_axes(
+    kernel=kernels.log_softmax,
+    vjp=_log_softmax_vjp,
+    jvp=_log_softmax_jvp,
+    scratch=lambda t, **attrs: (t,),
+)
 def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     """log(softmax(x)), exact to rounding however large x is; `axis` is one, several or None (all).
 

@@ -9,49 +9,49 @@ stand-alone programs that symgrad writes. `out` may be the memory of an operand.
 import numpy as np
 
 
-def select(mask, x, out=None, bits=None):
+def select(mask, x, out=None, scratch=None):
     """x where the mask holds, 0 elsewhere, by its bits: exact for inf and NaN, and fast."""
-    if bits is None:
+    if scratch is None:
         if out is None:
             out = np.empty(np.broadcast_shapes(np.shape(mask), np.shape(x)), np.asarray(x).dtype)
         np.copyto(out, x)
         np.copyto(out, False, where=np.logical_not(mask))
         return out[()]
-    np.copyto(bits, np.asarray(mask).view(np.int8))
-    np.negative(bits, bits)
-    np.bitwise_and(x.view(bits.dtype), bits, out.view(bits.dtype))
+    np.copyto(scratch, np.asarray(mask).view(np.int8))
+    np.negative(scratch, scratch)
+    np.bitwise_and(x.view(scratch.dtype), scratch, out.view(scratch.dtype))
     return out
 
 
-def keep_where_positive(y, x, out=None, bits=None):
+def keep_where_positive(y, x, out=None, scratch=None):
     """x where y > 0, 0 elsewhere, by its bits: the backward of relu in three passes."""
-    if bits is None:
+    if scratch is None:
         if out is None:
             out = np.empty(np.broadcast_shapes(np.shape(y), np.shape(x)), np.asarray(x).dtype)
         np.copyto(out, x)
         np.copyto(out, False, where=np.logical_not(np.greater(y, 0)))
         return out[()]
-    np.greater(y, 0, bits)
-    np.negative(bits, bits)
-    np.bitwise_and(x.view(bits.dtype), bits, out.view(bits.dtype))
+    np.greater(y, 0, scratch)
+    np.negative(scratch, scratch)
+    np.bitwise_and(x.view(scratch.dtype), scratch, out.view(scratch.dtype))
     return out
 
 
-def where(condition, a, b, out=None, bits=None):
+def where(condition, a, b, out=None, scratch=None):
     """a where the condition holds, b elsewhere: b ^ ((a ^ b) & mask), on the bits."""
-    if bits is None or a is b:
+    if scratch is None or a is b:
         if out is None:
             shapes = np.shape(condition), np.shape(a), np.shape(b)
             out = np.empty(np.broadcast_shapes(*shapes), np.asarray(a).dtype)
         np.copyto(out, a)
         np.copyto(out, b, where=np.logical_not(condition))
         return out[()]
-    np.copyto(bits, np.asarray(condition).view(np.int8))
-    np.negative(bits, bits)
-    target = out.view(bits.dtype)
-    np.bitwise_xor(a.view(bits.dtype), b.view(bits.dtype), target)
-    np.bitwise_and(target, bits, target)
-    np.bitwise_xor(target, b.view(bits.dtype), target)
+    np.copyto(scratch, np.asarray(condition).view(np.int8))
+    np.negative(scratch, scratch)
+    target = out.view(scratch.dtype)
+    np.bitwise_xor(a.view(scratch.dtype), b.view(scratch.dtype), target)
+    np.bitwise_and(target, scratch, target)
+    np.bitwise_xor(target, b.view(scratch.dtype), target)
     return out
 
 
@@ -194,11 +194,12 @@ def sinc(x, order, out=None):
     return out
 
 
-def logsumexp(x, axis, keepdims, out=None):
+def logsumexp(x, axis, keepdims, out=None, scratch=None):
     """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0)
-    y = np.log(np.sum(np.exp(x - shift), axis=axis, keepdims=True)) + shift
+    away = np.subtract(x, shift, out=scratch)
+    y = np.log(np.sum(np.exp(away, out=scratch), axis=axis, keepdims=True)) + shift
     y = np.asarray(y if keepdims else np.squeeze(y, axis))
     if out is None:
         return y[()]
@@ -217,11 +218,11 @@ def softmax(x, axis, out=None):
     return np.divide(y, total, out=out)
 
 
-def log_softmax(x, axis, out=None):
+def log_softmax(x, axis, out=None, scratch=None):
     """x - log(sum(exp(x))), by distances from the largest element; as the formula at infinities."""
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     away = np.subtract(x, top, out=out)
-    total = np.sum(np.exp(away), axis=axis, keepdims=True)
+    total = np.sum(np.exp(away, out=scratch), axis=axis, keepdims=True)
     if not np.all(np.isfinite(top)):
         total = np.where(np.equal(top, np.inf), 1, total)
     return np.subtract(away, np.log(total), out=out)

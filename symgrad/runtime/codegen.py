@@ -289,7 +289,7 @@ class _Generator:
             return f"{name}({', '.join([*operands, *targets, *scratch, *named])})"
         if targets:
             named.append(f"out={targets[0] if len(targets) == 1 else tuple_text(targets)}")
-            named += [f"bits={s}" for s in scratch]
+            named += [f"scratch={s}" for s in scratch]
         return f"{name}({', '.join([*operands, *named])})"
 
     def _is_of_numbers(self, step: Step) -> bool:

@@ -66,7 +66,7 @@ def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     attrs = dict(step.attrs)
     if writes_itself(plan, step):
         targets = tuple(seen(values[r.slot], r) for r in step.results)
-        extra = {"bits": values[step.scratch[0].slot]} if step.scratch else {}
+        extra = {"scratch": values[step.scratch[0].slot]} if step.scratch else {}
         out = targets[0] if len(targets) == 1 else targets
         step.op.kernel(*operands, out=out, **extra, **attrs)
         return
