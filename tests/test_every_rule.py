@@ -4,9 +4,19 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.passes import DEFAULT, RULES, masks, normal
+from symgrad.lowering.cost import cost
+from symgrad.lowering.lower import lower
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.reduce import sum as total
+from symgrad.ops.solve import _diagonal as diagonal
+from symgrad.ops.solve import _on_diagonal as on_diagonal
+from symgrad.passes import DEFAULT, RULES, cse, fold, masks, normal, reductions
+from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import rule_for
+from symgrad.rewrite.trace import Trace
 from symgrad.testing import check_rule, spellings
+from symgrad.testing.rules import applied_once
+from symgrad.testing.spellings import MANY
 
 COMPILER = (*RULES, *masks.KERNELS)
 GRADES = ("bits", "values", "rounding", "reals")
@@ -41,6 +51,45 @@ def test_does_not_act_below_its_grade(rule):
         for y, inputs in [next(spellings(rule))]:
             trace = sg.compile(inputs, y, exact=grade).trace
             assert all(f.rule.exact <= sg.Exact.of(grade) for f in trace.fired)
+
+
+CLEAN = (*fold.RULES, reductions.reduction_over_one)
+
+
+def work(y, inputs):
+    """The operations of what computes and reads a node, and the bytes that they move."""
+    graph = rewrite(sg.Graph([sg.not_equal(y, 0)], inputs), CLEAN)
+    found = cost(lower(cse.common_subexpressions(graph, sg.Exact.BITS, Trace()), {}))
+    slow = sum(s.flops or 0 for s in found.steps if s.step.op.elementwise and s.step.op.expensive)
+    return found.flops + 9 * slow, found.bytes_moved
+
+
+MISCOUNTED = (
+    "where_zero_first_is_select",  # to choose takes ten times as long as to select
+    "concat_of_slices",  # two slices of one array are counted as one
+)
+SAVING = [r for r in COMPILER if r.exact < sg.Exact.REALS and not r.stable]
+
+
+@by_name([r for r in SAVING if r.name not in MISCOUNTED])
+def test_makes_no_more_work(rule):
+    """Whichever of its variables are wide or narrow: one of both may grow if the other shrinks."""
+    for y, inputs in spellings(rule):
+        # Operations on integers are not counted; and scalars are no work.
+        nodes = [n for n in (y, *y.inputs, *inputs) if not isinstance(n.type, tuple)]
+        if "f" in rule.kinds and any(n.dtype.kind in "iu" for n in nodes):
+            continue
+        if y.size in (0, MANY) or all(x.size <= 1 for x in inputs):
+            continue
+        after = applied_once(rule, y, inputs)
+        if after is None:
+            continue
+        new, old = work(after, inputs), work(y, inputs)
+        grown = [a - b for a, b in zip(new, old, strict=True)]
+        assert max(grown) <= 0 or min(grown) < 0, (
+            f"{rule}\noperations and bytes {new}, and {old} before\n"
+            f"before:\n{sg.Graph([y], inputs)}\nafter:\n{sg.Graph([after], inputs)}"
+        )
 
 
 def test_names_tell_rules_apart():
@@ -117,10 +166,50 @@ def exp_is_one(node):
     return sg.ones_like(node)
 
 
+@sg.rule(exact="rounding", kinds="f")
+def slightly_more(x: sg.Var) -> sg.Rewrite:
+    """False: and it fits what it makes."""
+    return sg.Rewrite(before=sg.tanh(x), after=sg.tanh(x) * 1.000001)
+
+
+@sg.rule(exact="values", kinds="f")
+def sums_regrouped(x: sg.Var, y: sg.Var, z: sg.Var) -> sg.Rewrite:
+    """False: the last digit changes; and it fits what it makes."""
+    return sg.Rewrite(before=(x + y) + z, after=x + (y + z))
+
+
+@sg.rule(exact="bits", kinds="f")
+def square_without_slope(x: sg.Var) -> sg.Rewrite:
+    """False: the same value, and no gradient; and it fits what it makes."""
+    return sg.Rewrite(before=sg.square(x), after=lambda x: sg.stop_gradient(sg.square(x)))
+
+
+@sg.rule(exact="rounding", kinds="f")
+def floor_of_multiple(x: sg.Var, c: sg.Const) -> sg.Rewrite:
+    """False: 49 * (1 / 49) is less than 1."""
+    return sg.Rewrite(before=sg.floor(x / c), after=sg.floor(x * (1 / c)))
+
+
+@sg.rule(exact="values", kinds="f", tries=({"x": (2, 3), "axis": (0,)},))
+def sum_reversed(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
+    """False: but for two terms, of which it does not matter which is the first."""
+    return sg.Rewrite(
+        before=total(-x, axis=axis, dtype=None, keepdims=False),
+        after=lambda x, axis: total(-sg.flip(x, axis=0), axis=axis, dtype=None, keepdims=False),
+    )
+
+
+@sg.rule(exact="bits", tries=({"x": (3,), "shape": (3, 4), "k": 0},))
+def found_on_the_diagonal(x: sg.Var, shape: sg.Attr, k: sg.Attr) -> sg.Rewrite:
+    """False: side by side, where they were far apart."""
+    return sg.Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
+
+
 FALSE = (
     quotient_is_one, sum_undone, product_undone, differences_regrouped, zero_added,
     product_with_zero, small_factor, halved_and_doubled, root_of_square, magnitude_without_slope,
-    exp_is_one,
+    exp_is_one, slightly_more, sums_regrouped, square_without_slope, floor_of_multiple,
+    sum_reversed, found_on_the_diagonal,
 )  # fmt: skip
 
 
@@ -138,6 +227,117 @@ def test_a_false_rule_is_caught_and_shown(rule):
 def never(x: sg.Var) -> sg.Rewrite:
     """It has a guard that nothing passes."""
     return sg.Rewrite(before=x + 1, after=x)
+
+
+@sg.rule(exact="values", kinds="f", tries=({"x": (2, 3), "axis": (0,)},))
+def sum_of_negative(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
+    """False where x is a view: a sum of a transposed array goes in another order."""
+    return sg.Rewrite(
+        before=total(-x, axis=axis, dtype=None, keepdims=False),
+        after=-total(x, axis=axis, dtype=None, keepdims=False),
+    )
+
+
+@sg.rule(exact="bits", kinds="f", tries=({"a": (3, 2), "b": (2, 4)},))
+def product_of_negatives(a: sg.Var, b: sg.Var) -> sg.Rewrite:
+    """False where a is a view: a product with a transposed array goes in another order."""
+    return sg.Rewrite(before=matmul(-a, -b), after=matmul(a, b))
+
+
+@pytest.mark.parametrize("rule", [sum_of_negative, product_of_negatives])
+def test_below_rounding_a_rule_is_applied_as_the_passes_do(rule):
+    """Where it would put a view into a sum, it is not; what is left of it is right."""
+    assert check_rule(rule)
+    for y, inputs in spellings(rule, turned=True):
+        views = [n for n in sg.Graph([y], inputs).nodes if n.op.view]
+        assert not views or applied_once(rule, y, inputs) is None
+
+
+def false_between(low, high, kind="f"):
+    """A rule that is right at every number that is not between these."""
+
+    @sg.rule(exact="rounding" if kind == "f" else "bits", kinds=kind)
+    def mostly_right(x: sg.Var) -> sg.Rewrite:
+        """False in some place."""
+        return sg.Rewrite(
+            before=sg.negative(-x),
+            after=lambda x: sg.where((x > low) & (x < high), sg.zeros_like(x), x),
+        )
+
+    return mostly_right
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"),
+    [
+        (3, 4, "f"), (-4, -3, "f"), (10, 100, "f"), (100, 1e30, "f"), (1e-30, 1e-10, "f"),
+        (3, 6, "i"), (10, 100, "i"), (200, 250, "i"), (3, 6, "u"), (200, 250, "u"),
+        (10**4, 10**9, "i"),
+    ],
+)  # fmt: skip
+def test_no_interval_of_numbers_is_overlooked(low, high, kind):
+    with pytest.raises(AssertionError, match="not the same"):
+        check_rule(false_between(low, high, kind))
+
+
+def test_intervals_that_are_not_named_are_found_too():
+    """By numbers of all sizes, not only by those that stand in the rule."""
+
+    @sg.rule(exact="bits", kinds="f")
+    def wrong_for_tens(x: sg.Var) -> sg.Rewrite:
+        """False where the logarithm is about 3."""
+        return sg.Rewrite(
+            before=sg.negative(-x),
+            after=lambda x: sg.where(sg.round(sg.log(x)) == 3, sg.zeros_like(x), x),
+        )
+
+    with pytest.raises(AssertionError, match="not the same"):
+        check_rule(wrong_for_tens)
+
+
+@pytest.mark.parametrize(
+    "after", [lambda x: x + 0.0, lambda x: sg.maximum(x, x), lambda x: x * 1.0]
+)
+def test_a_stable_rule_may_not_have_the_value_of_an_operand(after):
+    @sg.rule(exact="rounding", kinds="f", stable=True)
+    def exponential_undone(x: sg.Var) -> sg.Rewrite:
+        """Nearer to the truth, and yet not admissible."""
+        return sg.Rewrite(before=sg.log(sg.exp(x)), after=lambda x: after(x))
+
+    with pytest.raises(AssertionError, match=r"exponential_undone .*undoes a rounding"):
+        check_rule(exponential_undone)
+
+
+def test_a_stable_rule_may_not_have_the_value_of_an_inner_node():
+    @sg.rule(exact="rounding", kinds="f", stable=True)
+    def root_undone(x: sg.Var) -> sg.Rewrite:
+        """Nearer to the truth, and yet not admissible."""
+        return sg.Rewrite(before=sg.square(sg.sqrt(sg.exp(x))), after=sg.exp(x))
+
+    with pytest.raises(AssertionError, match=r"root_undone .*undoes a rounding"):
+        check_rule(root_undone)
+
+
+def test_a_rule_that_raises_is_named_with_what_it_was_given():
+    @sg.rule(exact="rounding", kinds="f")
+    def fails_when_built(x: sg.Var, c: sg.Const) -> sg.Rewrite:
+        """It divides by a constant, which may be 0."""
+        return sg.Rewrite(
+            before=x + c, after=lambda x, c: x + c if c.ndim or 1 / float(c) else None
+        )
+
+    with pytest.raises(AssertionError, match=r"(?s)fails_when_built.*ZeroDivisionError.*constant"):
+        check_rule(fails_when_built)
+
+
+def test_a_rule_whose_result_raises_is_named_with_the_feeds():
+    @sg.rule(exact="bits", kinds="i")
+    def fails_when_run(x: sg.Var) -> sg.Rewrite:
+        """NumPy refuses integers to negative powers."""
+        return sg.Rewrite(before=sg.negative(-x), after=lambda x: x * sg.pow(sg.ones_like(x), x))
+
+    with pytest.raises(AssertionError, match=r"(?s)fails_when_run.*raised ValueError.*x0 = "):
+        check_rule(fails_when_run)
 
 
 def test_a_rule_that_never_acts_is_not_taken_for_right():

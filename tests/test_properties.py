@@ -208,9 +208,14 @@ def test_results_are_the_callers():
     for inputs, outputs, (first, second) in graphs():
         program = sg.compile(inputs, outputs)
         kept = [a.copy() for a in first]
-        results = program(*first)
-        copies = [np.copy(r) for r in results]
-        program(*second)
+        try:
+            results = program(*first)
+            copies = [np.copy(r) for r in results]
+            program(*second)
+        except sg.KernelError as error:
+            if isinstance(error.__cause__, np.linalg.LinAlgError):
+                continue  # a singular matrix
+            raise
         for i, (result, copy) in enumerate(zip(results, copies, strict=True)):
             assert np.asarray(result).tobytes() == copy.tobytes()
             for other in (*first, *results[:i]):

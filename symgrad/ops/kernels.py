@@ -127,7 +127,7 @@ def logaddexp(x, y, out=None):
     """log(exp(x) + exp(y)), without overflow; ten times as fast as NumPy's."""
     small = np.log1p(np.exp(np.negative(np.abs(np.subtract(x, y)))))
     if np.isnan(np.sum(small)):
-        small = np.where(np.equal(x, y), 0, small)
+        small = np.where(np.isnan(small) & np.equal(x, y), 0, small)
     return np.add(np.maximum(x, y), small, out=out)
 
 

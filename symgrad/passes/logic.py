@@ -238,7 +238,7 @@ def or_of_excluded(x: Var, y: Var) -> Rewrite:
 
 
 def _no_wider(x: Node, y: Node) -> bool:
-    return is_as_wide(x, y) or is_as_wide(y, x)
+    return is_mask(x) and is_mask(y) and (is_as_wide(x, y) or is_as_wide(y, x))
 
 
 @rule(exact=Exact.BITS, once=True, when=_no_wider)

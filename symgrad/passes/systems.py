@@ -52,9 +52,9 @@ def diagonal_of_transposed(x: Var, axes: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, tries=({"x": (3,), "shape": (3, 4), "k": 0},))
+@rule(exact=Exact.ROUNDING, tries=({"x": (3,), "shape": (3, 4), "k": 0},))
 def diagonal_of_placed(x: Var, shape: Attr, k: Attr) -> Rewrite:
-    """What was put on a diagonal is found there."""
+    """What was put on a diagonal is found there, but side by side: dot products may differ."""
     return Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.ir.errors import RewriteError, ShapeError
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
@@ -144,6 +144,11 @@ class _Sweep:
                 stack += [x for x in node.inputs if x not in settled]
                 continue
             if node in self.becomes:
+                if self.becomes[node] not in settled:
+                    raise RewriteError(
+                        f"the rule {self.recent[-1]} makes {describe(node)} of itself: what it "
+                        "puts in place is computed from what it takes away"
+                    )
                 settled[node] = settled[self.becomes[node]]
                 continue
             current = rebuild(node, inputs)

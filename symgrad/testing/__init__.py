@@ -10,4 +10,4 @@ from symgrad.testing.graphs import random_feeds as random_feeds
 from symgrad.testing.graphs import random_graph as random_graph
 from symgrad.testing.graphs import special_values as special_values
 from symgrad.testing.rules import check_rule as check_rule
-from symgrad.testing.rules import spellings as spellings
+from symgrad.testing.spellings import spellings as spellings

@@ -145,7 +145,7 @@ def _holds(dtype: Any, number: float) -> bool:
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return number == int(number) and info.min <= number <= info.max
-    return bool(dtype.kind == "f" and abs(number) <= np.finfo(dtype).max)
+    return bool(dtype.kind == "f" and abs(number) <= float(np.finfo(dtype).max))
 
 
 class _Grower:

@@ -19,6 +19,7 @@ from symgrad.ir.walk import topological
 from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.rewrite.pattern import Attr, Bound, Const, Var
 from symgrad.rewrite.rule import Rule
+from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
     DTYPES,
     NUMBERS,
@@ -31,10 +32,11 @@ from symgrad.testing.graphs import (
     wide_feeds,
 )
 
-CONSTANTS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 0.1, 49.0, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
-SHAPES = (((2, 3),), ((2, 3), (3,), (2, 1)), ((3,), (2, 1)), ((),), ((0, 3),))
+ORDINARY = (-1.0, 0.5, 3.0, 0.1, 49.0)
+CONSTANTS = (0.0, -0.0, 1.0, *ORDINARY, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
+WIDE_AND_NARROW = (((2, 3), (3,), (2, 1)), ((3,), (2, 3)), ((3,), (3,), (2, 3)))
+SHAPES = (((2, 3),), *WIDE_AND_NARROW, ((3,), (2, 1)), ((),), ((0, 3),))
 MANY = 200
-LARGE = {2: 37, 3: 53, 4: 41, 5: 31, 6: 61}  # sums of so many go in an order that layouts decide
 
 Spelling = tuple[Node, list[Node]]
 
@@ -55,10 +57,13 @@ def is_elementwise(node: Node) -> bool:
 # ---- arrays ---------------------------------------------------------------------------------
 
 
-def points_of(inputs: Sequence[Node], named: Sequence[float] = ()) -> Iterator[list[Any]]:
-    """Arrays for the inputs, of numbers of all sizes, and of those that are `named`.
+def points_of(
+    inputs: Sequence[Node], named: Sequence[float] = (), reach: int = 30
+) -> Iterator[list[Any]]:
+    """Arrays for the inputs: ordinary, special, and of numbers of all sizes and those `named`.
 
-    The whole grid of special values where each has one element, else draws from it.
+    The whole grid of special values where each has one element, else draws from it. Of all sizes
+    are those that have many elements, and most between 2 to the power of ±`reach`.
     """
     rng = np.random.default_rng(0)
     for _ in range(2):
@@ -67,11 +72,11 @@ def points_of(inputs: Sequence[Node], named: Sequence[float] = ()) -> Iterator[l
         for values in product(*(special_values(x.dtype) for x in inputs)):
             yield [np.array([v]) for v in values]
         return
-    if all(x.shape != (MANY,) for x in inputs):
-        for _ in range(8):
-            yield random_feeds(rng, inputs, special=True)
-    for reach in (30, 30, None):
-        yield wide_feeds(rng, inputs, named, reach)
+    many = max((x.size for x in inputs if isinstance(x.size, int)), default=0) >= MANY
+    for _ in range(2 if many else 8):
+        yield random_feeds(rng, inputs, special=True)
+    for within in (reach, reach, None):
+        yield wide_feeds(rng, inputs, named, within)
 
 
 def named_in(nodes: Sequence[Node]) -> list[float]:
@@ -101,7 +106,7 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
             yield from _built(attempt, [(3, 4)] * count, turned)
     if rule.function is not None:
         yield from _with_op(rule, turned)
-    for form in rule.forms:
+    for form in rule.forms[: 1 if turned else None]:
         for binding in _bindings(rule, grid=form is rule.forms[0] and not turned):
             names = [v.name for v in rule.variables if type(v) is Var]
             fixed = {k: v for k, v in binding.items() if k not in names}
@@ -144,7 +149,8 @@ def _turned(
     build: Callable[..., Node], shapes: Sequence[Any], dtypes: Sequence[Any]
 ) -> Iterator[Spelling]:
     """What a function builds of large arrays: all of them views, one of them, and none."""
-    large = [tuple(LARGE.get(n, n) for n in s) for s in shapes]
+    # Sums of so many go in an order that layouts decide.
+    large = [tuple(5 + 16 * n if n > 1 else n for n in s) for s in shapes]
     if not any(np.dtype(d).kind == "f" for d in dtypes) or max(map(len, large), default=0) < 2:
         return
     ways = [[True] * len(large), [False] * len(large)]
@@ -157,9 +163,11 @@ def _turned(
             for x, turn in zip(xs, way, strict=True)
         ]
         try:
-            yield build(*views), xs
-        except SymgradError:
+            made = build(*views)
+            Run([made], dict(zip(xs, random_feeds(np.random.default_rng(0), xs), strict=True)))
+        except (SymgradError, ValueError):  # attributes that are for other shapes
             continue
+        yield made, xs
 
 
 def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
@@ -170,14 +178,14 @@ def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
     if rule.tries or any(isinstance(v, Attr) for v in rule.variables):
         return
     for shapes in SHAPES:
-        for ndim in (0, 2):
+        for ndim in (0, 2) if numbers else (0,):
             arrays = (np.full((1,) * ndim, v) for v in NUMBERS)
             yield {
                 **dict(zip(names, cycle(shapes), strict=False)),
                 **dict(zip(numbers, arrays, strict=False)),
             }
-    for values in product(CONSTANTS if grid else (), repeat=len(numbers)):
-        for n in (1, MANY):
+    for n, constants in ((1, CONSTANTS), (MANY, ORDINARY)) if grid else ():
+        for values in product(constants, repeat=len(numbers)):
             yield {**dict.fromkeys(names, (n,)), **dict(zip(numbers, values, strict=True))}
 
 

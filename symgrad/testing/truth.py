@@ -51,12 +51,10 @@ class _Undone:
 
     def see(self, feeds: Mapping[Node, Any]) -> None:
         """Compare at one more point."""
-        if self.left and self.after.size:
+        if self.left and all(np.size(v) for v in feeds.values()):
             self.seen += 1
             *inner, found = Run([*self.left, self.after], feeds).results()
-            self.left = [
-                n for n, v in zip(self.left, inner, strict=True) if _is_about(found, v)
-            ]
+            self.left = [n for n, v in zip(self.left, inner, strict=True) if _is_about(found, v)]
 
     def refuse(self, rule: Rule) -> None:
         """Assert that none is left."""

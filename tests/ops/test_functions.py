@@ -512,3 +512,12 @@ def test_attributes_may_be_given_by_name_or_place_where_numpy_allows_it():
     assert sg.reshape(x, (6,)).attrs == sg.reshape(x, shape=6).attrs
     assert sg.permute_dims(x, (1, 0)).attrs == sg.permute_dims(x).attrs
     assert isinstance(sg.clip(x, max=3), Node)
+
+
+def test_a_nan_elsewhere_does_not_change_logaddexp():
+    x = np.array([0.0, 1, -0.0, np.inf, np.nan, -np.inf])
+    y = np.array([0.0, 0, 0, np.inf, 0, -np.inf])
+    p = sg.placeholder("x", 6), sg.placeholder("y", 6)
+    found = sg.compile(p, sg.logaddexp(*p))(x, y)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found, np.logaddexp(x, y))

@@ -295,3 +295,14 @@ def test_numbers_are_the_same_after_all_that():
     y = sg.sum(sg.negative(-(x @ x * 2.0)) * 3.0)
     a = np.arange(9.0).reshape(3, 3)
     np.testing.assert_allclose(sg.compile([x], y)(a), (a @ a * 6).sum())
+
+
+def test_a_rule_that_keeps_what_it_replaces_is_named():
+    @rule_for(lambda op: op.name == "exp", exact="reals")
+    def scaled_exp(node):
+        """It never ends: the result contains what it replaces."""
+        return node * 1.0001
+
+    x = sg.placeholder("x", 3)
+    with pytest.raises(sg.RewriteError, match=r"scaled_exp makes .* of itself"):
+        sg.compile([x], sg.exp(x), exact="reals", passes=[scaled_exp])

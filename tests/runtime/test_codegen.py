@@ -89,7 +89,7 @@ def test_every_elementwise_op(op, dtype):
 def arity_of(op):
     if isinstance(op.kernel, np.ufunc):
         return op.kernel.nin
-    return {"select": 2, "where": 3, "keep_where_positive": 2}.get(op.name, 1)
+    return {"select": 2, "where": 3, "keep_where_positive": 2, "logaddexp": 2}.get(op.name, 1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
