@@ -103,12 +103,15 @@ def place(x, shape, index, out=None):
 
 
 def vdot(a, b):
-    """The sum of the products of all elements; of many in parts, which rounds less than BLAS."""
-    if a.size <= 65536:
+    """The sum of the products of all elements; of many in parts, which rounds less than BLAS.
+
+    So small that BLAS starts no threads for them, which in a block of rows is slow.
+    """
+    if a.size <= 8192:
         return np.vdot(a, b)
     x, y = a.reshape(-1), b.reshape(-1)
-    parts = range(0, x.size, 65536)
-    return np.add.reduce([np.vdot(x[i : i + 65536], y[i : i + 65536]) for i in parts])
+    parts = range(0, x.size, 8192)
+    return np.add.reduce([np.vdot(x[i : i + 8192], y[i : i + 8192]) for i in parts])
 
 
 def sigmoid(x, out=None):

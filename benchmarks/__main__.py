@@ -1,0 +1,156 @@
+"""How fast are compiled programs, beside NumPy tuned by hand and beside their peers?
+
+    python -m benchmarks [workload …] [--peers NAME …] [--rounds N] [--threads N …]
+
+Writes `benchmarks/results/<date>.json`, the tables as `.md`, and plots if matplotlib is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks import machine, tables
+from benchmarks.rounds import ROOT, run
+from benchmarks.workload import ASKED_FOR, CONTESTANTS
+from benchmarks.workloads import WORKLOADS
+
+SCRIPT = str(ROOT / "benchmarks" / "contestant.py")
+Round = dict[str, dict[str, Any]]
+
+
+def rounds_of(
+    workload: str, contestants: Sequence[str], count: int, threads: int, scale: float, limit: float
+) -> list[Round]:
+    """What each contestant said in each round; one that fails is out of the later rounds."""
+    found: list[Round] = []
+    out: set[str] = set()
+    with TemporaryDirectory() as folder:
+        # Caches on disk are empty in the first round, and full in the others.
+        environment = {
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+            "PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor",
+            "NUMBA_CACHE_DIR": f"{folder}/numba",
+        }
+        for _ in range(count):
+            said: Round = {}
+            for name in contestants:
+                if name in out:
+                    continue
+                arguments = workload, str(scale), str(threads), folder
+                try:
+                    answer: Any = run(
+                        SCRIPT, name, *arguments,
+                        threads=threads, environment=environment, timeout=limit,
+                    )  # fmt: skip
+                except subprocess.TimeoutExpired:
+                    answer = {"status": f"over {limit:.0f} s"}
+                except subprocess.CalledProcessError as error:
+                    answer = {"status": f"died: {error.returncode}"}
+                said[name] = answer
+                if answer["status"] != "ok":
+                    out.add(name)
+            found.append(said)
+    return found
+
+
+def summary(found: Sequence[Round]) -> Round:
+    """Medians, and medians of the ratios within a round, for each contestant."""
+    result: Round = {}
+    for name in found[0]:
+        told = [said[name] for said in found if name in said]
+        bad = [t["status"] for t in told if t["status"] != "ok"]
+        if bad:
+            result[name] = {"status": bad[0]}
+            continue
+        first, later = told[0], told[1:] or told
+        result[name] = {
+            "status": "ok",
+            "ms": median(t["ms"] for t in told),
+            "first ms": first["first ms"],
+            "compile ms": first["compile ms"],
+            "compile again ms": median(t["compile ms"] for t in later),
+            "memory MiB": median(t["memory MiB"] for t in told),
+            "call MiB": median(t["call MiB"] for t in told),
+        }
+        for base in ("tuned", "symgrad"):
+            pairs = [(s[name]["ms"], s[base].get("ms")) for s in found if base in s]
+            if all(b for _, b in pairs) and pairs:
+                result[name][f"time ratio to {base}"] = median(a / b for a, b in pairs)
+    own = result.get("symgrad", {})
+    for figures in result.values():
+        if own.get("status") == figures["status"] == "ok":
+            for k in ("compile ms", "compile again ms"):
+                figures[k.replace("ms", "ratio to symgrad")] = figures[k] / own[k]
+    return result
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("workloads", nargs="*", metavar="workload", help=", ".join(WORKLOADS))
+    parser.add_argument("--peers", nargs="+", choices=list(CONTESTANTS), help="and NumPy")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--threads", type=int, nargs="+", help="one, and two where memory is the bound"
+    )
+    parser.add_argument("--scale", type=float, default=1, help="of the sizes, to try things out")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one contestant")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    given = parser.parse_args()
+    for name in set(given.workloads) - WORKLOADS.keys():
+        parser.error(f"there is no workload {name}; there are {', '.join(WORKLOADS)}")
+    return given
+
+
+def jobs(given: argparse.Namespace) -> Iterable[tuple[str, int]]:
+    """Each workload and number of threads, the numbers one after the other."""
+    for threads in given.threads or (1, 2):
+        for name in given.workloads or WORKLOADS:
+            if given.threads or threads == 1 or WORKLOADS[name].memory_bound:
+                yield name, threads
+
+
+def main() -> None:
+    given = arguments()
+    peers = given.peers or [c for c in CONTESTANTS if c not in ASKED_FOR]
+    needed = {"naive", "tuned", "symgrad", *peers}
+    contestants = ["naive", *(c for c in CONTESTANTS if c in needed - {"naive"})]
+    stem = given.out / f"{datetime.now(UTC):%Y-%m-%d}"
+    given.out.mkdir(parents=True, exist_ok=True)
+    result: dict[str, Any] = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "machine": machine.described(),
+        "rounds": given.rounds,
+        "scale": given.scale,
+        "sizes MiB": machine.sizes(),
+        "imports": machine.imports(given.rounds),
+        "runs": [],
+    }
+    for name, threads in jobs(given):
+        load = os.getloadavg()[0]
+        found = rounds_of(name, contestants, given.rounds, threads, given.scale, given.limit)
+        contest = {
+            "workload": name,
+            "title": WORKLOADS[name].title,
+            "memory bound": WORKLOADS[name].memory_bound,
+            "threads": threads,
+            "load average": [load, os.getloadavg()[0]],
+            "contestants": summary(found),
+        }
+        result["runs"].append(contest)
+        print(tables.line(contest), flush=True)
+        stem.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        stem.with_suffix(".md").write_text(tables.markdown(result), encoding="utf-8")
+    tables.plots(result, stem)
+
+
+if __name__ == "__main__":
+    main()

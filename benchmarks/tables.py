@@ -1,0 +1,185 @@
+"""The results of a run as tables and plots: ratios, and what they are to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.workload import COMPILERS, CONTESTANTS
+
+NOT_PEERS = "tuned", "naive", "symgrad", "products"
+STARTED = "symgrad", "PyTensor", "JAX", "torch.compile", "autograd"
+Contest = dict[str, Any]
+
+
+def line(contest: Contest) -> str:
+    """One contest in a line, for who is waiting."""
+    told = ", ".join(f"{n} {ratio(f, 'time ratio to tuned')}"
+                     for n, f in contest["contestants"].items()
+                     if f["status"] != "does not apply")  # fmt: skip
+    return f"{contest['workload']} ×{contest['threads']}: {told}"
+
+
+def ratio(figures: dict[str, Any] | None, key: str) -> str:
+    if figures is None or figures["status"] == "does not apply":
+        return "–"
+    return number(figures[key]) if key in figures else figures["status"].partition(":")[0]
+
+
+def number(x: float) -> str:
+    return f"{x:.2f}" if x < 10 else f"{x:,.1f}" if x < 100 else f"{x:,.0f}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+
+
+def markdown(result: dict[str, Any]) -> str:
+    machine, runs = result["machine"], result["runs"]
+    loads = [load for r in runs for load in r["load average"]]
+    versions = ", ".join(f"{n} {v}" for n, v in machine["versions"].items())
+    shown = [c for c in CONTESTANTS if any(c in r["contestants"] for r in runs)]
+    compilers = [c for c in shown if c in COMPILERS]
+    partly = f"at {result['scale']:g} of the sizes; " if result["scale"] != 1 else ""
+
+    where = (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"Python {machine['python']}; {versions}; {partly}{result['rounds']} rounds; load average "
+        f"{min(loads):.1f} to {max(loads):.1f}. How it is counted: `benchmarks/README.md`."
+    )
+
+    def contests(columns: Sequence[str], key: str) -> str:
+        rows = [[named(r), *(ratio(r["contestants"].get(c), key) for c in columns)] for r in runs]
+        return table(["workload", *columns], rows)
+
+    parts = [
+        f"# Benchmarks of {result['date']}",
+        where,
+        "## Time of a call: ratio to NumPy tuned by hand",
+        contests(shown, "time ratio to tuned"),
+        "## Compile time: ratio to symgrad's, caches on disk empty",
+        contests(compilers, "compile ratio to symgrad"),
+        "## Compile time: ratio to symgrad's, caches on disk full",
+        contests(compilers, "compile again ratio to symgrad"),
+        "## Memory during a call beyond inputs, MiB",
+        contests(shown, "call MiB"),
+        "## Memory at most, compilation included, MiB",
+        contests(shown, "memory MiB"),
+        "## Import and installation",
+        costs(result),
+        "## What did not run",
+        "\n".join(f"- {failure}" for failure in failures(runs)) or "Everything ran.",
+        "## Where symgrad is behind",
+        "\n".join(f"- {miss}" for miss in misses(runs)) or "Nowhere.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def named(contest: Contest) -> str:
+    return contest["title"] + f" ({contest['threads']} threads)" * (contest["threads"] > 1)
+
+
+def costs(result: dict[str, Any]) -> str:
+    imports, sizes = result["imports"], result["sizes MiB"]
+    numpy = imports["numpy"]["ms"]
+    firsts: dict[str, list[float]] = {}
+    for contest in result["runs"]:
+        for name, figures in contest["contestants"].items():
+            if "first ms" in figures and name in STARTED:
+                firsts.setdefault(CONTESTANTS[name][1], []).append(figures["first ms"])
+    rows = [
+        [
+            name,
+            number(figures["ms ratio"]),
+            number(median(firsts[name]) / numpy) if firsts.get(name) else "–",
+            number(sizes[name]),
+        ]
+        for name, figures in imports.items()
+    ]
+    head = "library", "import", "a first small program", "installed with requirements, MiB"
+    return "Times as ratios to the import of NumPy.\n\n" + table(head, rows)
+
+
+def failures(runs: Sequence[Contest]) -> list[str]:
+    return [
+        f"{named(r)}: {name}: {figures['status']}"
+        for r in runs
+        for name, figures in r["contestants"].items()
+        if figures["status"] not in ("ok", "does not apply")
+    ]
+
+
+def misses(runs: Sequence[Contest]) -> list[str]:
+    """What falls short of the aims that the README of the benchmarks states."""
+    return [f"{named(r)}: {miss}" for r in runs for miss in misses_of(r)]
+
+
+def misses_of(contest: Contest) -> Iterator[str]:
+    ran = {n: f for n, f in contest["contestants"].items() if f["status"] == "ok"}
+    own = ran.get("symgrad")
+    if own is None:
+        yield "no answer of symgrad"
+        return
+    for name, figures in ran.items():
+        aim = aim_for(name, contest)
+        if aim is not None and 1 / figures["time ratio to symgrad"] > aim:
+            yield f"{number(1 / figures['time ratio to symgrad'])} × {name}, aim {aim:g}"
+    peers = {n: f for n, f in ran.items() if n not in NOT_PEERS}
+    # Numba is given loops and gradients by hand: it is no compiler of gradients.
+    compilers = {n: f for n, f in peers.items() if n in COMPILERS and n != "Numba"}
+    if compilers:
+        fastest = min(compilers, key=lambda n: compilers[n]["compile ms"])
+        times = compilers[fastest]["compile ratio to symgrad"]
+        if times < 20:
+            yield f"compiles {number(times)} times faster than {fastest}, aim 20"
+    if peers:
+        leanest = min(peers, key=lambda n: peers[n]["call MiB"])
+        least = peers[leanest]["call MiB"]
+        if own["call MiB"] > least + 1:  # allocators round
+            yield f"{number(own['call MiB'])} MiB in a call, {leanest} {number(least)}"
+
+
+def aim_for(name: str, contest: Contest) -> float | None:
+    """The largest ratio of symgrad's time to this contestant's that is aimed at."""
+    if name in ("symgrad", "naive"):
+        return None
+    if name == "products":
+        return 1.1 if contest["workload"].startswith("two_layer") else None
+    if name in ("JAX", "torch.compile") and contest["memory bound"]:
+        return 2 if contest["threads"] > 1 else None
+    return 1.05 if name == "tuned" else 1
+
+
+def plots(result: dict[str, Any], stem: Path) -> None:
+    """Bars of the ratios, one picture for time and one for compiling."""
+    try:
+        from matplotlib import pyplot
+    except ModuleNotFoundError:
+        print("matplotlib is not installed: no plots")
+        return
+    runs = result["runs"]
+    for what, key, columns in (
+        ("time", "time ratio to tuned", list(CONTESTANTS)),
+        ("compile", "compile ratio to symgrad", list(COMPILERS)),
+    ):
+        figure, axes = pyplot.subplots(figsize=(10, 1 + len(runs) * 0.7), layout="constrained")
+        height = 0.85 / len(columns)
+        for i, column in enumerate(columns):
+            points = [
+                (y + i * height, r["contestants"][column][key])
+                for y, r in enumerate(runs)
+                if key in r["contestants"].get(column, {})
+            ]
+            if points:
+                axes.barh(*zip(*points, strict=True), height=height, label=column)
+        axes.set_yticks([y + 0.4 for y in range(len(runs))], [named(r) for r in runs])
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_xlabel(key)
+        axes.legend(fontsize="small")
+        figure.savefig(f"{stem}-{what}.png", dpi=120)
+        pyplot.close(figure)

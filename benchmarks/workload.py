@@ -1,0 +1,167 @@
+"""What a workload is: inputs, one loss in the words that all libraries share, and NumPy by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Run: TypeAlias = Callable[[], Sequence[Any]]
+
+
+class Workload:
+    """A loss and its gradients; each contestant is a method that makes something to call.
+
+    `loss` is what the libraries that differentiate are given. A library with kernels of its own for
+    it says so in an override of its method. `naive` is what one writes first with NumPy, and the
+    reference; `tuned` is the same with buffers, in place, for people who care.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    wanted: ClassVar[tuple[int, ...]]
+    dtype: ClassVar[str] = "float32"
+    memory_bound: ClassVar[bool] = False
+    rtol: ClassVar[float | None] = None
+
+    def __init__(self, scale: float = 1) -> None:
+        """`scale` is the fraction of the size that is measured; tests take little."""
+        self.scale = scale
+        self.rng = np.random.default_rng(0)
+
+    def inputs(self) -> list[Array]:
+        raise NotImplementedError
+
+    def loss(self, xp: Any, *inputs: Any) -> Any:
+        raise NotImplementedError
+
+    def naive(self, *inputs: Any) -> Run:
+        raise NotImplementedError
+
+    def tuned(self, *inputs: Any) -> Run:
+        raise NotImplementedError
+
+    def numexpr(self, *inputs: Any) -> Run:
+        raise NotImplementedError
+
+    def numba(self, *inputs: Any) -> Run:
+        raise NotImplementedError
+
+    def products(self, *inputs: Any) -> Run:
+        """The matrix products alone: the floor for everybody."""
+        raise NotImplementedError
+
+    # What differentiates is the same for every workload; an import costs, so each has its own.
+
+    def symgrad(self, *inputs: Any) -> Run:
+        from benchmarks.peers import symgrad
+
+        return symgrad(self.loss, inputs, self.wanted)
+
+    def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
+        from benchmarks.peers import pytensor
+
+        return pytensor(self.loss, inputs, self.wanted, linker)
+
+    def pytensor_c(self, *inputs: Any) -> Run:
+        return self.pytensor(*inputs, linker="cvm")
+
+    def jax(self, *inputs: Any) -> Run:
+        from benchmarks.peers import jax
+
+        return jax(self.loss, inputs, self.wanted)
+
+    def torch(self, *inputs: Any, compiled: bool = False) -> Run:
+        from benchmarks.peers import torch, torch_compiled
+
+        return (torch_compiled if compiled else torch)(self.torch_loss, inputs, self.wanted)
+
+    def torch_loss(self, xp: Any, *inputs: Any) -> Any:
+        """The loss in torch's own words, where it has better ones."""
+        return self.loss(xp, *inputs)
+
+    def torch_compile(self, *inputs: Any) -> Run:
+        return self.torch(*inputs, compiled=True)
+
+    def autograd(self, *inputs: Any) -> Run:
+        from benchmarks.peers import autograd
+
+        return autograd(self.loss, inputs, self.wanted)
+
+    # ---- for workloads ----------------------------------------------------------------------
+
+    def size(self, full: int, least: int = 2) -> int:
+        return max(least, round(full * self.scale))
+
+    def normal(self, *shape: int) -> Array:
+        return self.rng.standard_normal(shape).astype(self.dtype)
+
+    @property
+    def tolerance(self) -> float:
+        """How far a result may be from NumPy's, as a part of its largest element."""
+        return self.rtol or {"float32": 1e-4, "float64": 1e-9}[self.dtype]
+
+
+class Training(Workload):
+    """One step of training: the loss is returned, and the state is replaced.
+
+    The inputs are `data` arrays, then the state, which begins with the parameters.
+    """
+
+    data: ClassVar[int]
+    parameters: ClassVar[int]
+
+    def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
+        """The state after a step, in the words that all libraries share."""
+        raise NotImplementedError
+
+    def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]:
+        """A function that moves the parameters along their gradients, as torch does it best."""
+        raise NotImplementedError
+
+    def symgrad(self, *inputs: Any) -> Run:
+        from benchmarks.peers import symgrad_step
+
+        return symgrad_step(self, inputs)
+
+    def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
+        from benchmarks.peers import pytensor_step
+
+        return pytensor_step(self, inputs, linker)
+
+    def jax(self, *inputs: Any) -> Run:
+        from benchmarks.peers import jax_step
+
+        return jax_step(self, inputs)
+
+    def torch(self, *inputs: Any, compiled: bool = False) -> Run:
+        from benchmarks.peers import torch_compiled_step, torch_step
+
+        return (torch_compiled_step if compiled else torch_step)(self, inputs)
+
+    def autograd(self, *inputs: Any) -> Run:
+        from benchmarks.peers import autograd_step
+
+        return autograd_step(self, inputs)
+
+
+# Contestant: the method that makes it, and the library that it imports.
+CONTESTANTS = {
+    "tuned": ("tuned", "numpy"),
+    "naive": ("naive", "numpy"),
+    "symgrad": ("symgrad", "symgrad"),
+    "PyTensor": ("pytensor", "pytensor"),
+    "PyTensor C": ("pytensor_c", "pytensor"),
+    "JAX": ("jax", "jax"),
+    "PyTorch": ("torch", "torch"),
+    "torch.compile": ("torch_compile", "torch"),
+    "autograd": ("autograd", "autograd"),
+    "numexpr": ("numexpr", "numexpr"),
+    "Numba": ("numba", "numba"),
+    "products": ("products", "numpy"),
+}
+# Its C code wants a BLAS of the system to link to, and is without one no measure of PyTensor.
+ASKED_FOR = ("PyTensor C",)
+COMPILERS = ("symgrad", "PyTensor", "PyTensor C", "JAX", "torch.compile", "Numba")
