@@ -10,6 +10,7 @@ from typing import Any
 from symgrad.ir.node import Node
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.linalg import matmul as matmul
+from symgrad.ops.linalg import multi_dot as multi_dot
 from symgrad.ops.linalg import tensordot as tensordot
 from symgrad.ops.linalg import vecdot as vecdot
 from symgrad.ops.norms import norm as norm
@@ -36,6 +37,7 @@ __all__ = [
     "inv",
     "matmul",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "solve",
     "tensordot",

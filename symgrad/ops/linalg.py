@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import product
+from symgrad.ir.dims import guess, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
@@ -85,6 +87,39 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     if a.ndim == 1:
         shape = (*shape[:-1],) if b.ndim == 1 else (*shape[:-2], shape[-1])
     return y if y.shape == shape else reshape(y, shape)
+
+
+@composite(numpy=(np.linalg.multi_dot,))
+def multi_dot(arrays: Sequence[NodeLike], /) -> Node:
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    The first and the last may be vectors. A named dimension counts as `dims.GUESS`. The order is
+    found as in Cormen et al., Introduction to Algorithms, section 15.2.
+
+    >>> multi_dot([placeholder("a", (9, 2)), placeholder("b", (2, 9)), placeholder("c", 9)]).type
+    float64[9]
+    """
+    nodes = [as_node(x) for x in arrays]
+    if len(nodes) < 2 or any(x.ndim != 2 for x in nodes[1:-1]):
+        listed = ", ".join(repr(x.type) for x in nodes)
+        raise ShapeError(f"multi_dot multiplies two matrices or more, not [{listed}]")
+    for a, b in pairwise(nodes):
+        matmul(a, b)  # refuses what does not fit, and says so
+    sizes = [1 if nodes[0].ndim == 1 else guess(nodes[0].shape[0])]
+    sizes += [guess(x.shape[0]) for x in nodes[1:]]
+    sizes += [1 if nodes[-1].ndim == 1 else guess(nodes[-1].shape[1])]
+    best = {(i, i): (0, i) for i in range(len(nodes))}
+    made: dict[tuple[int, int], Node] = {(i, i): x for i, x in enumerate(nodes)}
+    for length in range(1, len(nodes)):
+        for i in range(len(nodes) - length):
+            j = i + length
+            best[i, j] = min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+            k = best[i, j][1]
+            made[i, j] = matmul(made[i, k], made[k + 1, j])
+    return made[0, len(nodes) - 1]
 
 
 @composite(numpy=(np.tensordot, np.linalg.tensordot))

@@ -1,6 +1,7 @@
 """Inverses, systems, diagonals, and `sg.linalg`, against NumPy."""
 
 import runpy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -112,3 +113,34 @@ def test_the_namespace_lists_what_it_has():
     assert {*sg.linalg.__all__} >= {"inv", "solve", "trace", "diagonal", "matmul", "vecdot"}
     assert all(callable(getattr(sg.linalg, n)) for n in sg.linalg.__all__)
     assert sg.linalg.matmul is sg.matmul
+
+
+def test_multi_dot_takes_the_cheapest_order():
+    sizes = [30, 35, 15, 5, 10, 20, 25]  # the example of the textbook
+    nodes = [sg.placeholder(f"m{i}", (a, b)) for i, (a, b) in enumerate(pairwise(sizes))]
+    y = sg.linalg.multi_dot(nodes)
+    products = [n for n in sg.Graph(y).nodes if n.op.name == "matmul"]
+    flops = sum(a.shape[0] * a.shape[1] * b.shape[1] for a, b in (n.inputs for n in products))
+    assert flops == 15125
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(n.shape) for n in nodes]
+    np.testing.assert_allclose(sg.compile(nodes, y)(*arrays), np.linalg.multi_dot(arrays))
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3, 4)), ((3, 4), (4,)), ((3,), (3, 4), (4, 2), (2,))])
+def test_multi_dot_takes_vectors_at_the_ends(shapes):
+    nodes = [sg.placeholder(f"m{i}", s) for i, s in enumerate(shapes)]
+    arrays = [np.random.default_rng(i).standard_normal(s) for i, s in enumerate(shapes)]
+    found = sg.compile(nodes, sg.linalg.multi_dot(nodes))(*arrays)
+    np.testing.assert_allclose(found, np.linalg.multi_dot(arrays))
+    assert np.linalg.multi_dot(nodes).shape == found.shape
+
+
+def test_multi_dot_refuses_what_is_no_chain():
+    a, b = sg.placeholder("a", (3, 4)), sg.placeholder("b", (3, 4))
+    with pytest.raises(sg.ShapeError, match="4 and 3 do not match"):
+        sg.linalg.multi_dot([a, b])
+    with pytest.raises(sg.ShapeError, match="two matrices or more"):
+        sg.linalg.multi_dot([a])
+    with pytest.raises(sg.ShapeError, match="two matrices or more"):
+        sg.linalg.multi_dot([a, sg.placeholder("v", 4), b])
