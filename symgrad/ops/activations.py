@@ -54,6 +54,7 @@ def sigmoid(x: NodeLike, /) -> Node:
     partials=lambda y, x: (sigmoid(x),),
     promote=as_floats,
     expensive=True,
+    scratch=lambda t: (t,),
 )
 def softplus(x: NodeLike, /) -> Node:
     """log(1 + exp(x)), without overflow. d = sigmoid(x) dx."""

@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
+from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import Choice, NodeLike, Partial, as_floats, composite, elementwise
 from symgrad.ops.leaves import ones_like
@@ -308,6 +309,7 @@ def log10(x: NodeLike, /) -> Node:
     kernels.logaddexp,
     numpy=(np.logaddexp,),
     promote=partial(as_floats, kinds="biuf"),
+    scratch=lambda a, b: (a.with_shape(broadcast_shapes(a.shape, b.shape)),),
     partials=lambda y, a, b: (exp(a - y), exp(b - y)),
     commutative=True,
     expensive=True,

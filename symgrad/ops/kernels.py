@@ -120,18 +120,21 @@ def sigmoid(x, out=None):
     return np.reciprocal(np.add(y, 1, out=out), out=out)
 
 
-def softplus(x, out=None):
+def softplus(x, out=None, scratch=None):
     """log(1 + exp(x)), without overflow."""
-    small = np.log1p(np.exp(np.negative(np.abs(x))))
-    return np.add(np.maximum(x, 0), small, out=out)
+    small = np.negative(np.abs(x, out=scratch), out=scratch)
+    small = np.log1p(np.exp(small, out=scratch), out=scratch)
+    return np.add(np.maximum(x, 0, out=out), small, out=out)
 
 
-def logaddexp(x, y, out=None):
+def logaddexp(x, y, out=None, scratch=None):
     """log(exp(x) + exp(y)), without overflow; ten times as fast as NumPy's."""
-    small = np.log1p(np.exp(np.negative(np.abs(np.subtract(x, y)))))
+    small = np.abs(np.subtract(x, y, out=scratch), out=scratch)
+    small = np.exp(np.negative(small, out=scratch), out=scratch)
+    small = np.log1p(small, out=scratch)
     if np.isnan(np.sum(small)):
         small = np.where(np.isnan(small) & np.equal(x, y), 0, small)
-    return np.add(np.maximum(x, y), small, out=out)
+    return np.add(np.maximum(x, y, out=out), small, out=out)
 
 
 def log1mexp(x, out=None):
