@@ -50,13 +50,14 @@ def compile(
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
     `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
     `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend` is `numpy`
-    for generated source, or `reference` to walk the plan kernel by kernel. `memory_budget` is
-    the most that a call may need, in bytes, besides inputs, variables and constants
-    (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for itself while
-    it runs): what the forward would keep for the backward is then computed again, until it fits. A
-    named dimension counts as 64. `threads` is how many share the blocks of
-    large fused groups, None for as many as there are processors: results are the same bits with
-    any number. What BLAS does with threads of its own is left alone.
+    for generated source, or `reference` to walk the plan kernel by kernel.
+
+    `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
+    constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for
+    itself while it runs): what the forward would keep for the backward is then computed again,
+    until it fits. A named dimension counts as 64. `threads` is how many share the blocks of large
+    fused groups, None for as many as there are processors: results are the same bits with any
+    number. What BLAS does with threads of its own is left alone.
 
     What depends only on variables that are not updated is computed once and kept until one of them
     changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, or with

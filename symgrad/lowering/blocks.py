@@ -64,10 +64,17 @@ class Blocks:
         return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
 
     @cached_property
-    def joins(self) -> tuple[Any, ...]:
-        """The ufunc that joins each such result."""
+    def joins(self) -> tuple[tuple[Any, dict[str, Any]], ...]:
+        """The ufunc that joins each such result, and what its `reduce` must be told.
+
+        NumPy sums small integers in larger ones, unless it is told not to.
+        """
         ends = zip(self.plan.graph.outputs, self.results, strict=True)
-        return tuple(REGISTRY.ops[y.op.joins].kernel for y, axis in ends if axis is None)
+        return tuple(
+            (REGISTRY.ops[y.op.joins].kernel, {"dtype": y.dtype} if y.dtype.kind in "iu" else {})
+            for y, axis in ends
+            if axis is None
+        )
 
     @cached_property
     def scratch(self) -> tuple[TensorType, ...]:
@@ -86,12 +93,9 @@ class Blocks:
 
     def spans(self) -> list[tuple[int, int, Plan]]:
         """The first row and the end of each block, with its plan."""
-        starts = range(0, self.count, self.size)
-        return [
-            (i, min(i + self.size, self.count), self.plan if i + self.size <= self.count else rest)
-            for i in starts
-            for rest in [self.rest or self.plan]
-        ]
+        whole = self.count - self.count % self.size
+        found = [(i, i + self.size, self.plan) for i in range(0, whole, self.size)]
+        return found if self.rest is None else [*found, (whole, self.count, self.rest)]
 
     def __repr__(self) -> str:
         shared = f" on {self.threads} threads" if self.threads > 1 else ""
@@ -114,7 +118,7 @@ def in_blocks(
     threads: int,
 ) -> Blocks | None:
     """How the inner graph of a fused node runs on operands of these types, if it is in blocks."""
-    if graph.outputs and sum(_nbytes(n, sizes) for n in graph.nodes) < LEAST_BYTES:
+    if sum(_nbytes(n, sizes) for n in graph.nodes) < LEAST_BYTES:
         return None
     by_rows = _rows_of(graph)
     if by_rows is None:
@@ -174,11 +178,9 @@ def _rows_of(graph: Graph) -> dict[Node, bool] | None:
     found: dict[Node, bool] = {}
     inputs = set(graph.inputs)
     for node in graph.nodes:
-        end = bool(node.inputs) and _is_end(node)
-        for x in node.inputs:
-            if x in inputs and found.setdefault(x, end or keeps_rows(x, node)) is not (
-                end or keeps_rows(x, node)
-            ):
+        for x in inputs.intersection(node.inputs):
+            by_rows = _is_end(node) or keeps_rows(x, node)
+            if found.setdefault(x, by_rows) is not by_rows:
                 return None
     return found
 

@@ -94,7 +94,7 @@ def multi_dot(arrays: Sequence[NodeLike], /) -> Node:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
     The first and the last may be vectors. A named dimension counts as `dims.GUESS`. The order is
-    found as in Cormen et al., Introduction to Algorithms, section 15.2.
+    found as in Cormen et al., Introduction to Algorithms, 3rd edition, section 15.2.
 
     >>> multi_dot([placeholder("a", (9, 2)), placeholder("b", (2, 9)), placeholder("c", 9)]).type
     float64[9]

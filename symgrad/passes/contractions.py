@@ -14,7 +14,7 @@ from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import _vdot as vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
-from symgrad.passes.masks import is_modest
+from symgrad.passes.masks import is_modest, is_scalar_factor
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -89,17 +89,13 @@ def dot_with_negative(x: Var, y: Var) -> Rewrite:
 SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
 
 
-def _is_factor(c: Node) -> bool:
-    return is_modest(c) and c.ndim == 0
-
-
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_factor, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_scalar_factor, tries=SCALED)
 def dot_of_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x * c, y), after=vdot(x, y) * c)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_factor, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_scalar_factor, tries=SCALED)
 def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x, y * c), after=vdot(x, y) * c)

@@ -35,6 +35,11 @@ def is_modest(c: Node) -> bool:
     return is_finite(c) and array is not None and bool((np.abs(np.frexp(array)[1]) <= 24).all())
 
 
+def is_scalar_factor(c: Node) -> bool:
+    """Whether a constant is one modest number, so that it can be multiplied in anywhere."""
+    return c.ndim == 0 and is_modest(c)
+
+
 def is_as_wide(x: Node, *others: Node) -> bool:
     """Whether x, combined with the others, has no more elements than before."""
     return broadcast_shapes(x.shape, *(o.shape for o in others)) == x.shape

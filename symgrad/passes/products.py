@@ -9,7 +9,7 @@ from symgrad.ops.leaves import zeros
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
-from symgrad.passes.masks import is_modest, product_is_largest
+from symgrad.passes.masks import is_modest, is_scalar_factor, product_is_largest
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -17,15 +17,11 @@ from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
 
 def _into_left(a: Node, b: Node, c: Node) -> bool:
-    return (
-        is_modest(c) and c.ndim == 0 and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
-    )
+    return is_scalar_factor(c) and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
 
 
 def _into_right(a: Node, b: Node, c: Node) -> bool:
-    return (
-        is_modest(c) and c.ndim == 0 and product_is_largest(a, b) and guess(b.size) < guess(a.size)
-    )
+    return is_scalar_factor(c) and product_is_largest(a, b) and guess(b.size) < guess(a.size)
 
 
 MATRICES = ({"a": (4, 2), "b": (2, 5), "c": 3.0}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
@@ -45,7 +41,7 @@ def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
 
 def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
     result = guess(rows.shape[-2]) * guess(columns.shape[-1])
-    return is_modest(c) and c.ndim == 0 and result < guess(x.size) and result <= guess(other.size)
+    return is_scalar_factor(c) and result < guess(x.size) and result <= guess(other.size)
 
 
 WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)

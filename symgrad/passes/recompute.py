@@ -3,7 +3,7 @@
 The forward computes what the backward reads much later. Where the most is alive at once, what is
 next read the furthest away (Belady, IBM Systems Journal 5, 1966) is given up, and computed again
 before it is read. From what, a minimum cut tells: the fewest bytes to keep, as in AOTAutograd's
-partitioner (Zheng et al., 2022). That is done again and again until the rest fits: chains are
+partitioner (He and Yu, MLSys 2023). That is done again and again until the rest fits: chains are
 halved, and their halves, as in Griewank and Walther's treeverse (ACM TOMS 26, 2000).
 """
 

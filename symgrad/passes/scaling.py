@@ -14,7 +14,7 @@ from symgrad.ops.norms import _norm2 as norm2
 from symgrad.ops.order import _argmax as argmax
 from symgrad.ops.order import _argmin as argmin
 from symgrad.ops.reduce import sum
-from symgrad.passes.masks import is_finite, is_modest
+from symgrad.passes.masks import is_finite, is_scalar_factor
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -41,7 +41,7 @@ def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     once=True,
-    when=lambda c: is_modest(c) and c.ndim == 0,
+    when=is_scalar_factor,
     tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
 )
 def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
@@ -207,7 +207,7 @@ def norm_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     once=True,
-    when=lambda c: is_modest(c) and c.ndim == 0,
+    when=is_scalar_factor,
     tries=SCALED,
 )
 def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:

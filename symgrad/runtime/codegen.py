@@ -223,13 +223,14 @@ class _Generator:
         joined = iter(zip(parts, blocks.joins, strict=True))
         for ref, axis in zip(step.results, blocks.results, strict=True):
             if axis is None:
-                part, ufunc = next(joined)
+                part, (ufunc, options) = next(joined)
                 name = self._plain(f"np.{ufunc.__name__}.reduce")
                 target = self._expression(ref)
+                told = "".join(f", {k}={v.name!r}" for k, v in options.items())
                 if self.plan.slots[ref.slot].kind == "scalar":
-                    yield f"{target} = {name}({part})"
+                    yield f"{target} = {name}({part}{told})"
                 else:
-                    yield f"{name}({part}, 0, out={target})"
+                    yield f"{name}({part}, 0, out={target}{told})"
 
     def _block_call(
         self, step: Step, plan: Plan, rows: str, number: str

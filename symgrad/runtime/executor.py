@@ -103,11 +103,11 @@ def run_blocks(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     joined = iter(zip(parts, blocks.joins, strict=True))
     for ref, axis in zip(step.results, blocks.results, strict=True):
         if axis is None:
-            part, ufunc = next(joined)
+            part, (ufunc, options) = next(joined)
             if plan.slots[ref.slot].kind == "scalar":
-                values[ref.slot] = ufunc.reduce(part)
+                values[ref.slot] = ufunc.reduce(part, **options)
             else:
-                ufunc.reduce(part, axis=0, out=seen(values[ref.slot], ref))
+                ufunc.reduce(part, axis=0, out=seen(values[ref.slot], ref), **options)
 
 
 def _cut(array: Any, axis: int | None, first: int, end: int) -> Any:

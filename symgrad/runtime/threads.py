@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,27 +25,10 @@ def available() -> int:
     return min(os.cpu_count() or 1, MOST_THREADS)
 
 
-class _Helpers:
+@lru_cache(maxsize=1)
+def _helpers(process: int) -> ThreadPoolExecutor:
     """The threads of a process, made when they are first asked for."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.process = -1
-        self.pool: ThreadPoolExecutor | None = None
-
-    def of_this_process(self) -> ThreadPoolExecutor:
-        if self.pool is None or self.process != os.getpid():
-            if self.process != os.getpid():
-                self.lock = Lock()  # it may have been held by another thread in the fork
-            with self.lock:
-                if self.pool is None or self.process != os.getpid():
-                    self.pool = ThreadPoolExecutor(MOST_THREADS, "symgrad")
-                    self.process = os.getpid()
-        assert self.pool is not None
-        return self.pool
-
-
-_HELPERS = _Helpers()
+    return ThreadPoolExecutor(MOST_THREADS, "symgrad")
 
 
 def share(
@@ -62,7 +45,7 @@ def share(
             for start in left:
                 work(start, *workspace)
 
-    pool = _HELPERS.of_this_process()
+    pool = _helpers(os.getpid())
     others = [pool.submit(worker, w) for w in workspaces[1:]]
     try:
         worker(workspaces[0])

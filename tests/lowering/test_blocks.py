@@ -139,3 +139,18 @@ def test_the_work_is_shown(tiny):
     cost = program.cost()
     assert cost.after.bytes_fused < cost.after.bytes_moved
     assert "blocks" in str(program.plan)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+def test_integers_wrap_as_they_do_without_blocks(tiny, dtype, backend):
+    """NumPy's reductions of small integers give larger ones, unless a dtype is asked for."""
+    x = sg.placeholder("x", (64, 8), dtype)
+    y = x + x
+    outputs = [f(y, dtype=dtype, **o) for f in (sg.sum, sg.prod) for o in ({}, {"axis": 0})]
+    program = sg.compile([x], outputs, backend=backend)
+    assert in_blocks(program)
+    array = np.arange(512).reshape(64, 8).astype(dtype)
+    for found, y in zip(program(array), sg.compile([x], outputs, passes=())(array), strict=True):
+        assert found.dtype == y.dtype
+        np.testing.assert_array_equal(found, y)
