@@ -37,9 +37,9 @@ class StepCost:
 class PlanCost:
     """What a plan costs, step by step and in all.
 
-    `bytes_moved` is by the steps as they run, each of which reads and writes whole arrays.
-    `bytes_fused` is what would be left if each fused group were one pass that reads what comes into
-    the group and writes what leaves it.
+    `bytes_moved` is by steps each of which reads and writes whole arrays, as small programs run.
+    `bytes_fused` is what is left if each fused group is one pass that reads what comes into the
+    group and writes what leaves it; groups that run in blocks come near to that.
     """
 
     plan: Plan

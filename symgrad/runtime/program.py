@@ -318,8 +318,9 @@ class Program:
 
         It holds for the sizes of the last call, or for those given: `cost(N=64)`. `before` is the
         graph as it was written, run op by op, `after` what runs. Each has `steps`, with `flops`,
-        `bytes_read`, `bytes_written` and `intensity`, and these in all; `bytes_moved` by the steps
-        as they run, and `bytes_fused` if each fused group were one pass over its operands.
+        `bytes_read`, `bytes_written` and `intensity`, and these in all; `bytes_moved` if each step
+        goes over whole arrays, and `bytes_fused` if each fused group is one pass over its operands,
+        as a large one nearly is that runs in blocks.
         `symgrad.lowering.cost.cost` says what counts. What is computed once and kept is no part of
         `after`: see `kept.cost()`.
         """
