@@ -9,6 +9,7 @@ which equal elements are given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.declare import NodeLike, P, composite, op, require
 from symgrad.ops.elementwise import abs
 from symgrad.ops.leaves import arange
 from symgrad.ops.logic import isnan
@@ -162,33 +163,27 @@ def _position_infer(t: TensorType, axis: int) -> TensorType:
 POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
 
 
-@op(
-    infer=_position_infer,
-    kernel=np.argmax,
-    normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
-    vjp=lambda g, y, x, **attrs: (None,),
-    jvp=lambda t, y, x, **attrs: None,
-    batch=batch.over_axes,
-    piecewise_constant=True,
-    out=True,
-    cases=POSITIONS,
-)
+def _position(kernel: Callable[..., Any]) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+    return op(
+        infer=_position_infer,
+        kernel=kernel,
+        normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
+        vjp=lambda g, y, x, **attrs: (None,),
+        jvp=lambda t, y, x, **attrs: None,
+        batch=batch.over_axes,
+        piecewise_constant=True,
+        out=True,
+        cases=POSITIONS,
+    )
+
+
+@_position(np.argmax)
 def _argmax(x: NodeLike, /, axis: int) -> Node:
     """The index of the largest element along an axis."""
     ...
 
 
-@op(
-    infer=_position_infer,
-    kernel=np.argmin,
-    normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
-    vjp=lambda g, y, x, **attrs: (None,),
-    jvp=lambda t, y, x, **attrs: None,
-    batch=batch.over_axes,
-    piecewise_constant=True,
-    out=True,
-    cases=POSITIONS,
-)
+@_position(np.argmin)
 def _argmin(x: NodeLike, /, axis: int) -> Node:
     """The index of the smallest element along an axis."""
     ...
