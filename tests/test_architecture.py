@@ -3,13 +3,14 @@
 import ast
 import builtins
 import dis
-import inspect
 from pathlib import Path
 from types import CodeType
 
 import pytest
 
-from symgrad.ops import kernels
+import symgrad.ops  # noqa: F401  fills the registry
+from symgrad.ir.op import REGISTRY
+from symgrad.ops.copied import is_own, own_functions
 
 ROOT = Path(__file__).parent.parent
 # From the ground up; those of one line stand beside each other and import neither.
@@ -156,12 +157,20 @@ def global_names(code):
     return found.union(*map(global_names, inner))
 
 
-@pytest.mark.parametrize("name", [n for n, f in vars(kernels).items() if inspect.isfunction(f)])
-def test_a_kernel_needs_nothing_but_numpy_and_its_arguments(name):
-    function = getattr(kernels, name)
+OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
+
+
+@pytest.mark.parametrize("function", sorted(OWN, key=lambda f: f.__name__))
+def test_a_kernel_needs_nothing_but_numpy_its_arguments_and_its_neighbours(function):
+    neighbours = {f.__name__ for f in own_functions(function)} - {function.__name__}
     found = global_names(function.__code__)
-    assert {n for n in found if not hasattr(builtins, n)} <= {"np"}
+    assert {n for n in found if not hasattr(builtins, n)} <= {"np", *neighbours}
     assert function.__closure__ is None
+
+
+def test_no_two_kernels_have_one_name():
+    names = [f.__name__ for f in OWN]
+    assert len(set(names)) == len(names)
 
 
 DOC = '"""A module."""\n'

@@ -24,6 +24,7 @@ from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.ops import kernels
+from symgrad.ops.copied import own_names
 
 COPY = Op(
     name="copy", infer=lambda t: t, kernel=kernels.copy, out=True, source="np.copyto({out}, {0})"
@@ -314,7 +315,7 @@ def _nbytes(t: TensorType) -> int:
 # What generated text says itself: no value takes such a name.
 WORDS = frozenset({"np", "step", "self", "fitted", "found", "workspace", "Program"})
 RESERVED = frozenset(
-    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *vars(kernels), *WORDS}
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
 )
 
 

@@ -15,7 +15,7 @@ from symgrad.ir.op import Op
 from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.lower import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
-from symgrad.ops import kernels
+from symgrad.ops.copied import is_own, own_functions
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (
     constant_text,
@@ -309,8 +309,9 @@ class _Generator:
     def _helper(self, op: Op) -> str:
         """The name of a kernel that NumPy does not have."""
         if is_own(op.kernel):
+            for function in own_functions(op.kernel):
+                self.helpers.setdefault(function.__name__, inspect.getsource(function))
             name: str = op.kernel.__name__
-            self.helpers.setdefault(name, inspect.getsource(op.kernel))
             return name
         return self._object(op, "kernel", op.kernel)
 
@@ -397,11 +398,6 @@ class _Generator:
 def is_numpy(kernel: Any) -> bool:
     """Whether a kernel is what NumPy has under its name."""
     return getattr(np, getattr(kernel, "__name__", ""), None) is kernel
-
-
-def is_own(kernel: Any) -> bool:
-    """Whether a kernel is one of those whose source is copied into programs."""
-    return getattr(kernels, getattr(kernel, "__name__", ""), None) is kernel
 
 
 def _arena_lines(arena: list[Slot]) -> Iterator[str]:

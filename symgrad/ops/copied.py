@@ -1,0 +1,38 @@
+"""Which kernels have their source copied into programs: those in files named `…kernels.py`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from symgrad.ir.op import REGISTRY
+
+HOME = f"{__package__}."
+
+
+def is_own(kernel: Any) -> bool:
+    """Whether a kernel is one of those whose source is copied into programs."""
+    module = getattr(kernel, "__module__", None) or ""
+    return (
+        module.startswith(HOME)
+        and module.endswith("kernels")
+        and getattr(sys.modules[module], getattr(kernel, "__name__", ""), None) is kernel
+    )
+
+
+def own_functions(kernel: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """A kernel, after the functions of its file that it calls."""
+    home = vars(sys.modules[kernel.__module__])
+    for name in kernel.__code__.co_names:
+        called = home.get(name)
+        if inspect.isfunction(called) and is_own(called) and called is not kernel:
+            yield from own_functions(called)
+    yield kernel
+
+
+def own_names() -> set[str]:
+    """The names that copied source takes; nothing else in a program may have them."""
+    kernels = (op.kernel for op in REGISTRY.ops.values() if is_own(op.kernel))
+    return {f.__name__ for kernel in kernels for f in own_functions(kernel)}
