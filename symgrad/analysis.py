@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from symgrad.ir.dims import guess, product
+from symgrad.ir.dims import guess
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 
 
 def nbytes(node: Node) -> int:
     """The bytes of all that a node computes; a named dimension counts as `dims.GUESS`."""
-    types = node.type if isinstance(node.type, tuple) else (node.type,)
-    return sum(guess(product(t.shape)) * t.dtype.itemsize for t in types)
+    if isinstance(node.type, tuple):
+        return sum([guess(t.size) * t.dtype.itemsize for t in node.type])
+    return guess(node.type.size) * node.type.dtype.itemsize
 
 
 def shares_memory(node: Node) -> bool:
@@ -51,13 +52,15 @@ class _Orderer:
         # Readers of memory, of which the last one frees it; and readers of results, that wait.
         self.holds: dict[Node, set[Node]] = {n: set() for n in graph.nodes}
         self.waiting: dict[Node, list[Node]] = {n: [] for n in graph.nodes}
+        # What a node waits for, but for those that are free, which nobody waits for.
         self.missing: dict[Node, int] = {}
-        self.behind: dict[Node, Node] = {}
+        behind: dict[Node, Node] = {}
         for node in graph.nodes:
-            self.behind[node] = self.behind[node.inputs[0]] if is_free(node) else node
             if is_free(node):
+                behind[node] = behind[node.inputs[0]]
                 continue
-            sources = {self.behind[x] for x in node.inputs}
+            behind[node] = node
+            sources = {behind[x] for x in node.inputs}
             self.missing[node] = len(sources)
             for x in sources:
                 self.waiting[x].append(node)
@@ -67,9 +70,8 @@ class _Orderer:
         self.kept = {self.root[y] for y in graph.outputs}
         self.order: list[Node] = []
         self.done: set[Node] = set()
-        for node in graph.nodes:
-            if not is_free(node):
-                self._run(node)
+        for node in tuple(self.missing):
+            self._run(node)
         for node in graph.nodes:
             self._emit(node)
 
@@ -78,14 +80,14 @@ class _Orderer:
         pending = [node]
         while pending:
             node = pending[-1]
-            views = [x for x in node.inputs if x not in self.done] if node not in self.done else []
-            if views:
-                pending += reversed(views)
-                continue
-            pending.pop()
             if node not in self.done:
+                views = [x for x in node.inputs if x not in self.done]
+                if views:
+                    pending += reversed(views)
+                    continue
                 self.done.add(node)
                 self.order.append(node)
+            pending.pop()
 
     def _run(self, node: Node) -> None:
         pending = [node]
@@ -94,26 +96,27 @@ class _Orderer:
             if node in self.done:
                 continue
             self._emit(node)
-            candidates: set[Node] = set()
+            candidates = set(self.waiting[node])
             for reader in self.waiting[node]:
                 self.missing[reader] -= 1
-                candidates.add(reader)
             for x in {self.root[x] for x in node.inputs}:
-                self.holds[x].discard(node)
-                if len(self.holds[x]) == 1:
-                    candidates |= self.holds[x]
+                holds = self.holds[x]
+                holds.discard(node)
+                if len(holds) == 1:
+                    candidates |= holds
             ready = [r for r in candidates if not self.missing[r] and self._frees(r)]
-            pending += sorted(ready, key=self.position.__getitem__, reverse=True)
+            if ready:
+                pending += sorted(ready, key=self.position.__getitem__, reverse=True)
 
     def _frees(self, node: Node) -> bool:
         """Whether a node makes room by being computed."""
-        freed = sum(
-            nbytes(x)
-            for x in {self.root[x] for x in node.inputs}
-            if x.inputs and x not in self.kept and len(self.holds[x]) == 1 and node in self.holds[x]
-        )
-        taken = 0 if shares_memory(node) or node in self.kept else nbytes(node)
-        return 0 < freed >= taken
+        freed = 0
+        for x in {self.root[x] for x in node.inputs}:
+            if x.inputs and len(self.holds[x]) == 1 and node in self.holds[x]:
+                freed += 0 if x in self.kept else nbytes(x)
+        if not freed or shares_memory(node) or node in self.kept:
+            return freed > 0
+        return freed >= nbytes(node)
 
 
 def to_networkx(graph: Graph) -> Any:

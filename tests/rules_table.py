@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symgrad import Graph, passes
 from symgrad.ir.expression import written
-from symgrad.passes import masks, normal
+from symgrad.passes import normal
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Applied, Pattern
 from symgrad.rewrite.rule import Exact
@@ -23,7 +23,7 @@ LONGEST = 60
 # What a reader of the table does not know: helpers, and questions about nodes.
 UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
 BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
-RULES = tuple(dict.fromkeys((*passes.RULES, *masks.KERNELS, *normal.RULES)))
+RULES = tuple(dict.fromkeys((*passes.RULES, *passes.KERNELS, *normal.RULES)))
 
 
 def families():
@@ -107,10 +107,10 @@ def listed():
             yield row(f"`{rule.name}`", grade(rule), change(rule), reason_text(rule))
 
 
-def updated(readme, lines):
+def updated(readme, lines, begin=BEGIN, end=END):
     """The text of a README with these lines between the marks."""
-    head, rest = readme.split(BEGIN)
-    return "\n".join([head + BEGIN, "", *lines, "", END + rest.split(END)[1]])
+    head, rest = readme.split(begin)
+    return "\n".join([head + begin, "", *lines, "", end + rest.split(end)[1]])
 
 
 def texts():

@@ -105,9 +105,10 @@ def test_every_pass_leaves_a_sound_graph():
 def test_what_was_simplified_is_simple():
     """Passes once more change nothing, but where merging has left a node with a single reader."""
     changed = 0
+    simplify = DEFAULT[: [p.name for p in DEFAULT].index("merge") + 1]
     for inputs, outputs, _ in graphs():
-        once = sg.compile(inputs, outputs, passes=DEFAULT[:-1]).graph
-        changed += sg.compile(inputs, list(once.outputs), passes=DEFAULT[:-1]).graph != once
+        once = sg.compile(inputs, outputs, passes=simplify).graph
+        changed += sg.compile(inputs, list(once.outputs), passes=simplify).graph != once
     assert changed <= len(SEEDS) / 10
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from symgrad.ir.dims import product
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, inferred
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
@@ -208,8 +208,9 @@ def _block(
         attrs: dict[str, Any] = resolve(dict(node.attrs), sizes)
         if node.op.view:
             attrs = _narrowed(node, attrs, size)
-        type_ = node.op.infer(*(x.type for x in inputs), **attrs)
-        becomes[node] = Node(node.op, inputs, tuple(attrs.items()), type_, node.origin)
+        given = tuple(attrs.items())
+        type_ = inferred(node.op, tuple([x.type for x in inputs]), given)
+        becomes[node] = Node(node.op, inputs, given, type_, node.origin)
     stands_for.update({own: node for node, own in becomes.items()})
     return Graph([becomes[y] for y in graph.outputs], [becomes[p] for p in graph.inputs])
 

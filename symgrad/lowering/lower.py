@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
-from string import ascii_lowercase
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +15,26 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import ArrayData
 from symgrad.lowering.blocks import BLOCKS, Blocks, in_blocks
+from symgrad.lowering.draft import Draft
 from symgrad.lowering.memory import assign_offsets
+from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.ops import kernels
-from symgrad.ops.copied import own_names
 
 COPY = Op(
     name="copy", infer=lambda t: t, kernel=kernels.copy, out=True, source="np.copyto({out}, {0})"
 )
-RESHAPE = REGISTRY.ops["reshape"]
+RESHAPE, RELU, MAXIMUM, ROW_SUMS = (
+    REGISTRY.ops[name] for name in ("reshape", "relu", "maximum", "row_sums")
+)
+MATMUL = Op(
+    name="matmul", infer=lambda x, ones: x, kernel=np.matmul, out=True, flops=lambda x, one: x.size
+)
+EXTREMA = (np.maximum, np.minimum)
+# With a row of numbers NumPy's extrema are three times as fast as with one number, if there are
+# enough of them.
+LEAST_ROW, LEAST_SIZE = 64, 2**15
 
 
 def lower(
@@ -48,18 +53,6 @@ def lower(
     return _Lowering(graph, sizes, updates, threads if in_blocks else 0).plan()
 
 
-@dataclass
-class _Draft:
-    """A slot before its place is known. `root` is the draft whose memory it takes over."""
-
-    kind: Kind
-    type: TensorType
-    value: Any = None
-    first: int = -1
-    last: int = -1
-    root: int = -1
-
-
 class _Lowering:
     def __init__(
         self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node], threads: int
@@ -68,10 +61,11 @@ class _Lowering:
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
-        self.drafts: list[_Draft] = []
+        self.drafts: list[Draft] = []
         self.steps: list[Step] = []
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
+        self.uniform: dict[Any, Ref] = {}
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
@@ -134,7 +128,7 @@ class _Lowering:
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
-        self.drafts.append(_Draft(kind, type_, value, step, step, len(self.drafts)))
+        self.drafts.append(Draft(kind, type_, value, step, step, len(self.drafts)))
         return Ref(len(self.drafts) - 1)
 
     def _view(self, task: Task, source: Ref) -> Ref:
@@ -158,7 +152,8 @@ class _Lowering:
         return x
 
     def _shape_of(self, ref: Ref) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._layout(ref).shape
+        source: Any = self._layout(ref) if ref.views else self.drafts[ref.slot].type
+        shape: tuple[int, ...] = source.shape
         return shape
 
     def _reshapes_in_place(self, source: Ref, attrs: Attrs) -> bool:
@@ -181,8 +176,43 @@ class _Lowering:
             asked = task.op.scratch(*self._types(task), **dict(task.attrs))
             kind = "blocks" if task.op is BLOCKS else "scratch"
             scratch = tuple(self._new("arena", t, kind, step) for t in asked)
-        self._append(task.op, operands, results, task.attrs, task, scratch)
+        op, operands, attrs = self._with_rows(task, operands, types[0])
+        self._append(op, operands, results, attrs, task, scratch)
         return results
+
+    def _with_rows(
+        self, task: Task, operands: tuple[Ref, ...], t: TensorType
+    ) -> tuple[Op, tuple[Ref, ...], Attrs]:
+        """The op with the constants that it is best done with.
+
+        An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
+        """
+        shape: Any = t.shape
+        if task.op is ROW_SUMS:
+            ones = (self._shape_of(operands[0])[-1], *(1,) * dict(task.attrs)["keepdims"])
+            return MATMUL, (*operands, self._filled(t.dtype.type(1), ones)), ()
+        same = task.op, operands, task.attrs
+        if math.prod(shape) < LEAST_SIZE or shape[-1] < LEAST_ROW or t.dtype.kind != "f":
+            return same
+        if task.op is RELU:
+            return MAXIMUM, (*operands, self._filled(t.dtype.type(0), shape[-1:])), ()
+        if task.op.kernel not in EXTREMA:
+            return same
+        drafts = [self.drafts[r.slot] for r in operands]
+        rows = (
+            self._filled(d.value, shape[-1:]) if d.kind == "constant" and not d.type.shape else r
+            for r, d in zip(operands, drafts, strict=True)
+        )
+        return task.op, tuple(rows), task.attrs
+
+    def _filled(self, value: Any, shape: tuple[int, ...]) -> Ref:
+        """A constant that is one number throughout."""
+        key = value.tobytes(), value.dtype, shape
+        if key not in self.uniform:
+            array = np.full(shape, value)
+            array.flags.writeable = False
+            self.uniform[key] = self._new("constant", TensorType(shape, array.dtype), array)
+        return self.uniform[key]
 
     def _types(self, task: Task) -> list[TensorType]:
         """The types of a task's operands."""
@@ -226,11 +256,13 @@ class _Lowering:
                 self.drafts[root].last = draft.last
                 return
 
-    def _may_take(self, step: Step, k: int, index: int, draft: _Draft) -> bool:
+    def _may_take(self, step: Step, k: int, index: int, draft: Draft) -> bool:
         ref = step.operands[k]
         root = self._root(ref.slot)
         old = self.drafts[root]
         if ref.views or old.kind != "arena" or old.last != index:
+            return False
+        if draft.type.is_complex:  # where its operands overlap, np.multiply rounds otherwise
             return False
         if old.type != draft.type or self.drafts[ref.slot].type != draft.type:
             return False
@@ -281,7 +313,7 @@ class _Lowering:
         lifetimes = [(d.first, d.last, _nbytes(d.type)) for d in (self.drafts[i] for i in own)]
         offsets, arena_bytes = assign_offsets(lifetimes)
         place = dict(zip(own, offsets, strict=True))
-        names = _names(self.drafts, place)
+        names = names_of(self.drafts, place)
         roots = [i for i, d in enumerate(self.drafts) if d.root == i]
         self.number = {root: n for n, root in enumerate(roots)}
         slots = tuple(
@@ -299,71 +331,15 @@ class _Lowering:
         return slots, arena_bytes
 
     def _rooted(self, ref: Ref) -> Ref:
-        return Ref(self.number[self._root(ref.slot)], ref.views)
+        number = self.number[self._root(ref.slot)]
+        return ref if number == ref.slot else Ref(number, ref.views)
 
     def _rooted_step(self, step: Step) -> Step:
-        operands, results, scratch = (
-            tuple(map(self._rooted, refs)) for refs in (step.operands, step.results, step.scratch)
-        )
+        operands = tuple(map(self._rooted, step.operands))
+        results = tuple(map(self._rooted, step.results))
+        scratch = tuple(map(self._rooted, step.scratch))
         return Step(step.op, operands, results, step.attrs, step.node, scratch, step.group)
 
 
 def _nbytes(t: TensorType) -> int:
     return Slot("", "arena", t).nbytes
-
-
-# What generated text says itself: no value takes such a name.
-WORDS = frozenset({"np", "step", "self", "fitted", "found", "workspace", "Program"})
-RESERVED = frozenset(
-    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
-)
-
-
-def identifier(name: str) -> str:
-    """A Python name as near to any text as can be. Two leading underscores mean something else."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
-    plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_') or 'unnamed'}"
-    return f"{plain}_" if plain in RESERVED else plain
-
-
-def _letters() -> Iterator[str]:
-    """a, b, … z, a1, b1, …"""
-    for round_ in count():
-        for letter in ascii_lowercase:
-            yield f"{letter}{round_ or ''}"
-
-
-def _names(drafts: list[_Draft], place: Mapping[int, int]) -> dict[int, str]:
-    """A name for every slot; arrays of one shape and dtype at one place share theirs."""
-    names: dict[int, str] = {}
-    taken = set(RESERVED)
-    letters = _letters()
-    shared: dict[Any, str] = {}
-    numbers: dict[str, Iterator[int]] = defaultdict(count)
-
-    def fresh(stem: str) -> str:
-        found = next(n for k in numbers[stem] if (n := f"{stem}{k or ''}") not in taken)
-        taken.add(found)
-        return found
-
-    given = ("input", "variable", "next")
-    for i, d in enumerate(drafts):
-        if d.kind in given and d.root == i:
-            names[i] = fresh(identifier(str(d.value)))
-    for i, d in enumerate(drafts):
-        if d.root != i or d.kind in given:
-            continue
-        if d.kind == "arena":
-            key = (place[i], d.type)
-            if key not in shared:
-                shared[key] = (
-                    fresh("bits")
-                    if d.value == "scratch"
-                    else fresh("block")
-                    if d.value == "blocks"
-                    else fresh(next(n for n in letters if n not in taken))
-                )
-            names[i] = shared[key]
-        else:
-            names[i] = fresh({"constant": "k", "scalar": "s", "output": "out"}[d.kind])
-    return names

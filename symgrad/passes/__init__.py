@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from inspect import getdoc
 from time import perf_counter
 from typing import TypeAlias
@@ -27,15 +28,18 @@ from symgrad.passes import (
     logic,
     masks,
     movement,
+    parts,
     powers,
     products,
     recompute,
     reductions,
+    row_sums,
     scaling,
+    scattered,
     stable,
     systems,
 )
-from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Stage, Trace
 
@@ -68,9 +72,13 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
     """A pass that applies rules, of those that the grade admits, until none fits."""
     listed = tuple(rules)
 
+    @cache
+    def admitted(exact: Exact) -> Index:
+        return Index(r for r in listed if r.exact <= exact)
+
     def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-        admitted = (r for r in listed if r.exact <= exact)
-        return rewrite(graph, admitted, trace, name, keep_layout=exact < Exact.ROUNDING)
+        keep_layout = exact < Exact.ROUNDING
+        return rewrite(graph, admitted(exact), trace, name, keep_layout=keep_layout)
 
     return Pass(name, reason, run)
 
@@ -85,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     *extrema.RULES,
     *movement.RULES,
     *indexing.RULES,
+    *scattered.RULES,
     *scaling.RULES,
     *reductions.RULES,
     *products.RULES,
@@ -93,6 +102,15 @@ RULES: tuple[Rule, ...] = (
     *algebra.RULES,
     *factors.RULES,
     *powers.RULES,
+)
+
+KERNELS: tuple[Rule, ...] = (
+    *masks.KERNELS,
+    *indexing.KERNELS,
+    *scattered.KERNELS,
+    *factors.KERNELS,
+    *row_sums.RULES,
+    *products.KERNELS,
 )
 
 DEFAULT: tuple[Pass, ...] = (
@@ -121,10 +139,20 @@ DEFAULT: tuple[Pass, ...] = (
         "again, for what the rules have made equal",
         cse.common_subexpressions,
     ),
+    Pass(
+        "shared_parts",
+        "when all that is equal has been merged; the parts become kernels of their own",
+        parts.shared_parts,
+    ),
     rules_pass(
-        "mask_kernels",
-        "after simplify, because a mask made inside a kernel is seen by no other rule",
-        masks.KERNELS,
+        "kernels",
+        "after simplify, because what is made inside a kernel is seen by no other rule",
+        KERNELS,
+    ),
+    Pass(
+        "shared_masks",
+        "after kernels: a selection that makes its own mask needs none that is shared",
+        masks.shared_masks,
     ),
     Pass(
         "fusion",
@@ -145,7 +173,7 @@ def within(memory: int) -> tuple[Pass, ...]:
         "with their readers",
         lambda graph, exact, trace: recompute.recomputed(graph, memory),
     )
-    return tuple(q for p in DEFAULT for q in ((again, p) if p.name == "mask_kernels" else (p,)))
+    return tuple(q for p in DEFAULT for q in ((again, p) if p.name == "kernels" else (p,)))
 
 
 def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:
@@ -163,7 +191,8 @@ def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Tr
         after = step.run(graph, exact, trace)
         if not isinstance(after, Graph):
             raise RewriteError(f"the pass {step.name} returned {type(after).__name__}, not a graph")
-        _check_interface(step.name, graph, after)
+        if after is not graph:
+            _check_interface(step.name, graph, after)
         trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
         graph = after
     return graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symgrad.ir.node import Node
+from symgrad.ops.complexes import _conj as conj
 from symgrad.ops.elementwise import abs, exp, floor, negative, positive, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
@@ -125,6 +126,12 @@ def square_of_negative(x: Var) -> Rewrite:
 def square_of_abs(x: Var) -> Rewrite:
     """A square does not see the sign."""
     return Rewrite(before=square(abs(x)), after=square(x))
+
+
+@rule(exact=Exact.BITS, kinds="c")
+def double_conj(x: Var) -> Rewrite:
+    """Two conjugations cancel."""
+    return Rewrite(before=conj(conj(x)), after=x)
 
 
 # ---- neutral elements -----------------------------------------------------------------------

@@ -34,17 +34,24 @@ def merge(
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
     for node in nodes:
+        if is_input(node):
+            becomes[node] = node
+            continue
         inputs = tuple([becomes[x] for x in node.inputs])
-        key: Any = node if is_input(node) else (node.op, _operands(node, inputs, exact), node.attrs)
+        key: Any = (node.op, _operands(node, inputs, exact), node.attrs)
         if apart is not None:
             key = (key, apart(node))
-        if key not in kept:
-            kept[key] = rebuild(node, inputs)
-        becomes[node] = kept[key]
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = rebuild(node, inputs)
+        becomes[node] = found
     return becomes
 
 
 def _operands(node: Node, inputs: tuple[Node, ...], exact: Exact) -> tuple[int, ...]:
     numbers = tuple(map(id, inputs))
-    swaps = node.op.commutative and exact > Exact.BITS
+    if not node.op.commutative:
+        return numbers
+    # A product of complex numbers the other way round is rounded otherwise.
+    swaps = exact >= (Exact.ROUNDING if node.tensor.is_complex else Exact.VALUES)
     return tuple(sorted(numbers)) if swaps else numbers

@@ -18,6 +18,8 @@ def dead_results(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     for node in graph.nodes:
         if node.op.name == "item":
             read[node.inputs[0]].add(dict(node.attrs)["index"])
+    if not read:
+        return graph
 
     @rule_for(lambda op: op.name == "item", exact=Exact.BITS)
     def single_result(node: Node) -> Node | None:
@@ -25,7 +27,10 @@ def dead_results(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         source = node.inputs[0]
         if not source.op.projections or len(read[source]) != 1:
             return None
-        op = REGISTRY.ops[source.op.projections[dict(node.attrs)["index"]]]
-        return apply(op, source.inputs, dict(source.attrs))
+        name = source.op.projections[dict(node.attrs)["index"]]
+        # What is no work of its own on each element goes another way, and rounds differently.
+        if not name or (exact < Exact.ROUNDING and not source.op.elementwise):
+            return None
+        return apply(REGISTRY.ops[name], source.inputs, dict(source.attrs))
 
     return rewrite(graph, [single_result], trace, "dead_results")

@@ -11,6 +11,7 @@ from symgrad.ops.activations import leaky_relu
 from symgrad.ops.elementwise import abs, negative, square
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
+from symgrad.ops.pooling import _window_max as window_max
 from symgrad.ops.select import maximum, minimum, relu, select, where
 from symgrad.ops.shape import _astype as astype
 from symgrad.passes.masks import is_as_wide, is_finite
@@ -52,6 +53,22 @@ def positive_part_of_relu(x: Var) -> Rewrite:
 def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
     """Where x is not positive relu is 0 by itself."""
     return Rewrite(before=relu(x) * astype(greater(x, 0), dtype=p), after=relu(x))
+
+
+@rule(
+    exact=Exact.VALUES,
+    once=True,
+    tries=(
+        {"x": (3, 5), "a": 1, "n": 2, "s": 2, "d": 1},
+        {"x": (6,), "a": 0, "n": 3, "s": 1, "d": 2},
+    ),
+)
+def largest_of_relu(x: Var, a: Attr, n: Attr, s: Attr, d: Attr) -> Rewrite:
+    """relu keeps the order, so that it may wait until the largest is found: there are fewer."""
+    return Rewrite(
+        before=window_max(relu(x), axis=a, size=n, stride=s, dilation=d),
+        after=relu(window_max(x, axis=a, size=n, stride=s, dilation=d)),
+    )
 
 
 @rule(exact=Exact.BITS, kinds="f")

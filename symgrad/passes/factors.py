@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ops.elementwise import abs, reciprocal
-from symgrad.passes.masks import is_finite, is_modest
+from symgrad.passes.masks import is_as_wide, is_finite, is_modest
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -58,6 +59,38 @@ def common_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
     return Rewrite(
         before=x * z + y * z, after=lambda x, y, z: (x + y) * z if x.shape == y.shape else None
+    )
+
+
+def _is_common(x: Node, y: Node, c: Node, d: Node) -> bool:
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or a.ndim or b.ndim:
+        return False
+    return bool(np.abs(a) == np.abs(b)) and is_modest(c) and x.type == y.type
+
+
+def _is_equal(c: Node, d: Node) -> bool:
+    return bool(constant_value(c) == constant_value(d))
+
+
+FOUR = ({"x": (3,), "y": (3,), "c": -2.5, "d": 2.5}, {"x": (3,), "y": (3,), "c": 2.5, "d": 2.5})
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """Two sums of multiples by one number, but for its sign, are a multiple of a sum."""
+    return Rewrite(
+        before=x * c + y * d,
+        after=lambda x, y, c, d: (y + x if _is_equal(c, d) else y - x) * d,
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """Two differences of multiples by one number, but for its sign, are a multiple of one."""
+    return Rewrite(
+        before=x * c - y * d,
+        after=lambda x, y, c, d: (x - y if _is_equal(c, d) else x + y) * c,
     )
 
 
@@ -121,6 +154,51 @@ def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
         before=(x * c) * y,
         after=lambda x, y, c: (x * y) * c if _is_no_larger(y, x) else None,
     )
+
+
+def _is_mask(x: Node) -> bool:
+    """Whether a node is a mask as numbers, by which to multiply is to select."""
+    return x.op.name == "astype" and x.inputs[0].dtype.kind == "b"
+
+
+def _is_smaller(x: Node, y: Node, z: Node) -> bool:
+    """Whether two operands have one shape that broadcasts to that of the first."""
+    smaller = y.shape == z.shape != x.shape and constant_value(y) is constant_value(z) is None
+    return (
+        smaller
+        and not any(map(_is_mask, (x, y, z)))
+        and guess(y.size) * 8 <= guess(x.size)
+        and is_as_wide(x, y)
+    )
+
+
+COLUMNS = ({"x": (2, 8), "y": (2, 1), "z": (2, 1)},)
+
+
+def _joins(x: Node, y: Node, c: Node) -> bool:
+    small = guess(y.size) * 8 <= guess(x.size) and is_as_wide(x, y) and constant_value(y) is None
+    return small and is_modest(c) and not any(map(_is_mask, (x, y)))
+
+
+COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 3.0},)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_joins, tries=COLUMN)
+def scalar_joins_smaller(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor joins the smaller of two others: fewer multiplications."""
+    return Rewrite(before=(x * y) * c, after=x * (y * c))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+def divisor_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
+    """Of a divisor and a factor that are smaller than what they scale, the quotient is taken."""
+    return Rewrite(before=(x / y) * z, after=x * (z / y))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
+    """Factors that are smaller than what they scale are multiplied with each other."""
+    return Rewrite(before=(x * y) * z, after=x * (y * z))
 
 
 def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
@@ -317,4 +395,9 @@ def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
     )
 
 
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))
+# When what is small is known to be no part of a function that a rule looks for.
+KERNELS: tuple[Rule, ...] = (scalar_joins_smaller, divisor_meets_factor, small_factors_meet)
+
+RULES: tuple[Rule, ...] = tuple(
+    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
+)

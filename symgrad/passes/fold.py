@@ -15,13 +15,13 @@ MOST_ELEMENTS = 4096
 
 
 def _all_constant(operands: Sequence[Op]) -> bool:
-    return all(op.name == "constant" for op in operands)
+    return bool(operands) and all(op.name == "constant" for op in operands)
 
 
 @rule_for(lambda op: not op.view, exact=Exact.BITS, operands=_all_constant)
 def constant_folding(node: Node) -> Node | None:
     """All operands are constants, so that the value is known, and it is small enough to keep."""
-    if not node.inputs or isinstance(node.type, tuple) or _is_large(node):
+    if isinstance(node.type, tuple) or _is_large(node):
         return None
     return _folded(node)
 
@@ -38,7 +38,7 @@ def constant_view_folding(node: Node) -> Node | None:
 def _folded(node: Node) -> Node | None:
     try:
         return constant_node(ArrayData(evaluate([node])[0], node.dtype))
-    except (ArithmeticError, ValueError):
+    except (ArithmeticError, LookupError, ValueError):
         return None  # the program raises it, and says where
 
 

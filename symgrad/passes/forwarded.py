@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, rule_for
 from symgrad.rewrite.trace import Trace
 
@@ -23,6 +23,9 @@ def forwarded(node: Node) -> Node | None:
     return source.inputs[index]
 
 
+INDEX = Index([forwarded])
+
+
 def forwarded_values(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     """Take away what has its operands for results, but for what says when they are computed."""
-    return rewrite(graph, [forwarded], trace, "forwarded_values")
+    return rewrite(graph, INDEX, trace, "forwarded_values")

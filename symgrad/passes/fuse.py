@@ -50,7 +50,8 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 class _Groups:
     def __init__(self, graph: Graph, exact: Exact) -> None:
         self.graph = graph
-        # A reduction that is done block by block rounds in another order.
+        # A reduction that is done block by block rounds in another order, as a product of matrices
+        # may for other numbers of rows.
         self.ends_join = exact >= Exact.ROUNDING
         self.outputs = frozenset(graph.outputs)
         self.readers: dict[Node, list[Node]] = defaultdict(list)
@@ -76,7 +77,9 @@ class _Groups:
     def _enter(self, node: Node) -> None:
         """Give a node the earliest stage that there is for it."""
         near: set[Node] = set()
-        if works_by_rows(node):
+        if node.op.view and all(self.stage[x] < 0 for x in node.inputs):
+            self.stage[node] = -1  # there from the start, as what it shows is
+        elif works_by_rows(node) and (self.ends_join or node.op.by_rows is None):
             self.joining.add(node)
             near = {x for x in node.inputs if keeps_rows(x, node)}
             if not near and node.op.joins and self.ends_join:
@@ -90,7 +93,7 @@ class _Groups:
             self.readers[x].append(node)
             stage = max(stage, self.stage[x] + (x not in near))
         self.near[node] = near
-        self.stage[node] = -1 if is_leaf(node) else stage
+        self.stage.setdefault(node, -1 if is_leaf(node) else stage)
 
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.

@@ -12,6 +12,7 @@ from symgrad.ops.elementwise import negative
 from symgrad.ops.index import Index
 from symgrad.ops.index import _bound as bound
 from symgrad.ops.index import _place as place
+from symgrad.ops.index import _put as put
 from symgrad.ops.index import _slice as part
 from symgrad.ops.shape import _concat as concat
 from symgrad.ops.shape import broadcast_to
@@ -327,4 +328,23 @@ def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
     return part(source, index=(*i[:axis], (start, stop, 1), *i[axis + 1 :]))
 
 
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
+    when=lambda x, shape: x.shape == shape,
+    tries=({"x": (5, 4), "u": (2, 4), "shape": (5, 4), "index": ((1, 3, 1), (None, None, 1))},),
+)
+def sum_with_placed(x: Var, u: Var, shape: Attr, index: Attr) -> Rewrite:
+    """What is added in one place is added there: elsewhere there is nothing to do."""
+    return Rewrite(
+        before=x + place(u, shape=shape, index=index), after=put(x, u, index=index, mode="add")
+    )
+
+
+# When nothing that is placed moves any more.
+KERNELS: tuple[Rule, ...] = (sum_with_placed,)
+
+RULES: tuple[Rule, ...] = tuple(
+    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
+)

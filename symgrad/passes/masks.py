@@ -6,24 +6,32 @@ relu is taken from its output, which is alive anyway.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
-from symgrad.ir.dims import guess
+from symgrad.ir.dims import guess, product
+from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.logic import greater, logical_and, logical_not
-from symgrad.ops.select import keep_where_positive, relu, select, where
+from symgrad.ops.select import keep_by_bits, keep_where_positive, relu, select, where
 from symgrad.ops.shape import _astype as astype
+from symgrad.passes.cse import common_subexpressions
+from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.trace import Trace
+
+SELECT = select(True, 0.0).op
 
 
 def is_finite(c: Node) -> bool:
     """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
     array = constant_value(c)
-    return array is not None and bool(np.isfinite(array).all()) and bool((array != 0).all())
+    return array is not None and bool(array.all()) and bool(np.isfinite(array).all())
 
 
 def is_modest(c: Node) -> bool:
@@ -123,8 +131,13 @@ def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
 
 def product_is_largest(a: Node, b: Node) -> bool:
     """Whether a matrix product has more elements than one of its operands."""
-    rows, columns = guess(a.shape[-2]), guess(b.shape[-1])
-    return min(guess(a.size), guess(b.size)) < rows * columns
+    return min(guess(a.size), guess(b.size)) < product_size(a, b)
+
+
+def product_size(a: Node, b: Node) -> int:
+    """How many elements a matrix product has, or may have."""
+    stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return guess(product((*stack, a.shape[-2], b.shape[-1])))
 
 
 @rule(exact=Exact.BITS, once=True)
@@ -152,5 +165,45 @@ RULES: tuple[Rule, ...] = (
     scalar_through_select,
 )
 
+
+@rule(
+    exact=Exact.BITS,
+    kinds="f",
+    when=lambda mask, c: bool(np.all(constant_value(c) == 1)) and is_as_wide(mask, c),
+    tries=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
+)
+def select_one(mask: Var, c: Const) -> Rewrite:
+    """A mask that selects from ones is the mask as numbers."""
+    return Rewrite(before=select(mask, c), after=lambda mask, c: astype(mask, dtype=c.dtype))
+
+
 # Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.
-KERNELS: tuple[Rule, ...] = (mask_of_relu, positive_select)
+KERNELS: tuple[Rule, ...] = (mask_of_relu, positive_select, select_one)
+
+
+def shared_masks(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """Widen a mask once for all that it selects, instead of in each selection."""
+    count: Counter[tuple[Node, int]] = Counter()
+    for node in graph.nodes:
+        if _is_plain_select(node):
+            count[node.inputs[0], node.dtype.itemsize] += 1
+    shared = {key for key, number in count.items() if number > 1}
+    if not shared:
+        return graph
+
+    @rule_for(lambda op: op is SELECT, exact=Exact.BITS)
+    def shares_mask(node: Node) -> Node | None:
+        """The mask selects from several arrays: it is turned into bits once."""
+        wanted = _is_plain_select(node) and (node.inputs[0], node.dtype.itemsize) in shared
+        return keep_by_bits(*node.inputs) if wanted else None
+
+    changed = rewrite(graph, [shares_mask], trace, "shared_masks")
+    return common_subexpressions(changed, exact, trace)
+
+
+def _is_plain_select(node: Node) -> bool:
+    """Whether a node selects floats by a mask of their shape."""
+    if node.op is not SELECT or not node.ndim:
+        return False
+    mask, x = node.inputs
+    return mask.shape == x.shape and x.dtype.kind == "f" and x.dtype.itemsize <= 8

@@ -10,6 +10,8 @@ from symgrad.ir.dims import Shape
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import Op
 from symgrad.ir.types import DType, broadcast_shapes
+from symgrad.ops import batch
+from symgrad.ops.activations import softmax
 from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import _astype as astype
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
@@ -195,8 +197,8 @@ _PERMUTE = permute_dims(zeros((2, 2)), (1, 0)).op
 @rule_for(
     lambda op: op.elementwise and not op.projections,
     exact=Exact.ROUNDING,
-    operands=lambda operands: operands.count(_PERMUTE) > 1,
-    tries=(lambda x, y: x.T * y.T,),
+    operands=lambda operands: _PERMUTE in operands,
+    tries=(lambda x, y: x.T * y.T, lambda x: abs(x.T)),
 )
 def op_of_permuted(node: Node) -> Node | None:
     """Of operands with their axes moved alike, an op is computed before: in the order of memory.
@@ -209,6 +211,31 @@ def op_of_permuted(node: Node) -> Node | None:
         return None
     sources = [x.inputs[0] if x.ndim else x for x in node.inputs]
     return permute_dims(apply(node.op, sources, dict(node.attrs)), dict(axes)["axes"])
+
+
+@rule_for(
+    lambda op: op.batch in (batch.over_axes, batch.together) and not op.view,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: 2 * operands.count(_PERMUTE) > len(operands),
+    tries=(lambda x: softmax(x.T, axis=0),),
+)
+def op_along_permuted(node: Node) -> Node | None:
+    """An op along one axis works on operands with their axes moved before: in the order of memory.
+
+    That may make copies where there were views, so that products of the result may round otherwise.
+    """
+    attrs = dict(node.attrs)
+    axes = next(dict(x.attrs)["axes"] for x in node.inputs if x.op is _PERMUTE)
+    over = attrs["axis"]
+    if isinstance(node.type, tuple) or any(x.ndim != node.ndim for x in node.inputs):
+        return None
+    back = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    sources = [
+        x.inputs[0] if x.op is _PERMUTE and dict(x.attrs)["axes"] == axes else permute_dims(x, back)
+        for x in node.inputs
+    ]
+    moved = tuple(sorted(axes[a] for a in over)) if isinstance(over, tuple) else axes[over]
+    return permute_dims(apply(node.op, sources, {**attrs, "axis": moved}), axes)
 
 
 # ---- casts ----------------------------------------------------------------------------------

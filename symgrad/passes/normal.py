@@ -14,9 +14,19 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import _hold as hold
-from symgrad.passes import algebra, masks, movement, normal_kinks, normal_smooth, powers, systems
+from symgrad.passes import (
+    algebra,
+    extrema,
+    masks,
+    movement,
+    normal_kinks,
+    normal_smooth,
+    normal_systems,
+    powers,
+    systems,
+)
 from symgrad.passes.cse import merge
-from symgrad.rewrite.driver import rebuild, settle
+from symgrad.rewrite.driver import Index, rebuild, settle
 from symgrad.rewrite.rule import Exact, Rule
 
 RULES: tuple[Rule, ...] = (
@@ -29,13 +39,17 @@ RULES: tuple[Rule, ...] = (
     algebra.square_of_negative,
     movement.broadcast_operand,
     systems.diagonal_of_product,
+    systems.diagonal_of_transposed,
     *normal_kinks.RULES,
+    extrema.largest_of_relu,
     masks.mask_multiply,
     masks.where_of_not,
     masks.where_zero_first_is_select,
     masks.where_zero_is_select,
     *normal_smooth.RULES,
+    *normal_systems.RULES,
 )
+INDEX = Index(RULES)
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     inside = {x for x in xs if x.inputs}
     merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
     held = _hold(order, merged, {merged.get(x, x) for x in inside})
-    settled, fired = settle(Graph([held[y] for y in ys]), RULES, "normal form")
+    settled, fired = settle(Graph([held[y] for y in ys]), INDEX, "normal form")
     if not fired:
         return NormalForm(list(ys), list(xs), {})
 

@@ -80,6 +80,12 @@ def product_of_vector_with_itself(x: Var, p: Attr, q: Attr, r: Attr) -> Rewrite:
     )
 
 
+@rule(exact=Exact.ROUNDING, kinds="f")
+def product_of_three_is_power(x: Var) -> Rewrite:
+    """x * x * x is a power, whose slope is one product, not the sum of three."""
+    return Rewrite(before=square(x) * x, after=x**3)
+
+
 @rule(exact=Exact.REALS, kinds="f")
 def root_of_three_squares_is_hypot(x: Var, y: Var, z: Var) -> Rewrite:
     """The root of a sum of three squares is hypot of hypot."""

@@ -7,9 +7,11 @@ from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import zeros
 from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import _matmul_tn as matmul_tn
+from symgrad.ops.linalg import is_thin
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
-from symgrad.passes.masks import is_modest, is_scalar_factor, product_is_largest
+from symgrad.passes.masks import is_modest, is_scalar_factor, product_is_largest, product_size
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -40,7 +42,7 @@ def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
 
 
 def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
-    result = guess(rows.shape[-2]) * guess(columns.shape[-1])
+    result = product_size(rows, columns)
     return is_scalar_factor(c) and result < guess(x.size) and result <= guess(other.size)
 
 
@@ -298,4 +300,19 @@ def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
     return Rewrite(before=sum(matmul(a, b), axis=axis, dtype=None, keepdims=False), after=after)
 
 
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))
+@rule(
+    exact=Exact.BITS,
+    when=lambda x, g: x.ndim == g.ndim == 2 and is_thin(*g.shape),
+    tries=({"x": (300, 3), "g": (300, 1)},),
+)
+def product_over_rows(x: Var, g: Var) -> Rewrite:
+    """A sum over rows of outer products can share one pass over the rows with what made them."""
+    return Rewrite(before=matmul(permute_dims(x, axes=(1, 0)), g), after=matmul_tn(x, g))
+
+
+# Once nothing moves any more: no other rule knows a product over rows.
+KERNELS: tuple[Rule, ...] = (product_over_rows,)
+
+RULES: tuple[Rule, ...] = tuple(
+    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
+)

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Shape, Size, product
-from symgrad.ir.node import Node, apply
+from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import DType
 from symgrad.ops import reduce
-from symgrad.ops.elementwise import square
+from symgrad.ops.elementwise import multiply, square
 from symgrad.ops.index import Index
 from symgrad.ops.index import _place as place
 from symgrad.ops.linalg import _vdot as vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import _concat as concat
 from symgrad.ops.shape import astype, broadcast_to, reshape
-from symgrad.passes.masks import is_finite
+from symgrad.passes.masks import is_finite, is_modest
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+
+MULTIPLY, SQUARE = multiply(0.0, 0.0).op, square(0.0).op
 
 # ---- to dot products ------------------------------------------------------------------------
 
@@ -54,6 +56,37 @@ def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
     return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot(x, x))
 
 
+def _is_square(x: Node) -> bool:
+    """Whether a node is a positive multiple of a square."""
+    if x.op is MULTIPLY:
+        x, c = x.inputs
+        value = constant_value(c)
+        if value is None or not (is_modest(c) and bool((value > 0).all())):
+            return False
+    return x.op is SQUARE
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, y, axis: (
+        _is_square(x)
+        and _is_square(y)
+        and x.shape == y.shape
+        and _spans_all(x, axis)
+        and x.ndim > 0
+    ),
+    tries=(lambda x, y: sum(square(x) * 3.0 + square(y)),),
+)
+def sum_of_two_squares(x: Var, y: Var, axis: Attr) -> Rewrite:
+    """Squares are summed on their own, as dot products; none is negative, so nothing cancels."""
+    return Rewrite(
+        before=sum(x + y, axis=axis, dtype=None, keepdims=False),
+        after=lambda x, y, axis: sum(x, axis=axis) + sum(y, axis=axis),
+    )
+
+
 # ---- of reductions --------------------------------------------------------------------------
 
 
@@ -71,10 +104,11 @@ def _of_both(
     over = {*p, *(left[a] for a in q)}
     y = found(x, axis=tuple(over), keepdims=j and k, **attrs)
     between = x.tensor.with_shape(reduced_shape(x.tensor, p, j))
-    return _shaped(y, reduced_shape(between, q, k))
+    return shaped(y, reduced_shape(between, q, k))
 
 
-def _shaped(y: Node, shape: Shape) -> Node:
+def shaped(y: Node, shape: Shape) -> Node:
+    """A node in a shape that it may have already."""
     return y if y.shape == shape else reshape(y, shape)
 
 
@@ -152,7 +186,7 @@ _PERMUTE = REGISTRY.ops["permute_dims"]
 
 
 def _reduces(op: Op) -> bool:
-    return bool(op.joins) and op.source.endswith(".reduce")
+    return bool(op.joins) and str(op.source).endswith(".reduce")
 
 
 def _counts_once(op: Op) -> bool:
@@ -170,7 +204,7 @@ def _of_source(node: Node) -> tuple[Node, Size]:
     axis = tuple(a for a in over if a >= 0) if own else ()
     y = apply(node.op, [x], {**attrs, "axis": axis, "keepdims": False})
     shape = reduced_shape(x.tensor, over, attrs["keepdims"])
-    return _shaped(y, shape), product(wide.shape[a + lead] for a in over if a not in own)
+    return shaped(y, shape), product(wide.shape[a + lead] for a in over if a not in own)
 
 
 @rule_for(
@@ -215,7 +249,7 @@ def reduction_over_one(node: Node) -> Node | None:
     x = node.inputs[0]
     if any(x.shape[a] != 1 for a in dict(node.attrs)["axis"]):
         return None
-    return _shaped(astype(x, node.dtype), node.shape)
+    return shaped(astype(x, node.dtype), node.shape)
 
 
 @rule_for(
@@ -231,7 +265,7 @@ def reduction_of_rearranged(node: Node) -> Node | None:
     if len(attrs["axis"]) < moved.ndim or moved.size != x.size:
         return None
     y = apply(node.op, [x], {**attrs, "axis": tuple(range(x.ndim)), "keepdims": False})
-    return _shaped(y, node.shape)
+    return shaped(y, node.shape)
 
 
 @rule_for(

@@ -157,6 +157,18 @@ def quotient_of_all_is_softmax(x: Var, axis: Attr) -> Rewrite:
     )
 
 
+def are_known(x: Node, axis: Axes) -> bool:
+    """Whether the sizes of some axes are known, and not 0."""
+    sizes = [x.shape[a] for a in axis]
+    return all(isinstance(s, int) and s > 0 for s in sizes)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", when=are_known, tries=(over_rows(),))
+def exp_of_log_softmax(x: Var, axis: Attr) -> Rewrite:
+    """exp(log_softmax(x)) is softmax, which can share its parts with log_softmax."""
+    return Rewrite(before=exp(log_softmax(x, axis=axis)), after=softmax(x, axis=axis))
+
+
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",

@@ -11,14 +11,21 @@ from symgrad.ops.einsum import reshaped
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims
+from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape
 from symgrad.ops.solve import _diagonal as diagonal
 from symgrad.ops.solve import _inv as inv
 from symgrad.ops.solve import _on_diagonal as on_diagonal
 from symgrad.ops.solve import _solve as solve
+from symgrad.ops.triangular import _cholesky as cholesky
+from symgrad.ops.triangular import _inv_triangular as inv_triangular
+from symgrad.ops.triangular import _logdet_definite as logdet_definite
+from symgrad.ops.triangular import _solve_definite as solve_definite
+from symgrad.ops.triangular import _solve_triangular as solve_triangular
+from symgrad.ops.triangular import cho_solve, log_diagonal
 from symgrad.ops.trigonometry import tanh
+from symgrad.passes.normal_systems import definite
 from symgrad.passes.products import is_transposed
-from symgrad.rewrite.pattern import Attr, Var
+from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
 # ---- diagonals ------------------------------------------------------------------------------
@@ -199,6 +206,87 @@ def inverse_of_transposed(a: Var, axes: Attr) -> Rewrite:
 def solve_of_identity(a: Var, e: Var) -> Rewrite:
     """What gives the identity is the inverse."""
     return Rewrite(before=solve(a, e), after=inv(a))
+
+
+# ---- Cholesky factors -----------------------------------------------------------------------
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    when=_is_identity,
+    tries=(
+        {"a": (3, 3), "e": (3, 3), "lower": True},
+        lambda a: solve_triangular(_regular(a), eye(3, dtype=a.dtype), lower=True),
+    ),
+)
+def triangular_system_of_identity(a: Var, e: Var, lower: Attr) -> Rewrite:
+    """What gives the identity is the inverse: a third of the work, since it is triangular."""
+    return Rewrite(
+        before=solve_triangular(a, e, lower=lower),
+        after=lambda a, lower: inv_triangular(a, lower=lower),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    when=_is_identity,
+    tries=(lambda a: solve_definite(definite(a), eye(3, dtype=a.dtype)),),
+)
+def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
+    """An inverse is W.T @ W, for W the inverse of the Cholesky factor, which may be there."""
+
+    def inverse(a: Node) -> Node:
+        half = inv_triangular(cholesky(a), lower=True)
+        return matmul(matrix_transpose(half), half)
+
+    return Rewrite(before=solve_definite(a, e), after=inverse)
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    tries=(lambda a, b: solve_definite(definite(a), b[:3] * 3),),
+)
+def definite_system_of_scaled(a: Var, b: Var, c: Const) -> Rewrite:
+    """A factor comes last: the system without it may be solved already."""
+    return Rewrite(before=solve_definite(a, b * c), after=solve_definite(a, b) * c)
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    tries=(
+        {"a": (3, 3), "b": (3,), "c": 3.0, "p": (3, 1)},
+        lambda a, b: solve_definite(definite(a), reshape(b[:3, 0] * 3, (3, 1))),
+    ),
+)
+def definite_system_of_scaled_vector(a: Var, b: Var, c: Const, p: Attr) -> Rewrite:
+    """A factor comes last: the system without it may be solved already."""
+    return Rewrite(
+        before=solve_definite(a, reshape(b * c, shape=p)),
+        after=lambda a, b, c, p: solve_definite(a, reshape(b, p)) * reshape(c, ()),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    tries=(lambda a, b: solve_definite(definite(a), b[:3]),),
+)
+def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
+    """A positive definite system is two of the Cholesky factor, which may be there."""
+    return Rewrite(
+        before=solve_definite(a, b),
+        after=lambda a, b: cho_solve(cholesky(a), b),
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", tries=(lambda a: logdet_definite(definite(a)),))
+def definite_determinant_by_factor(a: Var) -> Rewrite:
+    """The logarithm of a determinant is that of the Cholesky factor's, which may be there."""
+    return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky(a)))
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

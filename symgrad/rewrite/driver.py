@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from itertools import count, product
+from operator import is_, itemgetter
+from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RewriteError, ShapeError
 from symgrad.ir.graph import Graph
@@ -13,17 +15,25 @@ from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType
-from symgrad.rewrite.pattern import Pattern
+from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import Fired, Trace
 
 MOST_SWEEPS = 8
 MOST_PER_NODE = 100
+MOST_KNOWN = 4096
+FEW = 4  # operands, of which every choice is looked up
+
+_Forms: TypeAlias = tuple[Applied, ...]
+_Entry: TypeAlias = tuple[int, Rule, _Forms]
+_ByOperands: TypeAlias = "dict[tuple[Op | None, ...] | None, list[_Entry]]"
+_Left: TypeAlias = dict[Node, list[tuple[Node, ...]]]
+WorthTrying: TypeAlias = tuple[tuple[Rule, _Forms], ...]
 
 
 def rewrite(
     graph: Graph,
-    rules: Iterable[Rule],
+    rules: Iterable[Rule] | Index,
     trace: Trace | None = None,
     stage: str = "rewrite",
     *,
@@ -34,25 +44,26 @@ def rewrite(
     New nodes carry the origins of what they replace, and the rule's name. With `keep_layout` no
     array gives way to a view, nor does a sum come to read one: the elements are the same, but sums
     go through a view in another order, and round differently. Raises `RewriteError` if a rule
-    changes a type, or if rules chase each other for ever.
+    changes a type, or if rules chase each other for ever. An `Index` of rules that are applied to
+    many graphs saves looking through them each time.
     """
-    index = _Index(rules)
+    index = rules if isinstance(rules, Index) else Index(rules)
     if not index.any_at(graph):
         return graph
+    left: _Left = {}
     for _ in range(MOST_SWEEPS):
-        sweep = _Sweep(graph, index, trace, stage, keep_layout)
-        graph = sweep.run()
+        sweep = _Sweep(graph, index, trace, stage, keep_layout, left)
+        graph, left = sweep.run(), sweep.left
         if not sweep.may_fit_now(graph):
             break
     return graph
 
 
-def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, Node], list[Fired]]:
+def settle(graph: Graph, index: Index, stage: str) -> tuple[dict[Node, Node], list[Fired]]:
     """What stands for each node of a graph after one walk with the rules, and which of them fired.
 
     Nothing is walked if no rule could fit.
     """
-    index = _Index(rules)
     if not index.any_at(graph):
         return {}, []
     trace = Trace()
@@ -63,63 +74,102 @@ def settle(graph: Graph, rules: Iterable[Rule], stage: str) -> tuple[dict[Node, 
 
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node on other inputs of the same types; the node itself if they are its own."""
-    for a, b in zip(inputs, node.inputs, strict=True):
-        if a is not b:
-            return Node(node.op, inputs, node.attrs, node.type, node.origin)
-    return node
+    if all(map(is_, inputs, node.inputs)):
+        return node
+    return Node(node.op, inputs, node.attrs, node.type, node.origin)
 
 
-class _Index:
-    """The rules worth trying at a node, by its op, kind of dtype and the ops of its operands."""
+class Index:
+    """The rules worth trying at a node, found by its op, its kind of dtype and the ops below it."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.by_op: dict[Op, list[Rule]] = {}
+        self._by_op: dict[Op, list[Rule]] = defaultdict(list)
         for rule in rules:
             for op in rule.ops:
-                self.by_op.setdefault(op, []).append(rule)
-        self.found: dict[Any, list[tuple[Rule, tuple[Pattern, ...]]]] = {}
+                self._by_op[op].append(rule)
+        self._by_operands: dict[Op, _ByOperands] = {}
+        self._known: dict[Any, WorthTrying] = {}
 
     def any_at(self, graph: Graph) -> bool:
         """Whether some rule is worth trying at some node."""
-        return any(node.op in self.by_op and self.at(node) for node in graph.nodes)
+        return any(map(self.at, graph.nodes))
 
-    def at(self, node: Node) -> list[tuple[Rule, tuple[Pattern, ...]]]:
-        """Rules, each with the forms of its pattern that the operands do not rule out."""
-        operands = [x.op for x in node.inputs]
+    def at(self, node: Node) -> WorthTrying:
+        """Rules in their order, with the forms that the ops two levels down do not rule out."""
+        if node.op not in self._by_op:
+            return ()
         kind = node.type.dtype.kind if isinstance(node.type, TensorType) else ""
-        key = (node.op, kind, *operands)
-        if key not in self.found:
-            tried = ((rule, rule.fits(kind, operands)) for rule in self.by_op.get(node.op, ()))
-            self.found[key] = [(r, f) for r, f in tried if f or _acts_on(r, operands)]
-        return self.found[key]
+        key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in node.inputs])
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            worth = sorted(self._find(node, kind), key=itemgetter(0))
+            found = self._known[key] = tuple([(rule, forms) for _, rule, forms in worth])
+        return found
+
+    def _find(self, node: Node, kind: str) -> Iterator[_Entry]:
+        if node.op not in self._by_operands:
+            self._by_operands[node.op] = _by_operands(self._by_op[node.op])
+        table = self._by_operands[node.op]
+        operands = [x.op for x in node.inputs]
+        for entry in table[None]:
+            acts_on = entry[1].operands
+            if acts_on is None or acts_on(operands):
+                yield entry
+        few = len(operands) <= FEW
+        for wanted in product(*[(op, None) for op in operands]) if few else table:
+            for entry in table.get(wanted, ()):
+                rule, forms = entry[1:]
+                if forms and kind in rule.kinds and may_match(forms[0], node):
+                    yield entry
 
 
-def _acts_on(rule: Rule, operands: list[Op]) -> bool:
-    return rule.function is not None and (rule.operands is None or rule.operands(operands))
+def _by_operands(rules: Iterable[Rule]) -> _ByOperands:
+    """The forms of rules, numbered, by the ops that the operands must be of: None for any.
+
+    Rules that are functions of the node are under None.
+    """
+    found: _ByOperands = {None: []}
+    numbers = count()
+    for rule in rules:
+        if rule.function is not None:
+            found[None].append((next(numbers), rule, ()))
+        for form in rule.forms:
+            wanted = tuple([p.op for p in form.inputs])
+            found.setdefault(wanted, []).append((next(numbers), rule, (form,)))
+    return found
 
 
 class _Sweep:
-    """One walk over a graph. `settled` maps a node to what stands for it in the end."""
+    """One walk over a graph. `settled` maps a node to what stands for it in the end.
+
+    `left` has the nodes at which no rule fitted, each with the inner nodes whose other readers held
+    a rule back. What the walk `before` left, with its operands, is tried again only for these.
+    """
 
     def __init__(
         self,
         graph: Graph,
-        index: _Index,
+        index: Index,
         trace: Trace | None,
         stage: str,
         keep_layout: bool = False,
+        before: _Left | None = None,
     ) -> None:
         self.graph = graph
+        self.before = before or {}
+        self.left: _Left = {}
         self.index = index
         self.trace = trace
         self.stage = stage
         self.keep_layout = keep_layout
         self.settled: dict[Node, Node] = {}
         self.becomes: dict[Node, Node] = {}
-        self.uses: Counter[Node] = Counter()
+        self.uses: dict[Node, int] = defaultdict(int)
         self.fired = 0
         self.held_back: list[tuple[Node, ...]] = []
-        self.recent: list[str] = []
+        self.recent: deque[str] = deque(maxlen=12)
 
     def run(self) -> Graph:
         readers = _readers(self.graph)
@@ -152,9 +202,10 @@ class _Sweep:
                 settled[node] = settled[self.becomes[node]]
                 continue
             current = rebuild(node, inputs)
-            result = self._rewritten(current)
+            result = self._rewritten(current) if self._may_fit(current) else None
             if result is None:
                 settled[node] = settled[current] = current
+                stack.pop()
                 continue
             self.becomes[node] = result
             if result not in settled:
@@ -162,6 +213,7 @@ class _Sweep:
 
     def _rewritten(self, node: Node) -> Node | None:
         """What the first rule that fits puts in the place of a node."""
+        count = len(self.held_back)
         for rule, forms in self.index.at(node):
             for found in rule.matches(node, self._is_sole_reader, forms):
                 origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
@@ -173,7 +225,16 @@ class _Sweep:
                     if not self.keep_layout or self._keeps_layout(node, made):
                         self._note(rule, node, made)
                         return made
+        self.left[node] = self.held_back[count:]
         return None
+
+    def _may_fit(self, node: Node) -> bool:
+        """Whether a node is new, or what held a rule back there does so no longer."""
+        held = self.before.get(node)
+        if held is None:
+            return True
+        self.left[node] = held
+        return any(map(self._is_sole_reader, held))
 
     def _keeps_layout(self, node: Node, made: Node) -> bool:
         """Whether what is made has its elements, and those it sums, in the order they had."""
@@ -205,7 +266,7 @@ class _Sweep:
 
     def _note(self, rule: Rule, before: Node, after: Node) -> None:
         self.fired += 1
-        self.recent = [*self.recent[-11:], rule.name]
+        self.recent.append(rule.name)
         if self.trace is not None:
             self.trace.fired.append(Fired(self.stage, rule, before, after))
         if self.fired > 1000 + MOST_PER_NODE * len(self.graph.nodes):

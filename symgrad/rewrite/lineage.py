@@ -116,6 +116,10 @@ class Lineage:
                 if form not in read:
                     self.dropping[form].append(i)
 
+    def value(self, node: Node) -> Node:
+        """The node that stands for all those that are shown to be equal to this one."""
+        return self._classes.find(self._written_out.get(node, node))
+
     def _parts(self, node: Node) -> Iterator[Node]:
         for _, value in node.attrs:
             if isinstance(value, Graph):

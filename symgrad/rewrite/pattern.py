@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+import symgrad.ops  # noqa: F401  a pattern finds its ops by name
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node, apply, constant_node, constant_value
-from symgrad.ir.op import Op
+from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators
 from symgrad.ir.values import ArrayData
 
 Bound: TypeAlias = dict[str, Any]
+
+CONSTANT = REGISTRY.ops["constant"]
 
 if TYPE_CHECKING:
     _Anything = Any  # so that an `Attr` can stand where an op wants a value
@@ -23,9 +26,13 @@ else:
 
 
 class Pattern(Operators):
-    """Part of a rule. An op applied to a pattern makes a pattern, not a node."""
+    """Part of a rule. An op applied to a pattern makes a pattern, not a node.
+
+    `op` is the one of the nodes that it can match, None if there are several.
+    """
 
     __slots__ = ()
+    op: Op | None = None
 
     def __symgrad_apply__(
         self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]
@@ -49,6 +56,7 @@ class Const(Var):
     """Matches a constant of one element."""
 
     __slots__ = ()
+    op = CONSTANT
 
 
 class Attr(_Anything):  # type: ignore[misc]
@@ -67,6 +75,7 @@ class Literal(Pattern):
     """Matches a constant whose one element has this value; the sign of a zero counts."""
 
     __slots__ = ("value",)
+    op = CONSTANT
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -79,6 +88,7 @@ class Applied(Pattern):
     """Matches a node of this op whose operands and attributes match."""
 
     __slots__ = ("attrs", "inputs", "op")
+    op: Op
 
     def __init__(
         self, op: Op, inputs: tuple[Pattern, ...], attrs: tuple[tuple[str, Any], ...]
@@ -101,33 +111,50 @@ def as_pattern(value: Any) -> Pattern:
     raise RewriteError(f"a pattern is made of variables, numbers and ops, not of {value!r}")
 
 
-def variants(pattern: Pattern) -> Iterator[Pattern]:
+def variants(pattern: Applied) -> tuple[Applied, ...]:
     """The pattern with the operands of its commutative ops in either order."""
-    if not isinstance(pattern, Applied):
-        yield pattern
-        return
-    for inputs in product(*(list(variants(x)) for x in pattern.inputs)):
-        yield Applied(pattern.op, inputs, pattern.attrs)
+    found = []
+    parts = [variants(x) if isinstance(x, Applied) else (x,) for x in pattern.inputs]
+    for inputs in product(*parts):
+        found.append(Applied(pattern.op, inputs, pattern.attrs))
         if pattern.op.commutative and repr(inputs[0]) != repr(inputs[1]):
-            yield Applied(pattern.op, inputs[::-1], pattern.attrs)
+            found.append(Applied(pattern.op, inputs[::-1], pattern.attrs))
+    return tuple(found)
+
+
+def may_match(pattern: Pattern, node: Node, levels: int = 2) -> bool:
+    """Whether the ops so many levels below a node allow it to have the form of a pattern."""
+    if pattern.op is not None and pattern.op is not node.op:
+        return False
+    if not levels or not isinstance(pattern, Applied):
+        return True
+    if len(pattern.inputs) != len(node.inputs):
+        return False
+    for part, x in zip(pattern.inputs, node.inputs, strict=True):
+        if part.op is not None and not may_match(part, x, levels - 1):
+            return False
+    return True
 
 
 def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
     """Whether a node has the form of a pattern; fills `bound` with what the variables are."""
     # The innermost loop of the compiler: no generators, the most likely question first.
-    kind = pattern.__class__
-    if kind is Applied:
-        assert isinstance(pattern, Applied)
-        if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
+    if pattern.op is not None and pattern.op is not node.op:
+        return False
+    if pattern.__class__ is Applied:
+        if len(node.inputs) != len(pattern.inputs):
             return False
         if pattern.attrs and not _match_attrs(pattern, node, bound):
             return False
         for part, x in zip(pattern.inputs, node.inputs, strict=True):
-            if not match(part, x, bound):
+            if part.__class__ is Var:
+                seen = bound.setdefault(part.name, x)
+                if seen is not x and not _same_constant(seen, x):
+                    return False
+            elif not match(part, x, bound):
                 return False
         return True
-    if kind is Literal:
-        assert isinstance(pattern, Literal)
+    if pattern.__class__ is Literal:
         return _is_literal(pattern, node)
     assert isinstance(pattern, Var)
     seen = bound.get(pattern.name)
@@ -135,7 +162,7 @@ def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
         bound[pattern.name] = node
     elif seen is not node:
         return _same_constant(seen, node)
-    return kind is Var or _is_one_element(node)
+    return pattern.__class__ is Var or _is_one_element(node)
 
 
 def _is_literal(pattern: Literal, node: Node) -> bool:

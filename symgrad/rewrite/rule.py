@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from types import FunctionType
 from typing import Any, TypeAlias, get_type_hints
 
-import symgrad.ops  # noqa: F401  a pattern finds its ops by name
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
@@ -18,7 +18,6 @@ from symgrad.rewrite.pattern import (
     Attr,
     Bound,
     Const,
-    Literal,
     Pattern,
     Var,
     as_pattern,
@@ -98,7 +97,8 @@ class Rule:
     no other reader, since their work would otherwise be done twice. `stable` says that the rule is
     judged by the truth and not by what was written; see `rule`. `tries` are what the tests
     bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or functions
-    that spell out, of nodes, what the rule is there for.
+    that spell out, of nodes, what the rule is there for. `written` is the function that declared
+    it, for those who want to read it.
     """
 
     name: str
@@ -114,15 +114,14 @@ class Rule:
     kinds: str = "biuf"
     tries: tuple[Try, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
-    forms: tuple[Pattern, ...] = field(default=(), repr=False)
+    forms: tuple[Applied, ...] = field(default=(), repr=False)
+    written: Callable[..., Any] | None = field(default=None, repr=False)
 
-    def fits(self, kind: str, operands: Sequence[Op]) -> tuple[Pattern, ...]:
-        """The forms of the pattern that can match a node of a kind of dtype, of such operands."""
-        forms = self.forms if kind in self.kinds else ()
-        return tuple(f for f in forms if isinstance(f, Applied) and _fits(f, operands))
+    def __deepcopy__(self, memo: object) -> Rule:
+        return self
 
     def matches(
-        self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Pattern] | None
+        self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Applied] | None
     ) -> Iterator[Match]:
         """The ways in which the rule fits a node.
 
@@ -131,18 +130,23 @@ class Rule:
         if self.function is not None:
             yield Match(self, node, {}, (node,))
             return
-        for form in self.forms if forms is None else forms:
+        if forms is None:
+            forms = self.forms if node.tensor.dtype.kind in self.kinds else ()
+        for form in forms:
             bound: Bound = {}
-            if not match(form, node, bound) or not self._admits(node, bound):
+            if not match(form, node, bound) or not self._takes(bound):
+                continue
+            if self.when is not None and not _call(self.when, bound):
                 continue
             inner = tuple(interior(form, node))
             if not self.once or uses(inner):
                 yield Match(self, node, bound, (node, *inner))
 
-    def _admits(self, node: Node, bound: Bound) -> bool:
-        if node.tensor.dtype.kind not in self.kinds:
-            return False
-        return self.when is None or bool(_call(self.when, bound))
+    def _takes(self, bound: Bound) -> bool:
+        """Whether the operands are of its kinds: no complex ones, unless it is for those."""
+        return "c" in self.kinds or not any(
+            isinstance(x, Node) and x.tensor.is_complex for x in bound.values()
+        )
 
     @property
     def may_shrink(self) -> bool:
@@ -160,21 +164,11 @@ class Rule:
         return f"{self.name} [{self.exact.name.lower()}]: {self.rewrite.before!r} -> {after!r}"
 
 
-def _fits(form: Applied, operands: Sequence[Op]) -> bool:
-    return len(form.inputs) == len(operands) and all(
-        op is x.op
-        if isinstance(x, Applied)
-        else op.name == "constant"
-        if isinstance(x, (Const, Literal))
-        else True
-        for x, op in zip(form.inputs, operands, strict=True)
-    )
-
-
 def _call(function: Callable[..., Any], bound: Bound) -> Any:
-    return function(*(bound[name] for name in _parameters(function)))
+    return function(*[bound[name] for name in _parameters(function)])
 
 
+@lru_cache(maxsize=4096)
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
@@ -194,7 +188,8 @@ def rule(
 
     Parameters are annotated `Var` (any node), `Const` (a constant of one element) or `Attr` (the
     value of an attribute). The operands of a commutative op match in either order, but for
-    `ordered`. `kinds` are the dtype kinds of the result for which the rule holds.
+    `ordered`. `kinds` are the dtype kinds of the result for which the rule holds; without "c" among
+    them, no operand is complex either.
 
     `stable` is for another form of a function that is written in one that overflows or cancels: it
     is held to the value that exact arithmetic gives, and may differ from what was computed as far
@@ -237,7 +232,8 @@ def rule(
             kinds=kinds,
             tries=tries,
             variables=variables,
-            forms=(before,) if ordered else tuple(variants(before)),
+            forms=(before,) if ordered else variants(before),
+            written=function,
         )
 
     return declare
@@ -265,6 +261,7 @@ def rule_for(
             function=function,
             operands=operands,
             tries=tries,
+            written=function,
         )
 
     return declare

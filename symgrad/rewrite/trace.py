@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from symgrad import display
 from symgrad.ir.expression import attr_text, expressions
 from symgrad.ir.files import write_whole
 from symgrad.ir.graph import Graph
@@ -130,6 +131,9 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self.stages)} passes, {_times(len(self.fired), 'rewrite')}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return display.mimebundle(self, include, exclude)
 
 
 def _times(count: int, what: str) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -13,9 +10,9 @@ import numpy as np
 
 from symgrad.ir.op import Op
 from symgrad.lowering.blocks import BLOCKS, Blocks
-from symgrad.lowering.lower import RESERVED
+from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
-from symgrad.ops.copied import is_own, own_functions
+from symgrad.ops.copied import is_own, own_functions, source_of
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (
     constant_text,
@@ -26,12 +23,12 @@ from symgrad.runtime.literals import (
     printable,
     slice_text,
     tuple_text,
+    without_np,
 )
+from symgrad.runtime.source import Module, Source
 from symgrad.runtime.threads import share
 
 COMMENT_COLUMN = 48
-LONGEST_TEXT = 48
-MOST_MAKERS = 3
 # Of scalars, a sign is ten times as fast as a ufunc, and by IEEE 754 gives the same bits.
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
 SIGNS: Mapping[Any, str] = {
@@ -44,33 +41,6 @@ SIGNS: Mapping[Any, str] = {
 NAMED_OUT = (np.maximum, np.minimum)
 
 
-@dataclass
-class Source:
-    """A generated function.
-
-    `text` is the module that defines `step`; `scope` holds what the text does not spell out:
-    constants that are too large to read, and kernels of a user's own. `lines` gives the step of a
-    line of the text, counted from 1. `foreign` are the ops whose kernel is neither NumPy's nor one
-    whose source is copied.
-    """
-
-    text: str
-    scope: dict[str, Any]
-    lines: dict[int, Step]
-    numpy_names: set[str] = field(default_factory=set)
-    helpers: list[str] = field(default_factory=list)
-    body: list[str] = field(default_factory=list)
-    constants: dict[str, Any] = field(default_factory=dict)
-    foreign: list[str] = field(default_factory=list)
-
-    def compile(self, filename: str) -> Callable[..., Any]:
-        """The function itself; `filename` is what tracebacks call it."""
-        scope = dict(self.scope)
-        exec(compile(self.text, filename, "exec"), scope)
-        function: Callable[..., Any] = scope["step"]
-        return function
-
-
 def generate(plan: Plan, threads: bool = False) -> Source:
     """A plan as source. Its function takes the inputs, the variables, the spare arrays of those
     updated, then the workspace, and returns the outputs and the next values of 0-d variables.
@@ -78,58 +48,35 @@ def generate(plan: Plan, threads: bool = False) -> Source:
     With `threads` it shares out blocks among as many as the plan says.
     """
     taken = {*RESERVED, *(s.name for s in plan.slots), "share"}
-    return _Generator(plan, _Module(taken, threads)).source()
-
-
-@dataclass
-class _Module:
-    """What the functions of a module share: `taken` are the names that mean something already.
-
-    `functions` are those that run a block of rows: their lines with the step of each, by name.
-    """
-
-    taken: set[str]
-    threads: bool = False
-    numpy_names: set[str] = field(default_factory=set)
-    helpers: dict[str, str] = field(default_factory=dict)
-    scope: dict[str, Any] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
-    places: dict[tuple[int, int], str] = field(default_factory=dict)
-    foreign: dict[str, None] = field(default_factory=dict)
-    functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
-
-    def new(self, stem: str) -> str:
-        """A name that is not taken, and is from now on."""
-        found = next(n for i in count() if (n := f"{stem}{i or ''}") not in self.taken)
-        self.taken.add(found)
-        return found
+    return _Generator(plan, Module(taken, threads)).source()
 
 
 class _Generator:
     """Writes the function of a plan; `suffix` tells its constants from those of other functions."""
 
-    def __init__(self, plan: Plan, module: _Module, suffix: str = "") -> None:
+    def __init__(self, plan: Plan, module: Module, suffix: str = "") -> None:
         self.plan = plan
         self.module = module
         self.suffix = suffix
         self.numpy_names = module.numpy_names
-        self.helpers = module.helpers
+        self.kernels = module.kernels
         self.scope = module.scope
         self.constants = module.constants
-        self.places = module.places
         self.foreign = module.foreign
 
     def source(self) -> Source:
         body, steps = self.function("step")
         imports = ", ".join(sorted(self.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {imports}"] if imports else [])
+        head += [f"import {name}" for name in sorted(self.module.imports)]
         for name, value in self.constants.items():
             head.append(
                 f"{name} = {constant_text(value)}"
                 if is_short(value)
                 else f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
             )
-        for text in self.helpers.values():
+        copied = list(map(source_of, self.kernels.values()))
+        for text in copied:
             head += ["", "", *text.rstrip().split("\n")]
         found = {}
         for lines, own in (*self.module.functions.values(), (body, steps)):
@@ -142,10 +89,12 @@ class _Generator:
             scope,
             found,
             self.numpy_names,
-            [*self.helpers.values(), *("\n".join(f) for f, _ in self.module.functions.values())],
+            self.module.imports,
+            [*copied, *("\n".join(f) for f, _ in self.module.functions.values())],
             body,
             self.constants,
             list(self.foreign),
+            self.kernels,
         )
 
     # ---- the function -----------------------------------------------------------------------
@@ -164,8 +113,9 @@ class _Generator:
                 self.numpy_names |= {"empty"}
                 lines.append(f"    {slot.name} = empty({slot.shape}, {slot.dtype.name!r})")
         for step in plan.steps:
-            note = printable(self._note(step))
-            for text in self._in_blocks(step) if step.op is BLOCKS else [self._statement(step)]:
+            note = printable(self.module.note(step))
+            written = self._in_blocks if step.op is BLOCKS else self._statements
+            for text in written(step):
                 steps[len(lines)] = step
                 code = f"    {text}"
                 lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
@@ -182,6 +132,10 @@ class _Generator:
         return (
             self._expression(Ref(ref.slot), literal=False) if slot.kind == "constant" else slot.name
         )
+
+    def _statements(self, step: Step) -> list[str]:
+        """The lines of a step."""
+        return self._statement(step).split("\n")
 
     def _statement(self, step: Step) -> str:
         targets = [self._expression(r) for r in step.results]
@@ -274,11 +228,16 @@ class _Generator:
         op, operands, attrs = step.op, self._operands(step), dict(step.attrs)
         if self._is_of_numbers(step):
             return SIGNS[op.kernel].format(*operands)
-        if "{" in op.source:
-            text = op.source if targets else op.source.replace(", out={out}", "")
+        written = op.source
+        if callable(written):
+            written = written(targets[0] == operands[0], **attrs) if targets else ""
+        if "{" in written:
+            text = written if targets else written.replace(", out={out}", "")
+            if "index" in attrs:
+                attrs["index"] = ", ".join(map(slice_text, attrs["index"]))
             return self._plain(text).format(*operands, out=targets and targets[0], **attrs)
-        if op.source or is_numpy(op.kernel):
-            name = self._plain(op.source or f"np.{op.kernel.__name__}")
+        if written or is_numpy(op.kernel):
+            name = self._plain(written or f"np.{op.kernel.__name__}")
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:
             name = self._helper(op)
@@ -302,15 +261,17 @@ class _Generator:
         return kinds == {"scalar"} and all(not s.shape and s.dtype in FLOATS for s in slots)
 
     def _plain(self, text: str) -> str:
-        """`np.maximum(` as `maximum(`, with the import that this needs."""
-        self.numpy_names |= set(re.findall(r"\bnp\.(\w+)", text))
-        return re.sub(r"\bnp\.", "", text)
+        """`np.maximum(` as `maximum(`, with the imports that this and SciPy's names need."""
+        plain, names, modules = without_np(text)
+        self.module.imports |= modules
+        self.numpy_names |= names
+        return plain
 
     def _helper(self, op: Op) -> str:
         """The name of a kernel that NumPy does not have."""
         if is_own(op.kernel):
             for function in own_functions(op.kernel):
-                self.helpers.setdefault(function.__name__, inspect.getsource(function))
+                self.kernels.setdefault(function.__name__, function)
             name: str = op.kernel.__name__
             return name
         return self._object(op, "kernel", op.kernel)
@@ -336,21 +297,6 @@ class _Generator:
         name = next(n for n in names if n not in taken and self.scope.get(n, value) is value)
         self.scope[name] = value
         return name
-
-    def _note(self, step: Step) -> str:
-        """Where a step comes from: the user's line and expression, and what made the node."""
-        origin = step.node.origin
-        place = ""
-        for code, offset in origin.frames[:1]:
-            key = (id(code), offset)
-            if key not in self.places:
-                found = origin.locations[0]
-                self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
-            place = self.places[key]
-        makers = list(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
-        if len(makers) > MOST_MAKERS:
-            makers[1 : 1 - MOST_MAKERS] = ["…"]
-        return "  ".join(filter(None, (place, ", ".join(makers))))
 
     # ---- operands ---------------------------------------------------------------------------
 

@@ -29,8 +29,8 @@ from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace, place_text
-from symgrad.runtime.codegen import Source
 from symgrad.runtime.literals import printable
+from symgrad.runtime.source import Source
 from symgrad.runtime.why import Teller, Why
 
 # What a value must save to be kept: elements computed or read, or floating-point operations.
@@ -119,11 +119,16 @@ def parted(
     once = run_passes(once, [last], exact, own)
     each = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
     each = run_passes(each, [last], exact, other)
-    whole = dict(zip(leaves, once.outputs, strict=True))
-    joined = Graph(_rebuilt(each.outputs, whole), graph.inputs)
+    parts = joined(once, each, graph.inputs, own)
     seconds = sum(s.seconds for s in (*own.stages, *other.stages))
-    trace.stages.append(Stage(last.name, graph, joined, seconds))
-    return Parts(joined, once, each, whole, own)
+    trace.stages.append(Stage(last.name, graph, parts.graph, seconds))
+    return parts
+
+
+def joined(once: Graph, each: Graph, inputs: Sequence[Node], trace: Trace) -> Parts:
+    """Two parts of a graph of these inputs, with the whole."""
+    whole = dict(zip(each.inputs[-len(once.outputs) :], once.outputs, strict=True))
+    return Parts(Graph(_rebuilt(each.outputs, whole), inputs), once, each, whole, trace)
 
 
 def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
@@ -150,7 +155,7 @@ def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
             read.update(node.inputs)
         elif node in read and node.inputs:
             size = _elements(node)
-            fits = size <= min(MOST_OF_ONE * largest[node], room)
+            fits = 0 < size <= min(MOST_OF_ONE * largest[node], room)
             if fits and work[node] >= LEAST_WORK and _has_memory(node):
                 kept.append(node)
                 room -= size

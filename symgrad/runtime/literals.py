@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from ast import literal_eval
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,24 +23,34 @@ def printable(text: str) -> str:
 
 def literal_text(value: Any) -> str | None:
     """A NumPy scalar as a Python literal that NumPy turns back into the same, or None."""
-    if np.ndim(value) or value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
+    kind = value.dtype.kind
+    if np.ndim(value) or value.dtype.itemsize > (16 if kind == "c" else 8):
         return None
-    if value.dtype.kind == "f" and not np.isfinite(value):
+    if kind in "fc" and not np.isfinite(value):
         return None
     text = str(value)
+    if kind == "c":
+        back = value.dtype.type(literal_eval(text))  # a sum: it loses the sign of a zero
+        return text if back.tobytes() == value.tobytes() else None
     back = value.dtype.type(float(text) if value.dtype.kind == "f" else value.item())
     return text if back.tobytes() == value.tobytes() else None
 
 
 def is_short(value: Any) -> bool:
     """Whether a constant can be spelled out for a reader."""
-    return np.size(value) <= MOST_WRITTEN
+    return np.size(value) <= MOST_WRITTEN or is_uniform(value)
+
+
+def is_uniform(value: Any) -> bool:
+    """Whether all elements of an array are the same, to the bit."""
+    array = np.asarray(value)
+    return array.size > 1 and array.tobytes() == array.flat[0].tobytes() * array.size
 
 
 def constant_text(value: Any) -> str:
     """An expression for a constant, exact to the bit, that needs NumPy only."""
     array = np.asarray(value)
-    literals = [literal_text(x) for x in array.flat] if is_short(array) else [None]
+    literals = [literal_text(x) for x in array.flat] if array.size <= MOST_WRITTEN else [None]
     name = array.dtype.name
     if array.ndim == 0:
         text = literals[0] or _special_text(array[()])
@@ -46,6 +59,11 @@ def constant_text(value: Any) -> str:
     elif None not in literals:
         flat = f"np.array([{', '.join(map(str, literals))}], {name!r})"
         return flat if array.ndim == 1 else f"{flat}.reshape({array.shape})"
+    if is_uniform(array):
+        for value, made in ((0, "zeros"), (1, "ones")):
+            if array.flat[0].tobytes() == array.dtype.type(value).tobytes():
+                return f"np.{made}({array.shape}, {array.dtype.name!r})"
+        return f"np.full({array.shape}, {constant_text(array.flat[0])})"
     hexed = array.tobytes().hex()
     data = repr(hexed)
     if len(hexed) > LONGEST_HEX:
@@ -86,3 +104,11 @@ def slice_text(index: tuple[Any, Any, int]) -> str:
     first = "" if start is None or (start == 0 and step > 0) else start
     text = f"{first}:{'' if stop is None else stop}"
     return text if step == 1 else f"{text}:{step}"
+
+
+@lru_cache(maxsize=1024)
+def without_np(text: str) -> tuple[str, frozenset[str], frozenset[str]]:
+    """Text without `np.`, the names of NumPy's in it, and the modules of SciPy's."""
+    modules = frozenset(re.findall(r"\bscipy\.\w+(?=\.)", text))
+    names = frozenset(re.findall(r"\bnp\.(\w+)", text))
+    return re.sub(r"\bnp\.", "", text), names, modules

@@ -1,4 +1,4 @@
-"""Stand-alone programs: one file that imports NumPy and nothing else."""
+"""Stand-alone programs: one file that imports NumPy, SciPy if it has to, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
-from symgrad.runtime.codegen import Source
 from symgrad.runtime.literals import constant_text, is_short
+from symgrad.runtime.source import Source
 
 FITTED = '''
 def fitted(value, name, shape, dtype):
@@ -74,6 +74,7 @@ class _Writer:
         yield from ("", "import numpy as np")
         if self.source.numpy_names:
             yield f"from numpy import {', '.join(sorted(self.source.numpy_names))}"
+        yield from (f"import {name}" for name in sorted(self.source.imports))
         constants = self.source.constants.items()
         short = [f"{k} = {constant_text(v)}" for k, v in constants if is_short(v)]
         if short:
@@ -90,7 +91,8 @@ class _Writer:
     def _docstring(self) -> Iterator[str]:
         results = "results = " if self.outputs else ""
         sizes = ", ".join(f"{k} = {v}" for k, v in self.plan.sizes.items())
-        yield '"""A program written by symgrad. It needs NumPy and nothing else.'
+        needs = "NumPy and SciPy" if self.source.imports else "NumPy"
+        yield f'"""A program written by symgrad. It needs {needs} and nothing else.'
         yield ""
         yield f"    program = Program({', '.join(s.name for s in self.variables)})"
         yield f"    {results}program({', '.join(s.name for s in self.inputs)})"

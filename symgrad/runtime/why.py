@@ -19,7 +19,7 @@ from symgrad.lowering.plan import Plan, Step
 from symgrad.ops.fused import FUSED
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
-from symgrad.runtime.codegen import Source
+from symgrad.runtime.source import Source
 
 MOST_NEAREST = 5
 MOST_STEPS = 6
@@ -119,13 +119,13 @@ class Teller:
                     f"{describe(asked)} is no part of this program: none of its results depends "
                     f"on it. Ask about one of its nodes, or about a line: {near}"
                 )
-            return Why(describe(asked), (self._of_node(asked),))
+            return Why(describe(asked), (self.of_node(asked),))
         if isinstance(asked, str):
             steps = self._steps_at(asked)
             if steps:
                 return Why(_code(asked), tuple(map(self._of_step, steps)))
         nodes = self._built_at(asked)
-        return Why(_asked_line(asked, nodes), tuple(map(self._of_node, nodes)))
+        return Why(_asked_line(asked, nodes), tuple(map(self.of_node, nodes)))
 
     # ---- what was asked ---------------------------------------------------------------------
 
@@ -176,7 +176,8 @@ class Teller:
 
     # ---- stories ----------------------------------------------------------------------------
 
-    def _of_node(self, node: Node) -> Story:
+    def of_node(self, node: Node) -> Story:
+        """What became of a node of any graph of the trace."""
         form = self.lineage.form(node)
         way = self.lineage.onward(form)
         steps = tuple(i for end in way.ends for i in self.steps.get(end, ()))
@@ -188,9 +189,9 @@ class Teller:
             verdict = "; ".join(dict.fromkeys(map(self._costless, way.ends)))
         else:
             how = "computed as written, by" if not way.rewrites else "now computed by"
-            verdict = f"{'folded into' if way.folded else how} {_numbered(steps)}"
+            verdict = f"{'folded into' if way.folded else how} {steps_text(steps)}"
             if parts:
-                verdict += f"; the rewrites made {_numbered(parts)} of it, too"
+                verdict += f"; the rewrites made {steps_text(parts)} of it, too"
         merged = f"merged with its {_plural(len(twins), 'equal')}; " if twins else ""
         shown = (*steps, *parts)
         within = [n for end in way.ends for n in self.lines_within.get(end, ())]
@@ -210,7 +211,7 @@ class Teller:
         """What a value is that no step computes."""
         node = self.lineage.kept[form]
         read = self._reading(form)
-        by = f", read by {_numbered(read)}" if read else ""
+        by = f", read by {steps_text(read)}" if read else ""
         if is_input(node):
             return f"the {'input' if node.op.name == 'placeholder' else node.op.name}{by}"
         if not node.inputs:
@@ -286,7 +287,8 @@ def _asked_line(asked: int | str, nodes: Sequence[Node]) -> str:
     return f"{place} built {_plural(len(nodes), 'node')}"
 
 
-def _numbered(steps: Sequence[int]) -> str:
+def steps_text(steps: Sequence[int]) -> str:
+    """Some steps by their numbers: steps 3, 4."""
     listed = ", ".join(map(str, steps[:MOST_STEPS]))
     more = f" and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
     return f"step{'s' * (len(steps) != 1)} {listed}{more}"

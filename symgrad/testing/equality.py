@@ -44,9 +44,14 @@ def assert_same(
         assert equal.all(), f"{a!r}, expected {b!r}\n{note}"
     if inexact:
         allowed = 8 * np.finfo(a.dtype).eps * np.abs(b) if room is None else room
-        away = np.abs(np.where(finite, a, 0).astype("f8") - np.where(finite, b, 0).astype("f8"))
+        away = _distance(np.where(finite, a, 0), np.where(finite, b, 0))
         near = ~finite | (away <= allowed)
         assert near.all(), f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}\n{note}"
+
+
+def _distance(a: Any, b: Any) -> Any:
+    """How far numbers are apart, in double precision."""
+    return np.abs(np.subtract(a, b, dtype=np.result_type(a, b, np.float64)))
 
 
 class Run:
@@ -120,6 +125,8 @@ class Run:
         y = np.where(flip, -y, y)
         if self.grade >= Exact.ROUNDING:
             step = 4 * np.finfo(y.dtype).eps * np.asarray(self.noise.standard_normal(y.shape))
+            if y.dtype.kind == "c":
+                step = step * np.exp(2j * np.pi * self.noise.random(y.shape))
             with np.errstate(all="ignore"):
                 y = y + (step * self._weight(node, y, operands, attrs)).astype(y.dtype)
         return y[()]
@@ -140,7 +147,8 @@ class Run:
             weight = np.where(moved, 0, weight)
         if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
             # A sum is as uncertain as its terms are large, even where they cancel.
-            terms = np.abs(node.op.kernel(*map(np.abs, operands), **attrs))
+            sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
+            terms = np.abs(node.op.kernel(*sizes, **attrs))
             weight = np.where(terms > np.abs(y), terms, weight)
         return np.where(np.isfinite(weight), weight, 0)
 
@@ -176,11 +184,11 @@ def rooms(
             if not _agrees(value, moved.values[node], grade):
                 return None
         for i, (a, b) in enumerate(zip(base.results(), moved.results(), strict=True)):
-            if np.asarray(a).dtype.kind == "f":
+            if np.asarray(a).dtype.kind in "fc":
                 with np.errstate(all="ignore"):
-                    spread[i] = np.fmax(spread[i], np.abs(np.subtract(a, b, dtype="f8")))
+                    spread[i] = np.fmax(spread[i], _distance(a, b))
     return [
-        100 * s + np.finfo("f4" if np.asarray(v).dtype.itemsize == 4 else "f8").tiny
+        100 * s + np.finfo("f4" if np.asarray(v).real.dtype.itemsize == 4 else "f8").tiny
         for s, v in zip(spread, base.results(), strict=True)
     ]
 

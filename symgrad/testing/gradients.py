@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.walk import topological
+from symgrad.ops.complexes import real
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.linalg import vecdot
 from symgrad.ops.shape import reshape
@@ -91,18 +93,19 @@ def check_grads(
 ) -> Report:
     """Assert that the derivatives of a function of nodes are right at a point, in both modes.
 
-    The function is given a float64 placeholder for each array. Its derivative along each axis (or
-    along random directions, if there are many) is compared with differences from the left and from
-    the right. Where these differ there is a kink, and the derivative must lie between them. With
-    `order=2` the derivatives of the gradient are checked too, where there is no kink. Where every
-    op is analytic the differences are complex steps, exact to the last digits (Squire and Trapp,
-    SIAM Review 40, 1998). Raises `AssertionError` with a verdict for each direction that is wrong.
+    The function is given a float64 placeholder for each array, or a complex128 one. Its derivative
+    along each axis, the imaginary ones too (or along random directions, if there are many), is
+    compared with differences from the left and from the right. Where these differ there is a kink,
+    and the derivative must lie between them. With `order=2` the derivatives of the gradient are
+    checked too, where there is no kink. Where every op is analytic the differences are complex
+    steps, exact to the last digits (Squire and Trapp, SIAM Review 40, 1998). Raises
+    `AssertionError` with a verdict for each direction that is wrong.
 
     >>> check_grads(lambda x: relu(x), [0.0]).kinks[0].right
     1.0
     """
-    points = [np.asarray(a, np.float64) for a in arrays]
-    xs = [placeholder(f"argument {i}", p.shape, "float64") for i, p in enumerate(points)]
+    points = [np.asarray(a, np.result_type(np.asarray(a), np.float64)) for a in arrays]
+    xs = [placeholder(f"argument {i}", p.shape, p.dtype) for i, p in enumerate(points)]
     rng = np.random.default_rng(seed)
     y = _weighted(function(*xs), rng)
     report = _check(y, xs, points, kinks, rng)
@@ -137,11 +140,13 @@ def _weighted(results: Any, rng: np.random.Generator) -> Node:
     nodes = [as_node(r) for r in (results if isinstance(results, (tuple, list)) else [results])]
     total: Node | None = None
     for node in nodes:
-        if not node.tensor.is_float:
+        if not node.tensor.is_inexact:
             raise GradientError(f"check_grads needs a function with float results, not {node!r}")
         count = evaluate_dim(node.size, {})
         weights = 1 + rng.random(count) if count > 1 else np.ones(count)
-        part = vecdot(reshape(node, -1), weights)
+        if node.tensor.is_complex:
+            weights = weights * np.exp(1j * rng.random(count))
+        part = real(vecdot(reshape(node, -1), weights))
         total = part if total is None else total + part
     assert total is not None
     return total
@@ -152,14 +157,14 @@ def _check(
 ) -> Report:
     feeds = dict(zip(xs, points, strict=True))
     gradient = evaluate(vjp(y, xs, 1.0, kinks=kinks, disconnected="zero"), feeds)
-    tangents = [placeholder(f"tangent {i}", x.shape, "float64") for i, x in enumerate(xs)]
+    tangents = [placeholder(f"tangent {i}", x.shape, x.dtype) for i, x in enumerate(xs)]
     pushed = _pushed(y, xs, tangents, kinks)
     analytic = all(_is_analytic(n) for n in topological([y]))
     verdicts = []
     for name, directions in _directions(points, rng):
         moved = {**feeds, **dict(zip(tangents, directions, strict=True))}
         forward = None if pushed is None else float(evaluate([pushed], moved)[0])
-        reverse = sum(float(np.vdot(g, d)) for g, d in zip(gradient, directions, strict=True))
+        reverse = sum(float(np.vdot(g, d).real) for g, d in zip(gradient, directions, strict=True))
         left, right, tolerance = _slopes(y, xs, points, directions, analytic)
         verdicts.append(Verdict(name, left, right, forward, reverse, tolerance))
     return Report(tuple(verdicts))
@@ -175,16 +180,23 @@ def _pushed(y: Node, xs: list[Node], tangents: list[Node], kinks: Policy) -> Nod
 
 def _directions(points: Sequence[Any], rng: np.random.Generator) -> Iterator[tuple[str, list[Any]]]:
     """Along each axis, if there are few; else along random directions."""
-    total = sum(p.size for p in points)
-    if total > MOST_DIRECTIONS:
+    units = [(1, 1j) if np.iscomplexobj(p) else (1,) for p in points]
+    if sum(p.size * len(u) for p, u in zip(points, units, strict=True)) > MOST_DIRECTIONS:
         for i in range(MOST_DIRECTIONS):
-            yield f"random direction {i}", [rng.standard_normal(p.shape) for p in points]
+            yield (
+                f"random direction {i}",
+                [
+                    sum(u * rng.standard_normal(p.shape) for u in several)
+                    for p, several in zip(points, units, strict=True)
+                ],
+            )
         return
     for i, p in enumerate(points):
-        for index in np.ndindex(p.shape):
-            one = [np.zeros(q.shape) for q in points]
-            one[i][index] = 1.0
-            yield f"argument {i}{list(index) if index else ''}", one
+        for index, unit in product(np.ndindex(p.shape), units[i]):
+            one = [np.zeros_like(q) for q in points]
+            one[i][index] = unit
+            name = f"argument {i}{list(index) if index else ''}"
+            yield name if unit == 1 else f"i times {name}", one
 
 
 def _slopes(
@@ -213,9 +225,11 @@ def _slopes(
 def _is_analytic(node: Node) -> bool:
     """Whether a kernel takes complex numbers and is analytic, so that a complex step is exact."""
     kernel = node.op.kernel
+    if isinstance(node.type, tuple) or node.tensor.is_complex:
+        return False  # of what is complex already, no part is free to carry a derivative
     if not node.inputs:
         return True
-    if node.op.kinks or node.op.piecewise_constant or kernel is np.conjugate:
+    if node.op.kinks or node.op.piecewise_constant:
         return False
     if isinstance(kernel, np.ufunc):
         return any(t.replace("D", "") == "->" for t in kernel.types)

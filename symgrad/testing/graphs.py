@@ -16,6 +16,7 @@ from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REAL, REGISTRY, Interval, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
+from symgrad.ops.complexes import part_dtype
 from symgrad.ops.leaves import constant, placeholder
 from symgrad.passes import RULES
 from symgrad.rewrite.pattern import Applied, Attr, Bound, Const, Literal, Pattern, Var
@@ -23,6 +24,7 @@ from symgrad.testing.equality import Run
 
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
 SHAPES = ((), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (1,), (0, 4))
+COMPLEX = ("complex64", "complex128")
 NUMBERS = (3.0, 0.5, -2.0, 0.1, 1.0, -1.0, 0.0, -0.0, 2.0, 7.0)
 
 
@@ -62,6 +64,9 @@ def spelled(pattern: Pattern, bound: Bound, dtype: Any) -> Any:
 def special_values(dtype: Any) -> np.ndarray[Any, Any]:
     """The values of a dtype at which identities break."""
     kind = np.dtype(dtype).kind
+    if kind == "c":
+        parts = special_values(part_dtype(np.dtype(dtype)))
+        return _complex(parts, np.roll(parts, 2), dtype)
     if kind == "b":
         return np.array([False, True])
     if kind in "iu":
@@ -86,6 +91,10 @@ def neighbours(c: float, dtype: Any) -> list[float]:
 
 def of_all_sizes(rng: np.random.Generator, shape: Any, dtype: Any, reach: int | None) -> Any:
     """Numbers as likely of one magnitude as of another: 2 to the power of up to ±reach, or any."""
+    if np.dtype(dtype).kind == "c":
+        part = part_dtype(np.dtype(dtype))
+        real, imag = (of_all_sizes(rng, shape, part, reach) for _ in range(2))
+        return _complex(real, imag, dtype)
     if np.dtype(dtype).kind == "b":
         return rng.random(shape) < 0.5
     if np.dtype(dtype).kind in "iu":
@@ -99,6 +108,13 @@ def of_all_sizes(rng: np.random.Generator, shape: Any, dtype: Any, reach: int | 
     return np.ldexp(sign * rng.uniform(0.5, 1, shape), rng.integers(low + 1, high + 1, shape))
 
 
+def _complex(real: Any, imag: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """An array of complex numbers of these parts, infinite ones too."""
+    found = np.empty(np.shape(real), dtype)
+    found.real, found.imag = real, imag
+    return found
+
+
 def random_feeds(
     rng: np.random.Generator,
     inputs: Sequence[Node],
@@ -110,6 +126,8 @@ def random_feeds(
     for x, (low, high) in zip(inputs, cycle(domain), strict=False):
         shape: Any = x.shape
         values: Any = rng.uniform(low, high, shape)
+        if x.dtype.kind == "c":
+            values = values + 1j * rng.uniform(low, high, shape)
         if x.dtype.kind == "b":
             values = rng.random(shape) < 0.5
         elif x.dtype.kind in "iu":
@@ -145,14 +163,15 @@ def _holds(dtype: Any, number: float) -> bool:
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return number == int(number) and info.min <= number <= info.max
-    return bool(dtype.kind == "f" and abs(number) <= float(np.finfo(dtype).max))
+    return bool(dtype.kind in "fc" and abs(number) <= float(np.finfo(dtype).max))
 
 
 class _Grower:
     """A growing pool of nodes, each with a value, so that what is built of them is in domain."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, dtypes: Sequence[str]) -> None:
         self.rng = rng
+        self.dtypes = dtypes
         self.inputs: list[Node] = []
         self.pool: list[Node] = []
         self.values: dict[Node, Any] = {}
@@ -163,10 +182,13 @@ class _Grower:
             op
             for op in REGISTRY.ops.values()
             for _ in range(4 if op in watched else 1)
-            if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*DTYPES}
+            if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*dtypes}
             if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
+            if not op.abrupt
         ]
         self.rules = [r for r in RULES if r.forms]
+        self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")
+        self.likely = (*self.inexact * 3, *dtypes)
 
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.rng.integers(len(items)))]
@@ -174,7 +196,7 @@ class _Grower:
     def input(self, shape: Any = None, dtype: Any = None) -> Node:
         """A new placeholder."""
         shape = self.pick(SHAPES[:-1] * 4 + SHAPES[-1:]) if shape is None else shape
-        x = placeholder(f"x{len(self.inputs)}", shape, dtype or self.pick(DTYPES[:2] * 3 + DTYPES))
+        x = placeholder(f"x{len(self.inputs)}", shape, dtype or self.pick(self.likely))
         self.inputs.append(x)
         self.pool.append(x)
         self.values[x] = random_feeds(self.rng, [x])[0]
@@ -202,6 +224,11 @@ class _Grower:
                 return call("broadcast_to", x, shape)
         return self.input(shape)
 
+    def indices(self, shape: Any, interval: Interval) -> Node:
+        """Constant integers from one bound to the other."""
+        low, high = map(int, interval)
+        return constant(self.rng.integers(low, high + 1, shape))
+
     def in_domain(self, x: Any, interval: Interval) -> Any:
         """x itself if its values lie in the interval, else x squeezed into it."""
         low, high = interval
@@ -223,13 +250,15 @@ class _Grower:
         operands = [
             self.mask()
             if mask_first and i == 0
+            else self.indices(s, d)
+            if op.indices and i >= op.indices
             else self.in_domain(self.operand(None if op.elementwise and not attrs else s), d)
             for i, (s, d) in enumerate(zip(shapes, cycle(op.domain), strict=False))
         ]
         if "float32" not in op.dtypes:
-            wanted = self.pick(op.dtypes.split())
+            wanted = self.pick([d for d in op.dtypes.split() if d in self.dtypes])
             operands = [call("astype", x, wanted) if isinstance(x, Node) else x for x in operands]
-        if len(operands) > 1 and self.rng.random() < 0.15:
+        if len(operands) > 1 and not op.indices and self.rng.random() < 0.15:
             operands[-1] = operands[0]
         return apply(op, operands, attrs)
 
@@ -277,18 +306,24 @@ def _broadcasts(shape: Any, to: Any) -> bool:
 
 def _is_tame(node: Node, value: Any) -> bool:
     x = np.asarray(value)
-    return x.size <= 64 and (x.dtype.kind == "b" or bool(np.all(np.abs(x.astype("f8")) < 1e4)))
+    if x.dtype.kind in "iu":
+        x = x.astype("f8")
+    with np.errstate(all="ignore"):
+        return x.size <= 64 and (x.dtype.kind == "b" or bool(np.all(np.abs(x) < 1e4)))
 
 
-def random_graph(rng: np.random.Generator, size: int) -> tuple[list[Node], list[Node]]:
+def random_graph(
+    rng: np.random.Generator, size: int, dtypes: Sequence[str] = DTYPES
+) -> tuple[list[Node], list[Node]]:
     """Placeholders, and outputs made of about `size` random ops on them.
 
     The first output is a scalar loss of floats; the others are of any dtype. What is built is
-    drawn from the facts of the registered ops, and from the patterns of the rules.
+    drawn from the facts of the registered ops, and from the patterns of the rules. `dtypes` are
+    those of the placeholders, of which the first has the last inexact one.
     """
-    grower = _Grower(rng)
+    grower = _Grower(rng, dtypes)
     for _ in range(3):
-        grower.input(dtype="float64" if not grower.inputs else None)
+        grower.input(dtype=None if grower.inputs else grower.inexact[-1])
     for _ in range(20 * size):
         if len(grower.pool) >= size + len(grower.inputs):
             break
@@ -297,5 +332,5 @@ def random_graph(rng: np.random.Generator, size: int) -> tuple[list[Node], list[
     loss = constant(0.0)
     for y in loose:
         if carries(y):
-            loss = loss + call("sum", y)
+            loss = loss + call("sum", call("real", y))
     return grower.inputs, [loss, *[y for y in loose if not carries(y)][:3]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from symgrad.rewrite.pattern import Attr, Bound, Const, Var
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
+    COMPLEX,
     DTYPES,
     NUMBERS,
     cases_of,
@@ -37,6 +39,7 @@ CONSTANTS = (0.0, -0.0, 1.0, *ORDINARY, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e3
 WIDE_AND_NARROW = (((2, 3), (3,), (2, 1)), ((3,), (2, 3)), ((3,), (3,), (2, 3)))
 SHAPES = (((2, 3),), *WIDE_AND_NARROW, ((3,), (2, 1)), ((),), ((0, 3),))
 MANY = 200
+TOO_MANY = 10**7
 
 Spelling = tuple[Node, list[Node]]
 
@@ -88,7 +91,7 @@ def named_in(nodes: Sequence[Node]) -> list[float]:
         numbers += [v for _, v in node.attrs if isinstance(v, (int, float))]
         for c in numbers:
             if np.isfinite(c):
-                found.update(dict.fromkeys(neighbours(float(c), node.tensor.dtype)))
+                found.update(dict.fromkeys(neighbours(float(c.real), node.tensor.dtype)))
     return list(found)
 
 
@@ -103,7 +106,7 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
     for attempt in rule.tries:
         if callable(attempt):
             count = len(inspect.signature(attempt).parameters)
-            yield from _built(attempt, [(3, 4)] * count, turned)
+            yield from _built(rule, attempt, [(3, 4)] * count, turned)
     if rule.function is not None:
         yield from _with_op(rule, turned)
     for form in rule.forms[: 1 if turned else None]:
@@ -119,14 +122,18 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
                 assert isinstance(made, Node)
                 return made
 
-            yield from _built(spell, [binding[n] for n in names], turned, mixed=True)
+            yield from _built(rule, spell, [binding[n] for n in names], turned, mixed=True)
 
 
 def _built(
-    build: Callable[..., Node], shapes: Sequence[Any], turned: bool, mixed: bool = False
+    rule: Rule,
+    build: Callable[..., Node],
+    shapes: Sequence[Any],
+    turned: bool,
+    mixed: bool = False,
 ) -> Iterator[Spelling]:
     """What a function builds of placeholders, in every dtype; some of them masks, if `mixed`."""
-    for dtype in DTYPES:
+    for dtype in (*DTYPES, *COMPLEX) if "c" in rule.kinds else DTYPES:
         for choice in product(
             (dtype, "bool") if mixed and dtype != "bool" else (dtype,), repeat=len(shapes)
         ):
@@ -151,7 +158,9 @@ def _turned(
     """What a function builds of large arrays: all of them views, one of them, and none."""
     # Sums of so many go in an order that layouts decide.
     large = [tuple(5 + 16 * n if n > 1 else n for n in s) for s in shapes]
-    if not any(np.dtype(d).kind == "f" for d in dtypes) or max(map(len, large), default=0) < 2:
+    if not any(np.dtype(d).kind in "fc" for d in dtypes) or max(map(len, large), default=0) < 2:
+        return
+    if max(map(prod, large)) > TOO_MANY:
         return
     ways = [[True] * len(large), [False] * len(large)]
     ways += [[i == j for j in range(len(large))] for i in range(len(large))]

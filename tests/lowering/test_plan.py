@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.lowering.lower import identifier, lower
+from symgrad.lowering.lower import lower
+from symgrad.lowering.names import identifier
 from symgrad.lowering.schedule import schedule
 from symgrad.runtime.workspace import allocate
 from tests.helpers import generator, sample
@@ -169,3 +170,18 @@ def test_names_that_become_alike_are_told_apart():
     names = [plan.slots[i].name for i in (*plan.inputs, *plan.variables, *plan.nexts)]
     assert len(set(names)) == len(names) == 9
     assert all(n.isidentifier() for n in names)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("make", [sg.relu, lambda x: sg.maximum(x, -1.5), lambda x: sg.minimum(2, x)])
+def test_a_large_extremum_reads_a_row_of_its_constant(make, dtype):
+    x = sg.placeholder("x", (400, 100), dtype)
+    program = sg.compile(x, make(x), exact="bits")
+    (step,) = program.plan.steps
+    assert {program.plan.slots[r.slot].shape for r in step.operands} == {(400, 100), (100,)}
+    hostile = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, -1.5, 2, 1e-310], dtype)
+    array = np.random.default_rng(0).choice(hostile, x.shape)
+    raw = sg.compile(x, make(x), passes=())
+    for got in (program(array), sg.compile(x, make(x), backend="reference")(array)):
+        assert got.tobytes() == make(sg.constant(array)).__array__().tobytes()
+    assert raw(array).tobytes() == program(array).tobytes()

@@ -8,7 +8,7 @@ from symgrad.ops.select import keep_where_positive, select
 from tests.passes.becomes import becomes, named, stays
 
 SIMPLIFY = named("simplify")
-KERNELS = named("mask_kernels")
+KERNELS = named("kernels")
 
 
 def xg():
@@ -114,3 +114,17 @@ def test_a_mask_in_two_places_is_made_once():
     m = x > 1.5
     program = sg.compile([x, g], [select(m, g), select(x > 1.5, x)])
     assert [s.op.name for s in program.plan.steps].count("greater") == 1, program.graph
+
+
+def test_a_mask_that_selects_several_times_is_widened_once():
+    x, y = sg.placeholder("x", (40, 50)), sg.placeholder("y", (40, 50))
+    masked = sg.select(x > y, sg.exp(x)), sg.select(x > y, y)
+    program = sg.compile([x, y], list(masked), exact="bits")
+    assert program.source.count("keep_bits(") == 3  # its definition, and two calls
+    assert program.source.count("negative(") == 1
+    rng = np.random.default_rng(0)
+    hostile = np.array([np.inf, -np.inf, np.nan, -0.0, 5e-324])
+    a, b = rng.choice(hostile, (40, 50)), rng.standard_normal((40, 50))
+    for fed in ((a, b), (b, a)):
+        found, expected = program(*fed), sg.compile([x, y], list(masked), passes=())(*fed)
+        assert [f.tobytes() for f in found] == [e.tobytes() for e in expected]

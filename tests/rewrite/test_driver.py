@@ -8,14 +8,15 @@ import pytest
 import symgrad as sg
 from symgrad import Const, Graph, Rewrite, Var
 from symgrad.ir.errors import RewriteError
-from symgrad.passes import DEFAULT
+from symgrad.passes import DEFAULT, RULES
 from symgrad.passes.algebra import double_negative, times_one
 from symgrad.passes.factors import factors_combine
 from symgrad.passes.products import scalar_through_matmul
 from symgrad.passes.reductions import sum_of_products
-from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import rule_for
 from symgrad.rewrite.trace import Trace
+from symgrad.testing import random_graph
 
 
 @sg.rule(exact="reals")
@@ -144,6 +145,18 @@ def test_nothing_that_fits_leaves_the_very_graph():
     assert rewrite(graph, [double_negative]) is graph
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_an_index_has_all_rules_that_match_in_their_order(seed):
+    inputs, outputs = random_graph(np.random.default_rng(seed), 25)
+    index = Index(RULES)
+    for node in Graph(outputs, inputs).nodes:
+        worth = [rule for rule, _ in index.at(node)]
+        assert worth == sorted(worth, key=RULES.index)
+        for rule in RULES:
+            if node.op in rule.ops and rule.function is None and rule not in worth:
+                assert not list(rule.matches(node, lambda nodes: True, None))
+
+
 def test_shared_nodes_stay_shared():
     x = sg.placeholder("x", 3)
     shared = sg.exp(x * 1)
@@ -227,6 +240,27 @@ def test_once_holds_a_rule_back_where_work_would_be_done_twice():
     assert ops(graph).count("matmul") == 1
     alone = rewrite(Graph([(a @ b) * 3.0]), [scalar_through_matmul])
     assert ops(alone) == ["multiply", "matmul"]
+
+
+def test_a_second_walk_tries_again_what_was_held_back_and_nothing_else():
+    tried = []
+
+    @rule_for(lambda op: op.name == "exp", exact="reals")
+    def watched(node):
+        """It leaves things as they are."""
+        tried.append(node)
+
+    @sg.rule(exact="reals")
+    def forgotten(x: Var) -> Rewrite:
+        """The product has a reader less."""
+        return Rewrite(before=sg.sinh(x), after=lambda x: sg.zeros_like(x))
+
+    a, b = sg.placeholder("a", (4, 2)), sg.placeholder("b", (2, 5))
+    product = a @ b
+    graph = Graph([product * 3.0, sg.exp(a), sg.sinh(product)])
+    graph = rewrite(graph, [scalar_through_matmul, watched, forgotten])
+    assert graph.outputs[0].op.name == "matmul"
+    assert len(tried) == 1
 
 
 def test_an_output_is_a_reader():

@@ -94,9 +94,9 @@ def test_the_gradient_rule_is_named(net):
 def test_inputs_constants_and_views_have_no_step(net):
     assert "the input, read by steps 0" in str(net.program.why(net.x))
     assert "the variable, read by step" in str(net.program.why(net.w1))
-    x = sg.placeholder("x", (3, 4))
+    x, y = sg.placeholder("x", (3, 4)), sg.placeholder("y", (4, 3))
     turned, two = x.T, sg.constant(2.5)
-    program = sg.compile([x], sg.exp(turned) * two)
+    program = sg.compile([x, y], (turned + y) * two)
     assert "a view, which costs nothing, read by step 0" in str(program.why(turned))
     assert "a constant of the program, read by step 1" in str(program.why(two))
     assert program.why(turned).stories[0].steps == ()

@@ -1,0 +1,83 @@
+"""Names for the slots of a plan, as its source says them."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import count
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+
+from symgrad.lowering.draft import Draft
+from symgrad.ops.copied import own_names
+
+# What generated text says itself: no value takes such a name.
+WORDS = frozenset({"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program"})
+RESERVED = frozenset(
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
+)
+
+
+def identifier(name: str) -> str:
+    """A Python name as near to any text as can be. Two leading underscores mean something else."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
+    plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_') or 'unnamed'}"
+    return f"{plain}_" if plain in RESERVED else plain
+
+
+def _letters() -> Iterator[str]:
+    """a, b, … z, a1, b1, …"""
+    for round_ in count():
+        for letter in ascii_lowercase:
+            yield f"{letter}{round_ or ''}"
+
+
+def names_of(drafts: list[Draft], place: Mapping[int, int]) -> dict[int, str]:
+    """A name for every slot; arrays of one shape and dtype at one place share theirs."""
+    names: dict[int, str] = {}
+    taken = set(RESERVED)
+    letters = _letters()
+    shared: dict[Any, str] = {}
+    numbers: dict[str, Iterator[int]] = defaultdict(count)
+
+    def fresh(stem: str) -> str:
+        found = next(n for k in numbers[stem] if (n := f"{stem}{k or ''}") not in taken)
+        taken.add(found)
+        return found
+
+    given = ("input", "variable", "next")
+    for i, d in enumerate(drafts):
+        if d.kind in given and d.root == i:
+            names[i] = fresh(identifier(str(d.value)))
+    for i, d in enumerate(drafts):
+        if d.root != i or d.kind in given:
+            continue
+        if d.kind == "arena":
+            key = (place[i], d.type)
+            if key not in shared:
+                shared[key] = (
+                    fresh("bits")
+                    if d.value == "scratch"
+                    else fresh("block")
+                    if d.value == "blocks"
+                    else fresh(next(n for n in letters if n not in taken))
+                )
+            names[i] = shared[key]
+        else:
+            names[i] = fresh(_stem(d))
+    return names
+
+
+def _stem(draft: Draft) -> str:
+    """What a name begins with: of a constant, what it is."""
+    if draft.kind != "constant":
+        return {"scalar": "s", "output": "out"}[draft.kind]
+    if np.size(draft.value) > 1:
+        for value, name in ((0, "zero"), (1, "one")):
+            if np.array_equal(draft.value, np.full_like(draft.value, value)):
+                return name
+    return "k"

@@ -1,0 +1,89 @@
+"""What the code generator writes: a module, as it grows and when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from symgrad.lowering.plan import Step
+from symgrad.ops.copied import source_of
+
+LONGEST_TEXT = 48
+MOST_MAKERS = 3
+
+
+@dataclass
+class Source:
+    """A generated function.
+
+    `text` is the module that defines `step`; `scope` holds what the text does not spell out:
+    constants that are too large to read, and kernels of a user's own. `lines` gives the step of a
+    line of the text, counted from 1. `kernels` are those whose source is copied into it; `foreign`
+    are the ops whose kernel is neither of them nor NumPy's.
+    """
+
+    text: str
+    scope: dict[str, Any]
+    lines: dict[int, Step]
+    numpy_names: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
+    helpers: list[str] = field(default_factory=list)
+    body: list[str] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
+    kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def compile(self, filename: str) -> Callable[..., Any]:
+        """The function itself; `filename` is what tracebacks call it.
+
+        Kernels are at hand, and need not be compiled again; the lines keep their numbers.
+        """
+        text, scope = self.text, {**self.scope, **self.kernels}
+        for kernel in self.kernels.values():
+            copied = source_of(kernel)
+            text = text.replace(copied, "\n" * copied.count("\n"))
+        exec(compile(text, filename, "exec"), scope)
+        function: Callable[..., Any] = scope["step"]
+        return function
+
+
+@dataclass
+class Module:
+    """What the functions of a module share: `taken` are the names that mean something already.
+
+    `functions` are those that run a block of rows: their lines with the step of each, by name.
+    """
+
+    taken: set[str]
+    threads: bool = False
+    numpy_names: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
+    kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    scope: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    places: dict[tuple[int, int], str] = field(default_factory=dict)
+    foreign: dict[str, None] = field(default_factory=dict)
+    functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
+
+    def new(self, stem: str) -> str:
+        """A name that is not taken, and is from now on."""
+        found = next(n for i in count() if (n := f"{stem}{i or ''}") not in self.taken)
+        self.taken.add(found)
+        return found
+
+    def note(self, step: Step) -> str:
+        """Where a step comes from: the user's line and expression, and what made the node."""
+        origin = step.node.origin
+        place = ""
+        for code, offset in origin.frames[:1]:
+            key = (id(code), offset)
+            if key not in self.places:
+                found = origin.locations[0]
+                self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
+            place = self.places[key]
+        makers = list(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
+        if len(makers) > MOST_MAKERS:
+            makers[1 : 1 - MOST_MAKERS] = ["…"]
+        return "  ".join(filter(None, (place, ", ".join(makers))))
