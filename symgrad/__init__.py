@@ -17,8 +17,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrad import fft as fft
     from symgrad import linalg as linalg
+    from symgrad import nn as nn
+    from symgrad import optim as optim
     from symgrad import passes as passes
+    from symgrad import random as random
+    from symgrad import special as special
     from symgrad import testing as testing
     from symgrad.autodiff.checkpoint import checkpoint as checkpoint
     from symgrad.autodiff.explain import explain_grad as explain_grad
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
     from symgrad.derive import vjp as vjp
     from symgrad.derive import vmap as vmap
     from symgrad.display import render as render
+    from symgrad.dtypes import *
+    from symgrad.dtypes import __array_api_version__ as __array_api_version__
+    from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
     from symgrad.ir.dims import Dim as Dim
     from symgrad.ir.dims import dim as dim
     from symgrad.ir.errors import *
@@ -52,6 +60,14 @@ if TYPE_CHECKING:
     from symgrad.rewrite.rule import Rewrite as Rewrite
     from symgrad.rewrite.rule import rule as rule
     from symgrad.runtime.program import Program as Program
+    from symgrad.state import load_state as load_state
+    from symgrad.state import save_state as save_state
+    from symgrad.training import Batches as Batches
+    from symgrad.training import History as History
+    from symgrad.training import batches as batches
+    from symgrad.training import early_stopping as early_stopping
+    from symgrad.training import evaluate as evaluate
+    from symgrad.training import fit as fit
 
 __version__ = "0.1.0"
 
@@ -75,9 +91,13 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.runtime.program", "Program"),
     ("symgrad.derive", "grad value_and_grad vjp jvp hvp jacobian hessian vmap"),
     ("symgrad.compile", "compile"),
+    ("symgrad.state", "load_state save_state"),
+    ("symgrad.training", "Batches History batches early_stopping evaluate fit"),
     ("symgrad.ops", "*"),
+    ("symgrad.dtypes", "*"),
 )
-_SUBMODULES = ("linalg", "passes", "testing")
+# What is built on the ops, and `display`, which the lowest floor imports before there are any.
+_SUBMODULES = ("display", "fft", "linalg", "nn", "optim", "passes", "random", "special", "testing")
 
 
 def __getattr__(name: str) -> Any:

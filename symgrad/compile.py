@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
@@ -156,14 +157,14 @@ def _flatten(outputs: Any, name: str) -> tuple[list[Node], list[str], Form]:
         return _flatten_all(
             list(outputs.values()),
             [str(k) for k in keys],
-            lambda parts: dict(zip(keys, parts, strict=True)),
+            partial(_as_dict, keys),
         )
     if isinstance(outputs, (list, tuple)):
         make: Form = list if isinstance(outputs, list) else getattr(type(outputs), "_make", tuple)
         return _flatten_all(list(outputs), [f"{name} {i}" for i in range(len(outputs))], make)
     node = as_node(outputs)
     node.tensor  # noqa: B018  refuses a node with several results
-    return [node], [name], lambda results: next(iter(results))
+    return [node], [name], _only
 
 
 def _flatten_all(
@@ -173,12 +174,25 @@ def _flatten_all(
     nodes = [node for found, _, _ in parts for node in found]
     listed = [name for _, found, _ in parts for name in found]
 
-    def form(results: Iterable[Any]) -> Any:
-        left = iter(results)
-        return make([inner(islice(left, len(found))) for found, _, inner in parts])
-
+    form = partial(_nested, make, [(inner, len(found)) for found, _, inner in parts])
     flat = len(nodes) == len(parts) and all(isinstance(y, Node) for y in outputs)
     return nodes, listed, make if flat else form
+
+
+# The forms of results are functions of modules, so that programs can be pickled.
+
+
+def _only(results: Iterable[Any]) -> Any:
+    return next(iter(results))
+
+
+def _as_dict(keys: Sequence[Any], parts: Iterable[Any]) -> dict[Any, Any]:
+    return dict(zip(keys, parts, strict=True))
+
+
+def _nested(make: Form, parts: Sequence[tuple[Form, int]], results: Iterable[Any]) -> Any:
+    left = iter(results)
+    return make([inner(islice(left, count)) for inner, count in parts])
 
 
 def _check_updates(updates: Updates | None) -> list[tuple[Variable, Node]]:

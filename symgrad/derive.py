@@ -15,17 +15,19 @@ from symgrad.autodiff.checks import check_loss, check_outputs, check_wrt
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.kinks import Kinks, Policy
-from symgrad.autodiff.reverse import pull_back
+from symgrad.autodiff.reverse import dependents, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
+from symgrad.ir.walk import topological
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
 from symgrad.ops.shape import astype, permute_dims, reshape
 from symgrad.passes.normal import normal_form
 
 Disconnected = Literal["raise", "zero"]
+Mode = Literal["forward", "reverse"] | None
 Nodes = Node | Sequence[Node]
 
 
@@ -45,8 +47,10 @@ def grad(
     Each has the shape and dtype of its `wrt`, and can be differentiated again. `kinks` chooses the
     subgradient where there is no derivative: `"zero"` (the default: the one nearest to 0),
     `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of these by the
-    name of an op. Raises `GradientError` for a loss that is no scalar or no float, and for a `wrt`
-    that is no float or on which the loss does not depend; `disconnected="zero"` gives zeros then.
+    name of an op. By a complex z = a + ib the gradient is dL/da + i dL/db: z - lr * g descends.
+    Raises `GradientError` for a loss that is no scalar or no real float, and for a `wrt` that is
+    neither float nor complex, or on which the loss does not depend; `disconnected="zero"` gives
+    zeros then.
 
     >>> x = placeholder("x", 3)
     >>> grad(sum(x * x), x).type
@@ -103,8 +107,8 @@ def vjp(
 ) -> Node | tuple[Node, ...]:
     """Cotangents of the outputs pulled back to `wrt`: the transposed Jacobian times a vector.
 
-    `cotangents` has the form of `outputs`, and each the shape of its output. Arguments and errors
-    are those of `grad`.
+    `cotangents` has the form of `outputs`, and each the shape of its output. Complex numbers pair
+    by Re(sum(conj(g) * t)). Arguments and errors are those of `grad`.
 
     >>> x = placeholder("x", 3)
     >>> vjp(x * x, x, ones_like(x)).type
@@ -243,7 +247,7 @@ def jacobian(
     output: Node,
     wrt: Nodes,
     *,
-    mode: Literal["forward", "reverse"] | None = None,
+    mode: Mode = None,
     kinks: Policy = None,
     disconnected: Disconnected = "raise",
 ) -> Any:
@@ -251,7 +255,8 @@ def jacobian(
 
     By default in the mode with fewer vectors: all rows in one batched pass in reverse, or all
     columns in one forward, a pass for each `wrt`. If a function on the way has no forward mode, in
-    reverse.
+    reverse. By a complex `wrt` a real output has gradients, as those of `grad`, and a complex one
+    its complex derivative, if every op on the way has one, else `GradientError`.
 
     >>> x = placeholder("x", 3)
     >>> jacobian(x * x, x).type
@@ -262,6 +267,7 @@ def jacobian(
     xs = _several(wrt)
     check_wrt(xs)
     check_outputs([output])
+    mode = _mode_of_complex(output, xs, mode)
     inputs = sum(guess(x.size) for x in xs)
     forward = inputs < guess(output.size) if mode is None else mode == "forward"
     if forward:
@@ -317,6 +323,23 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # ---- jacobians ------------------------------------------------------------------------------
+
+
+def _mode_of_complex(y: Node, xs: list[Node], mode: Mode) -> Mode:
+    """The mode in which one vector an element is enough: for complex numbers there is just one."""
+    by = [x for x in xs if x.tensor.is_complex]
+    if not (by or y.tensor.is_complex):
+        return mode
+    wanted: Mode = "forward" if y.tensor.is_complex else "reverse"
+    if mode not in (None, wanted):
+        raise GradientError(f"the jacobian of {describe(y)} is taken in {wanted} mode")
+    for node in dependents(topological([y]), by):
+        if wanted == "forward" and node.inputs and not node.op.holomorphic:
+            raise GradientError(
+                f"{describe(y)} has no complex derivative: {describe(node)} is on the way; "
+                "differentiate real(y) and imag(y), or take jvp or vjp"
+            )
+    return wanted
 
 
 def _jacobian_reverse(

@@ -52,6 +52,19 @@ def close(found, expected, tolerance=TOLERANCE):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
+def normal(rng, shape, dtype):
+    """Normal numbers, of a float or complex dtype's precision or better."""
+    values = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return np.asarray(values)
+
+
+def paired(flows, vectors):
+    """What cotangents make of tangents: the sum of Re(conj(a) * b)."""
+    return sum(np.vdot(a, b).real for a, b in zip(flows, vectors, strict=True))
+
+
 def jvp(ys, tangents):
     """Tangents of `ys`, given tangents of some nodes. None is zero."""
     found = push_forward(ys, list(tangents), list(tangents.values()), Kinks())
@@ -73,12 +86,15 @@ def difference(function, arrays, directions):
 
 
 def check_derivatives(ys, xs, arrays, rng):
-    """First derivatives of `ys` by `xs`, both ways, against differences and each other."""
+    """First derivatives of `ys` by `xs`, both ways, against differences and each other.
+
+    Complex operands are moved in random complex directions.
+    """
     feeds = dict(zip(xs, arrays, strict=True))
     smooth = [x for x in xs if carries(x)]
     assert smooth
-    steps = {x: rng.standard_normal(feeds[x].shape) for x in smooth}
-    weights = [np.asarray(rng.standard_normal(np.shape(v))) for v in evaluate(ys, feeds)]
+    steps = {x: normal(rng, feeds[x].shape, x.dtype) for x in smooth}
+    weights = [normal(rng, np.shape(v), v.dtype) for v in evaluate(ys, feeds)]
     numbers = difference(
         lambda moved: evaluate(ys, dict(zip(xs, moved, strict=True))),
         arrays,
@@ -95,17 +111,15 @@ def check_derivatives(ys, xs, arrays, rng):
     for x, g in zip(smooth, back, strict=True):
         assert g.type == x.type
     flows = evaluate(back, feeds)
-    close(
-        sum(np.vdot(g, steps[x]) for x, g in zip(smooth, flows, strict=True)),
-        sum(np.vdot(w, t) for w, t in zip(weights, tangents, strict=True)),
-        1e-10,
-    )
+    close(paired(flows, [steps[x] for x in smooth]), paired(weights, tangents), 1e-10)
 
 
 def check_second_derivatives(ys, xs, arrays, rng):
     """The gradient of the gradient against differences of the gradient."""
     smooth = [x for x in xs if carries(x)]
-    shapes = [np.shape(v) for v in evaluate(ys, dict(zip(xs, arrays, strict=True)))]
-    loss = sum(sg.sum(y * rng.uniform(0.5, 1.5, s)) for y, s in zip(ys, shapes, strict=True))
+    loss = 0
+    for y, found in zip(ys, evaluate(ys, dict(zip(xs, arrays, strict=True))), strict=True):
+        weight = 1 - 0.5j if found.dtype.kind == "c" else 1
+        loss = loss + sg.sum(sg.real(y * (weight * rng.uniform(0.5, 1.5, found.shape))))
     first = sg.grad(loss, smooth, disconnected="zero")
     check_derivatives(list(first), xs, arrays, rng)

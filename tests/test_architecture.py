@@ -20,7 +20,11 @@ FLOORS = (
     ("symgrad.runtime",), ("symgrad.compile",), ("symgrad",), ("symgrad_viz",),
 )  # fmt: skip
 # What is imported on first use, and the one package part that imports it.
-LAZY = {"networkx": "symgrad.analysis", "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz"}
+LAZY = {
+    "networkx": "symgrad.analysis", "scipy": "symgrad.ops",
+    "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
+    "matplotlib": "symgrad", "safetensors": "symgrad", "tqdm": "symgrad",
+}  # fmt: skip
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
@@ -123,6 +127,9 @@ def faults(module, source):
     """What is wrong with a module, a line each."""
     tree = ast.parse(source)
     found = [*import_faults(module, tree), *habit_faults(tree, source.count("\n"))]
+    if module == "symgrad.__main__":
+        # NO_COLOR is how a user asks a terminal's programs for no colours.
+        found = [(node, text) for node, text in found if text != "reads the environment"]
     return [f"{module}:{getattr(node, 'lineno', 1)}: {text}" for node, text in found]
 
 
@@ -196,6 +203,7 @@ DOC = '"""A module."""\n'
         ("symgrad.ops.shape", "x = import_module(name)", "only a run will tell"),
         ("symgrad.analysis", "import networkx", "in a function"),
         ("symgrad.ir.graph", "def f():\n    'd'\n    import networkx", "in a function"),
+        ("symgrad.ops.gamma", "from scipy import special", "in a function"),
         ("symgrad_viz.dot", "import graphviz", "in a function"),
         ("symgrad.compile", "import pickle", "pickle"),
         ("symgrad.compile", "from pickle import dumps", "pickle"),

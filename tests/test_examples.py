@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import symgrad as sg
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -77,6 +79,59 @@ def test_newton(capsys):
     minimum, _ = load("05_newton.py")["main"]()
     np.testing.assert_allclose(minimum, 1, atol=1e-8)
     assert "Logistic regression" in capsys.readouterr().out
+
+
+def losses_by_hand(x, y, w1, w2, steps):
+    """The loss of two layers before each of so many steps down its slope, and after the last."""
+    losses = []
+    for _ in range(steps + 1):
+        h = np.maximum(x @ w1, 0)
+        e = h @ w2 - y
+        losses.append(np.sum(e * e))
+        g = 2 * e
+        w1, w2 = w1 - 1e-6 * (x.T @ (g @ w2.T * (h > 0))), w2 - 1e-6 * (h.T @ g)
+    return losses
+
+
+def test_two_layer_net_custom_relu(tmp_path, capsys):
+    found = load("06_two_layer_net_custom_relu.py")["main"](tmp_path, steps=30)
+    rng = np.random.default_rng(0)
+    shapes = (64, 1000), (64, 10), (1000, 100), (100, 10)
+    expected = losses_by_hand(*map(rng.standard_normal, shapes), 29)
+    assert list(found) == ["MyReLU.apply", "ReLU()"]
+    for losses in found.values():
+        np.testing.assert_allclose(losses, expected, rtol=1e-9)
+    assert ET.parse(tmp_path / "06_what_runs.svg").getroot().tag.endswith("svg")
+    assert "the end" in capsys.readouterr().out
+
+
+def test_two_layer_net_batch_100(tmp_path):
+    losses = load("07_two_layer_net_batch_100.py")["main"](tmp_path)
+    rng = np.random.default_rng(0)
+    shapes = (100, 1000), (100, 10), (1000, 100), (100, 10)
+    expected = losses_by_hand(*map(rng.standard_normal, shapes), 50)
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+    assert ET.parse(tmp_path / "07_what_runs.svg").getroot().tag.endswith("svg")
+
+
+def test_module_with_own_backward(tmp_path, capsys):
+    example = load("08_module_with_own_backward.py")
+    losses = example["main"](tmp_path)
+    net = example["TwoLayerNet"](1000, 100, 10, key=sg.random.key(0))
+    rng = np.random.default_rng(0)
+    data = map(rng.standard_normal, ((100, 1000), (100, 10)))
+    expected = losses_by_hand(*data, net.w1.value, net.w2.value, 29)
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+    assert "wrong derivatives at order 1" in capsys.readouterr().out
+    assert ET.parse(tmp_path / "08_what_runs.svg").getroot().tag.endswith("svg")
+
+
+def test_functions_and_modules(tmp_path):
+    losses, accuracy = load("09_functions_and_modules.py")["main"](tmp_path)
+    assert losses[-1] < 0.05 < losses[0]
+    assert accuracy > 0.95
+    text = (tmp_path / "09_net.svg").read_text(encoding="utf-8")
+    assert all(name in text for name in ("Net", "conv1", "conv2", "fc"))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)

@@ -11,12 +11,12 @@ from symgrad.ir.node import Node, describe
 
 
 def check_outputs(ys: Sequence[Any]) -> None:
-    """Refuse outputs that are no floats."""
+    """Refuse outputs that are neither floats nor complex numbers."""
     for y in ys:
         if not isinstance(y, Node):
             raise GradientError(f"an output is a node, not {type(y).__name__}")
         if not carries(y):
-            raise GradientError(f"{describe(y)} is no real float, so that it has no derivative")
+            raise GradientError(f"{describe(y)} is no float, so that it has no derivative")
 
 
 def check_loss(loss: Any) -> None:
@@ -28,6 +28,11 @@ def check_loss(loss: Any) -> None:
             f"the loss must be a scalar, and {describe(loss)} is not; write grad(sum(loss), …), "
             "or vjp(loss, …, cotangent) with a cotangent of its shape"
         )
+    if loss.tensor.is_complex:
+        raise GradientError(
+            f"the loss must be real, and {describe(loss)} is complex; take real(loss), "
+            "imag(loss) or abs(loss), or write vjp(loss, …, cotangent)"
+        )
     if not loss.tensor.is_float:
         raise GradientError(
             f"the loss must be a real float, and {describe(loss)} is not; "
@@ -36,7 +41,7 @@ def check_loss(loss: Any) -> None:
 
 
 def check_wrt(xs: Sequence[Any]) -> None:
-    """Refuse to differentiate by what is no float."""
+    """Refuse to differentiate by what is neither floats nor complex numbers."""
     for x in xs:
         if not isinstance(x, Node):
             raise GradientError(
@@ -49,6 +54,6 @@ def check_wrt(xs: Sequence[Any]) -> None:
             )
         if not carries(x):
             raise GradientError(
-                f"{describe(x)} is no real float, and has no gradient; "
+                f"{describe(x)} is no float, and has no gradient; "
                 "declare it with dtype 'float32' or 'float64'"
             )

@@ -94,7 +94,7 @@ class _Rule:
         count = len(place.use.operands)
         inputs, extras = y.inputs[len(ys) :][:count], y.inputs[len(ys) + count :]
         there = {"input": inputs, "output": ys, "extra": extras}
-        wanted = [i for i, x in enumerate(inputs) if x.tensor.is_float]
+        wanted = [i for i, x in enumerate(inputs) if x.tensor.is_inexact]
         if not wanted:
             return [None] * (len(y.inputs) - len(ys))
         sources = place.sources()

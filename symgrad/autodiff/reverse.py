@@ -4,11 +4,17 @@ A cotangent that is a selection by a mask stays one on its way back through elem
 views: whatever it is multiplied by, the selection is done last. Where that cannot be, its zeros are
 selected anew before an op whose slope may be infinite. So a branch that was not taken contributes 0
 even where its derivative is inf or NaN.
+
+The gradient of a real loss L by a complex z = a + ib is dL/da + i dL/db, so that z - lr * g
+descends; cotangents pair with tangents by Re(sum(conj(g) * t)). The walk carries their conjugates,
+which pair by Re(sum(g * t)): for them the adjoint of an op with a complex derivative is its plain
+transpose, as for real numbers, and no op has to remember to conjugate. An op without one
+(`Op.holomorphic`) is given the cotangents themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from symgrad.autodiff.kinks import Kinks
@@ -16,6 +22,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
+from symgrad.ops.complexes import conj, real
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
@@ -36,8 +43,8 @@ def pull_back(
     """
     walk = _Walk(ys, xs, kinks or Kinks())
     for y, seed in zip(ys, seeds, strict=True):
-        walk.add(y, seed, sparse)
-    return walk.run()
+        walk.add(y, conjugated(seed), sparse)
+    return {x: conjugated(g) for x, g in walk.run().items()}
 
 
 class _Walk:
@@ -84,6 +91,8 @@ class _Walk:
                 f"{op.name} has no gradient: {describe(node)}; "
                 "take stop_gradient(...) of it if none is meant to flow"
             )
+        if not op.holomorphic:
+            flow = conjugated(flow)
         if op.one_sided:
             active = tuple(x in self.depends for x in node.inputs)
             attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
@@ -98,7 +107,8 @@ class _Walk:
                 for x in flow.inputs
             )
             return [None if v is None else select(m, v) for m, v in zip(masks, values, strict=True)]
-        return op.vjp(flow, node, *node.inputs, **attrs)
+        found = op.vjp(flow, node, *node.inputs, **attrs)
+        return found if op.holomorphic else [conjugated(g) for g in found]
 
     def _add_item(self, node: Node, flow: Node) -> None:
         """The cotangent of an op with several results is a tuple, None where nothing flows."""
@@ -119,6 +129,25 @@ def nothing_through_zeros(flow: Any) -> Any:
     return select(astype(flow, "bool"), flow)
 
 
+def conjugated(flow: Any) -> Any:
+    """A flow, or several, conjugated where they are complex; a selection stays one."""
+    if isinstance(flow, tuple):
+        return tuple(map(conjugated, flow))
+    if not isinstance(flow, Node) or not flow.tensor.is_complex:
+        return flow
+    if flow.op.name == "conj":
+        return flow.inputs[0]
+    return _inside(flow, conj)
+
+
+def _inside(flow: Node, function: Callable[[Node], Node]) -> Node:
+    """A function of what flows that is 0 at 0: of a selection, it is done before selecting."""
+    if not _is_selection(flow):
+        return function(flow)
+    mask, x = flow.inputs
+    return select(mask, function(x))
+
+
 def _is_selection(flow: Any) -> bool:
     return isinstance(flow, Node) and flow.op.name == "select"
 
@@ -135,16 +164,21 @@ def _sum(a: Node, b: Node) -> Node:
 
 
 def _fitted(g: Node, x: Node) -> Node:
-    """A cotangent brought to the type of what it belongs to: summed over what was broadcast."""
+    """A cotangent brought to the type of what it belongs to: summed over what was broadcast.
+
+    By what is real, only the real part counts.
+    """
     if isinstance(x.type, tuple) or g.type == x.type:
         return g
+    if g.tensor.is_complex and not x.tensor.is_complex:
+        g = _inside(g, real)
     return astype(sum_to(g, x.shape), x.dtype)
 
 
 def carries(x: Node) -> bool:
-    """Whether a gradient can flow through values of this type: floats only."""
+    """Whether a gradient can flow through values of this type: floats and complex numbers."""
     types = x.type if isinstance(x.type, tuple) else (x.type,)
-    return any(t.is_float for t in types)
+    return any(t.is_inexact for t in types)
 
 
 def sources(node: Node) -> tuple[Node, ...]:
@@ -154,7 +188,7 @@ def sources(node: Node) -> tuple[Node, ...]:
 
 
 def dependents(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
-    """The nodes that a change of `xs` can reach through floats."""
+    """The nodes that a change of `xs` can reach through floats and complex numbers."""
     depends = set(xs)
     for node in order:
         if node not in depends and carries(node) and any(x in depends for x in sources(node)):

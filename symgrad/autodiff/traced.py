@@ -142,7 +142,7 @@ class Traced:
         seeds: list[Node | None] = []
         becomes = self._actual(y)
         for x, t in zip(use.operands, tangents, strict=True):
-            seeds.append(placeholder("tangent", x.shape, x.dtype) if x.tensor.is_float else None)
+            seeds.append(placeholder("tangent", x.shape, x.dtype) if x.tensor.is_inexact else None)
             if (seed := seeds[-1]) is not None:
                 becomes[seed] = zeros_like(x) if t is None else t
         given = [seeds[a.number] if isinstance(a, Tensor) else None for a in use.args]

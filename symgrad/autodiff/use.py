@@ -72,7 +72,7 @@ class Use:
     def needs_grad(self) -> tuple[bool, ...]:
         """Which arguments a gradient flows to: the float tensors."""
         return tuple(
-            isinstance(a, Tensor) and self.operands[a.number].tensor.is_float for a in self.args
+            isinstance(a, Tensor) and self.operands[a.number].tensor.is_inexact for a in self.args
         )
 
     def filled(self, tensors: Sequence[Any]) -> list[Any]:

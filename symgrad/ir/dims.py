@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -48,6 +49,9 @@ class Dim:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Dim is frozen: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[Dim], tuple[object]]:
+        return Dim, (self.terms,)
 
     @staticmethod
     def of(name: str) -> Dim:
@@ -253,7 +257,5 @@ def guess(size: Size) -> int:
 
 def product(shape: Iterable[Size]) -> Size:
     """The number of elements of a shape."""
-    total: Size = 1
-    for size in shape:
-        total = size * total
+    total: Size = math.prod(shape)
     return total

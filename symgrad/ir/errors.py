@@ -4,6 +4,7 @@ Each class also derives from the built-in error a NumPy user would expect in its
 """
 
 __all__ = [
+    "BoundsError",
     "DtypeError",
     "FeedError",
     "GradientError",
@@ -13,6 +14,7 @@ __all__ = [
     "RenderError",
     "RewriteError",
     "ShapeError",
+    "StateError",
     "SymbolicError",
     "SymgradError",
     "UnsupportedError",
@@ -51,6 +53,10 @@ class FeedError(SymgradError, ValueError):
     """Arrays fed to a program that do not fit its placeholders."""
 
 
+class StateError(SymgradError, ValueError):
+    """A checkpoint that is damaged, of another model, or cannot be written as asked."""
+
+
 class GradientError(SymgradError, ValueError):
     """A gradient that does not exist: a loss that is no scalar, an integer, no path."""
 
@@ -61,6 +67,10 @@ class RewriteError(SymgradError, RuntimeError):
 
 class KernelError(SymgradError, RuntimeError):
     """A kernel failed while a program ran: names the step, the node and the user's line."""
+
+
+class BoundsError(ShapeError, KernelError, IndexError):
+    """An index out of bounds, found when the graph was built or, by a kernel, while it ran."""
 
 
 class RenderError(SymgradError, RuntimeError):

@@ -39,6 +39,42 @@ def evaluate(
     return [values[node] for node in outputs]
 
 
+def value_of(node: Node) -> Any:
+    """The value of a node that no placeholder feeds, computed once and kept in the node.
+
+    What was computed on the way is kept as well, so that code written for arrays that are there at
+    once does not compute it again. What a variable or a user's own code has a part in is not kept.
+    Raises `SymbolicError` if there are placeholders, and names them.
+    """
+    order = topological([node], known=_HELD)
+    if names := [dict(n.attrs)["name"] for n in order if n.op.name == "placeholder"]:
+        raise SymbolicError(
+            f"it has no value before its placeholders are fed: {', '.join(map(repr, names))}. "
+            "Compile it: sg.compile([...], node)(...); "
+            "for a choice inside a graph write sg.where(condition, a, b)"
+        )
+    fresh: dict[Node, Any] = {}
+    with np.errstate(all="ignore"):
+        for n in order:
+            operands = [fresh.get(x, x.held) for x in n.inputs]
+            found = _compute(n, operands, {})
+            if n.op.foreign or n.op.name == "variable" or any(x in fresh for x in n.inputs):
+                fresh[n] = found
+            else:
+                object.__setattr__(n, "held", found)
+    return fresh.get(node, node.held)
+
+
+class _Held:
+    """The nodes that keep their value."""
+
+    def __contains__(self, node: object) -> bool:
+        return getattr(node, "held", None) is not None
+
+
+_HELD = _Held()
+
+
 def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
     attrs = dict(node.attrs)
     if node.op.name == "placeholder":

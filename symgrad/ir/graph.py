@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copyreg
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from symgrad import display
-from symgrad.ir import text
-from symgrad.ir.errors import GraphError, SymgradError
-from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir import saved, text
+from symgrad.ir.errors import GraphError, ParseError, SymgradError
+from symgrad.ir.files import write_whole
+from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
@@ -107,6 +111,39 @@ class Graph:
         inputs, outputs = text.read(source, Graph)
         return Graph(outputs, inputs)
 
+    def save(self, path: str | Path) -> Path:
+        """Write the graph as JSON (see `symgrad.ir.saved`), whole or not at all.
+
+        Constants are exact to the bit; variables are without values, which `sg.save_state` writes.
+        Raises `GraphError` for a graph that runs Python code of yours, which no file holds.
+        """
+        target = Path(path)
+        write_whole(target, saved.write(self) + "\n")
+        return target
+
+    @staticmethod
+    def load(path: str | Path) -> Graph:
+        """The graph that `save` wrote; each node is asked of its op's type rule, as when built.
+
+        Raises `ParseError`, which names the node, for an unknown op, a wrong type, or no graph.
+        """
+        try:
+            source = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ParseError(f"{path} is no saved graph: {error}") from None
+        return saved.read(source, Graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        objects: list[Any] = []
+        return _restored, (saved.write(self, objects), self.inputs, tuple(objects))
+
+    def __copy__(self) -> Graph:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        """Variables are copied, with their values; placeholders are the same."""
+        return Graph(*([deepcopy(n, memo) for n in each] for each in (self.outputs, self.inputs)))
+
     def to_networkx(self) -> Any:
         """A `networkx.MultiDiGraph` of node numbers, with `op`, `type` and `node` attributes."""
         return display.to_networkx(self)
@@ -117,8 +154,8 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
 
-    def _repr_svg_(self) -> str | None:
-        return display.svg_or_none(self)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return display.mimebundle(self, include, exclude)
 
 
 def is_leaf(node: Node) -> bool:
@@ -143,6 +180,11 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
                 f"an input is a placeholder or a variable, not {node!r}; "
                 "make one with sg.placeholder(name, shape, dtype)"
             )
+        if node.name is None:
+            raise GraphError(
+                f"{describe(node)} is part of a module that has not named it yet; call the module, "
+                "or ask it for its parameters(), before you use them elsewhere"
+            )
         name = str(node.name)
         if name in names:
             raise GraphError(
@@ -157,3 +199,28 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
             f"the outputs need {', '.join(describe(n) for n in missing)}, "
             "which the inputs do not list; add it to them"
         )
+
+
+# ---- pickles --------------------------------------------------------------------------------
+
+
+def _restored(source: str, inputs: Sequence[Node], objects: Sequence[Any]) -> Graph:
+    return saved.read(source, Graph, inputs, objects)
+
+
+def _only_output(graph: Graph) -> Node:
+    return graph.outputs[0]
+
+
+def _reduced(node: Node) -> tuple[Any, ...]:
+    """A node as the one output of a graph.
+
+    Inputs stand for themselves, so that they are the same for all that is in one pickle.
+    """
+    if is_input(node):
+        return saved.restored_input, saved.written_input(node)
+    return _only_output, (Graph([node]),)
+
+
+for _kind in (Node, Variable):
+    copyreg.pickle(_kind, _reduced)

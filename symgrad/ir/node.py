@@ -6,6 +6,7 @@ import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from threading import RLock
 from types import ModuleType
 from typing import Any, NoReturn
@@ -13,9 +14,18 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.ir import numpy_dispatch
+from symgrad.ir.arraylike import ArrayLike
+from symgrad.ir.arraylike import describe as describe
+from symgrad.ir.at import At
 from symgrad.ir.dims import Dim, Shape, Size
-from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError, UnsupportedError
-from symgrad.ir.evaluate import evaluate
+from symgrad.ir.errors import (
+    DtypeError,
+    GraphError,
+    ShapeError,
+    SymbolicError,
+    SymgradError,
+    UnsupportedError,
+)
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
@@ -24,9 +34,10 @@ from symgrad.ir.values import ArrayData, Cell
 from symgrad.ir.walk import topological
 
 Attrs = tuple[tuple[str, Any], ...]
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
 
 
-class Node(Operators):
+class Node(Operators, ArrayLike):
     """A value that is not computed yet: an op applied to other nodes. Frozen.
 
     `shape` and `dtype` are known when the node is built. `==` builds a node; hashing and
@@ -34,12 +45,13 @@ class Node(Operators):
     `np.asarray(node)`, `float(node)` and `bool(node)` compute it.
     """
 
-    __slots__ = ("__weakref__", "attrs", "inputs", "op", "origin", "type")
+    __slots__ = ("__weakref__", "attrs", "held", "inputs", "op", "origin", "type")
     op: Op
     inputs: tuple[Node, ...]
     attrs: Attrs
     type: Type
     origin: Origin
+    held: Any  # the value, once it was asked for; None before
 
     def __init__(
         self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, type: Type, origin: Origin
@@ -49,6 +61,7 @@ class Node(Operators):
         _set_attrs(self, attrs)
         _set_type(self, type)
         _set_origin(self, origin)
+        _set_held(self, None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a node is frozen: build a new one instead of setting {name!r}")
@@ -82,7 +95,10 @@ class Node(Operators):
     @property
     def name(self) -> str | None:
         """The name of a placeholder or variable; None for other nodes."""
-        return next((value for key, value in self.attrs if key == "name"), None)
+        for key, value in self.attrs:
+            if key == "name":
+                return str(value)
+        return None
 
     @property
     def T(self) -> Node:
@@ -99,10 +115,15 @@ class Node(Operators):
             return _node(call("item", self, index=index))
         return _node(call("getitem", self, index))
 
+    @property
+    def at(self) -> At:
+        """Functional writes: `x.at[index].set(value)` is x with the value there; see `At`."""
+        return At(self)
+
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise UnsupportedError(
-            "a node is frozen: nothing can be written into it; build the changed value instead, "
-            "for example x = sg.where(mask, value, x)"
+            "a node is frozen: nothing can be written into it; build the changed value instead: "
+            "x = x.at[index].set(value), or x = sg.where(mask, value, x)"
         )
 
     def __len__(self) -> int:
@@ -118,38 +139,6 @@ class Node(Operators):
     def __iter__(self) -> Iterator[Node]:
         return (self[i] for i in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
-        if copy is False:
-            raise ValueError("a node's value is computed: it cannot be had without a copy")
-        return np.array(self._value(), dtype=dtype)
-
-    def _value(self) -> Any:
-        names = [n.name for n in topological([self]) if n.op.name == "placeholder"]
-        if names:
-            raise SymbolicError(
-                f"{describe(self)} has no value before its placeholders are fed: "
-                f"{', '.join(map(repr, names))}. Compile it: sg.compile([...], node)(...); "
-                "for a choice inside a graph write sg.where(condition, a, b)"
-            )
-        return evaluate([self])[0]
-
-    def __bool__(self) -> bool:
-        return bool(self._value())
-
-    def __float__(self) -> float:
-        return float(self._value())
-
-    def __int__(self) -> int:
-        return int(self._value())
-
-    def __complex__(self) -> complex:
-        return complex(self._value())
-
-    def __index__(self) -> int:
-        if isinstance(self.type, TensorType) and self.type.dtype.kind not in "iu":
-            raise SymbolicError(f"{describe(self)} is no integer and cannot be an index")
-        return int(np.asarray(self._value()).__index__())
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.ufunc(ufunc, method, inputs, kwargs)
 
@@ -158,20 +147,30 @@ class Node(Operators):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions that build graphs, under the Python array API standard's names."""
+        if api_version not in (None, *_VERSIONS):
+            raise UnsupportedError(f"version {api_version!r} is not one of {', '.join(_VERSIONS)}")
         return sys.modules[__name__.partition(".")[0]]
 
     def __getattr__(self, name: str) -> NoReturn:
-        hint = f"; write sg.{name}(x)" if name in REGISTRY.functions else ""
+        hint = f"; write {REGISTRY.spelled(name)}(x)" if name in REGISTRY.functions else ""
         raise AttributeError(f"a node has no attribute {name!r}{hint}")
 
     def __copy__(self) -> Node:
         return self
 
-    def __deepcopy__(self, memo: object) -> Node:
-        return self
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        """Variables are copied, with their values, and so is what depends on them; the rest, of
+        which nothing changes, is itself.
+        """
+        copies: dict[Node, Node] = memo.setdefault(id(Node), {})
+        for node in topological([self], copies):
+            copies[node] = node._copied(tuple([copies[x] for x in node.inputs]))
+        return copies[self]
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("nodes are not pickled; print the graph and parse it: sg.Graph.parse(text)")
+    def _copied(self, inputs: tuple[Node, ...]) -> Node:
+        if all(map(is_, inputs, self.inputs)):
+            return self
+        return Node(self.op, inputs, self.attrs, self.type, self.origin)
 
     def __repr__(self) -> str:
         return f"<{describe(self)}>"
@@ -182,12 +181,19 @@ _set_inputs = vars(Node)["inputs"].__set__
 _set_attrs = vars(Node)["attrs"].__set__
 _set_type = vars(Node)["type"].__set__
 _set_origin = vars(Node)["origin"].__set__
+_set_held = vars(Node)["held"].__set__
 
 
 class Variable(Node):
     """State that is kept between calls of the programs that use it."""
 
     __slots__ = ()
+
+    def _copied(self, inputs: tuple[Node, ...]) -> Node:
+        array = self.cell.array
+        cell = new_cell(None if array is None else array.copy())
+        attrs = tuple((k, cell if k == "cell" else v) for k, v in self.attrs)
+        return Variable(self.op, (), attrs, self.type, self.origin)
 
     @property
     def cell(self) -> Cell:
@@ -231,17 +237,17 @@ def _several(node: Node) -> str:
     return f"{node.op.name} has {len(node.type)} results; take one of them: node[0]"  # type: ignore[arg-type]
 
 
-def describe(node: Node) -> str:
-    """A node in a few words: `x float32[N, 3] (train.py:5)`."""
-    name = repr(node.name) if node.name is not None else node.op.name
-    place = next((f" ({p})" for p in node.origin.locations[:1]), "")
-    return f"{name[:60]} {node.type!r}{place}"
-
-
 def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
     """A node without inputs: its type is what it was declared to be."""
     cls = Variable if "cell" in attrs else Node
     return cls(op, (), tuple(sorted(attrs.items())), type, current_origin())
+
+
+def give_name(variable: Variable, name: str) -> None:
+    """Name a variable that was made without a name; no graph takes one in before it has one."""
+    if variable.name is not None:
+        raise GraphError(f"{describe(variable)} has a name, and keeps it")
+    _set_attrs(variable, (*variable.attrs, ("name", name)))
 
 
 def constant_node(data: ArrayData) -> Node:
@@ -270,28 +276,27 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
     An operand that has `__symgrad_apply__` (a pattern variable) takes over instead. Raises
     `ShapeError` or `DtypeError` with the op, its operands' types and the user's lines.
     """
-    for x in operands:
-        if not isinstance(x, Node) and hasattr(x, "__symgrad_apply__"):
-            return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
-    nodes = tuple(x for x in operands if isinstance(x, Node))
+    nodes = tuple([x for x in operands if isinstance(x, Node)])
+    if len(nodes) != len(operands):
+        for x in operands:
+            if not isinstance(x, Node) and hasattr(x, "__symgrad_apply__"):
+                return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
     try:
         if len(nodes) != len(operands):
             nodes = _as_nodes(op, operands)
-        if op.name != "item":
-            for n in nodes:
-                if isinstance(n.type, tuple):
-                    raise ShapeError(_several(n))
+        types = tuple([n.type for n in nodes])
+        if tuple in map(type, types) and op.name != "item":
+            raise ShapeError(_several(next(n for n in nodes if isinstance(n.type, tuple))))
         if attrs and op.normalize is not None:
-            attrs = op.normalize(*(n.type for n in nodes), **attrs)
+            attrs = op.normalize(*types, **attrs)
         pairs = tuple(sorted(attrs.items())) if attrs else ()
-        inputs, types = nodes, tuple(n.type for n in nodes)
-        if op.promote is not None:
+        inputs, casts = nodes, _casts(op, types)
+        if casts:
             inputs = tuple(
-                n if d is None or n.dtype == d else _cast(n, d)
-                for n, d in zip(nodes, _promote(op, types), strict=True)
+                n if d is None else _cast(n, d) for n, d in zip(nodes, casts, strict=True)
             )
-            types = tuple(n.type for n in inputs)
-        return Node(op, inputs, pairs, _infer(op, types, pairs), current_origin())
+            types = tuple([n.type for n in inputs])
+        return Node(op, inputs, pairs, inferred(op, types, pairs), current_origin())
     except SymgradError as error:
         raise explained(
             error, op.name, nodes if len(nodes) == len(operands) else operands
@@ -299,13 +304,20 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
 
 
 @lru_cache(maxsize=4096)
-def _promote(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
-    assert op.promote is not None
-    return op.promote(*types)
+def _casts(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
+    """The dtype that each operand must be cast to, None for one that need not be; () if none."""
+    if op.promote is None:
+        return ()
+    casts = [
+        None if d is None or (isinstance(t, TensorType) and d == t.dtype) else d
+        for t, d in zip(types, op.promote(*types), strict=True)
+    ]
+    return tuple(casts) if any(d is not None for d in casts) else ()
 
 
 @lru_cache(maxsize=4096)
-def _infer(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
+def inferred(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
+    """The type of what an op makes of operands of these types."""
     return op.infer(*types, **dict(attrs))
 
 
@@ -318,12 +330,11 @@ def _cast(node: Node, dtype: DType) -> Node:
 
 def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
     weak = range(len(operands)) if op.weak is None else op.weak
-    scalars = [i for i in weak if _is_weak(operands[i])]
-    nodes = {i: as_node(x) for i, x in enumerate(operands) if i not in scalars}
-    dtypes = [nodes[i].dtype for i in weak if i in nodes]
-    for i in scalars:
-        nodes[i] = _weak(operands[i], dtypes)
-    return tuple(nodes[i] for i in range(len(operands)))
+    nodes = [None if i in weak and _is_weak(x) else as_node(x) for i, x in enumerate(operands)]
+    dtypes = [n.dtype for i in weak if (n := nodes[i]) is not None]
+    return tuple(
+        [_weak(x, dtypes) if n is None else n for n, x in zip(nodes, operands, strict=True)]
+    )
 
 
 def _is_weak(value: Any) -> bool:

@@ -16,11 +16,40 @@ import numpy as np
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.operators import call
 
 _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
-    {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+    {
+        np.add: "sum",
+        np.multiply: "prod",
+        np.maximum: "max",
+        np.minimum: "min",
+        np.logical_and: "all",
+        np.logical_or: "any",
+    }
 )
 _OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by other names
+_HOW = frozenset({"optimize", "kind"})  # these say how to compute, not what
+# What every ufunc takes, and does without being asked.
+_UFUNC_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
+)
+# Questions that are answered when the graph is built, and what another function has as a case.
+_DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
+    {
+        np.shape: lambda a: a.shape,
+        np.ndim: lambda a: a.ndim,
+        np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+        np.iscomplexobj: lambda x: x.dtype.kind == "c",
+        np.isrealobj: lambda x: x.dtype.kind != "c",
+        np.linalg.diagonal: lambda x, /, *, offset=0: call(
+            "diagonal", x, offset=offset, axis1=-2, axis2=-1
+        ),
+        np.linalg.trace: lambda x, /, *, offset=0, dtype=None: call(
+            "trace", x, offset=offset, axis1=-2, axis2=-1, dtype=dtype
+        ),
+    }
+)
 
 
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -33,18 +62,19 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
         )
     if method == "reduce" and function in _REDUCTIONS:
         axis = kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
-        given = {k: v for k, v in kwargs.items() if v is not None}
-        return _call(f"{name}.reduce", _REDUCTIONS[function], inputs[:1], {"axis": axis, **given})
+        given = {"axis": axis, **{k: v for k, v in kwargs.items() if v is not None}}
+        return _call(f"{name}.reduce", _REDUCTIONS[function], inputs[:1], given, _UFUNC_DEFAULTS)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
     if function not in REGISTRY.by_numpy:
         raise _unknown(function)
-    return _call(name, REGISTRY.by_numpy[function], inputs, kwargs)
+    return _call(name, REGISTRY.by_numpy[function], inputs, kwargs, _UFUNC_DEFAULTS)
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Node.__array_function__` answers: NumPy's arguments, put under our names."""
-    name = _name(function)
+    if function in _DIRECT:
+        return _DIRECT[function](*args, **kwargs)
     if function not in REGISTRY.by_numpy:
         raise _unknown(function)
     if function is np.where and len(args) + len(kwargs) == 1:
@@ -53,34 +83,76 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             "write np.where(condition, a, b)"
         )
     ours = REGISTRY.by_numpy[function]
-    parameters = inspect.signature(REGISTRY.functions[ours]).parameters.values()
-    arrays = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    arrays = [p for p in _parameters(ours) if p.kind is not p.KEYWORD_ONLY]
+    options = [p.name for p in _parameters(ours) if p.kind is p.KEYWORD_ONLY]
     try:
-        theirs = list(inspect.signature(function).parameters)
+        theirs = inspect.signature(function).parameters
     except ValueError:  # NumPy's functions in C tell no signature
-        theirs = [p.name for p in arrays] + options
-    named = dict(zip(theirs, args, strict=False)) | kwargs
+        theirs = MappingProxyType({n: _unset(n) for n in (*(p.name for p in arrays), *options)})
+    defaults = {n: p.default for n, p in theirs.items() if p.default is not p.empty}
+    if any(p.kind is p.VAR_POSITIONAL for p in arrays):
+        return _call(_name(function), ours, args, kwargs, defaults)
+    given = dict(zip(theirs, args, strict=False)) | kwargs
+    named = {k: v for k, v in given.items() if v is not _NO_VALUE}
     positional = []
     for parameter, alias in zip(arrays, theirs, strict=False):
+        if alias not in named and parameter.default is parameter.empty and alias in defaults:
+            named[alias] = defaults[alias]
         if alias in named and parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(named.pop(alias))
         elif alias in named:
             named[parameter.name] = named.pop(alias)
-    return _call(name, ours, tuple(positional), named)
+    return _call(_name(function), ours, tuple(positional), named, defaults)
 
 
-def _call(name: str, ours: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+_NO_VALUE = inspect.signature(np.sum).parameters["initial"].default
+
+
+def _unset(name: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _parameters(ours: str) -> list[inspect.Parameter]:
+    return list(inspect.signature(REGISTRY.functions[ours]).parameters.values())
+
+
+def _call(
+    name: str,
+    ours: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> Any:
+    """Our function, of NumPy's arguments; what it does not know may be as NumPy has it anyway."""
     target = REGISTRY.functions[ours]
-    known = inspect.signature(target).parameters
-    kwargs = {_OURS.get(k, k): v for k, v in kwargs.items()}
-    unknown = [k for k, v in kwargs.items() if k not in known and v is not None]
+    known = {p.name: p.default for p in _parameters(ours)}
+    named = {_OURS.get(k, k): v for k, v in kwargs.items()}
+    unknown = [k for k, v in named.items() if k not in known and not _is_default(v, k, defaults)]
     if unknown:
         raise UnsupportedError(
             f"{name} on a symbolic node takes no {', '.join(unknown)}; "
-            f"sg.{ours}{signature_text(target)} is what there is"
+            f"{REGISTRY.spelled(ours)}{signature_text(target)} is what there is"
         )
-    return target(*args, **{k: v for k, v in kwargs.items() if k in known})
+    # None where ours has another default is NumPy's way to say nothing.
+    unsaid = {k for k, v in named.items() if v is None and defaults.get(k, 0) is None}
+    return target(
+        *args,
+        **{
+            k: v
+            for k, v in named.items()
+            if k in known and not (k in unsaid and known[k] is not None)
+        },
+    )
+
+
+def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
+    """Whether an argument says what NumPy does without it."""
+    default = defaults.get(name)
+    return (
+        name in _HOW
+        or value is default
+        or (isinstance(value, (str, int)) and bool(value == default))
+    )
 
 
 def signature_text(function: Callable[..., Any]) -> str:
@@ -101,7 +173,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
     near = get_close_matches(function.__name__, REGISTRY.functions, n=3)
-    hint = f"near it are {', '.join(f'sg.{n}' for n in near)}; " if near else ""
+    hint = f"near it are {', '.join(map(REGISTRY.spelled, near))}; " if near else ""
     return UnsupportedError(
         f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"
     )

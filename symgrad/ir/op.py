@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -71,8 +72,17 @@ class Op:
     moves: bool = False
     # Whether its result has zeros that were not computed: a selection, a slice put in place.
     pads: bool = False
+    # Whether its derivative by complex operands is one complex number. The vjp is then the plain
+    # transpose, and is given conj(g) for complex g; else it is the adjoint for Re(conj(g) * dy).
+    holomorphic: bool = True
     # Whether the derivative can be inf or NaN where the operands are finite.
     singular: bool = False
+    # Whether its first operand is taken for a symmetric (Hermitian) matrix: half of it is read, and
+    # the derivative is that along symmetric matrices. The tests give positive definite ones.
+    symmetric: bool = False
+    # Whether a rounding error can change its result altogether: vectors that are known up to a sign
+    # or a phase, a rank.
+    abrupt: bool = False
 
     # Facts about values.
     elementwise: bool = False
@@ -83,6 +93,11 @@ class Op:
     linear: bool = False
     # Operands of which a 0 makes the result 0, whatever the others are.
     absorbs: tuple[int, ...] = ()
+    # For each operand of such types whether each row of the result is made of the same row of it,
+    # where the other facts do not tell: by_rows(*types); see `ops.rows`.
+    by_rows: Callable[..., tuple[bool, ...]] | None = None
+    # The first of the operands that are indices, and so integers; 0 if there are none.
+    indices: int = 0
     # For a reduction: the op that makes the result of the results for two parts of the operand.
     joins: str = ""
     piecewise_constant: bool = False
@@ -107,10 +122,12 @@ class Op:
     waits: bool = False
     out: bool = False
     in_place: tuple[int, ...] = ()
-    # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}.
-    source: str = ""
+    # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}, in
+    # a line or more; or source(here, **attrs) that says so, `here` if the result is written over
+    # the first operand.
+    source: str | Callable[..., str] = ""
     scratch: Callable[..., tuple[TensorType, ...]] | None = None
-    # For several results: the ops that compute just one of them.
+    # For several results: the ops that compute just one of them; "" if there is none.
     projections: tuple[str, ...] = ()
 
     def check(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> Type:
@@ -152,6 +169,16 @@ class Registry:
         self.functions[name] = function
         for alias in numpy:
             self.by_numpy[alias] = name
+
+    def spelled(self, name: str) -> str:
+        """A public function as a user writes it: `sg.sum`, `sg.fft.rfft`, `sg.nn.silu`.
+
+        A file of ops whose functions are in a namespace of their own says so: `NAMESPACE = "fft"`.
+        """
+        module = self.functions[name].__module__
+        inside = module.removeprefix("symgrad.").split(".")[0] if "." in module else "ops"
+        space = getattr(sys.modules[module], "NAMESPACE", "" if inside == "ops" else inside)
+        return ".".join(filter(None, ("sg", space, name)))
 
     def public(self, module: str) -> list[str]:
         """The functions that a module declares, for its `__all__`."""

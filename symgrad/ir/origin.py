@@ -19,7 +19,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, TypeAlias
 
-Frame: TypeAlias = tuple[CodeType, int]
+# A place in code, or one that is known already, as of a graph that was read from a file.
+Frame: TypeAlias = "tuple[CodeType | Location, int]"
 
 PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
@@ -61,6 +62,11 @@ class Origin:
         """The user's lines."""
         return [_resolve(frame) for frame in self.frames]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, its lines are known, and need no code."""
+        frames = tuple((place, 0) for place in self.locations)
+        return Origin, (frames, self.scope, self.made_by, self.kinks)
+
     def then(self, maker: str) -> Origin:
         """The same place, after one more rule has acted."""
         return Origin(self.frames, self.scope, (*self.made_by, maker), self.kinks)
@@ -70,11 +76,14 @@ class Origin:
 
         What is merged with part of a gradient is part of the gradient.
         """
+        others = [o for o in others if o is not self]
+        if not others:
+            return self
         # By identity: equal code in two files is two places.
         frames = {(id(code), at): (code, at) for code, at in self.frames}
         backward, made_by = self.is_backward, self.made_by
         for other in others:
-            if other is not self and len(frames) < MOST_FRAMES:
+            if len(frames) < MOST_FRAMES:
                 frames.update({(id(code), at): (code, at) for code, at in other.frames})
             if not backward and other.is_backward:
                 backward, made_by = True, other.made_by
@@ -88,6 +97,8 @@ class Origin:
 
 def _resolve(frame: Frame) -> Location:
     code, offset = frame
+    if isinstance(code, Location):
+        return code
     positions = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
     first, last, start, end = positions
     line = first or code.co_firstlineno
@@ -119,14 +130,19 @@ def current_origin() -> Origin:
     return Origin(((frame.f_code, frame.f_lasti),), _scope.get(), (), _kinks.get())
 
 
-@contextmanager
-def built_as(origin: Origin) -> Iterator[None]:
+class built_as:
     """Nodes built inside have this origin: used by differentiation and by the rewrite driver."""
-    token = _origin.set(origin)
-    try:
-        yield
-    finally:
-        _origin.reset(token)
+
+    __slots__ = ("origin", "token")
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+
+    def __enter__(self) -> None:
+        self.token = _origin.set(self.origin)
+
+    def __exit__(self, *error: object) -> None:
+        _origin.reset(self.token)
 
 
 @contextmanager

@@ -45,8 +45,18 @@ class TensorType:
 
     @property
     def is_float(self) -> bool:
-        """Whether gradients can flow through values of this type."""
+        """Whether it holds floats."""
         return self.dtype.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it holds complex numbers."""
+        return self.dtype.kind == "c"
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether gradients can flow through values of this type: floats and complex numbers."""
+        return self.dtype.kind in "fc"
 
     @property
     def names(self) -> frozenset[str]:

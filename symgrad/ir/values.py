@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ class ArrayData:
     _digest: str | None
 
     def __init__(self, value: Any, dtype: DType | None = None) -> None:
-        if np.ma.isMaskedArray(value):
+        # Only a subclass can be masked; to ask of anything else would load numpy.ma for nothing.
+        subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+        if subclass and np.ma.isMaskedArray(value):
             raise SymbolicError("a masked array would lose its mask; fill it first: a.filled(0)")
         array = _as_array(value, dtype)
-        native = as_dtype(array.dtype)
-        array = array.astype(native, copy=False).view(native)  # equal dtypes have several names
+        native = _native(array.dtype)
+        if array.dtype is not native:
+            array = array.astype(native, copy=False).view(native)  # equal ones have several names
         array.flags.writeable = False
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "_digest", None)
@@ -59,6 +63,9 @@ class ArrayData:
 
     def __repr__(self) -> str:
         return np.array2string(self.array, separator=", ", threshold=8)
+
+
+_native = lru_cache(as_dtype)
 
 
 def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:

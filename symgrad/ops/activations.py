@@ -238,6 +238,7 @@ def _nan_extremum_partials(below: float, above: float) -> Any:
 
 @elementwise(
     np.fmax,
+    real=True,
     partials=_nan_extremum_partials(0, 1),
     commutative=True,
     associative=True,
@@ -252,6 +253,7 @@ def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 @elementwise(
     np.fmin,
+    real=True,
     partials=_nan_extremum_partials(1, 0),
     commutative=True,
     associative=True,

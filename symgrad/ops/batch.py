@@ -118,3 +118,8 @@ def dotted(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
 def together(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
     """For ops with an attribute `axis` and operands of one shape."""
     return over_axes(of_all(inputs, flags), flags, node, **attrs)
+
+
+def in_front(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
+    """For ops on matrices, over the last axes, that broadcast over the others."""
+    return apply(node.op, aligned(node.inputs, inputs, flags), attrs)

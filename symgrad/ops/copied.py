@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType
 from typing import Any
 
 from symgrad.ir.op import REGISTRY
@@ -25,11 +28,27 @@ def is_own(kernel: Any) -> bool:
 def own_functions(kernel: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     """A kernel, after the functions of its file that it calls."""
     home = vars(sys.modules[kernel.__module__])
-    for name in kernel.__code__.co_names:
+    for name in _names(kernel.__code__):
         called = home.get(name)
         if inspect.isfunction(called) and is_own(called) and called is not kernel:
             yield from own_functions(called)
     yield kernel
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """What code names, the functions within it included."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+@cache
+def source_of(function: Callable[..., Any]) -> str:
+    """The text of such a function; `inspect.getsource` reads all of it token by token."""
+    code = function.__code__
+    last = max(end for _, end, _, _ in code.co_positions() if end is not None)
+    return "".join(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last])
 
 
 def own_names() -> set[str]:

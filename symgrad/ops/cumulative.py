@@ -17,10 +17,11 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
-from symgrad.ops import batch, kernels
+from symgrad.ops import batch, index_kernels, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
 from symgrad.ops.elementwise import multiply
-from symgrad.ops.leaves import full
+from symgrad.ops.leaves import arange, full
+from symgrad.ops.select import select
 from symgrad.ops.shape import astype, concat, reshape
 
 
@@ -138,6 +139,88 @@ def product_of_others(x: Node, axis: int) -> Node:
     return multiply(before, _products_before(x, axis=axis, reverse=True))
 
 
+def _after(first: int, y: Node, axis: int) -> Node:
+    """y with one element more in front."""
+    shape = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
+    return concat([full(shape, first, dtype=y.dtype), y], axis=axis)
+
+
+def changes(x: Node, axis: int) -> Node:
+    """Where an element is not the one before it along an axis; the first of them is not."""
+    before = _after(0, x, axis)[(*(slice(None),) * axis, slice(None, -1))]
+    size = x.shape[axis]
+    first = reshape(arange(size) == 0, (size, *(1,) * (x.ndim - axis - 1)))
+    found: Node = (x != before) | first
+    return found
+
+
+# ---- running extrema ------------------------------------------------------------------------
+
+
+def _extremum_normalize(t: TensorType, axis: Any, largest: bool) -> dict[str, Any]:
+    return {"axis": normalize_axis(axis, t.ndim), "largest": bool(largest)}
+
+
+def _extremum_infer(t: TensorType, axis: int, largest: bool) -> TensorType:
+    require("biuf", t)
+    return t
+
+
+def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
+    """Where the extremum is the one before it, where it is the element itself, and how many up to
+    there are it."""
+    stays = ~changes(y, axis)
+    tie = x == y
+    return stays, tie, _along_runs(astype(tie, x.dtype), stays, axis)
+
+
+def _along_runs(b: Node, stays: Node, axis: int) -> Node:
+    """For each element the sum of those up to it, back to where the extremum changed."""
+    kept = astype(stays, b.dtype)
+    found: Node = select(stays, _scan(kept, b, axis=axis, reverse=False)) + b
+    return found
+
+
+def _running_extremum_vjp(
+    g: Node, y: Node, x: Node, axis: int, largest: bool
+) -> tuple[Cotangent, ...]:
+    stays, tie, count = _ties(y, x, axis)
+    share = select(count > 0, g / count)
+    rest = _scan(astype(stays, g.dtype), select(stays, share), axis=axis, reverse=True)
+    return (select(tie, share + rest),)
+
+
+def _running_extremum_jvp(
+    t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, largest: bool
+) -> Cotangent:
+    if t[0] is None:
+        return None
+    stays, tie, count = _ties(y, x, axis)
+    return select(count > 0, _along_runs(select(tie, t[0]), stays, axis) / count)
+
+
+@op(
+    infer=_extremum_infer,
+    kernel=index_kernels.running_extremum,
+    normalize=_extremum_normalize,
+    vjp=_running_extremum_vjp,
+    jvp=_running_extremum_jvp,
+    flops=lambda t, **attrs: t.size,
+    batch=batch.over_axes,
+    out=True,
+    preserves_zero=True,
+    kinks="at ties, which share the gradient",
+    cases=tuple(
+        case(*c.shapes, axis=c.attrs["axis"], largest=largest)
+        for c in CASES
+        for largest in (True, False)
+    ),
+)
+def _running_extremum(x: NodeLike, /, axis: int, largest: bool) -> Node:
+    """For each element the largest or the smallest of those up to it."""
+    ...
+
+
 # ---- the public ones ------------------------------------------------------------------------
 
 
@@ -148,12 +231,6 @@ def _prepared(x: NodeLike, axis: Any, dtype: Any) -> tuple[Node, int]:
     if axis is None:
         return (node if node.ndim == 1 else reshape(node, (-1,))), 0
     return node, normalize_axis(axis, node.ndim)
-
-
-def _after(first: int, y: Node, axis: int) -> Node:
-    """y with one element more in front."""
-    shape = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
-    return concat([full(shape, first, dtype=y.dtype), y], axis=axis)
 
 
 @composite(numpy=(np.cumsum, np.cumulative_sum))
@@ -182,6 +259,32 @@ def cumulative_prod(
     node, found = _prepared(x, axis, dtype)
     y = multiply(_products_before(node, axis=found, reverse=False), node)
     return _after(1, y, found) if include_initial else y
+
+
+@composite()
+def cummax(x: NodeLike, /, *, axis: int | None = None) -> Node:
+    """For each element the largest of those up to it along an axis; None flattens x first.
+
+    From the first NaN on it is NaN. Elements that tie share the gradient. Raises `ShapeError` for
+    an axis out of range, `DtypeError` for complex numbers.
+
+    >>> np.asarray(cummax(np.array([1, 3, 2, 4])))
+    array([1, 3, 3, 4])
+    """
+    return _extremum(x, axis, True)
+
+
+@composite()
+def cummin(x: NodeLike, /, *, axis: int | None = None) -> Node:
+    """For each element the smallest of those up to it along an axis; see `cummax`."""
+    return _extremum(x, axis, False)
+
+
+def _extremum(x: NodeLike, axis: int | None, largest: bool) -> Node:
+    node = as_node(x)
+    if axis is None:
+        node, axis = (node if node.ndim == 1 else reshape(node, (-1,))), 0
+    return _running_extremum(node, axis=axis, largest=largest)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -59,15 +59,17 @@ def elementwise(
     numpy: tuple[Callable[..., Any], ...] | None = None,
     promote: Callable[..., tuple[DType | None, ...]] | None = None,
     result: Callable[..., DType] | None = None,
+    real: bool = False,
     **facts: Any,
 ) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
     """Declare an op that works element by element, with broadcasting.
 
     `partials(y, *inputs)` gives the derivative of the result by each input and so both the vjp and
-    the jvp: a node, a number, or None where it is zero everywhere. A boolean node is a mask: what
-    flows is selected by it, not multiplied. An op that is `one_sided` has partials that take
-    `kinks`, a `Choice`, too. A ufunc knows its dtypes; for another kernel `promote`
-    and `result` say them.
+    the jvp: a node, a number, or None where it is zero everywhere; of a real result by a complex
+    input, the gradient. A boolean node is a mask: what flows is selected by it, not multiplied. An
+    op that is `one_sided` has partials that take `kinks`, a `Choice`, too. A ufunc knows its
+    dtypes; for another kernel `promote` and `result` say them. A `real` op refuses complex numbers,
+    though its kernel takes them.
     """
     ufunc = kernel if isinstance(kernel, np.ufunc) else None
     if numpy is None:
@@ -75,6 +77,8 @@ def elementwise(
     infer = _elementwise_rule(ufunc, result)
     if promote is None:
         promote = _ufunc_promote(ufunc) if ufunc is not None else common_dtype
+    if real:
+        promote = _promote_real(promote)
     if partials is not None:
         facts |= {"vjp": vjp_of(partials), "jvp": jvp_of(partials)}
     elif facts.get("piecewise_constant"):
@@ -260,12 +264,18 @@ def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotang
     def jvp(tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any) -> Cotangent:
         total: Cotangent = None
         for t, p in zip(tangents, partials(y, *inputs, **attrs), strict=True):
-            flow = None if t is None else chain(t, p)
+            flow = None if t is None else _pushed(t, p, y)
             if flow is not None:
                 total = flow if total is None else call("add", total, flow)
         return total
 
     return jvp
+
+
+def _pushed(t: Node, partial: Partial, y: Node) -> Cotangent:
+    if t.tensor.is_complex and not y.tensor.is_complex:
+        return call("real", call("conj", partial) * t)  # type: ignore[no-any-return]
+    return chain(t, partial)
 
 
 def _no_cotangents(g: Node, y: Node, *inputs: Node, **attrs: Any) -> tuple[Cotangent, ...]:
@@ -298,6 +308,17 @@ def _ufunc_promote(ufunc: np.ufunc) -> Callable[..., tuple[DType, ...]]:
     return promote
 
 
+def _promote_real(
+    promote: Callable[..., tuple[DType | None, ...]],
+) -> Callable[..., tuple[DType | None, ...]]:
+    def promote_real(*types: TensorType) -> tuple[DType | None, ...]:
+        if any(t.is_complex for t in types):
+            raise DtypeError("complex numbers have no order; take real(x), imag(x) or abs(x)")
+        return promote(*types)
+
+    return promote_real
+
+
 def resolve(ufunc: np.ufunc, types: tuple[TensorType, ...]) -> tuple[DType, ...]:
     """The dtypes of the loop that NumPy would choose, operands then results."""
     try:
@@ -325,4 +346,5 @@ def require(kinds: str, *types: TensorType) -> None:
         if t.dtype.kind not in kinds:
             names = {"b": "booleans", "i": "integers", "u": "", "f": "floats", "c": "complex"}
             listed = ", ".join(filter(None, (names[k] for k in kinds)))
-            raise DtypeError(f"takes {listed}, not {t.dtype.name}; convert it with astype")
+            mend = "take real(x), imag(x) or abs(x)" if t.is_complex else "convert it with astype"
+            raise DtypeError(f"takes {listed}, not {t.dtype.name}; {mend}")

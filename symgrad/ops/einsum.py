@@ -7,6 +7,8 @@ from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
@@ -46,7 +48,7 @@ class Term(NamedTuple):
         return Term(total, tuple(s for s in self.labels if s in kept))
 
 
-@composite()
+@composite(numpy=(np.einsum,))
 def einsum(subscripts: Any, /, *operands: NodeLike) -> Node:
     """Products summed over the letters that the result does not have, as NumPy's einsum.
 

@@ -14,6 +14,7 @@ from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
+from symgrad.ops.complexes import _complex_sign as complex_sign
 from symgrad.ops.declare import Choice, NodeLike, Partial, as_floats, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
@@ -110,7 +111,9 @@ def positive(x: NodeLike, /) -> Node:
 def _abs_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
     slope = kinks.pick(-1, 1)
     signs = sign(x)
-    return (signs if slope == 0 else call("where", x == 0, slope, signs),)
+    if slope == 0 or x.tensor.is_complex:
+        return (signs,)
+    return (call("where", x == 0, slope, signs),)
 
 
 @elementwise(
@@ -118,18 +121,30 @@ def _abs_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
     partials=_abs_partials,
     preserves_zero=True,
     idempotent=True,
+    holomorphic=False,
     kinks="at 0, from -1 to 1",
     one_sided=True,
 )
 def abs(x: NodeLike, /) -> Node:
-    """The absolute value. Its derivative is sign(x), 0 at 0."""
+    """The absolute value, of a complex number too. Its gradient is sign(x), 0 at 0."""
     ...
 
 
-@elementwise(np.sign, piecewise_constant=True, preserves_zero=True, idempotent=True)
-def sign(x: NodeLike, /) -> Node:
+@elementwise(np.sign, real=True, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def _sign(x: NodeLike, /) -> Node:
     """-1, 0 or 1. Its derivative is 0."""
     ...
+
+
+@composite(numpy=(np.sign,))
+def sign(x: NodeLike, /) -> Node:
+    """-1, 0 or 1, whose derivative is 0; of a complex number x / abs(x), and 0 at 0.
+
+    >>> sign(placeholder("x", 3)).type
+    float64[3]
+    """
+    node = as_node(x)
+    return complex_sign(node) if node.tensor.is_complex else _sign(node)
 
 
 @elementwise(
@@ -218,7 +233,8 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0.
     by_base = call("select", b != 0, b * pow(a, b - 1))
     base = where(a == 0, ones_like(a), a)
-    return by_base, call("select", call("logical_or", a != 0, b <= 0), y * log(base))
+    taken = call("logical_or", a != 0, call("real", b) <= 0)
+    return by_base, call("select", taken, y * log(base))
 
 
 @elementwise(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.ir.errors import GraphError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -15,6 +16,9 @@ from symgrad.ops.declare import op
 
 
 def _infer(*types: TensorType, graph: Graph) -> Type:
+    wanted = tuple(x.tensor for x in graph.inputs)
+    if types != wanted:
+        raise GraphError(f"the graph inside takes {wanted}, not {types}")
     found = tuple(y.tensor for y in graph.outputs)
     return found if len(found) > 1 else found[0]
 

@@ -20,7 +20,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import TensorType, Type, broadcast_shapes
 from symgrad.ops.batch import aligned, of_all
-from symgrad.ops.declare import Choice, NodeLike, composite, op
+from symgrad.ops.declare import Choice, NodeLike, composite, op, require
 
 
 def _batch_alone(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
@@ -102,6 +102,11 @@ def scale_gradient(x: NodeLike, factor: NodeLike, /) -> Node:
     ...
 
 
+def _clip_infer(t: TensorType, low: TensorType, high: TensorType) -> TensorType:
+    require("biuf", t, low, high)
+    return _first_of(t, low, high)
+
+
 def _clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> tuple[Cotangent, ...]:
     bounds = [None if _is_infinite(b) else b for b in (low, high)]
     return call("clip", g, *bounds), None, None
@@ -120,7 +125,7 @@ def _clip_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node) -> Cotangent:
 
 
 @op(
-    infer=_first_of,
+    infer=_clip_infer,
     kernel=lambda x, low, high: x,
     vjp=_clip_vjp,
     jvp=_clip_jvp,
@@ -218,6 +223,7 @@ def _custom_batch(
     jvp=_custom_jvp,
     batch=_custom_batch,
     forwards=True,
+    holomorphic=False,
     one_sided=True,
 )
 def _custom(*operands: Node, rule: CustomRule, count: int) -> Node:

@@ -1,21 +1,22 @@
-"""Basic indexing: slices, ints, None and an ellipsis."""
+"""Indexing: slices, and what is put in their place; arrays of indices are gathered."""
 
 # ruff: noqa: PIE790  (the body of a primitive is `...`)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
-from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, composite, linear
+from symgrad.ops import batch, index_kernels, kernels
+from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.indexing import read
+from symgrad.ops.leaves import full, zeros_like
 
 Index = tuple[tuple[Any, Any, int], ...]
 
@@ -82,6 +83,7 @@ def _slice(x: NodeLike, /, index: Index) -> Node:
 @linear(
     infer=lambda t, shape, index: t.with_shape(shape),
     kernel=kernels.place,
+    source=lambda here, shape, index: "{out}.fill(0)\n{out}[{index}] = {0}",
     out=True,
     preserves_zero=True,
     transpose=lambda g, x, shape, index: _slice(g, index=index),
@@ -115,34 +117,95 @@ def _canonical(size: Size, index: Any) -> tuple[Any, Any, int]:
     return (None if start == 0 else start, None if stop == size else stop, step)
 
 
+def _put_infer(t: TensorType, u: TensorType, index: Index, mode: str) -> TensorType:
+    if mode == "add":
+        require("iufc", t)
+    if u.shape != _slice_infer(t, index).shape:
+        raise ShapeError(f"{u!r} does not fill {_slice_infer(t, index)!r}")
+    return t
+
+
+def _put_vjp(g: Node, y: Node, x: Node, u: Node, index: Index, mode: str) -> tuple[Cotangent, ...]:
+    of_u = _slice(g, index=index)
+    if mode == "add":
+        return g, of_u
+    return _put(g, full(u.shape, 0, dtype=g.dtype), index=index, mode="set"), of_u
+
+
+def _put_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, u: Node, **attrs: Any) -> Cotangent:
+    if t[0] is None and t[1] is None:
+        return None
+    by_x, by_u = (zeros_like(x) if d is None else d for d, x in zip(t, (x, u), strict=True))
+    return _put(by_x, by_u, **attrs)
+
+
+def _put_batch(
+    inputs: Sequence[Node], flags: Sequence[bool], node: Node, index: Index, mode: str
+) -> Node:
+    x, u = batch.of_all(inputs, flags)
+    whole = (0, x.shape[0], 1) if isinstance(x.shape[0], int) else (None, None, 1)
+    return _put(x, u, index=(whole, *index), mode=mode)
+
+
+def _put_source(here: bool, index: Index, mode: str) -> str:
+    filled = "" if here else "np.copyto({out}, {0})\n"
+    if mode == "set":
+        return filled + "{out}[{index}] = {1}"
+    return filled + "np.add({out}[{index}], {1}, {out}[{index}])"
+
+
+@op(
+    infer=_put_infer,
+    kernel=index_kernels.put,
+    source=_put_source,
+    promote=lambda t, u: (None, t.dtype),
+    vjp=_put_vjp,
+    jvp=_put_jvp,
+    batch=_put_batch,
+    flops=lambda t, u, index, mode: 0 if mode == "set" else u.size,
+    out=True,
+    in_place=(0,),
+    preserves_zero=True,
+    pads=True,
+    cases=tuple(
+        case((5, 4), (2, 4), index=((1, 4, 2), (3, None, -1)), mode=mode) for mode in ("set", "add")
+    ),
+)
+def _put(x: NodeLike, u: NodeLike, /, index: Index, mode: str) -> Node:
+    """x with u set in place of a slice of it, or added to it."""
+    ...
+
+
 @composite()
 def getitem(x: NodeLike, index: Any, /) -> Node:
-    """x[index], for ints, slices, None and an ellipsis: `x[1:, ::-1, None, ..., 3]`.
+    """x[index], by NumPy's rules: ints, slices, None, an ellipsis, arrays of ints or booleans.
+
+    An array of ints may be a node; one out of bounds is a `BoundsError`, when the graph is built
+    if it is known then, else when the program runs. A boolean mask must be known when the graph is
+    built, else `ShapeError`: it says how many elements there are. The gradient of what is taken
+    twice is the sum.
 
     Along a named dimension N a bound is an int or an expression of dimensions, and must lie within
     it when arrays are fed; a step divides what it walks over (`x[::2]` of 2*N elements), and
     backwards goes the whole axis only.
+
+    >>> x = placeholder("x", ("N", 4))
+    >>> x[:, [0, -1]].type, x[1:, ::-1, None].type
+    (float64[N, 2], float64[N - 1, 4, 1])
     """
     node = as_node(x)
-    items = list(index) if isinstance(index, tuple) else [index]
-    for item in items:
-        if not (
-            item is None or item is Ellipsis or isinstance(item, (int, slice, np.integer))
-        ) or isinstance(item, (bool, np.bool_)):
-            raise ShapeError(
-                f"an index is made of ints, slices, None and ..., not of {type(item).__name__}"
-            )
-    if sum(i is Ellipsis for i in items) > 1:
-        raise ShapeError("an index has at most one ellipsis (...)")
-    used = sum(i is not None and i is not Ellipsis for i in items)
-    if used > node.ndim:
-        raise ShapeError(f"{used} indices for the {node.ndim} dimensions of {node.type!r}")
-    at = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
-    items[at : at + 1] = [slice(None)] * (node.ndim - used)
-    return _index(node, items)
+    place = read(node, index)
+    return place.get(node) if place.indices else _sliced(node, place.slices)
 
 
-def _index(node: Node, items: list[Any]) -> Node:
+def _sliced(node: Node, items: Sequence[Any]) -> Node:
+    triples, shape = _triples(node, items)
+    picked = node if _is_whole(node, triples) else _slice(node, index=triples)
+    return picked if picked.shape == shape else call("reshape", picked, shape)
+
+
+def _triples(node: Node, items: Sequence[Any]) -> tuple[Index, Shape]:
+    """Slices, ints and None as one triple an axis, and the shape of what they take."""
     triples: list[tuple[Any, Any, int]] = []
     shape: list[Size] = []
     for item in items:
@@ -154,17 +217,32 @@ def _index(node: Node, items: list[Any]) -> Node:
             triple = _canonical(size, item)
             shape.append(slice_length(size, *triple))
         else:
-            triple = _single(int(item), size)
+            triple = _single(item, size)
         triples.append(triple)
-    whole = ((0, s, 1) if isinstance(s, int) else (None, None, 1) for s in node.shape)
-    picked = node if tuple(triples) == tuple(whole) else _slice(node, index=tuple(triples))
-    return picked if picked.shape == tuple(shape) else call("reshape", picked, tuple(shape))
+    return tuple(triples), tuple(shape)
+
+
+def _is_whole(node: Node, triples: Index) -> bool:
+    return triples == tuple(
+        (0, s, 1) if isinstance(s, int) else (None, None, 1) for s in node.shape
+    )
+
+
+def put_slice(x: Node, items: Sequence[Any], u: Node, mode: str) -> Node:
+    """x with u, of the shape of what slices and ints take of it, set there or added to it."""
+    triples, _ = _triples(x, items)
+    if _is_whole(x, triples):
+        u = call("reshape", u, x.shape) if u.shape != x.shape else u
+        return u if mode == "set" else x + u
+    window = tuple(slice_length(s, *t) for s, t in zip(x.shape, triples, strict=True))
+    u = u if u.shape == window else call("reshape", u, window)
+    return _put(x, u, index=triples, mode=mode)
 
 
 def _single(i: int, size: Size) -> tuple[Any, Any, int]:
     if isinstance(size, int):
         if not -size <= i < size:
-            raise ShapeError(f"index {i} is out of range for an axis of size {size}")
+            raise BoundsError(f"index {i} is out of range for an axis of size {size}")
         i %= size
     return (i, None if i == -1 else i + 1, 1)
 

@@ -37,6 +37,14 @@ def keep_where_positive(y, x, out=None, scratch=None):
     return out
 
 
+def keep_bits(bits, x, out=None):
+    """x where all bits are set, 0 where none is."""
+    if out is None:
+        out = np.empty(np.broadcast_shapes(np.shape(bits), np.shape(x)), np.asarray(x).dtype)
+    np.bitwise_and(np.asarray(x).view(bits.dtype), bits, out.view(bits.dtype))
+    return out[()]
+
+
 def where(condition, a, b, out=None, scratch=None):
     """a where the condition holds, b elsewhere: b ^ ((a ^ b) & mask), on the bits."""
     if scratch is None or a is b:
@@ -100,6 +108,16 @@ def place(x, shape, index, out=None):
         out.fill(0)
     out[tuple(slice(*s) for s in index)] = x
     return out
+
+
+def matmul_tn(a, b, out=None):
+    """a.T @ b."""
+    return np.matmul(a.T, b, out=out)
+
+
+def row_sums(x, keepdims, out=None):
+    """The sums along the last axis."""
+    return np.matmul(x, np.ones((x.shape[-1], *(1,) * keepdims), x.dtype), out=out)
 
 
 def vdot(a, b):

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape
-from symgrad.ir.errors import DtypeError, GraphError, ShapeError
+from symgrad.ir.errors import (
+    DtypeError,
+    GraphError,
+    ShapeError,
+    SymbolicError,
+    UnsupportedError,
+)
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op, case
 from symgrad.ir.operators import call
@@ -90,52 +96,61 @@ def size_of(*, dim: Dim, dtype: DType) -> Node:
     ...
 
 
-def _filled(value: Any, shape: Any, dtype: Any) -> Node:
-    node = constant_node(ArrayData(value, as_dtype(dtype)))
+def require_cpu(device: Any) -> None:
+    """Refuse any device but the one that there is."""
+    if device is not None and device != "cpu":
+        raise UnsupportedError(f"the device of every array is 'cpu'; there is no {device!r}")
+
+
+def _filled(value: Any, shape: Any, dtype: Any, device: Any) -> Node:
+    require_cpu(device)
+    node = constant_node(ArrayData(value, as_dtype("float64" if dtype is None else dtype)))
     wanted = as_shape(shape)
     return call("broadcast_to", node, wanted) if wanted else node
 
 
 @composite()
-def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Node:
-    """An array of one value; `fill_value` may be a node."""
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Node:
+    """An array of one value; `fill_value` may be a node, of a shape that broadcasts to `shape`."""
+    require_cpu(device)
     if isinstance(fill_value, Node) or dtype is None:
         value = as_node(fill_value)
         if dtype is not None:
             value = call("astype", value, dtype)
         return call("broadcast_to", value, as_shape(shape))  # type: ignore[no-any-return]
-    return _filled(fill_value, shape, dtype)
+    return _filled(fill_value, shape, dtype, device)
 
 
 @composite()
-def zeros(shape: Any, *, dtype: Any = "float64") -> Node:
-    """An array of zeros."""
-    return _filled(0, shape, dtype)
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Node:
+    """An array of zeros, float64 unless `dtype` says otherwise."""
+    return _filled(0, shape, dtype, device)
 
 
 @composite()
-def ones(shape: Any, *, dtype: Any = "float64") -> Node:
-    """An array of ones."""
-    return _filled(1, shape, dtype)
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Node:
+    """An array of ones, float64 unless `dtype` says otherwise."""
+    return _filled(1, shape, dtype, device)
 
 
 @composite(numpy=(np.full_like,))
-def full_like(x: NodeLike, /, fill_value: Any, *, dtype: Any = None) -> Node:
+def full_like(x: NodeLike, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Node:
     """An array of one value, of the shape and dtype of x."""
     like = as_node(x)
-    return full(like.shape, fill_value, dtype=like.dtype if dtype is None else dtype)
+    found = like.dtype if dtype is None else dtype
+    return full(like.shape, fill_value, dtype=found, device=device)
 
 
 @composite(numpy=(np.zeros_like,))
-def zeros_like(x: NodeLike, /, *, dtype: Any = None) -> Node:
+def zeros_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
     """Zeros of the shape and dtype of x."""
-    return full_like(x, 0, dtype=dtype)
+    return full_like(x, 0, dtype=dtype, device=device)
 
 
 @composite(numpy=(np.ones_like,))
-def ones_like(x: NodeLike, /, *, dtype: Any = None) -> Node:
+def ones_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
     """Ones of the shape and dtype of x."""
-    return full_like(x, 1, dtype=dtype)
+    return full_like(x, 1, dtype=dtype, device=device)
 
 
 def _arange_infer(start: Any, step: Any, count: Any, dtype: DType) -> TensorType:
@@ -156,17 +171,30 @@ def _arange(*, start: Any, step: Any, count: Any, dtype: DType) -> Node:
     ...
 
 
+def _number(value: Any) -> Any:
+    """A number, or that of a node that has a value before anything is fed."""
+    try:
+        found = np.asarray(value)[()] if isinstance(value, Node) else value
+    except SymbolicError:
+        found = None
+    if not isinstance(found, (int, float, np.integer, np.floating)):
+        raise DtypeError("arange takes numbers, not nodes: a shape must be known when it is built")
+    return found
+
+
 @composite()
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> Node:
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Node:
     """start, start + step, … below stop. `stop` may be a named dimension: `arange(x.shape[0])`."""
+    require_cpu(device)
     if stop is None:
         start, stop = 0, start
     if isinstance(stop, Dim):
         if start != 0 or step != 1:
             raise ShapeError("arange to a named dimension begins at 0 and has step 1")
         return _arange(start=0, step=1, count=stop, dtype=as_dtype(dtype or "int64"))
-    if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
-        raise DtypeError("arange takes numbers, not nodes: a shape must be known when it is built")
+    start, stop, step = map(_number, (start, stop, step))
     if step == 0:
         raise ShapeError("the step of arange cannot be 0")
     return as_node(np.arange(start, stop, step, dtype=None if dtype is None else as_dtype(dtype)))
@@ -187,10 +215,14 @@ def _eye(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:
 
 
 @composite()
-def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = "float64") -> Node:
+def eye(
+    n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Node:
     """A matrix of zeros with ones on its k-th diagonal; sizes may be named dimensions."""
+    require_cpu(device)
     shape: Shape = as_shape((n_rows, n_rows if n_cols is None else n_cols))
-    return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=as_dtype(dtype))
+    found = as_dtype("float64" if dtype is None else dtype)
+    return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=found)
 
 
 __all__ = REGISTRY.public(__name__)

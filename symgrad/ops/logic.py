@@ -26,25 +26,25 @@ def not_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.less, piecewise_constant=True)
+@elementwise(np.less, real=True, piecewise_constant=True)
 def less(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 < x2."""
     ...
 
 
-@elementwise(np.less_equal, piecewise_constant=True)
+@elementwise(np.less_equal, real=True, piecewise_constant=True)
 def less_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 <= x2."""
     ...
 
 
-@elementwise(np.greater, piecewise_constant=True)
+@elementwise(np.greater, real=True, piecewise_constant=True)
 def greater(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 > x2."""
     ...
 
 
-@elementwise(np.greater_equal, piecewise_constant=True)
+@elementwise(np.greater_equal, real=True, piecewise_constant=True)
 def greater_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 >= x2."""
     ...

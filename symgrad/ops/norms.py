@@ -14,10 +14,12 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent
 from symgrad.ir.operators import call
-from symgrad.ir.types import TensorType, normalize_axes
+from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
+from symgrad.ops.linalg import require_matrix
 from symgrad.ops.reduce import (
     CASES,
     as_float,
@@ -31,7 +33,7 @@ from symgrad.ops.reduce import (
     sum,
 )
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype
+from symgrad.ops.shape import astype, moveaxis, reshape
 
 
 def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -114,25 +116,52 @@ def _norm_of_order(p: float, size: Node, over: dict[str, Any]) -> Node:
     return select(total != 0, pow(where(total == 0, 1, total), 1 / p))
 
 
+@composite(numpy=(np.linalg.matrix_norm,))
+def matrix_norm(x: NodeLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Node:
+    """A norm of matrices, over the last two axes.
+
+    'fro' is the root of the sum of squares, 'nuc' the sum of singular values, 2 the largest one and
+    -2 the smallest; 1 the largest sum of magnitudes of a column and -1 the smallest, inf and -inf
+    those of a row. What ties for the largest shares the gradient. Integers become float64. Raises
+    `ShapeError` for what is no matrix, `UnsupportedError` for another `ord`.
+
+    >>> matrix_norm(placeholder("x", (2, 3, 4))).type
+    float64[2]
+    """
+    node = as_float(x)
+    require_matrix(node.tensor)
+    if ord == "fro":
+        return vector_norm(node, axis=(-2, -1), keepdims=keepdims)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf) or isinstance(ord, bool):
+        raise UnsupportedError(f"ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}")
+    if ord in ("nuc", 2, -2):
+        values = svdvals(node)
+        reduce = sum if ord == "nuc" else max if ord == 2 else min
+        y = reduce(values, axis=-1)
+    else:
+        sums = sum(abs(node), axis=-2 if ord in (1, -1) else -1)
+        y = max(sums, axis=-1) if ord > 0 else min(sums, axis=-1)
+    return reshape(y, (*y.shape, 1, 1)) if keepdims else y
+
+
 @composite(numpy=(np.linalg.norm,))
 def norm(x: NodeLike, /, *, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
-    """NumPy's norm: of vectors, over one axis, by any `ord` of `vector_norm`; of matrices by 'fro'.
+    """NumPy's norm: over one axis that of vectors, by `vector_norm`; over two that of matrices.
 
-    Without `ord` it is the root of the sum of all squares. Raises `UnsupportedError` for the other
-    norms of matrices, `ShapeError` for an `ord` over more axes.
+    Without `ord` it is the root of the sum of all squares. Raises `ShapeError` for an `ord` over
+    more axes, and as `vector_norm` and `matrix_norm` do.
     """
     node = as_node(x)
     axes = normalize_axes(axis, node.ndim)
-    if ord is None or (ord == "fro" and len(axes) == 2):
+    if ord is None:
         return vector_norm(node, axis=axes, keepdims=keepdims)
     if len(axes) == 1:
         return vector_norm(node, axis=axes, keepdims=keepdims, ord=ord)
     if len(axes) != 2:
         raise ShapeError(f"a norm of order {ord!r} is over one axis, or two; write vector_norm")
-    raise UnsupportedError(
-        f"the norm {ord!r} of a matrix is not there; 'fro' is, and vector_norm(x, ord={ord!r}) of "
-        "all elements"
-    )
+    ordered = axes if axis is None else tuple(normalize_axis(a, node.ndim) for a in axis)
+    y = matrix_norm(moveaxis(node, ordered, (-2, -1)), keepdims=keepdims, ord=ord)
+    return moveaxis(y, (-2, -1), ordered) if keepdims else y
 
 
 @composite(numpy=(np.std,))
@@ -142,10 +171,12 @@ def std(
     """The square root of `var`. Where all elements are equal its derivative is 0."""
     node = as_float(x)
     away = node - mean(node, axis=axis, keepdims=True)
+    if node.tensor.is_complex:
+        away = abs(away)
     count = corrected_count(node, axis, correction)
     if isinstance(count, Dim):
         count = call("size_of", dim=count, dtype=node.dtype)
-    root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else 0
+    root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan
     return divide(_norm2(away, axis=axis, keepdims=keepdims), root)
 
 

@@ -9,24 +9,25 @@ which equal elements are given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, as_node
+from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, P, composite, op, require
+from symgrad.ops.declare import NodeLike, P, common_dtype, composite, op, require
 from symgrad.ops.elementwise import abs
-from symgrad.ops.leaves import arange
+from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import any, as_float, reduced_shape, sum
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype, permute_dims, reshape
+from symgrad.ops.shape import astype, expand_dims, permute_dims, reshape
+from symgrad.ops.take import take
 
 CASES = (
     case((5,), axis=0, descending=False),
@@ -235,6 +236,87 @@ def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     found = sum(halves, axis=-1) / sum(astype(middle, node.dtype))
     y = where(any(isnan(flat), axis=-1), np.nan, found)
     return reshape(y, reduced_shape(node.tensor, axes, keepdims))
+
+
+# ---- what goes by order ---------------------------------------------------------------------
+
+
+@composite()
+def top_k(x: NodeLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Node, Node]:
+    """The k largest (or smallest) elements along an axis, the largest first, and their indices.
+
+    NaNs come last. Elements that tie share the gradient, those beyond the k-th too. Raises
+    `ShapeError` if there are fewer than k elements.
+
+    >>> [np.asarray(y) for y in top_k(np.array([3, 1, 4, 1, 5]), 2)]
+    [array([5, 4]), array([4, 2])]
+    """
+    node = as_node(x)
+    along, size = normalize_axis(axis, node.ndim), node.shape[axis]
+    if k < 0 or (isinstance(size, int) and k > size):
+        raise ShapeError(f"the {k} first of {size} elements: k is an int from 0 to {size}")
+    first = (*(slice(None),) * along, slice(0, k))
+    values = _sort(node, axis=along, descending=bool(largest))
+    indices = _argsort(node, axis=along, descending=bool(largest))
+    return values[first], indices[first]
+
+
+def _search_infer(a: TensorType, v: TensorType, side: str) -> TensorType:
+    require("biuf", a, v)
+    if side not in ("left", "right"):
+        raise ShapeError(f"side is 'left' or 'right', not {side!r}")
+    if a.ndim != 1:
+        raise ShapeError(f"what is searched is a vector in order, not {a!r}")
+    return v.with_dtype(np.dtype(np.int64))
+
+
+def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, side: str) -> Node:
+    if not flags[0]:
+        return apply(node.op, inputs, {"side": side})
+    a, v = inputs[0], expand_dims(inputs[1], axis=inputs[1].ndim)
+    a = reshape(a, (a.shape[0], *(1,) * (node.ndim), a.shape[1]))
+    nan_a, nan_v = (
+        isnan(t) if t.tensor.is_float else full(t.shape, False, dtype="bool") for t in (a, v)
+    )
+    less, more = (a < v) | (nan_v & ~nan_a), (v < a) | (nan_a & ~nan_v)
+    before = less if side == "left" else ~more
+    return sum(before, axis=-1, dtype="int64")
+
+
+@op(
+    infer=_search_infer,
+    kernel=np.searchsorted,
+    promote=common_dtype,
+    vjp=lambda g, y, *inputs, side: (None, None),
+    jvp=lambda t, y, *inputs, side: None,
+    batch=_search_batch,
+    piecewise_constant=True,
+    expensive=True,
+    cases=(
+        case((5,), (3, 2), side="left"),
+        case((0,), (3,), side="right"),
+        case((4,), (), side="right"),
+    ),
+)
+def _searchsorted(x1: NodeLike, x2: NodeLike, /, side: str) -> Node:
+    """Where the elements of x2 go into the vector x1, which is in order."""
+    ...
+
+
+@composite(numpy=(np.searchsorted,))
+def searchsorted(
+    x1: NodeLike, x2: NodeLike, /, *, side: str = "left", sorter: NodeLike = None
+) -> Node:
+    """Where the elements of x2 go into the vector x1, so that it stays in order; NaNs go last.
+
+    To the left of those of x1 that are equal, or to the right. `sorter` are the indices that sort
+    x1, if it is in no order. No gradient flows through it. Raises `ShapeError` if x1 is no vector.
+
+    >>> np.asarray(searchsorted(np.array([1.0, 2, 3]), [2.0, 2.5]))
+    array([1, 2])
+    """
+    a = as_node(x1)
+    return _searchsorted(a if sorter is None else take(a, sorter, axis=0), x2, side=side)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -16,11 +16,12 @@ from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
+from symgrad.ops.complexes import keep_imaginary
 from symgrad.ops.cumulative import product_of_others, wide
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
-from symgrad.ops.elementwise import divide, square
+from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
-from symgrad.ops.select import select
+from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, broadcast_to, permute_dims, reshape
 
 CASES = (
@@ -40,7 +41,8 @@ def normalize_over(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str
 def _sum_normalize(
     t: TensorType, axis: Any, keepdims: bool = False, dtype: Any = None
 ) -> dict[str, Any]:
-    found = None if dtype is None else as_dtype(dtype)
+    found = wide(t) if dtype is None else as_dtype(dtype)
+    keep_imaginary(t, found)
     return {**normalize_over(t, axis, keepdims), "dtype": None if found == wide(t) else found}
 
 
@@ -200,7 +202,7 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
     joins="maximum",
     cases=CASES,
     kinks="at ties, which share the gradient",
-    numpy=(np.max,),
+    numpy=(np.max, np.amax),
     batch=batch.over_axes,
 )
 def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
@@ -219,7 +221,7 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     joins="minimum",
     cases=CASES,
     kinks="at ties, which share the gradient",
-    numpy=(np.min,),
+    numpy=(np.min, np.amin),
     batch=batch.over_axes,
 )
 def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
@@ -283,14 +285,17 @@ def _count(x: Node, axis: Any) -> Any:
 
 
 def corrected_count(x: Node, axis: Any, correction: float) -> Any:
-    """How many elements are averaged, less the correction: a number, a dim or a node."""
+    """How many elements are averaged, less the correction: a number, a dim or a node.
+
+    It is NaN if nothing is left, so that what is divided by it is.
+    """
     count = _count(x, axis)
     if not correction:
         return count
-    whole = float(correction).is_integer()
-    if not whole and not isinstance(count, int):
-        count = call("size_of", dim=count, dtype=x.dtype)
-    return count - (int(correction) if whole else correction)
+    if isinstance(count, int):
+        return count - correction if count > correction else np.nan
+    left = call("size_of", dim=count, dtype=x.dtype) - correction
+    return where(left > 0, left, np.nan)
 
 
 @composite(numpy=(np.mean,))
@@ -307,6 +312,8 @@ def var(
     """The mean squared distance from the mean; `correction=1` divides by one element less."""
     node = as_float(x)
     away = node - mean(node, axis=axis, keepdims=True)
+    if node.tensor.is_complex:
+        away = abs(away)
     count = corrected_count(node, axis, correction)
     return divide(sum(square(away), axis=axis, keepdims=keepdims), count)
 

@@ -32,7 +32,8 @@ def works_by_rows(node: Node) -> bool:
     op = node.op
     if not isinstance(node.type, TensorType) or op.forwards or not node.inputs:
         return False
-    return op.elementwise or op.view or bool(op.joins) or op.batch is over_axes
+    known = op.elementwise or op.view or op.by_rows is not None
+    return known or bool(op.joins) or op.batch is over_axes
 
 
 def keeps_rows(x: Node, node: Node) -> bool:
@@ -42,6 +43,9 @@ def keeps_rows(x: Node, node: Node) -> bool:
         return False
     if node.op.elementwise:
         return of_x == own
+    if node.op.by_rows is not None:
+        flags = node.op.by_rows(*(operand.type for operand in node.inputs))
+        return all(flag for operand, flag in zip(node.inputs, flags, strict=True) if operand is x)
     first, attrs = x.ndim - of_x[0], dict(node.attrs)
     if "axis" in attrs:
         axis = attrs["axis"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
@@ -44,6 +45,35 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
     ...
+
+
+def _bits_promote(bits: TensorType, *types: TensorType) -> tuple[DType | None, ...]:
+    require("i", bits)
+    require("f", *types)
+    if any(t.dtype.itemsize != bits.dtype.itemsize for t in types):
+        raise DtypeError(f"{bits!r} is not as wide as {', '.join(map(repr, types))}")
+    return (None,) * (1 + len(types))
+
+
+@elementwise(
+    kernels.keep_bits,
+    partials=lambda y, bits, x: (None, bits != 0),
+    promote=_bits_promote,
+    result=lambda bits, x: x.dtype,
+    weak=(1,),
+    in_place=(1,),
+    flops=lambda *types: 0,
+    absorbs=(1,),
+    dtypes="",  # its first operand is no number
+)
+def _keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
+    """x where all bits are set, 0 where none is: a selection by a mask that has been widened."""
+    ...
+
+
+def keep_by_bits(mask: Node, x: Node) -> Node:
+    """select(mask, x), in two parts: the first, the mask as bits, is the same for each x."""
+    return _keep_bits(call("negative", call("astype", mask, f"i{x.dtype.itemsize}")), x)
 
 
 @elementwise(
@@ -95,10 +125,15 @@ def relu(x: NodeLike, /) -> Node:
     ...
 
 
+def _keep_promote(m: TensorType, x: TensorType) -> tuple[DType | None, ...]:
+    require("biuf", m)
+    return None, None
+
+
 @elementwise(
     kernels.keep_where_positive,
     partials=lambda y, m, x: (None, m > 0),
-    promote=lambda m, x: (None, None),
+    promote=_keep_promote,
     result=lambda m, x: x.dtype,
     weak=(1,),
     in_place=(1,),
@@ -136,6 +171,7 @@ def _minimum_partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial
 
 @elementwise(
     np.maximum,
+    real=True,
     partials=_maximum_partials,
     commutative=True,
     associative=True,
@@ -150,6 +186,7 @@ def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 @elementwise(
     np.minimum,
+    real=True,
     partials=_minimum_partials,
     commutative=True,
     associative=True,

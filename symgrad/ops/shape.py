@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly, product
-from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
@@ -25,28 +25,29 @@ from symgrad.ir.types import (
     require_equal,
 )
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, composite, elementwise, linear, op, require
+from symgrad.ops.complexes import keep_imaginary, real
+from symgrad.ops.declare import NodeLike, composite, linear, op
 from symgrad.ops.index import getitem
-from symgrad.ops.leaves import zeros_like
-
-COMPLEX = "complex64 complex128"
+from symgrad.ops.leaves import require_cpu
 
 # ---- dtype ----------------------------------------------------------------------------------
 
 
 def _astype_normalize(t: TensorType, dtype: Any) -> dict[str, Any]:
     found = as_dtype(dtype)
-    if t.dtype.kind == "c" and found.kind not in "bc":
-        raise DtypeError(f"{t.dtype.name} to {found.name} drops the imaginary part; use real(x)")
+    if found.kind != "b":
+        keep_imaginary(t, found)
     return {"dtype": found}
 
 
 def _astype_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Cotangent, ...]:
-    return (_astype(g, dtype=x.dtype) if y.tensor.is_float and x.tensor.is_float else None,)
+    if not (y.tensor.is_inexact and x.tensor.is_inexact):
+        return (None,)
+    return (astype(g if x.tensor.is_complex else real(g), x.dtype),)
 
 
 def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cotangent:
-    return _astype(t[0], dtype=dtype) if y.tensor.is_float and t[0] is not None else None
+    return _astype(t[0], dtype=dtype) if y.tensor.is_inexact and t[0] is not None else None
 
 
 @op(
@@ -59,7 +60,12 @@ def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cot
     flops=lambda t, dtype: 0,
     out=True,
     preserves_zero=True,
-    cases=(case((3, 4), dtype="float32"), case((), dtype="float64"), case((2,), dtype="int64")),
+    cases=(
+        case((3, 4), dtype="float32"),
+        case((), dtype="float64"),
+        case((2,), dtype="int64"),
+        case((3,), dtype="complex128"),
+    ),
 )
 def _astype(x: NodeLike, /, dtype: Any) -> Node:
     """x converted to a dtype."""
@@ -67,41 +73,11 @@ def _astype(x: NodeLike, /, dtype: Any) -> Node:
 
 
 @composite(numpy=(np.astype,))
-def astype(x: NodeLike, dtype: Any, /, *, copy: bool = True) -> Node:
-    """x converted to a dtype. A gradient flows between floats; to an integer it is 0."""
+def astype(x: NodeLike, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Node:
+    """x converted to a dtype. A gradient flows between floats and complex numbers."""
+    require_cpu(device)
     node = as_node(x)
     return node if as_dtype(dtype) == node.dtype else _astype(node, dtype=dtype)
-
-
-def _real_dtype(t: TensorType) -> DType:
-    require("c", t)
-    return np.empty(0, t.dtype).real.dtype
-
-
-@elementwise(kernels.real, result=_real_dtype, in_place=(), dtypes=COMPLEX)
-def _real(x: NodeLike, /) -> Node:
-    """The real part of a complex x."""
-    ...
-
-
-@elementwise(kernels.imag, result=_real_dtype, in_place=(), dtypes=COMPLEX)
-def _imag(x: NodeLike, /) -> Node:
-    """The imaginary part of a complex x."""
-    ...
-
-
-@composite(numpy=(np.real,))
-def real(x: NodeLike, /) -> Node:
-    """The real part; a real x as it is."""
-    node = as_node(x)
-    return _real(node) if node.dtype.kind == "c" else node
-
-
-@composite(numpy=(np.imag,))
-def imag(x: NodeLike, /) -> Node:
-    """The imaginary part; zeros for a real x."""
-    node = as_node(x)
-    return _imag(node) if node.dtype.kind == "c" else zeros_like(node)
 
 
 # ---- reshape, permute, broadcast ------------------------------------------------------------
@@ -131,14 +107,22 @@ def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     transpose=lambda g, x, shape: call("reshape", g, x.shape),
     view=True,
     preserves_zero=True,
-    numpy=(np.reshape,),
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
     batch=batch.reshaped,
     moves=True,
 )
-def reshape(x: NodeLike, /, shape: Any) -> Node:
-    """The same elements in another shape; one size may be -1 and is worked out."""
+def _reshape(x: NodeLike, /, shape: Any) -> Node:
+    """The same elements in another shape."""
     ...
+
+
+@composite(numpy=(np.reshape,))
+def reshape(x: NodeLike, /, shape: Any, *, copy: bool | None = None) -> Node:
+    """The same elements in another shape; one size may be -1 and is worked out.
+
+    Nobody can tell a copy from what it is a copy of, so that `copy` changes nothing.
+    """
+    return _reshape(x, shape=shape)
 
 
 def _permute_normalize(t: TensorType, axes: Any) -> dict[str, Any]:
@@ -211,7 +195,7 @@ def sum_to(x: Node, shape: Shape) -> Node:
 
 
 @composite(numpy=(np.expand_dims,))
-def expand_dims(x: NodeLike, /, *, axis: Any = 0) -> Node:
+def expand_dims(x: NodeLike, /, axis: Any = 0) -> Node:
     """A new axis of size 1 at `axis` (an int or several) of the result."""
     node = as_node(x)
     many = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -246,7 +230,7 @@ def moveaxis(x: NodeLike, source: Any, destination: Any, /) -> Node:
     return node if order == sorted(order) else permute_dims(node, tuple(order))
 
 
-@composite(numpy=(np.matrix_transpose,))
+@composite(numpy=(np.matrix_transpose, np.linalg.matrix_transpose))
 def matrix_transpose(x: NodeLike, /) -> Node:
     """The last two axes swapped."""
     node = as_node(x)

@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.dims import Shape, Size
 from symgrad.ir.errors import DtypeError, ShapeError
-from symgrad.ir.node import Node, apply, as_node
+from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
 from symgrad.ops import kernels
-from symgrad.ops.batch import aligned
+from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import require_matrix
@@ -25,16 +24,22 @@ from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
 # ---- systems of equations -------------------------------------------------------------------
 
 
-def _require_square(t: TensorType) -> None:
+def require_lapack(t: TensorType) -> None:
+    """Refuse a dtype that LAPACK does not take."""
     require("fc", t)
     if t.dtype.itemsize < 4:
         raise DtypeError(f"LAPACK has no {t.dtype.name}; convert it with astype")
+
+
+def require_square(t: TensorType) -> None:
+    """Refuse what LAPACK does not take, and matrices that are not square."""
+    require_lapack(t)
     require_matrix(t)
     require_equal(t.shape[-2], t.shape[-1])
 
 
 def _inv_infer(t: TensorType) -> TensorType:
-    _require_square(t)
+    require_square(t)
     return t
 
 
@@ -47,12 +52,6 @@ def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     return None if t[0] is None else -matmul(matmul(y, t[0]), y)
 
 
-def _batch_in_front(
-    inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any
-) -> Node:
-    return apply(node.op, aligned(node.inputs, inputs, flags), attrs)
-
-
 @op(
     infer=_inv_infer,
     kernel=np.linalg.inv,
@@ -63,7 +62,7 @@ def _batch_in_front(
     expensive=True,
     singular=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
-    batch=_batch_in_front,
+    batch=in_front,
 )
 def _inv(x: NodeLike, /) -> Node:
     """The inverse of a square matrix, over the last two axes."""
@@ -80,7 +79,7 @@ def inv(x: NodeLike, /) -> Node:
 
 
 def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
-    _require_square(a)
+    require_square(a)
     require_matrix(b)
     require_equal(a.shape[-1], b.shape[-2])
     return b.with_shape((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
@@ -109,7 +108,7 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     expensive=True,
     singular=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
-    batch=_batch_in_front,
+    batch=in_front,
 )
 def _solve(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix y with x1 @ y = x2."""
@@ -166,7 +165,7 @@ def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
     view=True,
     preserves_zero=True,
     cases=(case((3, 4), offset=0), case((2, 3, 3), offset=-1), case((2, 3), offset=1)),
-    batch=_batch_in_front,
+    batch=in_front,
     moves=True,
 )
 def _diagonal(x: NodeLike, /, offset: int) -> Node:
@@ -182,7 +181,7 @@ def _diagonal(x: NodeLike, /, offset: int) -> Node:
     out=True,
     preserves_zero=True,
     cases=(case((3,), shape=(3, 4), offset=0), case((2, 2), shape=(3, 3), offset=-1)),
-    batch=_batch_in_front,
+    batch=in_front,
     moves=True,
     pads=True,
 )

@@ -142,10 +142,4 @@ def atanh(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.conjugate, partials=lambda y, x: (1,), preserves_zero=True)
-def conj(x: NodeLike, /) -> Node:
-    """The complex conjugate; a real x as it is."""
-    ...
-
-
 __all__ = REGISTRY.public(__name__)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
-import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from copy import deepcopy
+from functools import partial
 from itertools import count, repeat
 from operator import attrgetter, index, is_, methodcaller
 from pathlib import Path
@@ -20,18 +18,21 @@ import numpy as np
 from symgrad import display
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
-from symgrad.ir.errors import FeedError, KernelError
+from symgrad.ir.errors import FeedError, GraphError, KernelError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
-from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.plan import Plan
 from symgrad.rewrite.trace import Trace
-from symgrad.runtime.codegen import Source, generate
+from symgrad.runtime.check import RTOL, Check, checked
+from symgrad.runtime.codegen import generate
+from symgrad.runtime.copies import remade, state_of
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.kept import Parts
 from symgrad.runtime.profile import RUNS, Profile, profiled
+from symgrad.runtime.ready import Ready, explained
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.why import Teller, Why
 from symgrad.runtime.workspace import allocate
@@ -41,36 +42,6 @@ _numbers = count(1)
 _read = attrgetter("array")
 _acquire = methodcaller("acquire")
 _release = methodcaller("release")
-
-
-@dataclass(eq=False)
-class _Ready:
-    """A plan that can be run: its source, its function, and workspaces that nobody uses."""
-
-    plan: Plan
-    filename: str
-    parts: Parts | None = None
-    free: list[list[Array]] = field(default_factory=list)
-
-    @cached_property
-    def returns_one(self) -> bool:
-        """Whether the function returns one value as it is, not in a tuple."""
-        return len(self.plan.outputs) + self.plan.nexts.count(-1) == 1
-
-    @cached_property
-    def source(self) -> Source:
-        made = generate(self.plan, threads=True)
-        return made if self.parts is None else self.parts.annotated(made, self.plan)
-
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        with without_collection():
-            made = self.source.compile(self.filename)
-        lines = self.source.text.splitlines(keepends=True)
-        linecache.cache[self.filename] = (len(self.source.text), None, lines, self.filename)
-        forgotten = weakref.finalize(self, linecache.cache.pop, self.filename, None)
-        forgotten.atexit = False
-        return made
 
 
 class Program:
@@ -117,7 +88,7 @@ class Program:
         self._locks = [c.lock for c in sorted(self._updated, key=id)]
         self._spares: list[Any] = [np.empty(0)] * len(self._updates)
         self._feeder = Feeder(placeholders)
-        self._plans: OrderedDict[tuple[int, ...], _Ready] = OrderedDict()
+        self._plans: OrderedDict[tuple[int, ...], Ready] = OrderedDict()
         self._plans_lock = Lock()
         names = {name for n in placeholders for name in n.tensor.names}
         self._size_names = tuple(sorted(names))
@@ -129,12 +100,12 @@ class Program:
             self._sources = [place[v] for v in self.kept._variables]
             # The arrays of the sources, and what was made of them: always replaced together.
             self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self._sources), ())
-        if not names:
-            self._ready({})
+        # The one plan of a program without named dimensions.
+        self._fixed = None if names else self._ready({})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         inputs, sizes = self._feeder.feed(args, kwargs)
-        ready = self._ready(sizes)
+        ready = self._fixed or self._ready(sizes)
         try:
             workspace = ready.free.pop()
         except IndexError:
@@ -145,14 +116,36 @@ class Program:
             ready.free.append(workspace)
         return self._form(results)
 
+    # ---- copies -----------------------------------------------------------------------------
+
+    def __copy__(self) -> Program:
+        """The same program: it shares variables, plans and workspaces."""
+        made = object.__new__(Program)
+        vars(made).update(vars(self))
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        """The same with variables of its own, which begin with the present values.
+
+        What is copied together shares them: `copy.deepcopy((program, w))`.
+        """
+        traces = deepcopy((self.trace, self._parts and self._parts.trace), memo)
+        return remade(*deepcopy(state_of(self), memo), *traces)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, it runs the same graph, and variables have their values; the trace is lost."""
+        return remade, state_of(self)
+
     # ---- running ----------------------------------------------------------------------------
 
-    def _update(self, ready: _Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
+    def _update(self, ready: Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
         """Run while holding the locks of all variables that are updated.
 
         Ctrl-C comes between bytecodes. So every lock that is taken is noted in the same call in C,
         and one call in C, made ready beforehand, releases them.
         """
+        if not self._variables:
+            return self._computed(ready, inputs, (), (), workspace)
         if not self._locks:
             return self._run(ready, inputs, workspace)
         taken: list[Any] = []
@@ -163,7 +156,7 @@ class Program:
         finally:
             release()
 
-    def _run(self, ready: _Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
+    def _run(self, ready: Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
         # One call in C each for reading and for writing all the variables: neither Ctrl-C nor
         # another thread can come in between and see half of an update.
         if self._unset:
@@ -198,7 +191,7 @@ class Program:
 
     def _computed(
         self,
-        ready: _Ready,
+        ready: Ready,
         inputs: Sequence[Any],
         current: Sequence[Any],
         nexts: Sequence[Any],
@@ -214,9 +207,9 @@ class Program:
             except (MemoryError, KernelError):
                 raise
             except StepFailed as failed:
-                raise _explained(failed.error, failed.step) from failed.error
+                raise explained(failed.error, failed.step) from failed.error
             except Exception as error:
-                raise _explained(error, _failing_step(error, ready)) from error
+                raise explained(error, ready.step_of(error)) from error
 
     def _commit(self, plan: Plan, nexts: list[Array], scalars: Sequence[Any]) -> None:
         arrays, zero_d = iter(nexts), iter(scalars)
@@ -240,7 +233,7 @@ class Program:
         spare: Array = self._spares[i]
         return spare
 
-    def _ready(self, sizes: Mapping[str, int]) -> _Ready:
+    def _ready(self, sizes: Mapping[str, int]) -> Ready:
         key = tuple(sizes[n] for n in self._size_names)
         with self._plans_lock:
             found = self._plans.get(key)
@@ -254,14 +247,14 @@ class Program:
                 self._plans.move_to_end(key)
             return found
 
-    def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> _Ready:
+    def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> Ready:
         """A plan that is not entered: to look at it does not change what is shown next."""
         plan = self._lowered(sizes, self._updates, threads=self._threads)
-        return _Ready(plan, filename, self._parts)
+        return Ready(plan, filename, self._parts)
 
     # ---- looking ----------------------------------------------------------------------------
 
-    def _shown(self, sizes: Mapping[str, int] | None = None) -> _Ready:
+    def _shown(self, sizes: Mapping[str, int] | None = None) -> Ready:
         """The plan that is shown: for the sizes given, else of the last call, else for a guess."""
         if sizes:
             unknown = sizes.keys() ^ set(self._size_names)
@@ -304,13 +297,15 @@ class Program:
         Raises `GraphError` for a node that is no part of the program, and for a line at which
         nothing was built; it lists the nearest that built something.
         """
+        if not self.trace.stages and self.raw is not self.graph:
+            raise GraphError("the program was pickled, which loses its trace; compile it to ask")
         ready = self._shown()
         answer = self._teller(ready).answer(node_or_line)
         if self.kept is None or self._parts is None:
             return answer
         return self._parts.told(answer, self._teller(self.kept._shown()))
 
-    def _teller(self, ready: _Ready) -> Teller:
+    def _teller(self, ready: Ready) -> Teller:
         return Teller(self.raw, self.trace, ready.plan, ready.source)
 
     def cost(self, **sizes: int) -> Cost:
@@ -331,6 +326,25 @@ class Program:
     def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
         """Time each step in calls with these arrays, which update nothing: see `Profile`."""
         return profiled(self, args, kwargs, runs)
+
+    def check(
+        self, /, *args: Any, against: str | None = None, rtol: float = RTOL, **kwargs: Any
+    ) -> Check:
+        """Find the first node that makes a NaN or an inf of these arrays; nothing is updated.
+
+        With `against="float64"`, the first node whose result differs by more than `rtol` from that
+        of the same graph in float64, relative to its largest element. Constants, random numbers and
+        what Python code of yours gives are taken as they are. The answer is true if nothing was
+        found; printed, it names the node, its line and the ranges of its inputs.
+
+        >>> x = placeholder("x", 3)
+        >>> print(compile(x, sum(log(x))).check([1.0, 0.0, 2.0]))  # doctest: +ELLIPSIS
+        log made inf: 1 of 3, first at (1,)
+          built at ...
+          input 0, 'x' float64[3] (...): from 0 to 2
+          result, log float64[3] (...): from 0 to 0.693147, 1 inf
+        """
+        return checked(self, args, kwargs, against, rtol)
 
     def save_source(self, path: str | Path, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.
@@ -355,8 +369,16 @@ class Program:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
         return display.render(self, path, **options)
 
-    def _repr_svg_(self) -> str | None:
-        return display.svg_or_none(self)
+    def explore(self, path: str | Path, **options: Any) -> Path:
+        """Write a page that shows every pass, every node with its story, and the source.
+
+        It is one HTML file that needs no network. `profile=` takes what `profile` gave;
+        `embed_source=False` leaves your source out. See `symgrad_viz.explore`.
+        """
+        return display.explore(self, path, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return display.mimebundle(self, include, exclude)
 
     def __repr__(self) -> str:
         names = ", ".join(self._feeder.names)
@@ -382,28 +404,3 @@ def _readers(spares: list[Any], i: int) -> int:
 
 
 _NO_READERS = _readers([np.empty(1)], 0)
-
-
-def _explained(error: Exception, step: Step | None) -> KernelError:
-    """The error of a kernel, with the step, the node and the user's line."""
-    if step is None:
-        return KernelError(f"the program failed: {_said(error)}")
-    origin = step.node.origin
-    places = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations)
-    made = f"\n  made by {', '.join(origin.made_by)}" if origin.made_by else ""
-    types = ", ".join(repr(x.type) for x in step.node.inputs)
-    return KernelError(f"{step.op.name}({types}) failed: {_said(error)}{places}{made}")
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _failing_step(error: Exception, ready: _Ready) -> Step | None:
-    """The step whose line of the generated source is the last one in the traceback."""
-    trace, found = error.__traceback__, None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == ready.filename:
-            found = ready.source.lines.get(trace.tb_lineno, found)
-        trace = trace.tb_next
-    return found

@@ -1,6 +1,5 @@
 import copy
 import operator
-import pickle
 import re
 
 import numpy as np
@@ -98,8 +97,6 @@ def test_a_node_hashes_by_identity_and_compares_elementwise():
 def test_copies_are_the_node_itself():
     assert copy.copy(x) is x
     assert copy.deepcopy([x])[0] is x
-    with pytest.raises(TypeError, match="parse"):
-        pickle.dumps(x)
 
 
 @pytest.mark.parametrize(
@@ -298,18 +295,18 @@ def test_an_error_is_explained_once_however_many_lines_it_has():
         raise ShapeError("one line\nand another")
 
     @composite()
-    def outer(x, /):
+    def encloses(x, /):
         return refuses(x)
 
     try:
-        for build in (refuses, outer):
+        for build in (refuses, encloses):
             with pytest.raises(ShapeError) as caught:
                 build(x)
             text = str(caught.value)
             assert text.startswith("refuses(float32[N, 3]): one line\nand another\n  built at")
             assert text.count("built at") == 1
     finally:
-        del REGISTRY.functions["refuses"], REGISTRY.functions["outer"]
+        del REGISTRY.functions["refuses"], REGISTRY.functions["encloses"]
 
 
 def test_a_masked_array_is_refused():

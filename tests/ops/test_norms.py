@@ -79,8 +79,8 @@ def test_bad_input():
     for ord in ("fro", None, True, 1j, sg.constant(2.0)):
         with pytest.raises(UnsupportedError, match="the order of a norm is a number, not"):
             sg.vector_norm(x, ord=ord)
-    for ord in (2, INF, "nuc"):
-        with pytest.raises(UnsupportedError, match=f"norm {ord!r} of a matrix is not there; 'fro'"):
+    for ord in (3, True, "max"):
+        with pytest.raises(UnsupportedError, match=f"ord is 'fro', 'nuc', .* not {ord!r}"):
             np.linalg.norm(sg.constant(x), ord)
     with pytest.raises(ShapeError, match="over one axis, or two"):
         sg.norm(np.ones((2, 2, 2)), ord=1)

@@ -1,0 +1,85 @@
+"""What a node is as an array: its value, where there is one before anything is fed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.evaluate import value_of
+from symgrad.ir.types import DType
+
+if TYPE_CHECKING:
+    from symgrad.ir.node import Node
+
+
+def describe(node: Node) -> str:
+    """A node in a few words: `x float32[N, 3] (train.py:5)`."""
+    name = repr(node.name) if node.name is not None else node.op.name
+    place = next((f" ({p})" for p in node.origin.locations[:1]), "")
+    return f"{name[:60]} {node.type!r}{place}"
+
+
+class ArrayLike:
+    """The conversions of the array API standard, for nodes without placeholders.
+
+    They evaluate the graph; with placeholders they raise `SymbolicError` and say what to feed.
+    """
+
+    __slots__ = ()
+
+    def _value(self: Any) -> Any:
+        try:
+            return value_of(self)
+        except SymbolicError as error:
+            raise SymbolicError(f"{describe(self)}: {error}") from None
+
+    def _scalar(self: Any, kinds: str, python: str) -> Any:
+        """The value of a scalar of these kinds of dtypes, as Python's own number."""
+        if self.dtype.kind not in kinds:
+            raise SymbolicError(f"{describe(self)} is no {python}; convert it: sg.astype, sg.real")
+        value = np.asarray(self._value())
+        if value.ndim:
+            raise ShapeError(f"{describe(self)} is no scalar, so that its {python} is ambiguous")
+        return value.item()
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
+        if copy is False:
+            raise ValueError("a node's value is computed: it cannot be had without a copy")
+        return np.array(self._value(), dtype=dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("biufc", "bool"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("biuf", "float"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("biuf", "int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("biufc", "complex"))
+
+    def __index__(self) -> int:
+        return int(self._scalar("iu", "integer"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("biufc", "number"), spec) if spec else str(self)
+
+    @property
+    def device(self) -> str:
+        """Where the value lies: "cpu"."""
+        return "cpu"
+
+    def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Node:
+        """The node itself: there is no device but "cpu"."""
+        if device != "cpu" or stream is not None:
+            raise UnsupportedError(f"the device of every array is 'cpu'; there is no {device!r}")
+        return self  # type: ignore[no-any-return]
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the CPU, by DLPack's numbers

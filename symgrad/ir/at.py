@@ -1,0 +1,61 @@
+"""`x.at[index]`: a place in a node, to which values are written by building another node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from symgrad.ir.operators import call
+
+if TYPE_CHECKING:
+    from symgrad.ir.node import Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class At:
+    """What `x.at` is: it wants an index."""
+
+    x: Node
+
+    def __getitem__(self, index: Any) -> Place:
+        return Place(self.x, index)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Place:
+    """A place in a node. Each method gives the node that is changed there; see `set_at`."""
+
+    x: Node
+    place: Any
+
+    def get(self) -> Node:
+        """What is there: x[index]."""
+        return call("getitem", self.x, self.place)  # type: ignore[no-any-return]
+
+    def set(self, value: Any) -> Node:
+        """x with values there; where an index names a place twice the last value stays."""
+        return call("set_at", self.x, self.place, value)  # type: ignore[no-any-return]
+
+    def add(self, value: Any) -> Node:
+        """x with values added there, all of them where an index names a place more than once."""
+        return call("add_at", self.x, self.place, value)  # type: ignore[no-any-return]
+
+    def subtract(self, value: Any) -> Node:
+        """x with values subtracted there."""
+        return call("add_at", self.x, self.place, call("negative", value))  # type: ignore[no-any-return]
+
+    def multiply(self, value: Any) -> Node:
+        """x multiplied by values there."""
+        return call("multiply_at", self.x, self.place, value)  # type: ignore[no-any-return]
+
+    def divide(self, value: Any) -> Node:
+        """x divided by values there."""
+        return call("divide_at", self.x, self.place, value)  # type: ignore[no-any-return]
+
+    def min(self, value: Any) -> Node:
+        """x with at most these values there."""
+        return call("min_at", self.x, self.place, value)  # type: ignore[no-any-return]
+
+    def max(self, value: Any) -> Node:
+        """x with at least these values there."""
+        return call("max_at", self.x, self.place, value)  # type: ignore[no-any-return]

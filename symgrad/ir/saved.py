@@ -1,0 +1,247 @@
+"""The saved form of a graph: flat JSON, which is read without recursion and believed in nothing.
+
+`format` is "symgrad-graph" and `version` 1. `lines` are the user's, each a list of its file, its
+number and its text. `graphs` are the graph, as the last, and before it those that are inside of
+fused nodes, each with
+
+- `nodes`, each with its `op`; `inputs`, the places of its operands in the list, which come before
+  it; `attrs` and `type`, written as in the text form; and, unless they are empty, `lines`, the
+  places of its lines in that list, `scope`, and `made_by`, the gradient rule and the rewrites;
+- `inputs`, how many of the first nodes are the inputs;
+- `outputs`, the places of the nodes that are wanted.
+
+Constants are exact to the bit. Variables have no values: those are for `save_state`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import GraphError, ParseError, SymgradError
+from symgrad.ir.node import Node, describe, leaf, new_cell
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import Location, Origin, built_as
+from symgrad.ir.text import _attr, _build, _is_graph, _Reader, _type, type_text
+from symgrad.ir.types import TensorType, Type
+from symgrad.ir.values import ArrayData, Cell
+
+if TYPE_CHECKING:
+    from symgrad.ir.graph import Graph
+
+FORMAT, VERSION = "symgrad-graph", 1
+T = TypeVar("T")
+_LISTS = ("scope", "made_by")
+# What the text form of an attribute can say; other objects are kept beside it.
+_SAID = (bool, int, float, complex, str, type(None), Dim, np.dtype, ArrayData)
+
+
+def write(graph: Graph, objects: list[Any] | None = None) -> str:
+    """The saved form of a graph; `objects` takes what it cannot hold, such as Python code.
+
+    Without it, as for a file, such a graph is refused with `GraphError`.
+    """
+    writer = _Writer(objects)
+    writer.graph(graph)
+    lines = [[p.file, p.line, p.text] for p in writer.lines]
+    document = {"format": FORMAT, "version": VERSION, "lines": lines, "graphs": writer.graphs}
+    return json.dumps(document, allow_nan=False)
+
+
+class _Writer:
+    def __init__(self, objects: list[Any] | None) -> None:
+        self.objects = objects
+        self.graphs: list[dict[str, Any]] = []
+        self.names: dict[Any, str] = {}
+        self.lines: dict[Location, int] = {}
+        self.frames: dict[tuple[int, int], int] = {}
+
+    def graph(self, graph: Graph) -> str:
+        """Write a graph, unless it has been written; the name that it has in attributes."""
+        if graph not in self.names:
+            place = {node: i for i, node in enumerate(graph.nodes)}
+            nodes = [self.node(n, [place[x] for x in n.inputs]) for n in graph.nodes]
+            outputs = [place[y] for y in graph.outputs]
+            self.names[graph] = f"graph{len(self.graphs)}"
+            self.graphs.append({"nodes": nodes, "inputs": len(graph.inputs), "outputs": outputs})
+        return self.names[graph]
+
+    def node(self, node: Node, inputs: list[int]) -> dict[str, Any]:
+        attrs = {k: self.attr(v, node) for k, v in node.attrs if not isinstance(v, Cell)}
+        written = {"op": node.op.name, "inputs": inputs, "attrs": attrs}
+        written["type"] = type_text(node.type)
+        origin = node.origin
+        rest: dict[str, list[Any]] = {"lines": self.places(origin)}
+        rest |= {"scope": list(origin.scope), "made_by": list(origin.made_by)}
+        if origin.kinks is not None:
+            rest["kinks"] = [self.kept(origin.kinks, node, "a choice of sg.kinks(…)")]
+        return written | {k: v for k, v in rest.items() if v}
+
+    def places(self, origin: Origin) -> list[int]:
+        """The numbers of its lines, each of which is resolved once."""
+        keys = [(id(code), at) for code, at in origin.frames]
+        if not all(map(self.frames.__contains__, keys)):
+            for key, line in zip(keys, origin.locations, strict=True):
+                self.frames[key] = self.lines.setdefault(line, len(self.lines))
+        return [self.frames[key] for key in keys]
+
+    def attr(self, value: Any, node: Node) -> str:
+        if _is_graph(value):
+            return self.graph(value)
+        if isinstance(value, tuple):
+            inside = ", ".join(self.attr(v, node) for v in value)
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        if isinstance(value, _SAID):
+            return _attr(value, full=True)
+        return f"kept({self.kept(value, node, 'Python code')})"
+
+    def kept(self, value: Any, node: Node, what: str) -> int:
+        if self.objects is None:
+            raise GraphError(f"{describe(node)} has {what}, which no file holds; pickle the graph")
+        self.objects.append(value)
+        return len(self.objects) - 1
+
+
+def read(
+    source: str,
+    graph_class: Callable[..., Graph],
+    leaves: Sequence[Node] = (),
+    objects: Sequence[Any] = (),
+) -> Graph:
+    """The graph of a saved form; `leaves` are its inputs, if there are any already.
+
+    Raises `ParseError` for anything but a graph that could have been built.
+    """
+    try:
+        document = json.loads(source, parse_constant=_no_constant)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ParseError(f"this is no saved graph: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ParseError(f"this is no saved graph: its format is not {FORMAT!r}")
+    if document.get("version") != VERSION:
+        raise ParseError(
+            f"this is a saved graph of version {document.get('version')!r:.20}, "
+            f"and version {VERSION} is read here"
+        )
+    reader = _SavedReader(graph_class, _lines(document), objects)
+    graphs = document.get("graphs")
+    if not isinstance(graphs, list) or not graphs:
+        raise ParseError("graphs is to be a list, with the graph as the last")
+    for number, written in enumerate(graphs):
+        given = leaves if number == len(graphs) - 1 else ()
+        found = reader.graph(number, written, given)
+        reader.bodies[f"graph{number}"] = found
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+class _SavedReader(_Reader):
+    def __init__(
+        self, graph_class: Callable[..., Graph], lines: Sequence[Location], objects: Sequence[Any]
+    ) -> None:
+        super().__init__(graph_class)
+        self.lines, self.objects = lines, objects
+
+    def graph(self, number: int, written: Any, leaves: Sequence[Node]) -> Graph:
+        nodes: list[Node] = []
+        where = f"graph {number}"
+        try:
+            for i, record in enumerate(_field(written, "nodes", list)):
+                where = f"graph {number}, node {i}"
+                nodes.append(leaves[i] if i < len(leaves) else self.node(record, nodes))
+            where = f"graph {number}"
+            outputs = [_place(i, nodes) for i in _field(written, "outputs", list)]
+            return self.graph_class(outputs, nodes[: _field(written, "inputs", int)])
+        except SymgradError as error:
+            raise ParseError(f"{where}: {error}") from None
+        except Exception as error:  # the rules of ops are asked about attributes of any kind
+            raise ParseError(f"{where}: no node can be made: {error}") from error
+
+    def node(self, record: Any, nodes: Sequence[Node]) -> Node:
+        inputs = [_place(i, nodes) for i in _field(record, "inputs", list)]
+        attrs = {str(k): self.attr(_syntax(v)) for k, v in _field(record, "attrs", dict).items()}
+        frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
+        scope, made_by = (tuple(map(str, _field(record, k, list, []))) for k in _LISTS)
+        kinks = [self.object(i) for i in _field(record, "kinks", list, [])]
+        with built_as(Origin(tuple(frames), scope, made_by, *kinks[:1])):
+            return _build(_field(record, "op", str), inputs, attrs, _read_type(record["type"]))
+
+    def attr(self, tree: ast.expr) -> Any:
+        match tree:
+            case ast.Call(func=ast.Name(id="kept"), args=[ast.Constant(value=number)]):
+                return self.object(number)
+        return super().attr(tree)
+
+    def object(self, number: Any) -> Any:
+        if not isinstance(number, int) or not 0 <= number < len(self.objects):
+            raise ParseError("it has an object of Python's that no file holds")
+        return self.objects[number]
+
+
+def _field(record: Any, name: str, kind: type, default: Any = None) -> Any:
+    """A part of a JSON object, of the kind that it must be."""
+    if not isinstance(record, Mapping):
+        raise ParseError(f"a JSON object is wanted, not {record!r:.40}")
+    value = record.get(name, default)
+    if type(value) is not kind:
+        raise ParseError(f"{name!r} is to be of the kind {kind.__name__}, not {value!r:.40}")
+    return value
+
+
+def _place(number: Any, among: Sequence[T]) -> T:
+    if type(number) is not int or not 0 <= number < len(among):
+        raise ParseError(f"{number!r:.20} is not the place of anything before it")
+    return among[number]
+
+
+def _lines(document: Mapping[str, Any]) -> list[Location]:
+    match lines := document.get("lines"):
+        case [*_] if all(_is_line(line) for line in lines):
+            return [Location(*line) for line in lines]
+    raise ParseError("lines is to be a list of [file, number, text]")
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [str, int, str]
+
+
+@lru_cache(maxsize=4096)
+def _read_type(written: str) -> Type:
+    return _type(_syntax(written))
+
+
+def _syntax(written: str) -> ast.expr:
+    try:
+        return ast.parse(written, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
+        raise ParseError(f"{written!r:.60} cannot be read: {error}") from None
+
+
+# ---- inputs in pickles, where variables have values -----------------------------------------
+
+
+def written_input(node: Node) -> tuple[Any, ...]:
+    """What `restored_input` makes a placeholder or variable of."""
+    attrs = dict(node.attrs)
+    cell = attrs.pop("cell", None)
+    return node.op.name, type_text(node.type), attrs, node.origin, cell and (cell.array,)
+
+
+def restored_input(
+    op: str, type: str, attrs: dict[str, Any], origin: Origin, value: tuple[Any] | None
+) -> Node:
+    """A placeholder or variable that was pickled, the latter with its value."""
+    found = _read_type(type)
+    assert isinstance(found, TensorType)
+    cell = {} if value is None else {"cell": new_cell(*value)}
+    with built_as(origin):
+        return leaf(REGISTRY.ops[op], found, **attrs, **cell)

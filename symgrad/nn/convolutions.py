@@ -1,0 +1,125 @@
+"""Layers over images: convolutions and pooling. x is (N, C, …), or (N, …, C) by `channels`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.nn.initializers import Initializer, weights
+from symgrad.nn.layers import alike
+from symgrad.nn.module import Module, parameter
+from symgrad.ops.convolution import conv, conv_transpose
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.images import each
+from symgrad.ops.pooling import avg_pool, max_pool
+
+
+class _Conv(Module):
+    """A convolution over so many axes, with weights and a bias of zeros."""
+
+    axes: ClassVar[int]
+    is_transposed: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        channels_in: int,
+        channels_out: int,
+        size: Any,
+        *,
+        key: NodeLike,
+        bias: bool = True,
+        init: Initializer = "kaiming_uniform",
+        dtype: Any = "float64",
+        groups: int = 1,
+        **options: Any,
+    ) -> None:
+        sizes = each(size, self.axes, "size")
+        if channels_in % groups or channels_out % groups:
+            raise ShapeError(f"{groups} groups do not divide {channels_in} and {channels_out}")
+        sides = channels_in, channels_out
+        first, second = sides if self.is_transposed else sides[::-1]
+        shape = (first, second // groups, *sizes)
+        fans = (channels_in // groups * prod(sizes), channels_out // groups * prod(sizes))
+        self.weight = weights(init, key, shape, fans, dtype)
+        self.bias = parameter(np.zeros(channels_out, dtype)) if bias else None
+        self.options = {"groups": groups, **options}
+
+    def forward(self, x: NodeLike) -> Node:
+        """The layer of images x."""
+        function = conv_transpose if self.is_transposed else conv
+        return function(alike(x, self.weight), self.weight, self.bias, **self.options)
+
+
+class Conv1d(_Conv):
+    """`conv1d`: from `channels_in` to `channels_out`, with kernels of this size.
+
+    `stride`, `padding`, `dilation`, `groups` and `channels` are those of `conv`; `weight` is of the
+    shape (channels_out, channels_in / groups, size).
+
+    >>> Conv1d(2, 4, 3, key=sg.random.key(0), padding=1)(placeholder("x", ("N", 2, 9))).type
+    float64[N, 4, 9]
+    """
+
+    axes = 1
+
+
+class Conv2d(_Conv):
+    """`conv2d`: from `channels_in` to `channels_out`, with kernels of this size, or of two.
+
+    `stride`, `padding`, `dilation`, `groups` and `channels` are those of `conv`; `weight` is of the
+    shape (channels_out, channels_in / groups, size, size).
+
+    >>> Conv2d(1, 6, 5, key=sg.random.key(0))(placeholder("x", ("N", 1, 28, 28))).type
+    float64[N, 6, 24, 24]
+    """
+
+    axes = 2
+
+
+class ConvTranspose2d(_Conv):
+    """`conv_transpose` over two axes: from `channels_in` to `channels_out`.
+
+    `stride`, `padding`, `output_padding`, `dilation`, `groups` and `channels` are those of
+    `conv_transpose`; `weight` is of the shape (channels_in, channels_out / groups, size, size).
+
+    >>> layer = ConvTranspose2d(8, 4, 2, key=sg.random.key(0), stride=2)
+    >>> layer(placeholder("x", ("N", 8, 7, 7))).type
+    float64[N, 4, 14, 14]
+    """
+
+    axes = 2
+    is_transposed = True
+
+
+class MaxPool(Module):
+    """`max_pool` with windows of this size; `stride`, `padding`, … are its options.
+
+    >>> MaxPool(2)(placeholder("x", ("N", 3, 8, 8))).type
+    float64[N, 3, 4, 4]
+    """
+
+    def __init__(self, size: Any, **options: Any) -> None:
+        self.size, self.options = size, options
+
+    def forward(self, x: NodeLike) -> Node:
+        """The largest element of each window."""
+        return max_pool(as_node(x), self.size, **self.options)
+
+
+class AvgPool(Module):
+    """`avg_pool` with windows of this size; `stride`, `padding`, … are its options.
+
+    >>> AvgPool(2)(placeholder("x", ("N", 3, 8, 8))).type
+    float64[N, 3, 4, 4]
+    """
+
+    def __init__(self, size: Any, **options: Any) -> None:
+        self.size, self.options = size, options
+
+    def forward(self, x: NodeLike) -> Node:
+        """The mean of each window."""
+        return avg_pool(as_node(x), self.size, **self.options)

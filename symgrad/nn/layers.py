@@ -1,0 +1,244 @@
+"""Layers: linear, embedding, normalisation, dropout, and modules made of others.
+
+Their weights are drawn with a key, by the law that `init` names (see `symgrad.nn.initializers`),
+in float64 unless `dtype` says otherwise: that of what they are called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad import random
+from symgrad.ir.dims import product
+from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import normalize_axis
+from symgrad.nn.initializers import Initializer, weights
+from symgrad.nn.module import Module, parameter
+from symgrad.nn.normalization import batch_norm, layer_norm
+from symgrad.nn.regularization import dropout
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.leaves import ones_like
+from symgrad.ops.logic import less
+from symgrad.ops.reduce import mean, var
+from symgrad.ops.select import maximum, where
+from symgrad.ops.shape import astype
+from symgrad.ops.take import take
+
+
+def alike(x: NodeLike, weight: Node) -> Node:
+    """x as a node. Raises `DtypeError` for floats of another dtype than the weights are."""
+    node = as_node(x)
+    if node.tensor.is_inexact and node.dtype != weight.dtype:
+        raise DtypeError(
+            f"{node.type!r} meets weights of {weight.dtype.name}: declare both alike, "
+            f"as in Linear(…, dtype={node.dtype.name!r})"
+        )
+    return node
+
+
+class Linear(Module):
+    """x @ weight + bias: from `size_in` features, along the last axis, to `size_out`.
+
+    `weight` is of the shape (size_in, size_out), `bias` of zeros. Raises `DtypeError` for floats of
+    another dtype than the weights.
+
+    >>> Linear(3, 2, key=sg.random.key(0))(placeholder("x", ("N", 3))).type
+    float64[N, 2]
+    """
+
+    def __init__(
+        self,
+        size_in: int,
+        size_out: int,
+        *,
+        key: NodeLike,
+        bias: bool = True,
+        init: Initializer = "kaiming_uniform",
+        dtype: Any = "float64",
+    ) -> None:
+        self.weight = weights(init, key, (size_in, size_out), (size_in, size_out), dtype)
+        self.bias = parameter(np.zeros(size_out, dtype)) if bias else None
+
+    def forward(self, x: NodeLike) -> Node:
+        """The layer of x, of the shape (…, size_in)."""
+        y: Node = alike(x, self.weight) @ self.weight
+        return y if self.bias is None else y + self.bias
+
+
+class Embedding(Module):
+    """A row of `weight`, of the shape (count, size), for each of some integers from 0 on.
+
+    Another integer is a `BoundsError` when the program runs.
+
+    >>> Embedding(10, 4, key=sg.random.key(0))(placeholder("words", ("N", 7), "int64")).type
+    float64[N, 7, 4]
+    """
+
+    def __init__(
+        self,
+        count: int,
+        size: int,
+        *,
+        key: NodeLike,
+        init: Initializer = "normal",
+        dtype: Any = "float64",
+    ) -> None:
+        self.count = count
+        self.weight = weights(init, key, (count, size), (count, size), dtype)
+
+    def forward(self, numbers: NodeLike) -> Node:
+        """The rows of these numbers, along a new last axis."""
+        node = as_node(numbers)
+        # A negative one is none, and is not to be counted from the end.
+        if node.dtype.kind == "i":
+            node = where(less(node, 0), self.count, astype(node, "int64"))
+        return take(self.weight, node, axis=0)
+
+
+class LayerNorm(Module):
+    """`layer_norm` over the last axes, which are of this size or shape, with a scale and an offset.
+
+    >>> LayerNorm(3)(placeholder("x", ("N", 3))).type
+    float64[N, 3]
+    """
+
+    def __init__(
+        self, shape: int | tuple[int, ...], *, eps: float = 1e-5, dtype: Any = "float64"
+    ) -> None:
+        self.scale = parameter(np.ones(shape, dtype))
+        self.offset = parameter(np.zeros(shape, dtype))
+        self.eps = eps
+
+    def forward(self, x: NodeLike) -> Node:
+        """x, normalised."""
+        axes = tuple(range(-self.scale.ndim, 0))
+        return layer_norm(alike(x, self.scale), self.scale, self.offset, axis=axes, eps=self.eps)
+
+
+class BatchNorm(Module):
+    """`batch_norm` over all axes but that of the channels, with a scale and an offset.
+
+    While it trains it takes the mean and the variance of the batch, and offers running averages of
+    them, the last batch with the weight `momentum`: give the module to an optimiser, or put
+    `module.updates(loss)` among the updates that are compiled. In use (`eval`) these averages are
+    taken. As in the paper, the variance that is kept is the unbiased one.
+
+    >>> BatchNorm(3)(placeholder("x", ("N", 3, 8, 8))).type
+    float64[N, 3, 8, 8]
+    """
+
+    buffers = ("mean", "variance")
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        axis: int = 1,
+        momentum: float = 0.1,
+        eps: float = 1e-5,
+        dtype: Any = "float64",
+    ) -> None:
+        ones, zeros = np.ones(channels, dtype), np.zeros(channels, dtype)
+        self.scale, self.offset = parameter(ones), parameter(zeros)
+        self.mean, self.variance = parameter(zeros), parameter(ones)
+        self.axis, self.momentum, self.eps = axis, momentum, eps
+
+    def forward(self, x: NodeLike) -> Node:
+        """x, normalised."""
+        node = alike(x, self.scale)
+        channel = normalize_axis(self.axis, node.ndim)
+        axes = tuple(a for a in range(node.ndim) if a != channel)
+        center: Node = self.mean
+        spread: Node = self.variance
+        if self.training:
+            center, spread = mean(node, axis=axes), var(node, axis=axes)
+            count = product(tuple(node.shape[a] for a in axes)) * ones_like(center)
+            unbiased = spread * (count / maximum(count - 1, 1))
+            self.offer(
+                {
+                    self.mean: self.mean + self.momentum * (center - self.mean),
+                    self.variance: self.variance + self.momentum * (unbiased - self.variance),
+                },
+                center,
+                spread,
+            )
+        return batch_norm(
+            node,
+            self.scale,
+            self.offset,
+            mean=center,
+            variance=spread,
+            axis=self.axis,
+            eps=self.eps,
+        )
+
+
+class Dropout(Module):
+    """`dropout` while it trains, x itself in use (`eval`).
+
+    Its key is a buffer: every call of a program draws with another, if its next value is among the
+    updates that are compiled. Give the module to an optimiser, or add `module.updates(loss)`.
+
+    >>> Dropout(0.5, key=sg.random.key(0)).eval()(placeholder("x", 3)).type
+    float64[3]
+    """
+
+    buffers = ("key",)
+
+    def __init__(self, rate: float = 0.5, *, key: NodeLike) -> None:
+        self.rate = rate
+        self.key = parameter(np.asarray(key))
+
+    def forward(self, x: NodeLike) -> Node:
+        """x, with a part of it dropped."""
+        if not self.training:
+            return as_node(x)
+        # Two uses in one program drop other parts.
+        own = random.fold_in(self.key, len(self._offers))
+        self.offer({self.key: random.split(self.key, 1)[0]}, own)
+        return dropout(x, own, rate=self.rate)
+
+
+class Sequential(Module):
+    """Modules and functions, one after the other: each is given what the one before it gave.
+
+    >>> key = sg.random.key(0)
+    >>> Sequential(Linear(3, 4, key=key), relu)(placeholder("x", ("N", 3))).type
+    float64[N, 4]
+    """
+
+    def __init__(self, *layers: Callable[[Any], Any]) -> None:
+        for layer in layers:
+            if not callable(layer):
+                raise UnsupportedError(f"a layer is a module or a function, not {layer!r}")
+        self.layers = layers
+
+    def forward(self, x: Any) -> Any:
+        """What the last one gives."""
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Residual(Module):
+    """x + body(x): He et al., arXiv:1512.03385. Raises `ShapeError` if the shapes differ.
+
+    >>> Residual(Linear(3, 3, key=sg.random.key(0)))(placeholder("x", ("N", 3))).type
+    float64[N, 3]
+    """
+
+    def __init__(self, body: Callable[[Any], Any]) -> None:
+        self.body = body
+
+    def forward(self, x: NodeLike) -> Node:
+        """x, and what the body makes of it."""
+        node = as_node(x)
+        y = as_node(self.body(node))
+        if y.shape != node.shape:
+            raise ShapeError(f"the body makes {y.type!r} of {node.type!r}, and they are added")
+        total: Node = node + y
+        return total

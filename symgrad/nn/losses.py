@@ -1,0 +1,170 @@
+"""Losses. `reduction` is "mean" or "sum" of the losses of all elements, or "none": each its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import normalize_axis
+from symgrad.ops.activations import log_softmax, softplus, xlogy
+from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.elementwise import exp, negative, square
+from symgrad.ops.leaves import ones_like, size_of
+from symgrad.ops.reduce import as_float, mean, sum
+from symgrad.ops.select import clip, select, where
+from symgrad.ops.shape import astype, expand_dims, reshape, squeeze
+from symgrad.ops.take import take_along_axis
+
+INT = np.dtype(np.int64)
+
+
+def _reduced(losses: Node, reduction: str, weights: Node | None = None) -> Node:
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return sum(losses)
+    if reduction == "mean":
+        return mean(losses) if weights is None else sum(losses) / sum(weights)
+    raise UnsupportedError(f"a reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+
+
+def _alike(a: NodeLike, b: NodeLike) -> tuple[Node, Node]:
+    """Two operands of one shape: losses that broadcast are mistakes more often than not."""
+    x, y = as_float(a), as_float(b)
+    if x.shape != y.shape:
+        raise ShapeError(f"the shapes {x.shape} and {y.shape} differ; broadcast one to the other")
+    return x, y
+
+
+@composite()
+def mse_loss(prediction: NodeLike, target: NodeLike, /, *, reduction: str = "mean") -> Node:
+    """The squared differences. Raises `ShapeError` unless both have the same shape.
+
+    >>> float(mse_loss([1.0, 2.0], [1.0, 4.0]))
+    2.0
+    """
+    x, y = _alike(prediction, target)
+    return _reduced(square(x - y), reduction)
+
+
+@composite()
+def huber(
+    prediction: NodeLike, target: NodeLike, /, *, delta: Any = 1.0, reduction: str = "mean"
+) -> Node:
+    """Half the squared difference where it is within delta, else delta * (abs - delta / 2).
+
+    Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964). Raises
+    `ShapeError` unless both have the same shape.
+
+    >>> float(huber([0.5, 3.0], [0.0, 0.0], reduction="sum"))
+    2.625
+    """
+    x, y = _alike(prediction, target)
+    away = x - y
+    near = clip(away, -delta, delta)
+    return _reduced(near * (away - 0.5 * near), reduction)
+
+
+@composite()
+def bce_with_logits(
+    logits: NodeLike, target: NodeLike, /, *, pos_weight: Any = None, reduction: str = "mean"
+) -> Node:
+    """The cross entropy of yes and no: -t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x)).
+
+    It neither overflows nor cancels. `pos_weight` weighs the first term. Raises `ShapeError`
+    unless logits and target have the same shape.
+
+    >>> float(bce_with_logits([0.0], [1.0]))
+    0.6931471805599453
+    """
+    x, t = _alike(logits, target)
+    positive = t if pos_weight is None else t * pos_weight
+    return _reduced(positive * softplus(negative(x)) + (1 - t) * softplus(x), reduction)
+
+
+@composite()
+def kl_div(
+    log_prediction: NodeLike,
+    target: NodeLike,
+    /,
+    *,
+    axis: int = -1,
+    log_target: bool = False,
+    reduction: str = "mean",
+) -> Node:
+    """The divergence of Kullback and Leibler, sum(t * (log(t) - x)) along an axis.
+
+    The prediction is given by its logarithm, and the target too if `log_target`; where the target
+    is 0 nothing is added. Raises `ShapeError` unless both have the same shape.
+
+    >>> float(kl_div(np.log([0.5, 0.5]), [1.0, 0.0]))
+    0.6931471805599453
+    """
+    x, t = _alike(log_prediction, target)
+    terms = exp(t) * (t - x) if log_target else xlogy(t, t) - select(t != 0, t * x)
+    return _reduced(sum(terms, axis=axis), reduction)
+
+
+@composite()
+def cross_entropy(
+    logits: NodeLike,
+    target: NodeLike,
+    /,
+    *,
+    axis: int = -1,
+    weight: Any = None,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Node:
+    """-log_softmax(logits) along the axis of the classes, of the target's class.
+
+    The target holds the number of a class, from 0 on, in the shape of the logits without that axis;
+    or, as floats in the shape of the logits, probabilities. `weight`, of the number of classes,
+    weighs each class; with numbers "mean" divides by the sum of the weights that were used.
+    `label_smoothing` mixes that much of the uniform distribution into the target (Szegedy et al.,
+    arXiv:1512.00567). Raises `ShapeError` for other shapes, `DtypeError` for a target of booleans;
+    a class out of range raises when the program runs.
+
+    >>> float(cross_entropy([[0.0, 0.0]], [1]))
+    0.6931471805599453
+    """
+    x, t = as_float(logits), as_node(target)
+    along = normalize_axis(axis, x.ndim)
+    if t.dtype.kind not in "iuf":
+        raise DtypeError(f"a target is integers or floats, not {t.dtype.name}")
+    if not 0 <= label_smoothing <= 1:
+        raise UnsupportedError(f"label_smoothing is from 0 to 1, not {label_smoothing!r}")
+    is_classes = t.dtype.kind in "iu"
+    expected = (*x.shape[:along], *x.shape[along + 1 :]) if is_classes else x.shape
+    if t.shape != expected:
+        words = "of classes" if is_classes else "of probabilities"
+        raise ShapeError(f"a target {words} is of the shape {expected} here, not {t.shape}")
+    costs = negative(log_softmax(x, axis=along))
+    weights = None if weight is None else _along(astype(as_node(weight), x.dtype), x, along)
+    if weights is not None:
+        costs = weights * costs
+    if is_classes:
+        # A negative class is none, and is not to be counted from the end.
+        count, t = x.shape[along], astype(t, INT)
+        none = size_of(dim=count, dtype=INT) if isinstance(count, Dim) else count
+        index = expand_dims(where(t < 0, none, t), axis=along)
+        losses = squeeze(take_along_axis(costs, index, axis=along), axis=along)
+        if weights is not None:
+            spread = ones_like(x) * weights
+            weights = take_along_axis(spread, index, axis=along)
+    else:
+        losses, weights = sum(select(t != 0, t * costs), axis=along), None
+    if label_smoothing:
+        losses = (1 - label_smoothing) * losses + label_smoothing * mean(costs, axis=along)
+    return _reduced(losses, reduction, weights)
+
+
+def _along(weight: Node, x: Node, axis: int) -> Node:
+    """A weight for each class, so that it broadcasts against the logits."""
+    if weight.shape != (x.shape[axis],):
+        raise ShapeError(f"the weight is of the shape {(x.shape[axis],)} here, not {weight.shape}")
+    return reshape(weight, (*weight.shape, *(1,) * (x.ndim - axis - 1)))

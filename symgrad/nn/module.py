@@ -1,0 +1,349 @@
+"""Modules: what has variables, and makes a graph when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from symgrad.autodiff.function import Function
+from symgrad.autodiff.traced import replaced
+from symgrad.ir.errors import GradientError, GraphError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import scope
+from symgrad.ir.values import ArrayData
+from symgrad.ir.walk import topological
+from symgrad.nn.state import write
+from symgrad.ops.identity import stop_gradient
+from symgrad.ops.leaves import variable
+from symgrad.testing.gradients import Report, check_grads
+
+
+def parameter(value: Any) -> Variable:
+    """A variable of a module, which names it by its path: `self.weight = parameter(array)`.
+
+    It has no name until the module, or one that it is part of, is called or asked for its
+    parameters; no graph takes it in before. `value` is copied.
+
+    >>> class Scale(Module):
+    ...     def __init__(self):
+    ...         self.factor = parameter(np.ones(3))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale().parameters()[0].name
+    'factor'
+    """
+    data = ArrayData(value)
+    made = leaf(REGISTRY.ops["variable"], data.type, cell=new_cell(data.array.copy()))
+    assert isinstance(made, Variable)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """The next values of some state, which hold for graphs in which the witnesses are."""
+
+    updates: Mapping[Variable, Node]
+    witnesses: tuple[Node, ...]
+
+
+class Module:
+    """A part of a model: derive from it, make variables and modules attributes, define `forward`.
+
+    Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts.
+    Each has a path, such as `layers.0.weight`, by which `named_parameters`, `state` and `load` know
+    it; a variable made by `parameter` has its path as its name too. A call builds the graph of
+    `forward`, in a `scope` of the module's name; it evaluates nothing.
+
+    `buffers` lists the attributes that hold state which no optimiser trains, such as running means.
+    Their next values are offered by `offer` and collected by `updates`. `train()` and `eval()` say
+    for which of the two the graphs that are built from then on are meant.
+
+    A module with a method `backward` is differentiated by it. It is given a cotangent for each
+    result of `forward` and returns a gradient for each argument of `forward`, then one for each
+    parameter, in the order of `named_parameters`; None where none flows. What `forward` computed
+    it finds in `self.saved_tensors`, if that said `self.save_for_backward(x, …)`. See `Function`,
+    whose rules these are. `check_grads` compares it with differences.
+
+    >>> class Net(Module):
+    ...     def __init__(self, key):
+    ...         first, second = sg.random.split(key)
+    ...         self.hidden = Linear(4, 8, key=first)
+    ...         self.out = Linear(8, 2, key=second)
+    ...     def forward(self, x):
+    ...         return self.out(relu(self.hidden(x)))
+    >>> [name for name, _ in Net(sg.random.key(0)).named_parameters()]
+    ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    """
+
+    forward: ClassVar[Callable[..., Any]]
+    buffers: ClassVar[tuple[str, ...]] = ()
+    training: bool = True
+    name: str | None = None
+
+    _label: str | None = None
+    _saved: tuple[Any, ...] | None = None
+    _offers: tuple[Offer, ...] = ()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The graph of `forward`. Raises `GraphError` if two variables have one name."""
+        self.named_variables()
+        for path, part in self._parts():
+            if isinstance(part, Module):
+                vars(part)["_label"] = path
+        name = self.name or self._label or type(self).__name__
+        if not hasattr(self, "backward"):
+            with scope(name):
+                return self.forward(*args, **options)
+        if options:
+            raise UnsupportedError(
+                f"{name} has a backward of its own, which gives a gradient for each argument by "
+                f"its place; give it {', '.join(options)} without names"
+            )
+        # The class has the module's name, by which messages call it, and pictures.
+        return type(name, (_Own,), {})(self)(*args, *self.parameters())
+
+    def named(self, name: str) -> Self:
+        """The module itself, with a name: for pictures, and before the names of its variables.
+
+        Two modules of one program need it, if neither is part of the other.
+
+        >>> Linear(3, 1, key=sg.random.key(0)).named("teacher").parameters()[0].name
+        'teacher.weight'
+        """
+        self.name = name
+        return self
+
+    def train(self, training: bool = True) -> Self:
+        """The module itself; the graphs that it and its parts build from now on are for training.
+
+        Then `Dropout` drops, and `BatchNorm` takes the statistics of the batch. So it is at first.
+        """
+        for _, module in self.named_modules():
+            module.training = training
+        return self
+
+    def eval(self) -> Self:
+        """The module itself; the graphs that it builds from now on are for use, not training."""
+        return self.train(False)
+
+    # ---- its parts --------------------------------------------------------------------------
+
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """Itself, whose path is empty, and the modules in it, each once."""
+        found: dict[int, tuple[str, Module]] = {}
+        stack: list[tuple[str, Module]] = [("", self)]
+        while stack:
+            path, module = stack.pop()
+            if id(module) not in found:
+                found[id(module)] = path, module
+                parts = [(_join(path, p), m) for p, m in module._parts() if isinstance(m, Module)]
+                stack += reversed(parts)
+        return list(found.values())
+
+    def named_variables(self) -> list[tuple[str, Variable]]:
+        """All its variables by their paths, each once: the parameters and the buffers.
+
+        Raises `GraphError` if two have one name, or one has none that a module could give it.
+        """
+        return [(path, v) for path, v, _ in self._variables()]
+
+    def named_parameters(self) -> list[tuple[str, Variable]]:
+        """The float variables that are no buffers, by their paths, each once."""
+        return [(path, v) for path, v, is_buffer in self._variables() if not is_buffer]
+
+    def parameters(self) -> list[Variable]:
+        """The variables that are trained, each once, in the order of `named_parameters`."""
+        return [v for _, v in self.named_parameters()]
+
+    def _parts(self) -> Iterator[tuple[str, Module | Variable]]:
+        """The modules and variables that its attributes hold, and where."""
+        stack = list(reversed(vars(self).items()))
+        while stack:
+            path, value = stack.pop()
+            if isinstance(value, (Module, Variable)):
+                yield path, value
+            elif isinstance(value, (list, tuple)):
+                stack += reversed([(f"{path}.{i}", v) for i, v in enumerate(value)])
+            elif isinstance(value, Mapping):
+                stack += reversed([(f"{path}.{k}", v) for k, v in value.items()])
+
+    def _variables(self) -> list[tuple[str, Variable, bool]]:
+        """Each variable once, with its path and whether it is a buffer. All of them get names."""
+        found: dict[Variable, tuple[str, Variable, bool]] = {}
+        for path, module in self.named_modules():
+            for name, part in module._parts():
+                if isinstance(part, Variable) and part not in found:
+                    kept = name.partition(".")[0] in module.buffers or not part.tensor.is_inexact
+                    found[part] = _join(path, name), part, kept
+        paths: dict[str | None, str] = {}
+        for path, v, _ in found.values():
+            if v.name is None:
+                give_name(v, _join(self.name or "", path))
+            if v.name in paths:
+                raise GraphError(
+                    f"{paths[v.name]} and {path} of {type(self).__name__} are two variables called "
+                    f"{v.name!r}; make them with sg.nn.parameter(value), so that the module names "
+                    "them by their paths, or give a module that was used on its own a name: "
+                    "module.named(name)"
+                )
+            paths[v.name] = path
+        return list(found.values())
+
+    # ---- its state --------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The present values of all variables by their paths, as copies.
+
+        >>> {name: a.shape for name, a in Linear(2, 3, key=sg.random.key(0)).state().items()}
+        {'weight': (2, 3), 'bias': (3,)}
+        """
+        return {path: v.value for path, v in self.named_variables()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Give all variables the values of another `state`, or none of them.
+
+        Raises `StateError` that lists what is missing, what is there besides, and what has another
+        shape or dtype.
+        """
+        write(dict(self.named_variables()), state)
+
+    def offer(self, updates: Mapping[Variable, Node], *witnesses: Node) -> None:
+        """Offer next values of buffers, within `forward`.
+
+        They are made of the witnesses, and hold for a program that computes these: nodes of which
+        the results of `forward` are made.
+        """
+        self._offers = (*self._offers, Offer(dict(updates), witnesses))
+
+    def updates(self, *outputs: Node) -> dict[Variable, Node]:
+        """The next values of its state in a program with these outputs, for `compile`'s updates.
+
+        They are those that were offered by the calls of which the outputs are made; if there were
+        several calls, one update after the other. An optimiser that is given a module adds them
+        to its own.
+        """
+        # By origins, which what was built within a checkpoint or a custom function keeps.
+        there = {id(n.origin): n for n in topological(outputs)}
+        found: dict[Variable, Node] = {}
+        for _, module in self.named_modules():
+            for offer in module._offers:
+                actual = [there.get(id(w.origin)) for w in offer.witnesses]
+                present = [n for n in actual if n is not None]
+                if len(present) == len(actual):
+                    becomes = found | dict(zip(offer.witnesses, present, strict=True))
+                    nexts = replaced(list(offer.updates.values()), becomes)
+                    found.update(zip(offer.updates, nexts, strict=True))
+        return found
+
+    # ---- its own backward -------------------------------------------------------------------
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep what `forward` has computed for a `backward` of its own."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given. Raises `GradientError` if it was not called."""
+        if self._saved is None:
+            raise GradientError("nothing was saved; call self.save_for_backward(x, …) in forward")
+        return self._saved
+
+    def check_grads(self, *arrays: Any, **options: Any) -> Report:
+        """Assert that the gradients by its arguments and parameters are right, at these arrays.
+
+        See `sg.testing.check_grads`, whose options and errors these are. Everything is computed in
+        float64, at the parameters' present values.
+
+        >>> Linear(3, 2, key=sg.random.key(0)).check_grads(np.ones((4, 3))).kinks
+        []
+        """
+        given: dict[int, Any] = dict(enumerate(map(np.asarray, arrays)))
+        floats = [i for i, a in given.items() if a.dtype.kind in "fc"]
+        exact = {p: _in_double(p) for p in self.parameters()}
+        twin = _with(self, exact, {})
+
+        def function(*nodes: Node) -> Any:
+            args = given | dict(zip(floats, nodes, strict=False))
+            found = twin(*args.values())
+            results = found if isinstance(found, (tuple, list)) else [found]
+            return replaced(results, dict(zip(exact.values(), nodes[len(floats) :], strict=True)))
+
+        points = [*(given[i] for i in floats), *(p.value for p in exact.values())]
+        return check_grads(function, *points, **options)
+
+    def __repr__(self) -> str:
+        listed = [f"{path}: {v.type!r}" for path, v in self.named_variables()]
+        return f"{type(self).__name__}({', '.join(listed)})"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _in_double(p: Variable) -> Variable:
+    return variable(str(p.name), p.value.astype(np.result_type(p.dtype, np.float64)))
+
+
+def _with(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any]) -> Any:
+    """A module, or what an attribute holds, with nodes in the places of variables."""
+    if isinstance(value, Variable):
+        return becomes.get(value, value)
+    if isinstance(value, Module):
+        if id(value) not in made:
+            made[id(value)] = twin = copy(value)
+            vars(twin).update({k: _with(v, becomes, made) for k, v in vars(value).items()})
+        return made[id(value)]
+    if type(value) in (list, tuple):
+        return type(value)(_with(v, becomes, made) for v in value)
+    if type(value) is dict:
+        return {k: _with(v, becomes, made) for k, v in value.items()}
+    return value
+
+
+class _Own(Function):
+    """A module's own forward and backward, as a function of its arguments and its parameters."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.names = [path for path, _ in module.named_parameters()]
+        self.parameters = module.parameters()
+
+    def forward(self, *args: Any) -> Any:
+        self.arguments = len(args) - len(self.parameters)
+        self.nodes = args[self.arguments :]
+        module, becomes = self.module, dict(zip(self.parameters, self.nodes, strict=True))
+        states = [v for _, v, is_buffer in module._variables() if is_buffer and v.tensor.is_inexact]
+        becomes |= {v: stop_gradient(v) for v in states}
+        self.module = _with(module, becomes, {})
+        found = self.module.forward(*args[: self.arguments])
+        self.kept: list[Any] = []
+        for value in vars(self.module).values():
+            self.kept += value if isinstance(value, (list, tuple)) else [value]
+        back = {becomes[v]: v for v in states}
+        for (_, own), (_, twin) in zip(
+            module.named_modules(), self.module.named_modules(), strict=False
+        ):
+            own._offers = tuple(
+                Offer({back.get(v, v): n for v, n in o.updates.items()}, o.witnesses)
+                for o in twin._offers
+            )
+        return found
+
+    def backward(self, *flows: Any) -> Any:
+        found = self.module.backward(*flows)  # type: ignore[attr-defined]
+        grads = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(grads) != self.arguments + len(self.names):
+            raise GradientError(
+                f"it returned {len(grads)} gradients, not {self.arguments + len(self.names)}: one "
+                f"for each argument of forward, then one for each of {', '.join(self.names)}"
+            )
+        of_parameters: Sequence[Any] = grads[self.arguments :]
+        for name, g, x in zip(self.names, of_parameters, self.nodes, strict=True):
+            if isinstance(g, Node) and g.shape != x.shape:
+                raise ShapeError(f"the gradient of {name} is {g.type!r}, and {x.type!r} is wanted")
+        return grads

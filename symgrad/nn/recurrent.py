@@ -1,0 +1,144 @@
+"""Recurrent cells: what is done at each step of a sequence, with weights that all steps share.
+
+The gates lie side by side along the last axis of the weights. `unroll` builds a step for each
+element of a sequence, whose length must be known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symgrad import random
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.nn.initializers import Initializer, weights
+from symgrad.nn.layers import alike
+from symgrad.nn.module import Module, parameter
+from symgrad.ops.activations import sigmoid
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.leaves import zeros
+from symgrad.ops.shape import stack
+from symgrad.ops.trigonometry import tanh
+
+
+class _Cell(Module):
+    """Weights for so many gates of `size` units."""
+
+    gates: ClassVar[int]
+
+    def __init__(
+        self,
+        size_in: int,
+        size: int,
+        *,
+        key: NodeLike,
+        init: Initializer = "xavier_uniform",
+        init_state: Initializer = "orthogonal",
+        dtype: Any = "float64",
+    ) -> None:
+        first, second = random.split(key)
+        shape, inner = (size_in, self.gates * size), (size, self.gates * size)
+        self.weight = weights(init, first, shape, (size_in, size), dtype)
+        self.weight_state = weights(init_state, second, inner, (size, size), dtype)
+        self.bias = parameter(np.zeros(self.gates * size, dtype))
+        self.size = size
+
+    def start(self, x: Node) -> Any:
+        """The first state for x, of the shape (…, size_in): zeros."""
+        return zeros((*x.shape[:-1], self.size), dtype=self.weight.dtype)
+
+    def unroll(self, x: NodeLike, state: Any = None) -> tuple[Node, Any]:
+        """The outputs for sequences x of the shape (N, steps, size_in), and the last state.
+
+        The outputs are of the shape (N, steps, size). Raises `ShapeError` if the number of steps
+        is a named dimension.
+        """
+        node = as_node(x)
+        if node.ndim != 3 or not isinstance(node.shape[1], int):
+            raise ShapeError(
+                f"sequences are of the shape (N, steps, features), with a number of steps, and not "
+                f"{node.type!r}; each step is a part of the graph"
+            )
+        outputs = []
+        for i in range(node.shape[1]):
+            state = self(node[:, i], state)
+            outputs.append(state[0] if isinstance(state, tuple) else state)
+        return stack(outputs, axis=1), state
+
+    def _gates(self, x: Node, state: Node) -> list[Node]:
+        """The part of each gate, before its activation."""
+        return self._parts_of(x @ self.weight + state @ self.weight_state + self.bias)
+
+    def _parts_of(self, y: Node) -> list[Node]:
+        return [y[..., i * self.size : (i + 1) * self.size] for i in range(self.gates)]
+
+
+class RNNCell(_Cell):
+    """tanh(x @ weight + state @ weight_state + bias): Elman, Cognitive Science 14 (1990).
+
+    >>> cell = RNNCell(3, 5, key=sg.random.key(0))
+    >>> cell.unroll(placeholder("x", ("N", 7, 3)))[0].type
+    float64[N, 7, 5]
+    """
+
+    gates = 1
+
+    def forward(self, x: NodeLike, state: NodeLike | None = None) -> Node:
+        """The next state, which is the output too; without a state it is the first step."""
+        node = alike(x, self.weight)
+        (y,) = self._gates(node, self.start(node) if state is None else as_node(state))
+        return tanh(y)
+
+
+class GRUCell(_Cell):
+    """Gated recurrent units: Cho et al., arXiv:1406.1078, with the reset after the product.
+
+    The gates are reset, update and new; `bias_state` is within the reset, as in cuDNN.
+
+    >>> GRUCell(3, 5, key=sg.random.key(0))(placeholder("x", ("N", 3))).type
+    float64[N, 5]
+    """
+
+    gates = 3
+
+    def __init__(self, size_in: int, size: int, **options: Any) -> None:
+        super().__init__(size_in, size, **options)
+        self.bias_state = parameter(np.zeros(size, self.weight.dtype))
+
+    def forward(self, x: NodeLike, state: NodeLike | None = None) -> Node:
+        """The next state, which is the output too; without a state it is the first step."""
+        node = alike(x, self.weight)
+        h = self.start(node) if state is None else as_node(state)
+        of_x = self._parts_of(node @ self.weight + self.bias)
+        of_h = self._parts_of(h @ self.weight_state)
+        reset, update = (sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
+        new = tanh(of_x[2] + reset * (of_h[2] + self.bias_state))
+        found: Node = new + update * (h - new)
+        return found
+
+
+class LSTMCell(_Cell):
+    """Long short-term memory: Hochreiter and Schmidhuber, Neural Computation 9 (1997).
+
+    The gates are input, forget, new and output (Gers et al., 2000); the state is (output, memory).
+
+    >>> output, memory = LSTMCell(3, 5, key=sg.random.key(0))(placeholder("x", ("N", 3)))
+    >>> output.type
+    float64[N, 5]
+    """
+
+    gates = 4
+
+    def start(self, x: Node) -> Any:
+        """The first state for x, of the shape (…, size_in): zeros."""
+        return (super().start(x), super().start(x))
+
+    def forward(self, x: NodeLike, state: Any = None) -> tuple[Node, Node]:
+        """The next state, whose first part is the output; without a state it is the first step."""
+        node = alike(x, self.weight)
+        h, memory = map(as_node, self.start(node) if state is None else state)
+        enter, forget, new, output = self._gates(node, h)
+        memory = sigmoid(forget) * memory + sigmoid(enter) * tanh(new)
+        return sigmoid(output) * tanh(memory), memory

@@ -1,0 +1,31 @@
+"""Regularisation by noise."""
+
+from __future__ import annotations
+
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.elementwise import multiply
+from symgrad.ops.reduce import as_float
+from symgrad.ops.select import select
+from symgrad.random import bernoulli
+
+
+def dropout(x: NodeLike, key: NodeLike, /, *, rate: float = 0.5) -> Node:
+    """x with a part of its elements set to 0, the others scaled so that the mean stays.
+
+    Srivastava et al., Dropout, JMLR 15 (2014). `rate` is that part, a number; another from 0 to 1
+    raises `UnsupportedError`. The key decides which: feed a program another for every step.
+
+    >>> np.asarray(dropout(np.ones(4), sg.random.key(1)))
+    array([2., 2., 2., 0.])
+    """
+    if isinstance(rate, (bool, Node)) or not 0 <= rate <= 1:
+        raise UnsupportedError(f"the rate of dropout is a number from 0 to 1, not {rate!r}")
+    node = as_float(x)
+    if rate in (0, 1):
+        return multiply(node, 1 - rate)
+    return select(bernoulli(key, 1 - rate, node.shape), node * (1 / (1 - rate)))
+
+
+__all__ = ["dropout"]

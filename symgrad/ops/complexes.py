@@ -1,0 +1,158 @@
+"""Complex numbers: their parts, their conjugates and their angles.
+
+None of these has a complex derivative. What they are is linear over the reals, and so each gives
+its adjoint for the pairing Re(conj(a) * b); see `symgrad.autodiff.reverse`.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.operators import call
+from symgrad.ir.types import DType, TensorType
+from symgrad.ops import kernels
+from symgrad.ops.declare import NodeLike, apply_again, composite, elementwise, require
+from symgrad.ops.leaves import zeros_like
+
+COMPLEX = "complex64 complex128"
+
+
+def part_dtype(dtype: DType) -> DType:
+    """The dtype of the real and imaginary parts; any other dtype as it is."""
+    return np.empty(0, dtype).real.dtype
+
+
+def keep_imaginary(t: TensorType, dtype: DType) -> None:
+    """Refuse to convert complex numbers to real ones."""
+    if t.is_complex and dtype.kind != "c":
+        raise DtypeError(f"{t.dtype.name} to {dtype.name} drops the imaginary part; use real(x)")
+
+
+def _part(t: TensorType) -> DType:
+    require("c", t)
+    return part_dtype(t.dtype)
+
+
+def _same_of_tangent(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
+    return apply_again(y, t[0])
+
+
+@elementwise(
+    kernels.real,
+    vjp=lambda g, y, x: (g,),
+    jvp=_same_of_tangent,
+    result=_part,
+    holomorphic=False,
+    in_place=(),
+    preserves_zero=True,
+    dtypes=COMPLEX,
+)
+def _real(x: NodeLike, /) -> Node:
+    """The real part of a complex x."""
+    ...
+
+
+@elementwise(
+    kernels.imag,
+    vjp=lambda g, y, x: (g * 1j,),
+    jvp=_same_of_tangent,
+    result=_part,
+    holomorphic=False,
+    in_place=(),
+    preserves_zero=True,
+    dtypes=COMPLEX,
+)
+def _imag(x: NodeLike, /) -> Node:
+    """The imaginary part of a complex x."""
+    ...
+
+
+@elementwise(
+    np.conjugate,
+    vjp=lambda g, y, x: (call("conj", g),),
+    jvp=_same_of_tangent,
+    holomorphic=False,
+    preserves_zero=True,
+    dtypes=COMPLEX,
+)
+def _conj(x: NodeLike, /) -> Node:
+    """The complex conjugate of a complex x."""
+    ...
+
+
+def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
+    """The part of what flows that is at right angles to x, over abs(x); 0 where x is."""
+    if flow is None:
+        return None
+    is_zero = x == 0
+    away = flow - y * real(conj(y) * flow)
+    scaled: Node = away / call("where", is_zero, 1, call("abs", x))
+    return call("where", is_zero, 0, scaled)  # type: ignore[no-any-return]
+
+
+@elementwise(
+    np.sign,
+    vjp=lambda g, y, x: (_across(g, y, x),),
+    jvp=lambda t, y, x: _across(t[0], y, x),
+    holomorphic=False,
+    preserves_zero=True,
+    kinks="at 0, where it is 0",
+    dtypes=COMPLEX,
+)
+def _complex_sign(x: NodeLike, /) -> Node:
+    """x / abs(x) of a complex x, and 0 at 0."""
+    ...
+
+
+@composite(numpy=(np.real,))
+def real(x: NodeLike, /) -> Node:
+    """The real part; a real x as it is.
+
+    >>> real(placeholder("z", 3, "complex64")).type
+    float32[3]
+    """
+    node = as_node(x)
+    return _real(node) if node.tensor.is_complex else node
+
+
+@composite(numpy=(np.imag,))
+def imag(x: NodeLike, /) -> Node:
+    """The imaginary part; zeros for a real x.
+
+    >>> imag(placeholder("z", 3, "complex64")).type
+    float32[3]
+    """
+    node = as_node(x)
+    return _imag(node) if node.tensor.is_complex else zeros_like(node)
+
+
+@composite(numpy=(np.conjugate,))
+def conj(x: NodeLike, /) -> Node:
+    """The complex conjugate; a real x as it is, but booleans as int8, as in NumPy.
+
+    >>> conj(placeholder("z", 3, "complex64")).type
+    complex64[3]
+    """
+    node = as_node(x)
+    return node if node.dtype.kind in "iuf" else _conj(node)
+
+
+@composite(numpy=(np.angle,))
+def angle(x: NodeLike, /, *, deg: bool = False) -> Node:
+    """The angle of a complex number in radians, from -pi to pi, or in degrees.
+
+    Its derivative at 0 is 0.
+
+    >>> angle(placeholder("z", 3, "complex64")).type
+    float32[3]
+    """
+    found: Node = call("atan2", imag(x), real(x))
+    return found * (180 / np.pi) if deg else found
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,203 @@
+"""The primitives that convolutions are made of.
+
+They are three, each linear in both operands and each the transpose of the others, so that
+derivatives of every order are made of them. x is (groups, rows, channels, *other axes, batch), y
+the same with filters for channels, and w is (groups, filters, rows, *other axes, channels); see
+`convolution_kernels` for why.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from symgrad.ir.dims import Shape, Size, product
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, apply
+from symgrad.ir.op import Cotangent, case
+from symgrad.ir.types import TensorType, require_equal
+from symgrad.ops import batch, convolution_kernels
+from symgrad.ops.declare import NodeLike, P, common_dtype, op, require
+from symgrad.ops.shape import reshape
+from symgrad.ops.windows import window_count
+
+Ints: TypeAlias = tuple[int, ...]
+
+
+def _counts(x: TensorType, kernel: Ints, stride: Ints, dilation: Ints) -> list[Size]:
+    sizes = (x.shape[1], *x.shape[3:-1])
+    return list(map(window_count, sizes, kernel, stride, dilation))
+
+
+def kernel_of(w: TensorType) -> Ints:
+    """The sizes of a kernel."""
+    if not all(isinstance(k, int) for k in w.shape[2:-1]):
+        raise ShapeError(f"a kernel has sizes that are known, not those of {w!r}")
+    return tuple(k for k in w.shape[2:-1] if isinstance(k, int))
+
+
+def _infer(x: TensorType, w: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+    require("fc", x, w)
+    require_equal(x.shape[0], w.shape[0])
+    require_equal(x.shape[2], w.shape[-1])
+    rows, *inner = _counts(x, kernel_of(w), stride, dilation)
+    return x.with_shape((x.shape[0], rows, w.shape[1], *inner, x.shape[-1]))
+
+
+def _weights_infer(
+    x: TensorType, y: TensorType, kernel: Ints, stride: Ints, dilation: Ints
+) -> TensorType:
+    w = x.with_shape((x.shape[0], y.shape[2], *kernel, x.shape[2]))
+    _require_result(y, x, w, stride, dilation)
+    return w
+
+
+def _inputs_infer(
+    y: TensorType, w: TensorType, sizes: Shape, stride: Ints, dilation: Ints
+) -> TensorType:
+    x = y.with_shape((y.shape[0], sizes[0], w.shape[-1], *sizes[1:], y.shape[-1]))
+    _require_result(y, x, w, stride, dilation)
+    return x
+
+
+def _require_result(
+    y: TensorType, x: TensorType, w: TensorType, stride: Ints, dilation: Ints
+) -> None:
+    found = _infer(x, w, stride, dilation)
+    if found.shape != y.shape:
+        raise ShapeError(f"a convolution of {x!r} by {w!r} is {found!r}, not {y!r}")
+
+
+def _lowered(
+    x: TensorType, y: TensorType, kernel: Ints, stride: Ints, dilation: Ints
+) -> tuple[TensorType, ...]:
+    """What the kernels lower x to; nothing if it can be read as it is."""
+    if x.shape[3:-1] == y.shape[3:-1]:
+        return ()
+    count, shared = y.shape[1], math.gcd(stride[0], dilation[0])
+    assert isinstance(count, int)
+    most = -(-count // (dilation[0] // shared))
+    step = stride[0] // shared
+    rows = max((most - 1) * step + kernel[0], most + -(-kernel[0] // step) - 1)
+    parts = (x.shape[0], rows, x.shape[2], *kernel[1:], *y.shape[3:])
+    return (x.with_shape((product(parts),)),)
+
+
+def _flops(y: TensorType, w: TensorType) -> int:
+    found = 2 * y.size * product(w.shape[2:])
+    assert isinstance(found, int)
+    return found
+
+
+def _in_groups(inputs: Sequence[Node], flags: Any, node: Node, **attrs: Any) -> Node:
+    """A batch is made of more groups."""
+    size = batch.batch_size(inputs, flags)
+    many = (reshape(x, (size * x.shape[1], *x.shape[2:])) for x in batch.of_all(inputs, flags))
+    found = apply(node.op, list(many), attrs)
+    return reshape(found, (size, *node.shape))
+
+
+def _bilinear(
+    transposes: Callable[..., tuple[Node, Node]], **facts: Any
+) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+    def vjp(g: Node, y: Node, a: Node, b: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+        return transposes(g, a, b, attrs["stride"], attrs["dilation"])
+
+    def jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: Any) -> Cotangent:
+        left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
+        right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
+        return right if left is None else left if right is None else left + right
+
+    return op(
+        vjp=vjp,
+        jvp=jvp,
+        promote=common_dtype,
+        batch=_in_groups,
+        out=True,
+        expensive=True,
+        **facts,
+    )
+
+
+ROWS: Mapping[str, Ints] = {"stride": (1,), "dilation": (1,)}
+PLANE: Mapping[str, Ints] = {"stride": (1, 1), "dilation": (1, 1)}
+SPARSE: Mapping[str, Ints] = {"stride": (2, 1), "dilation": (3, 2)}
+
+
+def sizes_of(x: Node) -> Shape:
+    """The axes of x that a kernel slides along."""
+    return (x.shape[1], *x.shape[3:-1])
+
+
+def _convolve_vjp(g: Node, x: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
+    by_x = _convolve_inputs(g, w, sizes_of(x), *places)
+    return by_x, _convolve_weights(x, g, kernel_of(w.tensor), *places)
+
+
+def _weights_vjp(g: Node, x: Node, y: Node, *places: Ints) -> tuple[Node, Node]:
+    return _convolve_inputs(y, g, sizes_of(x), *places), _convolve(x, g, *places)
+
+
+def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
+    return _convolve(g, w, *places), _convolve_weights(g, y, kernel_of(w.tensor), *places)
+
+
+@_bilinear(
+    _convolve_vjp,
+    infer=_infer,
+    kernel=convolution_kernels.convolve,
+    scratch=lambda x, w, **attrs: _lowered(x, _infer(x, w, **attrs), kernel_of(w), **attrs),
+    flops=lambda x, w, **attrs: _flops(_infer(x, w, **attrs), w),
+    cases=(
+        case((1, 4, 2, 3), (1, 2, 3, 2), **ROWS),
+        case((2, 4, 2, 5, 2), (2, 3, 2, 3, 2), **PLANE),
+        case((1, 6, 1, 4, 2), (1, 2, 2, 2, 1), **SPARSE),
+        case((1, 3, 2, 2, 0), (1, 2, 3, 2, 2), **PLANE),
+    ),
+)
+def _convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node:
+    """The sum over taps and channels of w * x, at every place that the whole kernel fits in."""
+    ...
+
+
+@_bilinear(
+    _weights_vjp,
+    infer=_weights_infer,
+    kernel=convolution_kernels.convolve_weights,
+    scratch=lambda x, y, kernel, **attrs: _lowered(x, y, kernel, **attrs),
+    flops=lambda x, y, **attrs: _flops(y, _weights_infer(x, y, **attrs)),
+    cases=(
+        case((1, 4, 2, 3), (1, 2, 2, 3), kernel=(3,), **ROWS),
+        case((2, 4, 2, 5, 2), (2, 3, 3, 3, 2), kernel=(2, 3), **PLANE),
+        case((1, 6, 1, 4, 2), (1, 2, 2, 2, 2), kernel=(2, 2), **SPARSE),
+    ),
+)
+def _convolve_weights(
+    x: NodeLike, y: NodeLike, /, kernel: Ints, stride: Ints, dilation: Ints
+) -> Node:
+    """convolve, transposed with respect to its weights."""
+    ...
+
+
+@_bilinear(
+    _inputs_vjp,
+    infer=_inputs_infer,
+    kernel=convolution_kernels.convolve_inputs,
+    scratch=lambda y, w, sizes, **attrs: _lowered(
+        _inputs_infer(y, w, sizes, **attrs), y, kernel_of(w), **attrs
+    ),
+    flops=lambda y, w, **attrs: _flops(y, w),
+    cases=(
+        case((1, 2, 2, 3), (1, 2, 3, 2), sizes=(4,), **ROWS),
+        case((2, 3, 3, 3, 2), (2, 3, 2, 3, 2), sizes=(4, 5), **PLANE),
+        case((1, 2, 2, 2, 2), (1, 2, 2, 2, 1), sizes=(6, 4), **SPARSE),
+    ),
+)
+def _convolve_inputs(
+    y: NodeLike, w: NodeLike, /, sizes: Shape, stride: Ints, dilation: Ints
+) -> Node:
+    """convolve, transposed with respect to x, whose axes have these sizes."""
+    ...

@@ -1,0 +1,161 @@
+"""Arrays from what is no array, and from the shape of one: linspace, meshgrid, tril, triu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import as_dtype
+from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.dtypes import result_type
+from symgrad.ops.elementwise import floor, multiply
+from symgrad.ops.leaves import arange, constant, require_cpu, zeros, zeros_like
+from symgrad.ops.manipulate import broadcast_arrays
+from symgrad.ops.select import select
+from symgrad.ops.shape import astype, permute_dims, reshape
+
+
+@composite()
+def asarray(
+    obj: NodeLike, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+) -> Node:
+    """A node as it is, or what NumPy makes an array of as a constant, converted to `dtype`.
+
+    Raises `ValueError` for `copy=False` of anything but a node: a constant is a copy.
+
+    >>> asarray([1, 2], dtype="float32").type
+    float32[2]
+    """
+    require_cpu(device)
+    if copy is False and not (isinstance(obj, Node) and dtype in (None, obj.dtype)):
+        raise ValueError("asarray makes a constant, which is a copy; leave copy=False out")
+    if dtype is None:
+        return as_node(obj)
+    if isinstance(obj, Node) or not isinstance(obj, (bool, int, float, complex, list, tuple)):
+        return astype(obj, dtype)
+    try:
+        return constant(obj, dtype)
+    except TypeError:
+        return astype(obj, dtype)
+
+
+@composite()
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Node:
+    """A constant of what another library's array holds, by the DLPack protocol; it is copied.
+
+    >>> from_dlpack(np.ones(3)).type
+    float64[3]
+    """
+    require_cpu(device)
+    if copy is False and not isinstance(x, Node):
+        raise ValueError("from_dlpack makes a constant, which is a copy; leave copy=False out")
+    return x if isinstance(x, Node) else constant(np.from_dlpack(x))
+
+
+@composite()
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Node:
+    """An array of any values: of zeros, so that a program does the same whenever it runs."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+@composite(numpy=(np.empty_like,))
+def empty_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
+    """An array of any values, of the shape and dtype of x: zeros."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+@composite(numpy=(np.linspace,))
+def linspace(
+    start: NodeLike,
+    stop: NodeLike,
+    /,
+    num: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Node:
+    """`num` numbers from `start` to `stop`, evenly spaced; the last is `stop` if `endpoint`.
+
+    The ends may be nodes, which broadcast; the numbers are along a new first axis. Raises
+    `ShapeError` if `num` is no size.
+
+    >>> linspace(placeholder("low", ()), 1.0, 5).type
+    float64[5]
+    """
+    require_cpu(device)
+    if isinstance(num, bool) or not isinstance(num, (int, np.integer)) or num < 0:
+        raise ShapeError(f"linspace takes a number of elements, not {num!r}")
+    if not isinstance(start, Node) and not isinstance(stop, Node):
+        found = None if dtype is None else as_dtype(dtype)
+        return constant(np.linspace(start, stop, int(num), endpoint=bool(endpoint), dtype=found))
+    ends = [x if isinstance(x, (int, float, complex)) else as_node(x) for x in (start, stop)]
+    found = result_type(*ends, 1.0)
+    low, high = (astype(x, found) for x in ends)
+    steps = np.linspace(0, 1, int(num), endpoint=bool(endpoint))
+    part = constant(steps.reshape(-1, *(1,) * max(low.ndim, high.ndim)), found)
+    y: Node = multiply(1 - part, low) + multiply(part, high)  # which meets both ends
+    if dtype is None:
+        return y
+    return astype(floor(y) if as_dtype(dtype).kind in "iu" else y, dtype)
+
+
+@composite(numpy=(np.meshgrid,))
+def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> tuple[Node, ...]:
+    """Vectors as the coordinates of a grid: each repeated along the axes of the others.
+
+    `indexing="ij"` gives the axes in the order of the arrays, "xy" swaps the first two. Raises
+    `ShapeError` for what is no vector, `DtypeError` for dtypes that differ.
+
+    >>> [y.shape for y in meshgrid(placeholder("x", 3), placeholder("y", "N"))]
+    [(N, 3), (N, 3)]
+    """
+    if indexing not in ("xy", "ij"):
+        raise UnsupportedError(f"the indexing of a meshgrid is 'xy' or 'ij', not {indexing!r}")
+    nodes = [as_node(a) for a in arrays]
+    if any(x.ndim > 1 for x in nodes):
+        raise ShapeError("meshgrid takes vectors; write reshape(x, -1)")
+    if len({x.dtype for x in nodes}) > 1:
+        raise DtypeError(f"meshgrid takes one dtype, not {[x.dtype.name for x in nodes]}")
+    shapes = [[1] * i + [-1] + [1] * (len(nodes) - i - 1) for i in range(len(nodes))]
+    whole = broadcast_arrays(*(reshape(x, s) for x, s in zip(nodes, shapes, strict=True)))
+    if indexing == "ij" or len(nodes) < 2:
+        return whole
+    order = (1, 0, *range(2, len(nodes)))
+    return tuple(permute_dims(x, order) for x in whole)
+
+
+def _triangle(x: Node, keep: Any) -> Node:
+    if x.ndim < 2:
+        raise ShapeError(f"a matrix has two axes or more; {x.type!r} has {x.ndim}")
+    rows, columns = (arange(s) for s in x.shape[-2:])
+    return select(keep(reshape(rows, (x.shape[-2], 1)), columns), x)
+
+
+@composite(numpy=(np.tril,))
+def tril(x: NodeLike, /, *, k: int = 0) -> Node:
+    """Matrices with zeros above their k-th diagonal.
+
+    >>> np.asarray(tril(np.ones((2, 2))))
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    return _triangle(as_node(x), lambda row, column: column <= row + int(k))
+
+
+@composite(numpy=(np.triu,))
+def triu(x: NodeLike, /, *, k: int = 0) -> Node:
+    """Matrices with zeros below their k-th diagonal.
+
+    >>> np.asarray(triu(np.ones((2, 2)), k=1))
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    return _triangle(as_node(x), lambda row, column: column >= row + int(k))
+
+
+__all__ = REGISTRY.public(__name__)

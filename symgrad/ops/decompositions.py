@@ -1,0 +1,316 @@
+"""Singular values, and orthogonal factors.
+
+What holds of equal eigenvalues (see `eigenvalues.py`) holds of equal singular values. Derivatives
+after Townsend, Differentiating the singular value decomposition, 2016; Wan and Zhang, Automatic
+differentiation for complex valued SVD, 2019; Walter and Lehmann, Algorithmic differentiation of
+linear algebra functions, 2010; Seeger et al., Auto-differentiating linear algebra, 2017.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, Size
+from symgrad.ir.errors import GradientError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType
+from symgrad.ops import linalg_kernels
+from symgrad.ops.batch import in_front
+from symgrad.ops.complexes import imag, part_dtype, real
+from symgrad.ops.creation import tril
+from symgrad.ops.declare import NodeLike, composite, op
+from symgrad.ops.eigenvalues import Degenerate, Parts, placed, policy, row
+from symgrad.ops.eigenvalues import _over_gaps as over_gaps
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import require_matrix
+from symgrad.ops.reduce import as_float
+from symgrad.ops.select import where
+from symgrad.ops.shape import concat, matrix_transpose
+from symgrad.ops.solve import _diagonal as diagonal
+from symgrad.ops.solve import require_lapack
+from symgrad.ops.triangular import (
+    _solve_triangular,
+    adjoint,
+    from_lower,
+    total,
+    triangle,
+)
+
+NAMESPACE = "linalg"
+
+
+def _no_completion(completes: bool) -> None:
+    if completes:
+        raise GradientError(
+            "vectors that are added to complete a basis have no derivative; write "
+            "svd(x, full_matrices=False), qr(x, mode='reduced')"
+        )
+
+
+# ---- singular values ------------------------------------------------------------------------
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Node
+    S: Node
+    Vh: Node
+
+
+def _least(a: Size, b: Size) -> Size:
+    if a == b:
+        return a
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        raise ShapeError(f"which of {a} and {b} is less is not known; give the sizes as numbers")
+    return min(a, b)
+
+
+def _svd_infer(t: TensorType, full_matrices: bool, degenerate: str) -> tuple[TensorType, ...]:
+    values = _svdvals_infer(t, full_matrices, degenerate)
+    *batch, m, n = t.shape
+    k = values.shape[-1]
+    u, v = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
+    return t.with_shape((*batch, *u)), values, t.with_shape((*batch, *v))
+
+
+def _svdvals_infer(t: TensorType, full_matrices: bool, degenerate: str) -> TensorType:
+    require_lapack(t)
+    require_matrix(t)
+    k = _least(t.shape[-2], t.shape[-1])
+    return TensorType((*t.shape[:-2], k), part_dtype(t.dtype))
+
+
+def _svd_normalize(t: TensorType, full_matrices: Any, degenerate: str) -> dict[str, Any]:
+    full = bool(full_matrices) and t.ndim >= 2 and t.shape[-2] != t.shape[-1]
+    return {"full_matrices": full, "degenerate": policy(degenerate)}
+
+
+def _over(x: Node, s: Node) -> Node:
+    """x / s, for a row s; 0 where x is."""
+    return where(x == 0, 0, x / s)
+
+
+def _phases(x: Node, s: Node) -> Node:
+    """The imaginary part of the diagonal, over s, on a diagonal."""
+    found: Node = placed(imag(diagonal(x, offset=0)) / s, x) * 1j
+    return found
+
+
+def _svd_vjp(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Parts:
+    gu, gs, gvh = g
+    if gu is None and gvh is None:
+        if gs is None:
+            return (None,)
+        # Of the values alone, which need no other vectors.
+        u, vh = (svd(x, full_matrices=False)[i] if full_matrices else y[i] for i in (0, 2))
+        return (matmul(u * row(gs), vh),)
+    _no_completion(full_matrices)
+    u, s, vh = y[0], row(y[1]), y[2]
+    rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
+    inner: Cotangent = None if gs is None else placed(gs, u)
+    beside: Cotangent = None
+    if gu is not None:
+        turned = matmul(adjoint(u), gu)
+        inner = total(inner, over_gaps(turned - adjoint(turned), s, **rule) * s)
+        if u.tensor.is_complex:
+            inner = total(inner, _phases(turned, y[1]))
+        if u.shape[-2] != u.shape[-1]:
+            beside = matmul(_over(gu - matmul(u, turned), s), vh)
+    if gvh is not None:
+        turned = matmul(vh, adjoint(gvh))
+        gaps = over_gaps(turned - adjoint(turned), s, **rule)
+        inner = total(inner, matrix_transpose(s) * gaps)
+        if vh.shape[-2] != vh.shape[-1]:
+            rest = _over(adjoint(gvh - matmul(adjoint(turned), vh)), s)
+            beside = total(beside, matmul(u, adjoint(rest)))
+    assert inner is not None
+    return (total(matmul(matmul(u, inner), vh), beside),)
+
+
+def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Any:
+    if t[0] is None:
+        return None
+    _no_completion(full_matrices)
+    u, s, vh = y[0], row(y[1]), y[2]
+    rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
+    left, right = matmul(adjoint(u), t[0]), matmul(t[0], adjoint(vh))
+    inner = matmul(left, adjoint(vh))
+    one, two = inner * s, matrix_transpose(s) * inner
+    turn = over_gaps(one + adjoint(one), s, **rule)
+    if u.tensor.is_complex:
+        turn = turn + _phases(inner, y[1])
+    du = matmul(u, turn)
+    dv = matmul(adjoint(vh), over_gaps(two + adjoint(two), s, **rule))
+    if u.shape[-2] != u.shape[-1]:
+        du = du + _over(right - matmul(u, inner), s)
+    if vh.shape[-2] != vh.shape[-1]:
+        dv = dv + _over(adjoint(left - matmul(inner, vh)), s)
+    return du, real(diagonal(inner, offset=0)), adjoint(dv)
+
+
+@op(
+    infer=_svd_infer,
+    kernel=linalg_kernels.svd,
+    normalize=_svd_normalize,
+    vjp=_svd_vjp,
+    jvp=_svd_jvp,
+    flops=lambda t, **attrs: 20 * t.size * min(t.shape[-2:]),
+    holomorphic=False,
+    abrupt=True,
+    projections=("", "svdvals", ""),
+    expensive=True,
+    singular=True,
+    cases=(
+        case((3, 3), full_matrices=False, degenerate="nan"),
+        case((4, 2), full_matrices=False, degenerate="mask"),
+        case((2, 2, 3), full_matrices=False, degenerate="error"),
+    ),
+    batch=in_front,
+)
+def _svd(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
+    """The singular vectors and values of a matrix."""
+    ...
+
+
+@op(
+    infer=_svdvals_infer,
+    kernel=linalg_kernels.svdvals,
+    source="np.linalg.svdvals({0})",
+    normalize=_svd_normalize,
+    flops=lambda t, **attrs: 4 * t.size * min(t.shape[-2:]),
+    expensive=True,
+    cases=(case((4, 2), full_matrices=False, degenerate="nan"),),
+    batch=in_front,
+)
+def _svdvals(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
+    """The values of `svd` where nothing else is read; it has no derivative of its own."""
+    ...
+
+
+@composite(numpy=(np.linalg.svd,))
+def svd(x: NodeLike, /, *, full_matrices: bool = True, degenerate: Degenerate = "nan") -> SVDResult:
+    """The singular value decomposition x = U @ diag(S) @ Vh, S descending, over the last two axes.
+
+    With `full_matrices` U and Vh are square, and unless x is too they have no derivative, and S has
+    one in reverse mode only (raises `GradientError`). Where singular values are equal the
+    derivatives of their vectors are NaN, or as `degenerate` says (see `eigh`). Integers become
+    float64. Raises `ShapeError` for what is no matrix, and for named dimensions of which it is not
+    known which is less.
+
+    >>> svd(placeholder("x", (5, 3)), full_matrices=False).U.type
+    float64[5, 3]
+    """
+    y = _svd(as_float(x), full_matrices=full_matrices, degenerate=degenerate)
+    return SVDResult(y[0], y[1], y[2])
+
+
+@composite(numpy=(np.linalg.svdvals,))
+def svdvals(x: NodeLike, /) -> Node:
+    """The singular values of a matrix, descending.
+
+    >>> svdvals(placeholder("x", (5, 3))).type
+    float64[3]
+    """
+    return svd(x, full_matrices=False).S
+
+
+# ---- orthogonal factors ---------------------------------------------------------------------
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Node
+    R: Node
+
+
+def _qr_infer(t: TensorType, complete: bool) -> tuple[TensorType, ...]:
+    require_lapack(t)
+    require_matrix(t)
+    *batch, m, n = t.shape
+    if _least(m, n) != n:
+        raise ShapeError(f"{m} rows are fewer than {n} columns")
+    k = m if complete else n
+    return t.with_shape((*batch, m, k)), t.with_shape((*batch, k, n))
+
+
+def _qr_vjp(g: Parts, y: Node, x: Node, complete: bool) -> Parts:
+    _no_completion(complete)
+    q, r = y[0], y[1]
+    inner = total(
+        None if g[1] is None else matmul(r, adjoint(g[1])),
+        None if g[0] is None else -matmul(adjoint(g[0]), q),
+    )
+    if inner is None:
+        return (None,)
+    whole = total(g[0], matmul(q, from_lower(inner)))
+    assert whole is not None
+    return (adjoint(_solve_triangular(r, adjoint(whole), lower=False)),)
+
+
+def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
+    _no_completion(complete)
+    if t[0] is None:
+        return None
+    q, r = y[0], y[1]
+    back = _solve_triangular(matrix_transpose(r), matrix_transpose(t[0]), lower=True)
+    moved = matrix_transpose(back)
+    inner = matmul(adjoint(q), moved)
+    below = tril(inner, k=-1)
+    turn = below - adjoint(below)
+    if inner.tensor.is_complex:
+        turn = turn + placed(imag(diagonal(inner, offset=0)), inner) * 1j
+    upper = inner - turn
+    return moved - matmul(q, upper), matmul(triangle(upper, False), r)
+
+
+@op(
+    infer=_qr_infer,
+    kernel=linalg_kernels.qr,
+    vjp=_qr_vjp,
+    jvp=_qr_jvp,
+    flops=lambda t, **attrs: 4 * t.size * t.shape[-1],
+    holomorphic=False,
+    abrupt=True,
+    expensive=True,
+    singular=True,
+    cases=tuple(case(s, complete=False) for s in ((3, 3), (4, 2), (2, 3, 2))),
+    batch=in_front,
+)
+def _qr(x: NodeLike, /, complete: bool) -> Node:
+    """The orthogonal and the upper triangular factor of a matrix that is not wider than high."""
+    ...
+
+
+@composite(numpy=(np.linalg.qr,))
+def qr(x: NodeLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+    """The factors of x = Q @ R, Q with orthonormal columns, R upper triangular.
+
+    With `mode="complete"` Q is square, and of a matrix that is higher than wide the result has no
+    derivative (raises `GradientError`). Where the first columns of x, as many as fit a square, are
+    linearly dependent, the derivative raises when the program runs. Integers become float64. Raises
+    `ShapeError` for what is no matrix, and for named dimensions of which it is not known which is
+    less, `UnsupportedError` for another mode.
+
+    >>> qr(placeholder("x", (5, 3))).R.type
+    float64[3, 3]
+    """
+    if mode not in ("reduced", "complete"):
+        raise UnsupportedError(f"mode is 'reduced' or 'complete', not {mode!r}")
+    node = as_float(x)
+    require_matrix(node.tensor)
+    m, n = node.shape[-2:]
+    if _least(m, n) == n:
+        y = _qr(node, complete=mode == "complete" and m != n)
+        return QRResult(y[0], y[1])
+    y = _qr(node[..., :m], complete=False)
+    return QRResult(y[0], concat([y[1], matmul(adjoint(y[0]), node[..., m:])], axis=-1))
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,304 @@
+"""Eigenvalues.
+
+Where values are equal their vectors are any basis of a space, and have no derivative. `degenerate`
+says what then stands for 1 / (a - b): NaN ("nan", the default), 0 ("mask"), or an error when the
+program runs ("error"). The mask is right for what depends on the space alone, such as v @ v.mT, and
+not for functions of the matrix, such as v @ diag(f(w)) @ v.mT. Where nothing flows through such a
+pair nothing is wrong, and 0 flows on. Values count as equal if they differ by no more than LAPACK's
+error, n * eps * the largest.
+
+Vectors are known up to a sign, or a phase if they are complex: a loss must not depend on phases.
+Derivatives after Giles, Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation, 2008, and Seeger et al., Auto-differentiating linear algebra, 2017.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType, broadcast_shapes
+from symgrad.ops import linalg_kernels
+from symgrad.ops.batch import in_front
+from symgrad.ops.complexes import conj, part_dtype, real
+from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.shape import astype, expand_dims, matrix_transpose
+from symgrad.ops.solve import _diagonal as diagonal
+from symgrad.ops.solve import _on_diagonal, require_square
+from symgrad.ops.solve import _solve as solve
+from symgrad.ops.triangular import adjoint, hermitian, total
+
+NAMESPACE = "linalg"
+Degenerate: TypeAlias = Literal["nan", "mask", "error"]
+Parts: TypeAlias = tuple[Cotangent, ...]
+
+
+def policy(degenerate: str) -> str:
+    """What is done with equal values. Raises `UnsupportedError` for what is none."""
+    if degenerate not in ("nan", "mask", "error"):
+        raise UnsupportedError(f"degenerate is 'nan', 'mask' or 'error', not {degenerate!r}")
+    return degenerate
+
+
+def row(x: Node) -> Node:
+    """A vector as a row, to scale columns by."""
+    made: Node = expand_dims(x, axis=-2)
+    return made
+
+
+def placed(x: Node, like: Node) -> Node:
+    """The matrix with a vector on its diagonal, of the dtype of another."""
+    n = x.shape[-1]
+    return astype(_on_diagonal(x, shape=(n, n), offset=0), like.dtype)
+
+
+# ---- gaps -----------------------------------------------------------------------------------
+
+
+def _over_gaps_infer(x: TensorType, w: TensorType, squared: bool, degenerate: str) -> TensorType:
+    require("fc", x, w)
+    return x.with_shape((*broadcast_shapes(x.shape[:-2], w.shape[:-2]), *x.shape[-2:]))
+
+
+def _over_gaps_vjp(g: Node, y: Node, x: Node, w: Node, **attrs: Any) -> Parts:
+    moved = -g * _over_gaps(y, w, **attrs)
+    apart = sum(moved, axis=-2, keepdims=True) - matrix_transpose(
+        sum(moved, axis=-1, keepdims=True)
+    )
+    return _over_gaps(g, w, **attrs), apart * 2 * w if attrs["squared"] else apart
+
+
+def _over_gaps_jvp(t: Parts, y: Node, x: Node, w: Node, **attrs: Any) -> Cotangent:
+    first = None if t[0] is None else _over_gaps(t[0], w, **attrs)
+    if t[1] is None:
+        return first
+    moved = 2 * w * t[1] if attrs["squared"] else t[1]
+    return total(first, -_over_gaps(y, w, **attrs) * (moved - matrix_transpose(moved)))
+
+
+@op(
+    infer=_over_gaps_infer,
+    kernel=linalg_kernels.over_gaps,
+    vjp=_over_gaps_vjp,
+    jvp=_over_gaps_jvp,
+    flops=lambda x, w, **attrs: 4 * x.size,
+    abrupt=True,
+    singular=True,
+    cases=(
+        case((3, 3), (1, 3), squared=False, degenerate="nan"),
+        case((2, 3, 3), (2, 1, 3), squared=True, degenerate="mask"),
+    ),
+    batch=in_front,
+)
+def _over_gaps(x: NodeLike, w: NodeLike, /, squared: bool, degenerate: str) -> Node:
+    """x[i, j] / (w[j] - w[i]), or of the squares of a row w; 0 on the diagonal."""
+    ...
+
+
+# ---- eigenvalues ----------------------------------------------------------------------------
+
+
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Node
+    eigenvectors: Node
+
+
+def _values_infer(t: TensorType, degenerate: str) -> TensorType:
+    require_square(t)
+    return TensorType(t.shape[:-1], part_dtype(t.dtype))
+
+
+def _eigh_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
+    w, v = y[0], y[1]
+    if g[1] is None:
+        return (None if g[0] is None else matmul(v * row(g[0]), adjoint(v)),)
+    turned = matmul(adjoint(v), g[1])
+    inner = _over_gaps(turned, row(w), squared=False, degenerate=degenerate)
+    whole = total(inner, None if g[0] is None else placed(g[0], v))
+    assert whole is not None
+    return (hermitian(matmul(matmul(v, whole), adjoint(v))),)
+
+
+def _eigh_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
+    if t[0] is None:
+        return None
+    w, v = y[0], y[1]
+    inner = matmul(matmul(adjoint(v), hermitian(t[0])), v)
+    turned = _over_gaps(inner, row(w), squared=False, degenerate=degenerate)
+    return real(diagonal(inner, offset=0)), matmul(v, turned)
+
+
+@op(
+    infer=lambda t, degenerate: (_values_infer(t, degenerate), t),
+    kernel=linalg_kernels.eigh,
+    source="np.linalg.eigh({0})",
+    vjp=_eigh_vjp,
+    jvp=_eigh_jvp,
+    flops=lambda t, **attrs: 9 * t.size * t.shape[-1],
+    holomorphic=False,
+    symmetric=True,
+    abrupt=True,
+    projections=("eigvalsh", ""),
+    expensive=True,
+    singular=True,
+    cases=(case((3, 3), degenerate="nan"), case((2, 2, 2), degenerate="mask")),
+    batch=in_front,
+)
+def _eigh(x: NodeLike, /, degenerate: str) -> Node:
+    """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix."""
+    ...
+
+
+@op(
+    infer=_values_infer,
+    kernel=linalg_kernels.eigvalsh,
+    source="np.linalg.eigvalsh({0})",
+    flops=lambda t, **attrs: 4 * t.size * t.shape[-1] // 3,
+    symmetric=True,
+    expensive=True,
+    cases=(case((3, 3), degenerate="nan"),),
+    batch=in_front,
+)
+def _eigvalsh(x: NodeLike, /, degenerate: str) -> Node:
+    """The eigenvalues of `eigh` where nothing else is read; it has no derivative of its own."""
+    ...
+
+
+@composite(numpy=(np.linalg.eigh,))
+def eigh(x: NodeLike, /, *, degenerate: Degenerate = "nan") -> EighResult:
+    """The eigenvalues, ascending, and the eigenvectors, as columns, of a Hermitian matrix.
+
+    x is taken for symmetric (Hermitian) over its last two axes: its lower triangle is read, and its
+    gradient is symmetric too. Where eigenvalues are equal the derivatives of their vectors are NaN;
+    with `degenerate="mask"` such pairs are left out, which is right for what depends on the space
+    of these vectors alone; with "error" they raise when the program runs. Those of sums of all
+    equal eigenvalues are right. Integers become float64. Raises `ShapeError` for a matrix that is
+    not square, `UnsupportedError` for another `degenerate`.
+
+    >>> eigh(placeholder("x", (3, 3))).eigenvalues.type
+    float64[3]
+    """
+    y = _eigh(as_float(x), degenerate=policy(degenerate))
+    return EighResult(y[0], y[1])
+
+
+@composite(numpy=(np.linalg.eigvalsh,))
+def eigvalsh(x: NodeLike, /) -> Node:
+    """The eigenvalues of `eigh`, ascending.
+
+    >>> eigvalsh(placeholder("x", (3, 3))).type
+    float64[3]
+    """
+    return eigh(x).eigenvalues
+
+
+class EigResult(NamedTuple):
+    """The result of `eig`."""
+
+    eigenvalues: Node
+    eigenvectors: Node
+
+
+def _complex_values(t: TensorType, degenerate: str) -> TensorType:
+    require_square(t)
+    return TensorType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
+
+
+def _eig_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
+    w, v = y[0], y[1]
+    inner = None if g[0] is None else placed(g[0], v)
+    if g[1] is not None:
+        turned = matmul(adjoint(v), g[1])
+        along = astype(real(diagonal(turned, offset=0)), v.dtype)
+        turned = turned - matmul(adjoint(v), v * row(along))
+        turned = _over_gaps(turned, row(conj(w)), squared=False, degenerate=degenerate)
+        inner = total(inner, turned)
+    if inner is None:
+        return (None,)
+    return (solve(adjoint(v), matmul(inner, adjoint(v))),)
+
+
+def _eig_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
+    if t[0] is None:
+        return None
+    w, v = y[0], y[1]
+    inner = solve(v, matmul(t[0], v))
+    turned = matmul(v, _over_gaps(inner, row(w), squared=False, degenerate=degenerate))
+    along = astype(real(sum(conj(v) * turned, axis=-2)), v.dtype)
+    return diagonal(inner, offset=0), turned - v * row(along)
+
+
+@op(
+    infer=lambda t, degenerate: (
+        _complex_values(t, degenerate),
+        t.with_dtype(_complex_values(t, degenerate).dtype),
+    ),
+    kernel=linalg_kernels.eig,
+    vjp=_eig_vjp,
+    jvp=_eig_jvp,
+    flops=lambda t, **attrs: 25 * t.size * t.shape[-1],
+    holomorphic=False,
+    abrupt=True,
+    projections=("eigvals", ""),
+    expensive=True,
+    singular=True,
+    domain=(POSITIVE,),
+    cases=(case((2, 2), degenerate="nan"), case((3, 2, 2), degenerate="mask")),
+    batch=in_front,
+)
+def _eig(x: NodeLike, /, degenerate: str) -> Node:
+    """The eigenvalues and eigenvectors of a square matrix, complex."""
+    ...
+
+
+@op(
+    infer=_complex_values,
+    kernel=linalg_kernels.eigvals,
+    flops=lambda t, **attrs: 10 * t.size * t.shape[-1],
+    expensive=True,
+    domain=(POSITIVE,),
+    cases=(case((2, 2), degenerate="nan"),),
+    batch=in_front,
+)
+def _eigvals(x: NodeLike, /, degenerate: str) -> Node:
+    """The eigenvalues of `eig` where nothing else is read; it has no derivative of its own."""
+    ...
+
+
+@composite(numpy=(np.linalg.eig,))
+def eig(x: NodeLike, /, *, degenerate: Degenerate = "nan") -> EigResult:
+    """The eigenvalues, in no order, and the eigenvectors, as columns of length 1, of any matrix.
+
+    They are complex, whatever x is. Where eigenvalues are equal the derivatives of their vectors
+    are as `degenerate` says (see `eigh`); a matrix without a basis of eigenvectors has no
+    derivative, which raises when the program runs. Integers become float64. Raises `ShapeError` for
+    a matrix that is not square, `UnsupportedError` for another `degenerate`.
+
+    >>> eig(placeholder("x", (3, 3))).eigenvalues.type
+    complex128[3]
+    """
+    y = _eig(as_float(x), degenerate=policy(degenerate))
+    return EigResult(y[0], y[1])
+
+
+@composite(numpy=(np.linalg.eigvals,))
+def eigvals(x: NodeLike, /) -> Node:
+    """The eigenvalues of `eig`, in no order.
+
+    >>> eigvals(placeholder("x", (3, 3))).type
+    complex128[3]
+    """
+    return eig(x).eigenvalues
+
+
+__all__ = REGISTRY.public(__name__)

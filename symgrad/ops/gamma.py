@@ -1,0 +1,388 @@
+"""The gamma function and its kin, and Bessel functions.
+
+Their values are SciPy's, which is imported when a kernel first runs: the extra `symgrad[special]`.
+float32 stays float32, float64 stays float64, and what is less precise becomes float32. polygamma
+and the derivatives of any order of gammainc and betainc by their parameters need no SciPy.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError, UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Case, Interval, case
+from symgrad.ir.types import DType, TensorType, broadcast_shapes
+from symgrad.ops import gamma_kernels as kernels
+from symgrad.ops.activations import xlog1py, xlogy
+from symgrad.ops.declare import NodeLike, P, Partial, composite, elementwise, jvp_of, op, vjp_of
+from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
+from symgrad.ops.select import where
+from symgrad.ops.special import UNARY, at_least_single
+
+BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
+TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))
+HALVES: Interval = (0.1, 0.9)
+
+
+def _from_scipy(
+    name: str,
+    partials: Callable[..., tuple[Partial, ...]],
+    domain: tuple[Interval, ...],
+    cases: tuple[Case, ...],
+    **facts: Any,
+) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+    """Declare a function element by element whose kernel is a ufunc of scipy.special."""
+
+    def kernel(*arrays: Any, out: Any = None) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(*arrays, out=out)
+
+    return elementwise(
+        kernel,
+        partials=partials,
+        promote=_needs_scipy(name),
+        source=f"scipy.special.{name}",
+        domain=domain,
+        cases=cases,
+        expensive=True,
+        **facts,
+    )
+
+
+def _needs_scipy(name: str) -> Callable[..., tuple[DType, ...]]:
+    def promote(*types: TensorType) -> tuple[DType, ...]:
+        if find_spec("scipy") is None:
+            raise UnsupportedError(
+                f"{name} takes its values from SciPy, which is not installed: "
+                "pip install 'symgrad[special]'"
+            )
+        return at_least_single(*types)
+
+    return promote
+
+
+# ---- gamma ----------------------------------------------------------------------------------
+
+
+def _gammaln_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (digamma(x),)
+
+
+@_from_scipy("gammaln", _gammaln_partials, (POSITIVE,), UNARY, singular=True)
+def gammaln(x: NodeLike, /) -> Node:
+    """log(abs(gamma(x))). d = digamma(x) dx."""
+    ...
+
+
+def _order(x: TensorType, order: Any) -> dict[str, Any]:
+    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+        raise DtypeError(f"the order of polygamma is an int from 0 on, not {order!r}")
+    return {"order": int(order)}
+
+
+def _polygamma_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
+    return (_polygamma(x, order=order + 1),)
+
+
+@op(
+    infer=lambda x, order: x,
+    kernel=kernels.polygamma,
+    promote=at_least_single,
+    normalize=_order,
+    vjp=vjp_of(_polygamma_partials),
+    jvp=jvp_of(_polygamma_partials),
+    elementwise=True,
+    out=True,
+    in_place=(0,),
+    expensive=True,
+    singular=True,
+    domain=(POSITIVE,),
+    cases=(case((3, 4), order=0), case((), order=1), case((5,), order=2), case((0,), order=3)),
+)
+def _polygamma(x: NodeLike, /, order: int) -> Node:
+    """The derivative of digamma of an order."""
+    ...
+
+
+@composite()
+def digamma(x: NodeLike, /) -> Node:
+    """The derivative of gammaln; NaN at -1, -2, …. It needs no SciPy.
+
+    >>> round(float(digamma(1.0)), 12)
+    -0.577215664902
+    """
+    return _polygamma(x, order=0)
+
+
+@composite()
+def polygamma(n: int, x: NodeLike, /) -> Node:
+    """The derivative of digamma of order n, for x > 0; it needs no SciPy.
+
+    Raises `DtypeError` unless n is an int from 0 on.
+    """
+    return _polygamma(x, order=n)
+
+
+def _zeta_kernel(q: Any, s: float, out: Any = None) -> Any:
+    from scipy import special
+
+    return special.zeta(np.asarray(s, q.dtype), q, out=out)
+
+
+def _zeta_attrs(q: TensorType, s: Any) -> dict[str, Any]:
+    if isinstance(s, Node) or not isinstance(s, (int, float, np.number)):
+        raise DtypeError(f"the first argument of zeta is a number, not {s!r}: no gradient flows")
+    return {"s": float(s)}
+
+
+def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
+    return (-s * _zeta(q, s=s + 1),)
+
+
+@op(
+    infer=lambda q, s: q,
+    kernel=_zeta_kernel,
+    promote=_needs_scipy("zeta"),
+    normalize=_zeta_attrs,
+    vjp=vjp_of(_zeta_partials),
+    jvp=jvp_of(_zeta_partials),
+    source="scipy.special.zeta({s}, {0}, out={out})",
+    elementwise=True,
+    out=True,
+    in_place=(0,),
+    expensive=True,
+    singular=True,
+    domain=(POSITIVE,),
+    cases=(case((3, 4), s=2.0), case((), s=1.5), case((0,), s=3.0)),
+)
+def _zeta(q: NodeLike, /, s: float) -> Node:
+    """The sum of (k + q)**-s for k from 0 on."""
+    ...
+
+
+@composite()
+def zeta(s: float, q: NodeLike = 1.0, /) -> Node:
+    """Hurwitz's zeta function, the sum of (k + q)**-s for k from 0 on; Riemann's for q = 1.
+
+    `s` is a number, since no gradient flows to it. Raises `DtypeError` for a node.
+    """
+    return _zeta(q, s=s)
+
+
+def _gamma_density(a: Node, x: Node) -> Node:
+    return exp(xlogy(a - 1, x) - x - gammaln(a))
+
+
+def _exponential(slopes: Callable[[int, int], Node], i: int, j: int) -> Any:
+    """The derivative of exp(f) over it, of an order (i, j), from the derivatives of f."""
+    if i + j == 0:
+        return 1
+    m, n = (i - 1, j) if i else (i, j - 1)
+    return builtins.sum(
+        math.comb(m, p) * math.comb(n, q) * slopes(i - m + p, j - n + q)
+        * _exponential(slopes, m - p, n - q)
+        for p in range(m + 1) for q in range(n + 1)
+    )  # fmt: skip
+
+
+def _gamma_slope_partials(y: Node, a: Node, x: Node, order: int) -> tuple[Partial, ...]:
+    # y is a derivative of gammainc over the density, whose logarithm has the slopes.
+    def slopes(i: int, j: int) -> Node:
+        return subtract(log(x), digamma(a)) if i == 1 else negative(polygamma(i - 1, a))
+
+    by_x = _exponential(slopes, order, 0) - y * ((a - 1) / x - 1)
+    return _gamma_slope(a, x, order=order + 1) - y * slopes(1, 0), by_x
+
+
+@op(
+    infer=lambda a, x, order: a.with_shape(broadcast_shapes(a.shape, x.shape)),
+    kernel=kernels.gamma_slope,
+    promote=at_least_single,
+    vjp=vjp_of(_gamma_slope_partials),
+    jvp=jvp_of(_gamma_slope_partials),
+    elementwise=True,
+    out=True,
+    in_place=(0, 1),
+    expensive=True,
+    singular=True,
+    domain=(POSITIVE, POSITIVE),
+    cases=tuple(case(*c.shapes, order=1) for c in BINARY),
+)
+def _gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
+    """The derivative by a, of an order, of gammainc(a, x), over that by x. It needs no SciPy."""
+    ...
+
+
+def _gammainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
+    def partials(y: Node, a: Node, x: Node) -> tuple[Partial, ...]:
+        density = sign_ * _gamma_density(a, x)
+        return density * _gamma_slope(a, x, order=1), density
+
+    return partials
+
+
+@_from_scipy("gammainc", _gammainc_partials(1), (POSITIVE, POSITIVE), BINARY, singular=True)
+def gammainc(a: NodeLike, x: NodeLike, /) -> Node:
+    """The lower incomplete gamma function, from 0 to 1; a gradient flows to a and to x.
+
+    d = x**(a - 1) * exp(-x) / gamma(a) dx, and by a the derivative of the series DLMF 8.11.4 or of
+    the continued fraction DLMF 8.9.2.
+    """
+    ...
+
+
+@_from_scipy("gammaincc", _gammainc_partials(-1), (POSITIVE, POSITIVE), BINARY, singular=True)
+def gammaincc(a: NodeLike, x: NodeLike, /) -> Node:
+    """1 - gammainc(a, x), exact to rounding where it is small."""
+    ...
+
+
+# ---- beta -----------------------------------------------------------------------------------
+
+
+def _betaln_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    both = digamma(a + b)
+    return digamma(a) - both, digamma(b) - both
+
+
+@_from_scipy("betaln", _betaln_partials, (POSITIVE, POSITIVE), BINARY, singular=True)
+def betaln(a: NodeLike, b: NodeLike, /) -> Node:
+    """log(beta(a, b)), which is gammaln(a) + gammaln(b) - gammaln(a + b)."""
+    ...
+
+
+def _beta_slope_partials(
+    y: Node, a: Node, b: Node, x: Node, order: tuple[int, int]
+) -> tuple[Partial, ...]:
+    def slopes(i: int, j: int) -> Node:
+        found = polygamma(i + j - 1, a + b)
+        if i + j == 1:
+            found = found + (log(x) if i else log1p(-x))
+        if j == 0:
+            found = found - polygamma(i - 1, a)
+        return found - polygamma(j - 1, b) if i == 0 else found
+
+    i, j = order
+    bend = (a - 1) / x - (b - 1) / (1 - x)
+    return (
+        _beta_slope(a, b, x, order=(i + 1, j)) - y * slopes(1, 0),
+        _beta_slope(a, b, x, order=(i, j + 1)) - y * slopes(0, 1),
+        _exponential(slopes, i, j) - y * bend,
+    )
+
+
+@op(
+    infer=lambda a, b, x, order: a.with_shape(broadcast_shapes(a.shape, b.shape, x.shape)),
+    kernel=kernels.beta_slope,
+    promote=at_least_single,
+    vjp=vjp_of(_beta_slope_partials),
+    jvp=jvp_of(_beta_slope_partials),
+    elementwise=True,
+    out=True,
+    in_place=(0, 1, 2),
+    expensive=True,
+    singular=True,
+    domain=(POSITIVE, POSITIVE, HALVES),
+    cases=tuple(case(*c.shapes, order=o) for c in TERNARY for o in ((1, 0), (0, 1))),
+)
+def _beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]) -> Node:
+    """A derivative by a or b of betainc(a, b, x), over that by x. It needs no SciPy."""
+    ...
+
+
+def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
+    density = exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    by_a, by_b = (_beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
+    return density * by_a, density * by_b, density
+
+
+@_from_scipy("betainc", _betainc_partials, (POSITIVE, POSITIVE, HALVES), TERNARY, singular=True)
+def betainc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
+    """The incomplete beta function, from 0 to 1; a gradient flows to a, to b and to x.
+
+    d = x**(a - 1) * (1 - x)**(b - 1) / beta(a, b) dx, and by a and b the derivatives of the series
+    DLMF 8.17.8.
+    """
+    ...
+
+
+# ---- Bessel functions -----------------------------------------------------------------------
+
+
+def _over(y: Node, x: Node) -> Node:
+    """y / x for an odd function with slope 1/2 at 0."""
+    is_zero = x == 0
+    return where(is_zero, 0.5, y / where(is_zero, 1, x))
+
+
+def _i0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (i1(x),)
+
+
+@_from_scipy("i0", _i0_partials, (REAL,), UNARY, numpy=(np.i0,))
+def i0(x: NodeLike, /) -> Node:
+    """The modified Bessel function of the first kind, of order 0. d = i1(x) dx."""
+    ...
+
+
+def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (i0(x) - _over(y, x),)
+
+
+@_from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
+def i1(x: NodeLike, /) -> Node:
+    """The modified Bessel function of the first kind, of order 1. d = i0(x) - y / x dx."""
+    ...
+
+
+def _i0e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (i1e(x) - sign(x) * y,)
+
+
+@_from_scipy("i0e", _i0e_partials, (POSITIVE,), UNARY, kinks="at 0")
+def i0e(x: NodeLike, /) -> Node:
+    """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""
+    ...
+
+
+def _i1e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (i0e(x) - sign(x) * y - _over(y, x),)
+
+
+@_from_scipy("i1e", _i1e_partials, (POSITIVE,), UNARY, preserves_zero=True)
+def i1e(x: NodeLike, /) -> Node:
+    """exp(-abs(x)) * i1(x), without overflow."""
+    ...
+
+
+def _j0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (-j1(x),)
+
+
+@_from_scipy("j0", _j0_partials, (REAL,), UNARY)
+def j0(x: NodeLike, /) -> Node:
+    """The Bessel function of the first kind, of order 0. d = -j1(x) dx."""
+    ...
+
+
+def _j1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (j0(x) - _over(y, x),)
+
+
+@_from_scipy("j1", _j1_partials, (REAL,), UNARY, preserves_zero=True)
+def j1(x: NodeLike, /) -> Node:
+    """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
+    ...
+
+
+__all__ = REGISTRY.public(__name__)

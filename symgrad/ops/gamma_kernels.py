@@ -1,0 +1,205 @@
+"""Kernels about the gamma function that need no SciPy: the derivatives of its logarithm, and those
+of the incomplete gamma and beta functions by their parameters.
+
+They compute in float64. As those in `kernels.py` their source is copied into programs; a name that
+begins with an underscore is a part that several of them share.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, var-annotated"
+
+import numpy as np
+
+
+def _given(y, dtype, out):
+    """The result where it is wanted, in its dtype."""
+    if out is None:
+        return np.asarray(y).astype(dtype)[()]
+    np.copyto(out, y, casting="same_kind")
+    return out
+
+
+def _psi(x, order):
+    """The derivative of digamma of an order, for x > 0.
+
+    By the recurrence up to x >= 8 + order and the asymptotic series, DLMF 5.11.2 and 5.15.8.
+    """
+    least, factorial = 8 + order, float(np.prod(np.arange(1.0, order + 1)))
+    steps = np.zeros(np.shape(x))
+    for _ in range(least):
+        small = np.less(x, least)
+        steps += np.divide(1, x, out=np.zeros(np.shape(x)), where=small) ** (order + 1)
+        x = np.where(small, x + 1, x)
+    bernoulli = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+    tail = 0.0
+    for k in range(len(bernoulli), 0, -1):
+        rising = np.prod(np.arange(2.0 * k + 1, 2 * k + order)) if order else 1 / (2 * k)
+        tail = (tail + bernoulli[k - 1] * rising) / (x * x)
+    leading = factorial / order / x**order if order else -np.log(x)
+    y = leading + 0.5 * factorial / x ** (order + 1) + tail / x**order + factorial * steps
+    return y if order % 2 else -y
+
+
+def polygamma(x, order, out=None):
+    """The derivative of digamma of an order; for x < 0 that of order 0 by reflection, else NaN.
+
+    DLMF 5.5.4. At the poles it is NaN, but at 0 the limit from the side of the zero's sign.
+    """
+    z = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        below = np.less(z, 0)
+        inside = np.where(np.equal(z, 0), 1, z)
+        y = _psi(np.where(below, 1 - inside, inside), order)
+        if order == 0:
+            part = np.where(below, z - np.rint(z), 0.25)
+            y = np.where(below, y - np.pi / np.tan(np.pi * part), y)
+            y = np.where(np.equal(z, 0), -np.copysign(np.inf, z), y)
+            below = np.equal(part, 0)
+        else:
+            y = np.where(np.equal(z, 0), np.inf if order % 2 else -np.copysign(np.inf, z), y)
+        y = np.where(below, np.nan, y)
+    return _given(y, np.asarray(x).dtype, out)
+
+
+# ---- derivatives by parameters --------------------------------------------------------------
+
+
+def _choose(n, k):
+    """The binomial coefficient."""
+    y = 1
+    for i in range(k):
+        y = y * (n - i) // (i + 1)
+    return y
+
+
+def _exponential(logs, order):
+    """The derivatives of exp(f) over it, up to an order (i, j), from those of f."""
+    y = {(0, 0): 1.0}
+    for i in range(order[0] + 1):
+        for j in range(order[1] + 1):
+            by = (1, 0) if i else (0, 1)
+            m, n = i - by[0], j - by[1]
+            if i or j:
+                y[i, j] = sum(
+                    _choose(m, p) * _choose(n, q) * logs[p + by[0], q + by[1]] * y[m - p, n - q]
+                    for p in range(m + 1)
+                    for q in range(n + 1)
+                )
+    return y
+
+
+def _leibniz(a, b, order):
+    """The derivative of a product of an order (i, j), from those of its factors."""
+    return sum(
+        _choose(order[0], p) * _choose(order[1], q) * a[p, q] * b[order[0] - p, order[1] - q]
+        for p in range(order[0] + 1)
+        for q in range(order[1] + 1)
+    )
+
+
+def _log_slope(x, n):
+    """The derivative of log(x) of order n."""
+    return (-1) ** (n - 1) * np.prod(np.arange(1.0, n)) / x**n
+
+
+def _series(ratio, slopes, order, shape):
+    """The derivatives of the sum of products of ratio(k), up to an order.
+
+    `slopes(k, i, j)` is the derivative of log(ratio(k)) of order (i, j).
+    """
+    indices = [(i, j) for i in range(order[0] + 1) for j in range(order[1] + 1)]
+    logs = {index: np.zeros(shape) for index in indices}
+    total = {index: np.full(shape, float(index == (0, 0))) for index in indices}
+    term, size, k = np.ones(shape), np.ones(shape), 0
+    while np.any(size > 1e-17 * total[0, 0]) and k < 1000000:
+        term = term * ratio(k)
+        logs = {index: logs[index] + slopes(k, *index) for index in indices}
+        parts = _exponential(logs, order)
+        total = {index: total[index] + term * parts[index] for index in indices}
+        size = term * sum(np.abs(part) for part in parts.values())
+        k += 1
+    return total
+
+
+def _gamma_below(a, x, n):
+    """Where x is not much larger than a: by the series of positive terms DLMF 8.11.4."""
+    total = _series(
+        lambda k: x / (a + 1 + k),
+        lambda k, i, j: -_log_slope(a + 1 + k, i) if i else 0.0,
+        (n, 0),
+        a.shape,
+    )
+    logs = {(i, 0): -_psi(a + 1, i - 1) + (np.log(x) if i == 1 else 0) for i in range(1, n + 1)}
+    return x / a * _leibniz(_exponential(logs, (n, 0)), total, (n, 0))
+
+
+def _gamma_above(a, x, n):
+    """Where x is larger: by Legendre's continued fraction, DLMF 8.9.2, from its end."""
+    count = 300
+    f = [x + 2 * count + 1 - a, -np.ones(a.shape), *np.zeros((n, *a.shape))]
+    for k in range(count, 0, -1):
+        r = _quotient([k * (a - k), float(k)], f, n)
+        r[0], r[1] = r[0] + x + 2 * k - 1 - a, r[1] - 1
+        f = r
+    parts = {(i, 0): part for i, part in enumerate(_quotient([1.0], f, n))}
+    logs = {(i, 0): -_psi(a, i - 1) + (np.log(x) if i == 1 else 0) for i in range(1, n + 1)}
+    return -x * _leibniz(_exponential(logs, (n, 0)), parts, (n, 0))
+
+
+def _quotient(a, b, n):
+    """The derivatives of a quotient up to an order, at least 1, from those of its parts."""
+    y = []
+    for m in range(max(n, 1) + 1):
+        rest = sum(_choose(m, i) * b[i] * y[m - i] for i in range(1, m + 1))
+        y.append(((a[m] if m < len(a) else 0.0) - rest) / b[0])
+    return y
+
+
+def gamma_slope(a, x, order, out=None):
+    """The derivative by a, of an order from 1 on, of gammainc(a, x), over that by x."""
+    dtype = np.result_type(a, x)
+    a, x = (np.array(v, np.float64) for v in np.broadcast_arrays(a, x))
+    y = np.where(np.equal(x, 0), 0, np.nan)
+    with np.errstate(all="ignore"):
+        inside = (a > 0) & (x > 0) & (x < np.inf)
+        high = inside & (x > a + 3 * np.sqrt(a) + 3)
+        for part, found in ((inside & ~high, _gamma_below), (high, _gamma_above)):
+            if part.any():
+                y[part] = found(a[part], x[part], order)
+    return _given(y, dtype, out)
+
+
+def _beta_below(a, b, x, log_x, log_y, order):
+    """Where x is not larger than the mean: by the series of positive terms DLMF 8.17.8."""
+
+    def slopes(k, i, j):
+        of_a = _log_slope(a + 1 + k, i) if i and not j else 0.0
+        return (_log_slope(a + b + k, i + j) if i + j else 0.0) - of_a
+
+    def log(i, j):
+        y = _psi(a + b, i + j - 1) + (log_x * i + log_y * j if i + j == 1 else 0)
+        if not j:
+            y = y - _psi(a, i - 1) - _log_slope(a, i)
+        return y - (0 if i else _psi(b, j - 1))
+
+    total = _series(lambda k: (a + b + k) / (a + 1 + k) * x, slopes, order, a.shape)
+    logs = {(i, j): log(i, j) for i in range(order[0] + 1) for j in range(order[1] + 1) if i + j}
+    return x * (1 - x) / a * _leibniz(_exponential(logs, order), total, order)
+
+
+def beta_slope(a, b, x, order, out=None):
+    """The derivative of betainc(a, b, x), `order` times by a and by b, over that by x."""
+    dtype = np.result_type(a, b, x)
+    a, b, x = (np.array(v, np.float64) for v in np.broadcast_arrays(a, b, x))
+    y = np.where((x == 0) | (x == 1), 0, np.nan)
+    with np.errstate(all="ignore"):
+        inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
+        high = inside & (x > (a + 1) / (a + b + 2))
+        low = inside & ~high
+        if low.any():
+            z = x[low]
+            y[low] = _beta_below(a[low], b[low], z, np.log(z), np.log1p(-z), order)
+        if high.any():
+            # betainc(a, b, x) = 1 - betainc(b, a, 1 - x)
+            z, logs = 1 - x[high], (np.log1p(-x[high]), np.log(x[high]))
+            y[high] = -_beta_below(b[high], a[high], z, *logs, order[::-1])
+    return _given(y, dtype, out)

@@ -1,0 +1,254 @@
+"""Pooling: windows reduced to their mean or largest element.
+
+Windows over several axes are reduced along one axis after the other, so that each op knows one
+axis only, and works in whichever order the axes lie in memory.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Size
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType
+from symgrad.ops import batch, window_kernels
+from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.images import each, paddings, spatial_axes
+from symgrad.ops.leaves import ones
+from symgrad.ops.padding import pad, zeros_around
+from symgrad.ops.reduce import as_float
+from symgrad.ops.shape import reshape
+from symgrad.ops.windows import BACK, CASES, normalize, with_windows, without_windows
+
+# ---- along one axis -------------------------------------------------------------------------
+
+
+def _sum_infer(t: TensorType, **attrs: Any) -> TensorType:
+    require("fc", t)
+    return with_windows(t, **attrs)
+
+
+def _sum_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
+    return _window_spread(g, axis=axis, **attrs, length=x.shape[axis])
+
+
+@linear(
+    infer=_sum_infer,
+    kernel=window_kernels.window_sum,
+    normalize=normalize,
+    transpose=_sum_transpose,
+    flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
+    batch=batch.over_axes,
+    out=True,
+    preserves_zero=True,
+    cases=CASES,
+)
+def _window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
+    """The sum of each window along an axis."""
+    ...
+
+
+@linear(
+    infer=without_windows,
+    kernel=window_kernels.window_spread,
+    normalize=normalize,
+    transpose=lambda g, x, length, **attrs: _window_sum(g, **attrs),
+    flops=lambda t, size, **attrs: size * t.size,
+    batch=batch.over_axes,
+    out=True,
+    preserves_zero=True,
+    cases=BACK,
+)
+def _window_spread(
+    x: NodeLike, /, axis: int, size: int, stride: int, dilation: int, length: Size
+) -> Node:
+    """For each element the sum of what the windows have that it is in: window_sum, transposed."""
+    ...
+
+
+def _at_max_infer(
+    t: TensorType, x: TensorType, y: TensorType, back: bool, **attrs: Any
+) -> TensorType:
+    require("f", t, x, y)
+    if x.dtype.itemsize not in (2, 4, 8):
+        raise DtypeError(f"{x.dtype.name} has no integers of its size; convert it with astype")
+    if with_windows(x, **attrs) != y or t != (y if back else x):
+        raise ShapeError(f"{t!r}, {x!r} and {y!r} do not belong together")
+    return x if back else y
+
+
+def _at_max_vjp(
+    g: Node, z: Node, t: Node, x: Node, y: Node, back: bool, **attrs: Any
+) -> tuple[Cotangent, ...]:
+    return _at_window_max(g, x, y, **attrs, back=not back), None, None
+
+
+def _at_max_jvp(
+    d: tuple[Cotangent, ...], z: Node, t: Node, x: Node, y: Node, **attrs: Any
+) -> Cotangent:
+    return None if d[0] is None else _at_window_max(d[0], x, y, **attrs)
+
+
+def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
+    return (TensorType((2, *y.shape), np.dtype(f"i{y.dtype.itemsize}")),)
+
+
+@op(
+    infer=_at_max_infer,
+    kernel=window_kernels.at_window_max,
+    normalize=normalize,
+    vjp=_at_max_vjp,
+    jvp=_at_max_jvp,
+    flops=lambda t, x, y, size, **attrs: size * y.size,
+    batch=batch.together,
+    scratch=_bits,
+    out=True,
+    cases=tuple(
+        case((b if back else a).shapes[0], a.shapes[0], b.shapes[0], **a.attrs, back=back)
+        for a, b in zip(CASES, BACK, strict=True)
+        for back in (False, True)
+    ),
+)
+def _at_window_max(
+    t: NodeLike, x: NodeLike, y: NodeLike, /,
+    axis: int, size: int, stride: int, dilation: int, back: bool,
+) -> Node:  # fmt: skip
+    """t at the first largest elements y of the windows of x, or put back to there and added."""
+    ...
+
+
+def _max_infer(t: TensorType, **attrs: Any) -> TensorType:
+    require("biuf", t)
+    return with_windows(t, **attrs)
+
+
+def _max_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+    return (_at_window_max(g, x, y, **attrs, back=True),)
+
+
+def _max_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
+    return None if t[0] is None else _at_window_max(t[0], x, y, **attrs, back=False)
+
+
+@op(
+    infer=_max_infer,
+    kernel=window_kernels.window_max,
+    normalize=normalize,
+    vjp=_max_vjp,
+    jvp=_max_jvp,
+    flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
+    batch=batch.over_axes,
+    out=True,
+    kinks="at ties, where the first has the whole gradient",
+    cases=CASES,
+)
+def _window_max(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
+    """The largest element of each window along an axis; NaN if one is NaN."""
+    ...
+
+
+# ---- along the axes of images ---------------------------------------------------------------
+
+
+def _windows_of(
+    x: Node, size: Any, stride: Any, padding: Any, dilation: Any, channels: str
+) -> Iterator[tuple[dict[str, int], tuple[int, int]]]:
+    """For each axis, the last one first, the windows along it and the padding."""
+    axes = spatial_axes(x.ndim, channels)
+    sizes = each(size, len(axes), "size")
+    strides = sizes if stride is None else each(stride, len(axes), "stride")
+    dilations = each(dilation, len(axes), "dilation")
+    pads = paddings(padding, [x.shape[a] for a in axes], sizes, strides, dilations)
+    for k, d, p in zip(sizes, dilations, pads, strict=True):
+        if max(p) > d * (k - 1):
+            raise ShapeError(f"a padding of {max(p)} makes windows of {k} that hold nothing else")
+    found = zip(axes, sizes, strides, dilations, pads, strict=True)
+    for a, k, s, d, p in reversed(list(found)):
+        yield {"axis": a, "size": k, "stride": s, "dilation": d}, p
+
+
+def _along(axis: int, ndim: int, widths: tuple[int, int]) -> list[tuple[int, int]]:
+    return [widths if i == axis else (0, 0) for i in range(ndim)]
+
+
+@composite()
+def max_pool(
+    x: NodeLike,
+    /,
+    size: Any,
+    *,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    channels: str = "first",
+) -> Node:
+    """The largest element of each window over the spatial axes; NaN if one is NaN.
+
+    x is (N, C, …) or, with channels="last", (N, …, C), with any number of spatial axes. `size`,
+    `stride` (by default the size), `dilation` and `padding` are numbers, or one for each axis;
+    `padding` may have pairs (before, after), or be "same" or "valid", and pads with what is less
+    than anything. Where elements of a window tie, the first in the order of the axes has the whole
+    gradient, which is in the Clarke subdifferential. Raises `ShapeError` for a window larger than
+    what it slides over.
+
+    >>> np.asarray(max_pool([[[1, 5, 2, 3]]], 2))
+    array([[[5, 3]]])
+    """
+    node = as_node(x)
+    for attrs, widths in _windows_of(node, size, stride, padding, dilation, channels):
+        if any(widths):
+            least = _least(node.dtype)
+            node = pad(node, _along(attrs["axis"], node.ndim, widths), constant_values=least)
+        node = _window_max(node, **attrs)
+    return node
+
+
+def _least(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "f":
+        return -np.inf
+    return False if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+@composite()
+def avg_pool(
+    x: NodeLike,
+    /,
+    size: Any,
+    *,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    count_include_pad: bool = True,
+    channels: str = "first",
+) -> Node:
+    """The mean of each window over the spatial axes; integers become float64.
+
+    See `max_pool` for the arguments. The zeros of the padding count as elements, unless
+    `count_include_pad` says that they do not.
+
+    >>> np.asarray(avg_pool([[[1.0, 5.0, 2.0, 4.0]]], 2))
+    array([[[3., 3.]]])
+    """
+    node = as_float(x)
+    count: Any = 1
+    for attrs, widths in _windows_of(node, size, stride, padding, dilation, channels):
+        axis = attrs["axis"]
+        if any(widths) and not count_include_pad:
+            inside = zeros_around(ones(node.shape[axis], dtype=node.dtype), [widths])
+            own = _window_sum(inside, **{**attrs, "axis": 0})
+            count = count * reshape(own, (own.shape[0], *(1,) * (node.ndim - 1 - axis)))
+        else:
+            count = count * attrs["size"]
+        node = _window_sum(zeros_around(node, _along(axis, node.ndim, widths)), **attrs)
+    mean: Node = node / count
+    return mean
+
+
+__all__ = REGISTRY.public(__name__)

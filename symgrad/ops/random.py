@@ -1,0 +1,234 @@
+"""Drawing with a key: the primitives below `sg.random`.
+
+A key is two words of uint64; several keys, one for each element of a batch, stand along leading
+axes. The result is a function of the key and nothing else: equal draws are one, and are computed
+where and as often as the compiler likes.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Size
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, apply
+from symgrad.ir.op import POSITIVE, REAL, Cotangent, case
+from symgrad.ir.types import DType, TensorType, as_shape, require_equal
+from symgrad.ops import batch
+from symgrad.ops import random_kernels as kernels
+from symgrad.ops.declare import NodeLike, as_floats, op, require
+from symgrad.ops.elementwise import multiply, negative
+from symgrad.ops.gamma import _gamma_slope
+
+WORD = np.dtype(np.uint64)
+INT = np.dtype(np.int64)
+SINGLE = np.dtype(np.float32)
+
+
+def require_key(t: TensorType) -> None:
+    """Refuse what is not two words of uint64."""
+    if t.dtype != WORD or t.ndim == 0 or t.shape[-1] != 2:
+        raise DtypeError(f"a key is uint64[2], not {t!r}; make one with sg.random.key(0)")
+
+
+def _batch_keys(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
+    return apply(node.op, batch.of_all(inputs, flags), attrs)
+
+
+def _drawn(key: TensorType, shape: Any, dtype: DType) -> TensorType:
+    require_key(key)
+    return TensorType((*key.shape[:-1], *shape), dtype)
+
+
+@op(
+    infer=lambda key, count: _drawn(key, (count, 2), WORD),
+    kernel=kernels.draw_key,
+    batch=_batch_keys,
+    dtypes="uint64",
+    cases=(case((2,), count=3), case((3, 2), count=1)),
+)
+def _draw_key(key: NodeLike, /, count: int) -> Node:
+    """Keys of a key."""
+    ...
+
+
+def _fold_infer(key: TensorType, data: TensorType) -> TensorType:
+    require_key(key)
+    require("iu", data)
+    if data.shape != key.shape[:-1]:
+        raise ShapeError(f"{key!r} takes as many integers as there are keys, not {data.shape}")
+    return key
+
+
+@op(
+    infer=_fold_infer,
+    kernel=kernels.fold_key,
+    batch=_batch_keys,
+    dtypes="uint64",
+    cases=(case((2,), ()), case((3, 2), (3,))),
+)
+def _fold_key(key: NodeLike, data: NodeLike, /) -> Node:
+    """A key of a key and an integer."""
+    ...
+
+
+def _law(key: TensorType, law: str, shape: Any, dtype: Any) -> dict[str, Any]:
+    return {"law": law, "shape": as_shape(shape), "dtype": np.dtype(dtype)}
+
+
+@op(
+    infer=lambda key, law, shape, dtype: _drawn(key, shape, dtype),
+    normalize=_law,
+    kernel=kernels.draw,
+    batch=_batch_keys,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    dtypes="uint64",
+    cases=(
+        case((2,), law="random", shape=(3, 4), dtype=SINGLE),
+        case((3, 2), law="standard_normal", shape=(), dtype=SINGLE),
+        case((2,), law="standard_exponential", shape=(0,), dtype=np.dtype(np.float64)),
+    ),
+)
+def _draw(key: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
+    """Floats by a law that is a method of NumPy's generator."""
+    ...
+
+
+@op(
+    infer=lambda key, low, high, shape, dtype: _drawn(key, shape, dtype),
+    kernel=kernels.draw_integers,
+    batch=_batch_keys,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    dtypes="uint64",
+    cases=(
+        case((2,), low=-2, high=5, shape=(3, 4), dtype=INT),
+        case((3, 2), low=0, high=200, shape=(), dtype=np.dtype(np.uint8)),
+    ),
+)
+def _draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any) -> Node:
+    """Integers from low on and below high."""
+    ...
+
+
+@op(
+    infer=lambda key, count: _drawn(key, (count,), INT),
+    kernel=kernels.draw_order,
+    batch=_batch_keys,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    dtypes="uint64",
+    cases=(case((2,), count=5), case((3, 2), count=1)),
+)
+def _draw_order(key: NodeLike, /, count: Any) -> Node:
+    """The integers below `count` in any order."""
+    ...
+
+
+def _parametrised(t: TensorType, key: TensorType) -> None:
+    require("f", t)
+    require_key(key)
+    for a, b in zip(t.shape, key.shape[:-1], strict=False):
+        require_equal(a, b)
+
+
+def _gamma_infer(t: TensorType, key: TensorType) -> TensorType:
+    _parametrised(t, key)
+    if t.dtype.itemsize not in (4, 8):
+        raise DtypeError(f"takes float32 and float64, not {t.dtype.name}")
+    return t
+
+
+def _key_promote(t: TensorType, key: TensorType) -> tuple[DType | None, ...]:
+    require("iu", key)
+    return None, WORD
+
+
+@op(
+    infer=_gamma_infer,
+    promote=_key_promote,
+    kernel=kernels.draw_gamma,
+    batch=_batch_keys,
+    weak=(0,),
+    indices=1,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    domain=(POSITIVE, REAL),
+    cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
+)
+def _draw_gamma(concentration: NodeLike, key: NodeLike, /) -> Node:
+    """The gamma law of scale 1. It has no derivative: `_reparameterised` knows it."""
+    ...
+
+
+def _poisson_infer(t: TensorType, key: TensorType) -> TensorType:
+    _parametrised(t, key)
+    return t.with_dtype(INT)
+
+
+@op(
+    infer=_poisson_infer,
+    promote=_key_promote,
+    kernel=kernels.draw_poisson,
+    batch=_batch_keys,
+    weak=(0,),
+    indices=1,
+    vjp=lambda g, y, rate, key: (None, None),
+    jvp=lambda t, y, rate, key: None,
+    piecewise_constant=True,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    domain=(POSITIVE, REAL),
+    cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
+)
+def _draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
+    """How many of what is rare happen. No gradient flows to the rate."""
+    ...
+
+
+# ---- gradients ------------------------------------------------------------------------------
+
+
+def _implicit(flow: Cotangent, y: Node, a: Node) -> Cotangent:
+    if flow is None:
+        return None
+    return multiply(negative(flow), _gamma_slope(a, y, order=1))
+
+
+def _batch_both(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
+    return apply(node.op, batch.of_all(inputs, flags))
+
+
+@op(
+    infer=lambda y, a: y,
+    kernel=lambda y, a: y,
+    promote=as_floats,
+    vjp=lambda g, y, drawn, a: (None, _implicit(g, y, a)),
+    jvp=lambda t, y, drawn, a: _implicit(t[1], y, a),
+    batch=_batch_both,
+    forwards=True,
+    cases=(case((3, 4), (3, 4)),),
+)
+def _follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:
+    """What was drawn from the gamma law, as a function of its parameter.
+
+    Of all numbers with a fixed quantile: d = -(dF/da) / (dF/dx) da with F = gammainc. Figurnov,
+    Mohamed and Mnih, Implicit reparameterization gradients, arXiv:1805.08498.
+    """
+    ...
+
+
+def gamma_of(key: Node, concentration: Node) -> Node:
+    """Draws from the gamma law of scale 1, with a gradient by its parameter."""
+    return _follow_gamma(_draw_gamma(concentration, key), concentration)

@@ -1,0 +1,69 @@
+"""Kernels that draw: NumPy's Philox, started anew by each key, so that one key gives one answer.
+
+What is drawn for a key has the counter from 0 on; what makes keys has a counter of its own.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, var-annotated"
+
+import numpy as np
+
+
+def _for_each(key, draw, shape, dtype, out):
+    """What `draw(generator, index)` gives for each key, in one array."""
+    shape = (*key.shape[:-1], *shape)
+    y = np.empty(shape, dtype) if out is None else out
+    for index in np.ndindex(key.shape[:-1]):
+        generator = np.random.Generator(np.random.Philox(key=np.ascontiguousarray(key[index])))
+        y[index] = draw(generator, index)
+    return y if out is not None else y[()]
+
+
+def draw_key(key, count):
+    """`count` keys of a key."""
+    y = np.empty((*key.shape[:-1], count, 2), np.uint64)
+    for index in np.ndindex(key.shape[:-1]):
+        bits = np.random.Philox(key=np.ascontiguousarray(key[index]), counter=[0, 0, 0, 1])
+        y[index] = bits.random_raw(2 * count).reshape(count, 2)
+    return y
+
+
+def fold_key(key, data):
+    """A key of a key and an integer."""
+    y = np.empty((*np.shape(data), 2), np.uint64)
+    keys = np.broadcast_to(key, y.shape)
+    words = np.asarray(data).astype(np.uint64)
+    for index in np.ndindex(np.shape(data)):
+        counter = np.array([words[index], 0, 0, 2], np.uint64)
+        y[index] = np.random.Philox(
+            key=np.ascontiguousarray(keys[index]), counter=counter
+        ).random_raw(2)
+    return y
+
+
+def draw(key, law, shape, dtype, out=None):
+    """By a law of NumPy's that takes a size and a dtype."""
+    return _for_each(key, lambda g, _: getattr(g, law)(shape, dtype), shape, dtype, out)
+
+
+def draw_integers(key, low, high, shape, dtype, out=None):
+    """Integers from low on and below high."""
+    return _for_each(key, lambda g, _: g.integers(low, high, shape, dtype), shape, dtype, out)
+
+
+def draw_order(key, count, out=None):
+    """The integers below `count` in any order."""
+    return _for_each(key, lambda g, _: g.permutation(count), (count,), np.int64, out)
+
+
+def draw_gamma(concentration, key, out=None):
+    """The gamma law of scale 1."""
+    a = np.asarray(concentration)
+    shape = a.shape[key.ndim - 1 :]
+    return _for_each(key, lambda g, i: g.standard_gamma(a[i], shape, a.dtype), shape, a.dtype, out)
+
+
+def draw_poisson(rate, key, out=None):
+    """How many of what is rare happen."""
+    a = np.asarray(rate)
+    shape = a.shape[key.ndim - 1 :]
+    return _for_each(key, lambda g, i: g.poisson(a[i], shape), shape, np.int64, out)

@@ -1,0 +1,127 @@
+"""Taking elements by their numbers along an axis: take, repeat, one_hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import as_dtype, broadcast_shapes, normalize_axis
+from symgrad.ops.declare import NodeLike, composite, require
+from symgrad.ops.gather import _gather as gather
+from symgrad.ops.indexing import in_bounds, known
+from symgrad.ops.leaves import arange
+from symgrad.ops.shape import astype, broadcast_to, expand_dims, moveaxis, reshape
+
+
+def _indices(x: NodeLike) -> Node:
+    """Indices as a node; an empty list is one of integers."""
+    node = as_node(np.empty(np.shape(x), int) if isinstance(x, list) and not np.size(x) else x)
+    require("iu", node.tensor)
+    return node
+
+
+@composite(numpy=(np.take,))
+def take(x: NodeLike, indices: NodeLike, /, *, axis: int | None = None) -> Node:
+    """The elements of x at indices along an axis; None flattens x first, as in NumPy.
+
+    The shape of the indices takes the place of the axis. They are integers, counted from the end if
+    they are negative; one out of bounds is a `BoundsError`. The gradient of what is taken twice is
+    the sum. Raises `ShapeError` for an axis out of range, `DtypeError` for indices that are no
+    integers.
+
+    >>> np.asarray(take(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0], axis=0))
+    array([[5, 6],
+           [1, 2]])
+    """
+    node, found = as_node(x), _indices(indices)
+    if axis is None:
+        node, axis = reshape(node, (-1,)), 0
+    along = normalize_axis(axis, node.ndim)
+    return gather(node, in_bounds(found, node.shape[along], along), axis=along)
+
+
+@composite(numpy=(np.take_along_axis,))
+def take_along_axis(x: NodeLike, indices: NodeLike, /, *, axis: int | None = -1) -> Node:
+    """The elements of x at indices along an axis, one index for each element of the result.
+
+    The other axes of x and of the indices broadcast together. See `take`; what `argsort` gives
+    along an axis are such indices.
+
+    >>> np.asarray(take_along_axis(np.array([[3, 1, 2]]), [[1, 2]], axis=1))
+    array([[1, 2]])
+    """
+    node, found = as_node(x), _indices(indices)
+    if axis is None:
+        node, axis = reshape(node, (-1,)), 0
+    if found.ndim != node.ndim:
+        raise ShapeError(f"{found.type!r} and {node.type!r} must have as many dimensions")
+    along = normalize_axis(axis, node.ndim)
+    found = in_bounds(found, node.shape[along], along)
+    others = [(*t.shape[:along], 1, *t.shape[along + 1 :]) for t in (node, found)]
+    shape = list(broadcast_shapes(*others))
+    shape[along] = node.shape[along]
+    node = broadcast_to(node, shape) if node.shape != tuple(shape) else node
+    numbers = [
+        found if i == along else reshape(arange(s), (-1, *(1,) * (node.ndim - i - 1)))
+        for i, s in enumerate(shape)
+    ]
+    return gather(node, *numbers, axis=0)
+
+
+@composite(numpy=(np.repeat,))
+def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
+    """Each element along an axis so many times; None flattens x first.
+
+    `repeats` is one number or one for each element, and must be known when the graph is built, else
+    `ShapeError`: it says how many elements there are.
+
+    >>> np.asarray(repeat(np.array([5, 6]), [1, 3]))
+    array([5, 6, 6, 6])
+    """
+    node, counts = as_node(x), as_node(repeats)
+    require("iu", counts.tensor)
+    if axis is None:
+        node, axis = reshape(node, (-1,)), 0
+    along, value = normalize_axis(axis, node.ndim), known(counts)
+    if value is None:
+        raise ShapeError(
+            "how many elements there are is known only when the program runs; give the counts as "
+            "numbers, or take elements by indices of a known shape: sg.take"
+        )
+    if value.ndim > 1 or (value < 0).any():
+        raise ShapeError(f"counts are numbers from 0 on, one or one for each element: {value}")
+    size = node.shape[along]
+    if value.size == 1:
+        count = int(value.reshape(())[()])
+        wide = expand_dims(node, axis=along + 1)
+        shape = (*node.shape[: along + 1], count, *node.shape[along + 1 :])
+        joined = (*node.shape[:along], size * count, *node.shape[along + 1 :])
+        return reshape(broadcast_to(wide, shape), joined)
+    if size != value.size:
+        raise ShapeError(f"{value.size} counts do not fit the axis of size {size}")
+    return gather(node, as_node(np.repeat(np.arange(value.size), value)), axis=along)
+
+
+@composite()
+def one_hot(x: NodeLike, num_classes: Any, /, *, axis: int = -1, dtype: Any = "float64") -> Node:
+    """For each number a vector with a 1 at its place and 0 elsewhere, along a new axis.
+
+    Of a number out of range it is all 0. `num_classes` is an int or a named dimension. Raises
+    `DtypeError` for numbers that are no integers.
+
+    >>> np.asarray(one_hot([2, 0], 3))
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    node = as_node(x)
+    if node.dtype.kind not in "iu":
+        raise DtypeError(f"takes integers, not {node.dtype.name}; convert it with astype")
+    found = expand_dims(node, axis=node.ndim) == arange(num_classes)
+    return astype(moveaxis(found, -1, normalize_axis(axis, found.ndim)), as_dtype(dtype))
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,326 @@
+"""Triangular matrices, and positive definite ones, which are products of two: systems, factors.
+
+Derivatives after Giles, Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation, 2008, and Murray, Differentiation of the Cholesky decomposition, 2016.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType
+from symgrad.ops import linalg_kernels
+from symgrad.ops.batch import in_front
+from symgrad.ops.complexes import conj, part_dtype, real
+from symgrad.ops.creation import tril, triu
+from symgrad.ops.declare import NodeLike, common_dtype, composite, op
+from symgrad.ops.elementwise import log
+from symgrad.ops.leaves import eye
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.select import where
+from symgrad.ops.shape import matrix_transpose, reshape
+from symgrad.ops.solve import _diagonal as diagonal
+from symgrad.ops.solve import _solve_infer, require_square
+
+NAMESPACE = "linalg"
+
+
+def square_infer(t: TensorType, **attrs: Any) -> TensorType:
+    """The type of a square matrix that is made of another."""
+    require_square(t)
+    return t
+
+
+def total(*terms: Cotangent) -> Cotangent:
+    """The sum of those that are there."""
+    found: Cotangent = None
+    for term in terms:
+        found = term if found is None else found if term is None else found + term
+    return found
+
+
+# ---- triangles ------------------------------------------------------------------------------
+
+
+def adjoint(x: Node) -> Node:
+    """The conjugate transpose; that of a real transpose is what was transposed."""
+    turned: Node = matrix_transpose(conj(x) if x.tensor.is_complex else x)
+    source = x.inputs[0] if x.op is turned.op else None
+    if source is None or x.tensor.is_complex or matrix_transpose(source).attrs != x.attrs:
+        return turned
+    return source
+
+
+def triangle(x: Node, lower: bool) -> Node:
+    """One half of a square matrix with the diagonal, and zeros."""
+    return tril(x) if lower else triu(x)
+
+
+def hermitian(x: Node) -> Node:
+    """The Hermitian part."""
+    part: Node = (x + adjoint(x)) / 2
+    return part
+
+
+def _half_lower(x: Node) -> Node:
+    """The lower triangle with half of the diagonal: a Hermitian x is its sum with its adjoint."""
+    half: Node = (tril(x) + tril(x, k=-1)) / 2
+    return half
+
+
+def from_lower(x: Node) -> Node:
+    """The Hermitian matrix with the lower triangle of x."""
+    half = _half_lower(x)
+    whole: Node = half + adjoint(half)
+    return whole
+
+
+# ---- systems --------------------------------------------------------------------------------
+
+
+def _solve_triangular_vjp(g: Node, y: Node, a: Node, b: Node, lower: bool) -> tuple[Cotangent, ...]:
+    back = _solve_triangular(matrix_transpose(a), g, lower=not lower)
+    return triangle(-matmul(back, matrix_transpose(y)), lower), back
+
+
+def _solve_triangular_jvp(
+    t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, lower: bool
+) -> Cotangent:
+    moved = total(t[1], None if t[0] is None else -matmul(triangle(t[0], lower), y))
+    return None if moved is None else _solve_triangular(a, moved, lower=lower)
+
+
+@op(
+    infer=lambda a, b, lower: _solve_infer(a, b),
+    kernel=linalg_kernels.solve_triangular,
+    promote=common_dtype,
+    vjp=_solve_triangular_vjp,
+    jvp=_solve_triangular_jvp,
+    flops=lambda a, b, lower: _solve_infer(a, b).size * a.shape[-1],
+    expensive=True,
+    cases=(
+        case((3, 3), (3, 2), lower=True),
+        case((2, 1, 2, 2), (3, 2, 1), lower=False),
+        case((0, 0), (0, 2), lower=True),
+    ),
+    batch=in_front,
+)
+def _solve_triangular(a: NodeLike, b: NodeLike, /, lower: bool) -> Node:
+    """The y with a @ y = b, of matrices, where of a only one triangle is read."""
+    ...
+
+
+@composite()
+def solve_triangular(
+    a: NodeLike,
+    b: NodeLike,
+    /,
+    *,
+    lower: bool = False,
+    trans: int | str = 0,
+    unit_diagonal: bool = False,
+) -> Node:
+    """The y with a @ y = b, of a square triangular a, and a vector or matrix b; SciPy's.
+
+    Only the upper triangle of a is read, or the `lower`; with `unit_diagonal` its diagonal counts
+    as ones. `trans=1` ("T") solves with the transpose of a, `trans=2` ("C") with its conjugate.
+    The other axes broadcast, and integers become float64. Raises `ShapeError` for what does not
+    fit, `UnsupportedError` for another `trans`; a 0 on the diagonal raises when the program runs.
+
+    >>> solve_triangular(placeholder("a", (3, 3)), placeholder("b", 3)).type
+    float64[3]
+    """
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise UnsupportedError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+    matrix, right = as_float(a), as_float(b)
+    require_square(matrix.tensor)
+    if unit_diagonal:
+        matrix = where(eye(matrix.shape[-1], dtype="bool"), 1, matrix)
+    if trans not in (0, "N"):
+        matrix = matrix_transpose(matrix) if trans in (1, "T") else adjoint(matrix)
+        lower = not lower
+    return on_columns(lambda b: _solve_triangular(matrix, b, lower=bool(lower)), right)
+
+
+def on_columns(solve: Any, b: Node) -> Node:
+    """A function of a matrix on a vector, as of its only column."""
+    if b.ndim == 0:
+        raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
+    if b.ndim > 1:
+        return solve(b)  # type: ignore[no-any-return]
+    y: Node = solve(reshape(b, (*b.shape, 1)))
+    return reshape(y, y.shape[:-1])
+
+
+def _inv_triangular_vjp(g: Node, y: Node, x: Node, lower: bool) -> tuple[Cotangent, ...]:
+    back = matrix_transpose(y)
+    return (triangle(-matmul(matmul(back, g), back), lower),)
+
+
+def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool) -> Cotangent:
+    return None if t[0] is None else -matmul(matmul(y, triangle(t[0], lower)), y)
+
+
+@op(
+    infer=square_infer,
+    kernel=linalg_kernels.inv_triangular,
+    vjp=_inv_triangular_vjp,
+    jvp=_inv_triangular_jvp,
+    flops=lambda t, lower: t.size * t.shape[-1] // 3,
+    expensive=True,
+    cases=(case((3, 3), lower=True), case((2, 2, 2), lower=False), case((0, 0), lower=True)),
+    batch=in_front,
+)
+def _inv_triangular(x: NodeLike, /, lower: bool) -> Node:
+    """The inverse of a triangular matrix, of which the other half is not read."""
+    ...
+
+
+# ---- positive definite matrices -------------------------------------------------------------
+
+
+def _cholesky_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
+    inner = from_lower(matmul(adjoint(y), g))
+    half = _solve_triangular(adjoint(y), inner, lower=False)
+    return (adjoint(_solve_triangular(adjoint(y), adjoint(half), lower=False)) / 2,)
+
+
+def _cholesky_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
+    if t[0] is None:
+        return None
+    half = _solve_triangular(y, hermitian(t[0]), lower=True)
+    return matmul(y, _half_lower(_solve_triangular(y, adjoint(half), lower=True)))
+
+
+@op(
+    infer=square_infer,
+    kernel=np.linalg.cholesky,
+    source="np.linalg.cholesky",
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    flops=lambda t: t.size * t.shape[-1] // 3,
+    holomorphic=False,
+    symmetric=True,
+    expensive=True,
+    cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
+    batch=in_front,
+)
+def _cholesky(x: NodeLike, /) -> Node:
+    """The lower triangular y with y @ y.mH = x, of a positive definite x."""
+    ...
+
+
+@composite(numpy=(np.linalg.cholesky,))
+def cholesky(x: NodeLike, /, *, upper: bool = False) -> Node:
+    """The lower triangular y with y @ y.mH = x, or the upper one with y.mH @ y = x.
+
+    x is taken for a symmetric (Hermitian) positive definite matrix, over the last two axes: its
+    lower triangle is read, and its gradient is symmetric too. Integers become float64. Raises
+    `ShapeError` for a matrix that is not square; one that is not positive definite raises when
+    the program runs.
+
+    >>> cholesky(placeholder("x", (3, 3))).type
+    float64[3, 3]
+    """
+    y = _cholesky(as_float(x))
+    return adjoint(y) if upper else y
+
+
+@composite()
+def cho_solve(x: NodeLike, b: NodeLike, /, *, upper: bool = False) -> Node:
+    """The y with a @ y = b, given x = cholesky(a, upper=upper), and a vector or matrix b.
+
+    The other axes broadcast, and integers become float64. Raises as `solve_triangular` does.
+
+    >>> cho_solve(cholesky(placeholder("a", (3, 3))), placeholder("b", 3)).type
+    float64[3]
+    """
+    factor = as_float(x)
+    lower = adjoint(factor) if upper else factor
+
+    def solved(b: Node) -> Node:
+        half = _solve_triangular(lower, b, lower=True)
+        return _solve_triangular(adjoint(lower), half, lower=False)
+
+    return on_columns(solved, as_float(b))
+
+
+# What a loss of a Cholesky factor is a function of, if it is one of the matrix: see passes.systems.
+
+
+def _solve_definite_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
+    back = _solve_definite(a, g)
+    return -hermitian(matmul(back, adjoint(y))), back
+
+
+def _solve_definite_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
+    moved = total(t[1], None if t[0] is None else -matmul(hermitian(t[0]), y))
+    return None if moved is None else _solve_definite(a, moved)
+
+
+@op(
+    infer=_solve_infer,
+    kernel=linalg_kernels.solve_definite,
+    promote=common_dtype,
+    vjp=_solve_definite_vjp,
+    jvp=_solve_definite_jvp,
+    flops=lambda a, b: a.size * a.shape[-1] // 3 + 2 * _solve_infer(a, b).size * a.shape[-1],
+    holomorphic=False,
+    symmetric=True,
+    expensive=True,
+    cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
+    batch=in_front,
+)
+def _solve_definite(a: NodeLike, b: NodeLike, /) -> Node:
+    """The y with a @ y = b, of a positive definite a."""
+    ...
+
+
+def _logdet_definite_infer(t: TensorType) -> TensorType:
+    require_square(t)
+    return TensorType(t.shape[:-2], part_dtype(t.dtype))
+
+
+def _logdet_definite_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
+    one = eye(x.shape[-1], dtype=x.dtype)
+    return (reshape(g, (*g.shape, 1, 1)) * _solve_definite(x, one),)
+
+
+def _logdet_definite_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
+    if t[0] is None:
+        return None
+    return real(sum(diagonal(_solve_definite(x, hermitian(t[0])), offset=0), axis=-1))
+
+
+@op(
+    infer=_logdet_definite_infer,
+    kernel=linalg_kernels.logdet_definite,
+    vjp=_logdet_definite_vjp,
+    jvp=_logdet_definite_jvp,
+    flops=lambda t: t.size * t.shape[-1] // 3,
+    holomorphic=False,
+    symmetric=True,
+    expensive=True,
+    cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
+    batch=in_front,
+)
+def _logdet_definite(x: NodeLike, /) -> Node:
+    """The logarithm of the determinant of a positive definite matrix."""
+    ...
+
+
+def log_diagonal(x: Node) -> Node:
+    """The sum of the logarithms of the diagonal."""
+    total: Node = sum(log(real(diagonal(x, offset=0))), axis=-1)
+    return total
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,96 @@
+"""Kernels of windows that slide along one axis, by one slice of the axis for each place in them."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+import numpy as np
+
+
+def _slices(ndim, axis, count, size, stride, dilation):
+    """For each place in a window the elements that stand there, of all windows."""
+    for i in range(size):
+        start = i * dilation
+        yield (*(slice(None),) * axis, slice(start, start + (count - 1) * stride + 1, stride))
+
+
+def windows(x, axis, size, stride, dilation):
+    """The windows along an axis, as a view, with the places in a window as the last axis."""
+    span = dilation * (size - 1) + 1
+    y = np.lib.stride_tricks.sliding_window_view(x, span, axis)
+    return y[(*(slice(None),) * axis, slice(None, None, stride), ..., slice(None, None, dilation))]
+
+
+def overlapped(y, axis, size, stride, dilation, length, out=None):
+    """windows, transposed: each element is the sum of what stands at its places in windows."""
+    shape = (*y.shape[:axis], length, *y.shape[axis + 1 : -1])
+    x = np.empty(shape, y.dtype) if out is None else out
+    x.fill(0)
+    parts = _slices(x.ndim, axis, y.shape[axis], size, stride, dilation)
+    for i, part in enumerate(parts):
+        np.add(x[part], y[..., i], out=x[part])
+    return x
+
+
+def window_sum(x, axis, size, stride, dilation, out=None):
+    """The sum of each window."""
+    count = (x.shape[axis] - dilation * (size - 1) - 1) // stride + 1
+    first, *rest = _slices(x.ndim, axis, count, size, stride, dilation)
+    if not rest:
+        y = np.empty(x[first].shape, x.dtype) if out is None else out
+        np.copyto(y, x[first])
+        return y
+    y = np.add(x[first], x[rest[0]], out=out)
+    for part in rest[1:]:
+        np.add(y, x[part], out=y)
+    return y
+
+
+def window_spread(y, axis, size, stride, dilation, length, out=None):
+    """window_sum, transposed: each element is the sum of what its windows have."""
+    shape = (*y.shape[:axis], length, *y.shape[axis + 1 :])
+    x = np.empty(shape, y.dtype) if out is None else out
+    x.fill(0)
+    for part in _slices(x.ndim, axis, y.shape[axis], size, stride, dilation):
+        np.add(x[part], y, out=x[part])
+    return x
+
+
+def window_max(x, axis, size, stride, dilation, out=None):
+    """The largest element of each window, NaN if one is NaN."""
+    count = (x.shape[axis] - dilation * (size - 1) - 1) // stride + 1
+    first, *rest = _slices(x.ndim, axis, count, size, stride, dilation)
+    if not rest:
+        y = np.empty(x[first].shape, x.dtype) if out is None else out
+        np.copyto(y, x[first])
+        return y
+    y = np.maximum(x[first], x[rest[0]], out=out)
+    for part in rest[1:]:
+        np.maximum(y, x[part], out=y)
+    return y
+
+
+def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch=None):
+    """What t has at the first largest element of each window of x, or t put back to there.
+
+    It is selected by its bits, as in `select`: exact for inf and NaN.
+    """
+    bits = f"i{x.dtype.itemsize}"
+    mask, rest = np.empty((2, *y.shape), bits) if scratch is None else scratch
+    here, seen = rest.reshape(rest.size).view(bool)[: 2 * y.size].reshape(2, *y.shape)
+    z = np.empty(x.shape if back else y.shape, t.dtype) if out is None else out
+    is_apart = stride > dilation * (size - 1)
+    if not (back and is_apart and size * y.shape[axis] == x.shape[axis]):
+        z.fill(0)
+    seen.fill(False)
+    for part in _slices(x.ndim, axis, y.shape[axis], size, stride, dilation):
+        np.greater(np.equal(x[part], y, here), seen, here)
+        np.logical_or(seen, here, seen)
+        np.negative(here.view(np.int8), mask)
+        if not back:
+            np.bitwise_and(t[part].view(bits), mask, mask)
+            np.bitwise_or(z.view(bits), mask, z.view(bits))
+        elif is_apart:
+            np.bitwise_and(t.view(bits), mask, z[part].view(bits))
+        else:
+            np.bitwise_and(t.view(bits), mask, mask)
+            np.add(z[part], mask.view(z.dtype), z[part])
+    return z

@@ -1,0 +1,165 @@
+"""What all optimisers share: parameters, their state, and the updates that are compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from symgrad.derive import grad
+from symgrad.ir.errors import DtypeError, GraphError, ShapeError, UnsupportedError
+from symgrad.ir.node import Node, Variable, as_node, constant_value, describe
+from symgrad.ir.origin import scope
+from symgrad.nn.module import Module
+from symgrad.ops.leaves import variable
+from symgrad.ops.shape import astype
+from symgrad.optim.clipping import clip_by_norm, clip_by_value
+
+Rate: TypeAlias = Any
+Schedule: TypeAlias = Callable[[Node], Any]
+
+
+class Optimizer:
+    """Turns a loss into next values of parameters: `compile(…, updates=optimizer.updates(loss))`.
+
+    `parameters` are variables, or a module: then the updates have the next values of its state too,
+    such as the running means of `BatchNorm`. `lr` is a number, a scalar node (a variable that you
+    set, a placeholder that you feed), or a schedule: a function of the number of the step.
+    `clip_value` bounds each element of the gradients, `clip_norm` then the norm of all of them.
+
+    The state is in `variables`, which a checkpoint holds beside the parameters; their names are
+    those of the parameters and of the optimiser, `name`. Two optimisers in one program need two.
+
+    For your own, derive from it and define `rule`, and name in `slots` what it keeps for each
+    parameter, beginning with zeros.
+
+    Raises `UnsupportedError` for a rate that is negative or NaN, and for complex parameters if the
+    method is for real ones; `GraphError` for parameters that are no variables, or listed twice.
+    """
+
+    slots: tuple[str, ...] = ()
+    counts: ClassVar[bool] = False  # whether the rule asks for the number of the step
+    takes_complex: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parameters: Module | Iterable[Variable],
+        lr: Rate | Schedule,
+        *,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.module = parameters if isinstance(parameters, Module) else None
+        self.parameters = list(
+            parameters.parameters() if isinstance(parameters, Module) else parameters
+        )
+        self.name = type(self).__name__ if name is None else name
+        self.lr = lr if callable(lr) else number(lr, "lr")
+        self.clip_norm, self.clip_value = clip_norm, clip_value
+        self._check()
+        self.step: Variable | None = None
+        if self.counts or callable(lr):
+            self.step = variable(f"{self.name}.step", np.int64(0))
+        self._kept = self._state()
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its state: what is kept for each parameter, and the number of the step if it counts."""
+        kept = [v for several in self._kept for v in several]
+        return kept if self.step is None else [*kept, self.step]
+
+    def updates(self, loss: Node | Sequence[Any], **options: Any) -> dict[Variable, Node]:
+        """The next values of the parameters and of the state, as `compile` takes them.
+
+        `loss` is a scalar node, of which the gradients are taken (`options` are those of `grad`),
+        or a sequence of gradients, one for each parameter. Raises `GradientError` for a parameter
+        on which the loss does not depend, `ShapeError` for gradients that do not fit.
+        """
+        of_module: dict[Variable, Node] = {}
+        if isinstance(loss, Node):
+            grads: Sequence[Node] = grad(loss, self.parameters, **options)
+            of_module = {} if self.module is None else self.module.updates(loss)
+        else:
+            grads = self._fitting(loss)
+        with scope(self.name):
+            if self.clip_value is not None:
+                grads = clip_by_value(grads, self.clip_value)
+            if self.clip_norm is not None:
+                grads = clip_by_norm(grads, self.clip_norm)
+            if self.step is None:
+                return self._next(grads, self.lr) | of_module
+            rate = self.lr(self.step) if callable(self.lr) else self.lr
+            found = self._next(grads, rate) | {self.step: self.step + 1}
+        return found | of_module
+
+    def rule(self, p: Variable, g: Node, rate: Any, *kept: Variable) -> Sequence[Node]:
+        """The next value of a parameter, and of what is kept for it, given its gradient.
+
+        The rate is a number, or a node of the parameter's dtype.
+        """
+        raise UnsupportedError(f"{type(self).__name__} has no rule(p, g, rate, *kept); define it")
+
+    @property
+    def count(self) -> Node:
+        """The number of the step, from 1 on, as float64."""
+        assert self.step is not None
+        return astype(self.step + 1, "float64")
+
+    def _next(self, grads: Sequence[Node], rate: Any) -> dict[Variable, Node]:
+        found: dict[Variable, Node] = {}
+        for p, g, kept in zip(self.parameters, grads, self._kept, strict=True):
+            found.update(zip((p, *kept), self.rule(p, g, like(rate, p), *kept), strict=True))
+        return found
+
+    def _state(self) -> list[list[Variable]]:
+        """The variables that are kept, for each parameter."""
+        return [
+            [variable(f"{p.name}.{self.name}.{s}", np.zeros(p.shape, p.dtype)) for s in self.slots]
+            for p in self.parameters
+        ]
+
+    def _check(self) -> None:
+        listed: list[Any] = self.parameters
+        for p in listed:
+            if not isinstance(p, Variable) or not p.tensor.is_inexact:
+                said = describe(p) if isinstance(p, Node) else repr(p)[:80]
+                raise GraphError(f"a parameter is a variable of floats, not {said}")
+            if p.name is None:
+                raise GraphError(f"{describe(p)} has no name yet; ask its module for parameters()")
+            if p.tensor.is_complex and not self.takes_complex:
+                raise UnsupportedError(f"{self.name} is for real parameters, not {describe(p)}")
+        if not self.parameters or len({*self.parameters}) != len(self.parameters):
+            raise GraphError("an optimiser needs parameters, and each of them once")
+
+    def _fitting(self, grads: Sequence[Any]) -> list[Node]:
+        nodes = list(map(as_node, grads))
+        if len(nodes) != len(self.parameters):
+            raise ShapeError(f"{len(nodes)} gradients for {len(self.parameters)} parameters")
+        for g, p in zip(nodes, self.parameters, strict=True):
+            if g.type != p.type:
+                raise ShapeError(f"the gradient {describe(g)} is for {describe(p)}: types differ")
+        return nodes
+
+
+def like(x: Any, p: Node) -> Any:
+    """A scalar as the arithmetic on a parameter takes it: in its dtype."""
+    return astype(x, p.dtype) if isinstance(x, Node) else x
+
+
+def number(value: Any, name: str, below: float = math.inf) -> Any:
+    """A finite number from 0 on, or a real scalar node, which may not be a constant that is none.
+
+    Raises `UnsupportedError` for another number, `DtypeError` for another node.
+    """
+    known = value
+    if isinstance(value, Node):
+        if value.shape or value.dtype.kind not in "iuf":
+            raise DtypeError(f"{name} is a real scalar, not {describe(value)}")
+        known = value.value if isinstance(value, Variable) else constant_value(value)
+    is_number = isinstance(known, (int, float, np.number, np.ndarray)) and np.ndim(known) == 0
+    if known is not None and not (is_number and 0 <= known < below):
+        raise UnsupportedError(f"{name} is a number from 0 on and below {below}, not {known!r}")
+    return value if isinstance(value, Node) else float(value)

@@ -1,0 +1,316 @@
+"""Where a NaN, an inf or a loss of precision comes from: a program run op by op, and looked at.
+
+What runs is the optimised graph, each kernel on whole arrays, fused groups op by op too. Nothing is
+updated or kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.ir.errors import GraphError, KernelError
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.node import Node, describe
+from symgrad.ir.types import TensorType
+from symgrad.ops.fused import FUSED
+
+if TYPE_CHECKING:
+    from symgrad.runtime.program import Program
+
+RTOL = 1e-3
+MOST_LISTED = 8
+WIDE: Mapping[str, str] = {"float16": "float64", "float32": "float64", "complex64": "complex128"}
+
+
+@dataclass(frozen=True)
+class Range:
+    """What an array holds: from where to where its finite elements go, how many are not finite.
+
+    Of complex numbers `low` and `high` are absolute values; both are NaN if none is finite.
+    """
+
+    name: str
+    low: float
+    high: float
+    nans: int
+    infs: int
+    size: int
+
+    @staticmethod
+    def of(name: str, value: Any) -> Range:
+        """The range of an array."""
+        array = np.asarray(value)
+        finite = array[np.isfinite(array)]
+        if finite.dtype.kind == "c":
+            finite = abs(finite)
+        ends = (float(finite.min()), float(finite.max())) if finite.size else (np.nan, np.nan)
+        nans = int(np.isnan(array).sum())
+        return Range(name, *ends, nans, array.size - finite.size - nans, array.size)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Which of "nan" and "inf" it holds."""
+        return frozenset(["nan"] * bool(self.nans) + ["inf"] * bool(self.infs))
+
+    def __str__(self) -> str:
+        parts = [] if np.isnan(self.low) else [f"from {self.low:.6g} to {self.high:.6g}"]
+        parts += [f"{n} {kind}" for n, kind in ((self.nans, "nan"), (self.infs, "inf")) if n]
+        return f"{self.name}: {', '.join(parts) or 'empty'}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A node that made what none of its inputs has: a NaN, an inf, too large a relative error.
+
+    `made` says it in words; `error` is the relative error, if float64 was compared with. `result`
+    and `inputs` are the ranges of arrays, `node.origin` knows the line.
+    """
+
+    node: Node
+    made: str
+    result: Range
+    inputs: tuple[Range, ...]
+    error: float | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.node.op.name} {self.made}"]
+        lines += [f"  built at {p}: {p.text}" for p in self.node.origin.locations]
+        if self.node.origin.made_by:
+            lines.append(f"  made by {', '.join(self.node.origin.made_by)}")
+        lines += [f"  input {i}, {r}" for i, r in enumerate(self.inputs)]
+        return "\n".join([*lines, f"  result, {self.result}"])
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found, in the order of the program; true if nothing. It prints.
+
+    `findings[0]` is where to look first. `count` nodes were looked at; `largest` is the largest
+    relative error of a node, if float64 was compared with.
+    """
+
+    findings: tuple[Finding, ...]
+    count: int
+    largest: float | None = None
+
+    def __bool__(self) -> bool:
+        return not self.findings
+
+    def __str__(self) -> str:
+        if not self.findings:
+            if self.largest is None:
+                return f"no nan and no inf in {self.count} nodes"
+            return f"the largest relative error of {self.count} nodes is {self.largest:.2g}"
+        first, *rest = self.findings
+        lines = [str(first)]
+        if rest:
+            lines.append(f"and after it {len(rest)} more:")
+            for found in rest[:MOST_LISTED]:
+                place = " ".join(str(found.node.origin).split())
+                lines.append(f"  {found.node.op.name} {found.made}  {place}")
+        return "\n".join(lines)
+
+
+def checked(
+    program: Program,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    against: str | None,
+    rtol: float,
+) -> Check:
+    """See `Program.check`."""
+    if against not in (None, "float64"):
+        raise GraphError(f"against is None or 'float64', not {against!r}")
+    fed, sizes = program._feeder.feed(args, kwargs)
+    wide = against is not None
+    current = list(map(_read, program._cells))
+    for variable in program._unset:
+        variable.cell.read(str(variable.name))
+    given = zip((*program._feeder.inputs, *program._variables), (*fed, *current), strict=True)
+    values = {n: _lanes(a if n.ndim else a[()], wide) for n, a in given}
+    if wide and all(t.dtype.name not in WIDE for n in program.graph.nodes for t in _types(n)):
+        raise GraphError("the program has nothing that float64 holds better: no narrower float")
+    findings: list[Finding] = []
+    wrong: set[Node] = set()
+    largest, count = 0.0, 0
+    with np.errstate(all="ignore"):
+        for step in _steps(program.graph, values, sizes, wide, {}):
+            error = step.error() if wide else None
+            if error is None:
+                made = step.made()
+            else:
+                largest, is_first = max(largest, error), wrong.isdisjoint(step.before())
+                wrong.update([step.node] * (error > rtol))
+                made = f"has a relative error of {error:.2g}" * (error > rtol and is_first)
+            if step.node.op is not FUSED:  # of which the parts have been looked at
+                findings += [step.finding(made, error)] * bool(made)
+                count += 1
+    return Check(tuple(findings), count, largest if wide else None)
+
+
+_read = attrgetter("array")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A node that has been computed: as the program does, and in float64 if that is asked for."""
+
+    node: Node
+    inputs: tuple[Node, ...]
+    operands: Sequence[tuple[Any, ...]]
+    results: tuple[Any, ...]
+
+    def before(self) -> Iterator[Node]:
+        """The nodes that it is computed from, and those for which they stand."""
+        return chain(self.node.inputs, self.inputs)
+
+    def made(self) -> str:
+        """What it made that was not there before; "" for nothing."""
+        before = frozenset[str]().union(*(_kinds(x[0]) for x in self.operands))
+        new = sorted(_kinds(self.results[0]) - before)
+        if not new or self.node.op.name == "constant":
+            return ""
+        array = np.asarray(next(v for v in _parts(self.results[0]) if _kinds(v)))
+        bad = np.argwhere(~np.isfinite(array))
+        where = f", first at {tuple(bad[0].tolist())}" if array.ndim else ""
+        verb = "was given" if is_input(self.node) else "made"
+        return f"{verb} {' and '.join(new)}: {len(bad)} of {array.size}{where}"
+
+    def error(self) -> float:
+        """The largest error of its results, relative to their largest element.
+
+        A result of zeros alone has no relative error; its size is then that of the operands.
+        """
+        size = max((_largest(v) for x in self.operands for v in _parts(x[1])), default=0.0)
+        pairs = zip(*map(_parts, self.results), strict=True)
+        return max(_relative(plain, wide, size) for plain, wide in pairs)
+
+    def finding(self, made: str, error: float | None = None) -> Finding:
+        """What there is to say of it."""
+        values = zip(self.inputs, self.operands, strict=True)
+        inputs = tuple(Range.of(describe(x), _joined(v[0])) for x, v in values)
+        result = Range.of(describe(self.node), _joined(self.results[0]))
+        return Finding(self.node, made, result, inputs, error)
+
+
+def _steps(
+    graph: Graph,
+    values: dict[Node, tuple[Any, ...]],
+    sizes: Mapping[str, int],
+    wide: bool,
+    outside: Mapping[Node, Node],
+) -> Iterator[_Step]:
+    """Each node of a graph, in order. Values are let go of when they have been read.
+
+    `outside` are the nodes for which the inputs of a graph inside a fused node stand.
+    """
+    readers = Counter(x for n in graph.nodes for x in n.inputs) + Counter(graph.outputs)
+    for node in graph.nodes:
+        operands = [values[x] for x in node.inputs]
+        inputs = tuple(outside.get(x, x) for x in node.inputs)
+        if node.op is FUSED:
+            inner: Graph = dict(node.attrs)["graph"]
+            inside = dict(zip(inner.inputs, operands, strict=True))
+            stand = dict(zip(inner.inputs, inputs, strict=True))
+            yield from _steps(inner, inside, sizes, wide, stand)
+            found = [inside[y] for y in inner.outputs]
+            values[node] = found[0] if len(found) == 1 else tuple(zip(*found, strict=True))
+        elif node not in values:
+            values[node] = _computed(node, operands, sizes, wide)
+        if node not in outside:
+            yield _Step(node, inputs, operands, values[node])
+        for x in node.inputs:
+            readers[x] -= 1
+            if not readers[x]:
+                del values[x]
+
+
+def _computed(
+    node: Node, operands: Sequence[tuple[Any, ...]], sizes: Mapping[str, int], wide: bool
+) -> tuple[Any, ...]:
+    attrs, kernel = resolve(dict(node.attrs), sizes), node.op.kernel
+    try:
+        plain = kernel(*(x[0] for x in operands), **attrs)
+        if not wide:
+            return (plain,)
+        others = [x[1] for x in operands]
+        if not _is_given(node):
+            return plain, kernel(*others, **{k: _wide_attr(v) for k, v in attrs.items()})
+        narrowed = zip(others, (x.dtype for x in node.inputs), strict=True)
+        return plain, _widened(kernel(*(np.asarray(v, d)[()] for v, d in narrowed), **attrs))
+    except (MemoryError, KernelError):
+        raise
+    except Exception as error:
+        raise KernelError(f"{describe(node)} failed: {type(error).__name__}: {error}") from error
+
+
+def _is_given(node: Node) -> bool:
+    """Whether what a node gives is taken as it is: constants, random numbers, the user's code."""
+    types = [t for x in node.inputs for t in _types(x)]
+    foreign = node.op.foreign or (node.op.vjp is None and node.op.name != "item")
+    return foreign or not any(t.is_inexact for t in types)
+
+
+def _types(node: Node) -> tuple[TensorType, ...]:
+    return node.type if isinstance(node.type, tuple) else (node.type,)
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _joined(value: Any) -> Any:
+    """All elements of the results of an op."""
+    return np.concatenate([np.ravel(v) for v in _parts(value)])
+
+
+def _lanes(value: Any, wide: bool) -> tuple[Any, ...]:
+    return (value, _widened(value)) if wide else (value,)
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_widened, value))
+    dtype = np.asarray(value).dtype
+    return np.asarray(value, WIDE.get(dtype.name, dtype))[()]
+
+
+def _wide_attr(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_wide_attr, value))
+    return np.dtype(WIDE.get(value.name, value)) if isinstance(value, np.dtype) else value
+
+
+def _kinds(value: Any) -> frozenset[str]:
+    arrays = [np.asarray(v) for v in _parts(value)]
+    found = [a for a in arrays if not np.isfinite(a).all()]
+    tests = (("nan", np.isnan), ("inf", np.isinf))
+    return frozenset(kind for kind, test in tests if any(test(a).any() for a in found))
+
+
+def _largest(value: Any) -> float:
+    array = np.asarray(value)
+    return float(np.max(abs(array), initial=0.0, where=np.isfinite(array)))
+
+
+def _relative(plain: Any, wide: Any, size: float) -> float:
+    a, b = np.asarray(plain), np.asarray(wide)
+    if b.dtype.kind not in "fc" or not b.size:
+        return 0.0
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not (same | finite).all():
+        return np.inf
+    error = _largest((a - b)[finite])
+    return error and error / (_largest(b) or size or error)
+
+
+__all__ = ["Check", "Finding", "Range"]

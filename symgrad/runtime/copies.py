@@ -1,0 +1,37 @@
+"""Copies and pickles of programs: what of one makes another that runs the same graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from symgrad.ir.graph import Graph
+from symgrad.rewrite.trace import Stage, Trace
+from symgrad.runtime.kept import joined
+
+if TYPE_CHECKING:
+    from symgrad.runtime.program import Program
+
+
+def state_of(program: Program) -> tuple[Any, ...]:
+    """What `remade` makes a program of, besides the traces."""
+    parts = program._parts and (program._parts.once, program._parts.each)
+    how = program._form, program.output_names, program._updates, program._backend, program._threads
+    return type(program), program.graph, program.raw, parts, how
+
+
+def remade(
+    cls: type[Program],
+    graph: Graph,
+    raw: Graph,
+    both: tuple[Graph, Graph] | None,
+    how: tuple[Any, ...],
+    trace: Trace | None = None,
+    other: Trace | None = None,
+) -> Program:
+    """A program of the same graph, which is in `both` parts if some of it is kept."""
+    *rest, threads = how
+    if both is None:
+        return cls(graph, raw, trace or Trace(), *rest, None, threads)
+    once, each = both
+    parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
+    return cls(parts.graph, raw, trace or Trace(), *rest, parts, threads)

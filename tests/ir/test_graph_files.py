@@ -1,0 +1,341 @@
+"""Graphs in files, and nodes, graphs and programs that are pickled and copied."""
+
+import copy
+import json
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import symgrad as sg
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import GraphError, ParseError, SymbolicError
+from symgrad.testing import random_graph
+from tests.ir.test_text import CORPUS, HOSTILE, array_shapes, arrays, numeric
+
+x = sg.placeholder("x", ("N", 3), "float32")
+w = sg.variable("w", np.ones(3, "float32"))
+X = np.random.default_rng(0).standard_normal((4, 3)).astype("f4")
+
+
+def saved(graph, tmp_path):
+    return sg.Graph.load(graph.save(tmp_path / "graph.json"))
+
+
+def unpickled(thing):
+    return pickle.loads(pickle.dumps(thing))
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [saved, lambda graph, path: unpickled(graph)])
+@pytest.mark.parametrize("outputs", CORPUS.values(), ids=CORPUS)
+def test_what_is_saved_is_read_back(outputs, again, tmp_path):
+    graph = sg.Graph(outputs)
+    found = again(graph, tmp_path)
+    assert found == graph
+    assert hash(found) == hash(graph)
+    assert found.text(full=True) == graph.text(full=True), "the lines of the user's too"
+    assert [n.origin.scope for n in found.nodes] == [n.origin.scope for n in graph.nodes]
+    found.verify()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_graphs_and_what_is_made_of_them_are_read_back(seed, tmp_path):
+    inputs, outputs = random_graph(np.random.default_rng(seed), 8)
+    graph = sg.Graph(outputs, inputs)
+    assert saved(graph, tmp_path) == graph
+    fused = sg.compile(inputs, outputs).graph
+    assert saved(fused, tmp_path) == fused
+
+
+def test_unused_inputs_and_their_order_are_kept(tmp_path):
+    y = sg.placeholder("y", 2)
+    found = saved(sg.Graph([x * 2], [y, x]), tmp_path)
+    assert [n.name for n in found.inputs] == ["y", "x"]
+
+
+@given(arrays(numeric, array_shapes(min_dims=0, min_side=0, max_side=5)))
+def test_constants_are_read_back_to_the_bit(array):
+    c = sg.constant(array)
+    found = unpickled(sg.Graph([c])).outputs[0]
+    assert np.asarray(found).tobytes() == np.asarray(c).tobytes()
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_may_be_any_text(name, tmp_path):
+    with sg.scope(name):
+        graph = sg.Graph([sg.placeholder(name, ("N",)) * sg.variable(name + "'", 1.0)])
+    found = saved(graph, tmp_path)
+    assert found == graph
+    assert found.nodes[-1].origin.scope == (name,)
+
+
+def test_the_form_is_flat_json_with_a_format_and_a_version(tmp_path):
+    with sg.scope("layer"):
+        graph = sg.Graph([sg.sum(x * w, axis=1)])
+    document = json.loads(graph.save(tmp_path / "g.json").read_text())
+    assert (document["format"], document["version"]) == ("symgrad-graph", 1)
+    (written,) = document["graphs"]
+    assert (written["inputs"], written["outputs"]) == (2, [3])
+    last = written["nodes"][3]
+    assert {k: last[k] for k in ("op", "inputs", "type", "scope")} == {
+        "op": "sum", "inputs": [2], "type": "float32[N]", "scope": ["layer"],
+    }  # fmt: skip
+    assert last["attrs"]["axis"] == "(1,)"
+    file, _, text = document["lines"][last["lines"][0]]
+    assert (Path(file).name, text) == ("test_graph_files.py", "sg.sum(x * w, axis=1)")
+
+
+def test_a_variable_in_a_file_has_no_value(tmp_path):
+    loaded = saved(sg.Graph([sg.sum(w)]), tmp_path)
+    with pytest.raises(SymbolicError, match="has no value"):
+        float(loaded.outputs[0])
+    sg.load_state(sg.save_state(tmp_path / "w.npz", [w]), [loaded.inputs[0]])
+    assert float(loaded.outputs[0]) == 3
+
+
+def test_a_deep_graph_is_no_problem():
+    y = w
+    for _ in range(20_000):
+        y = sg.tanh(y)
+    assert unpickled(sg.Graph([y])) == sg.Graph([y])
+    assert copy.deepcopy(sg.Graph([y])) == sg.Graph([y])
+
+
+def test_python_code_is_in_no_file(tmp_path):
+    node = sg.Graph([Doubled()(sg.tanh(sg.placeholder("x", 3)))])
+    with pytest.raises(GraphError, match=r"numpy_function.*Python code, which no file holds"):
+        node.save(tmp_path / "g.json")
+    with sg.kinks("left"):
+        kinked = sg.Graph([sg.relu(x)])
+    with pytest.raises(GraphError, match=r"relu.*sg.kinks\(…\), which no file holds"):
+        kinked.save(tmp_path / "g.json")
+    assert list(tmp_path.iterdir()) == []
+    (loaded,) = unpickled(kinked).outputs
+    assert loaded.origin.kinks == kinked.outputs[0].origin.kinks is not None
+
+
+class Doubled(sg.NumpyFunction):
+    def forward(self, x):
+        return x * 2
+
+    def backward(self, g):
+        return g * 2
+
+
+def good():
+    document = json.loads(pickle_text(sg.Graph([sg.sum(x * 2.5, axis=1)])))
+    return document, document["graphs"][0]["nodes"]
+
+
+def pickle_text(graph):
+    return graph.__reduce__()[1][0]
+
+
+def fused():
+    y = sg.placeholder("y", ("N", 3), "float32")
+    graph = sg.compile([y], sg.sum(sg.tanh(y * 2) * y)).graph
+    return json.loads(pickle_text(graph))
+
+
+def broken():
+    def edit(**fields):
+        def act(document, nodes):
+            nodes[-1].update(fields)
+
+        return act
+
+    yield "no JSON", "{", "no saved graph"
+    yield "nested", "[" * 100_000, "no saved graph"
+    yield "a list", "[1]", "format is not"
+    yield "another format", '{"format": "symgrad-trace"}', "format is not"
+    yield "NaN", '{"format": NaN}', "NaN is no JSON"
+    yield "another version", lambda d, n: d.update(version=2), "version 2, and version 1 is read"
+    yield "no graphs", lambda d, n: d.update(graphs=[]), "graphs is to be a list"
+    yield "graphs of no kind", lambda d, n: d.update(graphs=[3]), "JSON object is wanted, not 3"
+    yield "lines", lambda d, n: d.update(lines=[["a", "b", "c"]]), "lines is to be"
+    yield "unknown op", edit(op="sume"), "graph 0, node 3: there is no op called 'sume'"
+    yield "ill-typed", edit(type="float64[N]"), r"gives float32\[N\] here, not float64\[N\]"
+    yield "no type", edit(type="float32[N"), "cannot be read"
+    yield "type of no kind", edit(type=3), "no node can be made|cannot be read"
+    yield "axis out of range", edit(attrs={"axis": "(7,)"}), "graph 0, node 3"
+    yield "attribute unknown", edit(attrs={"axes": "(1,)"}), "graph 0, node 3"
+    yield "attribute of no kind", edit(attrs={"axis": 1}), "cannot be read"
+    yield "code", edit(attrs={"axis": "__import__('os').getcwd()"}), "graph 0, node 3"
+    yield "deep", edit(attrs={"axis": "(" * 9999}), "cannot be read"
+    yield "kept", edit(attrs={"axis": "kept(0)"}), "an object of Python's"
+    yield "kinks", edit(kinks=[0]), "an object of Python's"
+    yield "itself", edit(inputs=[3]), "3 is not the place"
+    yield "before the first", edit(inputs=[-1]), "-1 is not the place"
+    yield "true", edit(inputs=[True]), "True is not the place"
+    yield "inputs of no kind", edit(inputs=2), "'inputs' is to be of the kind list"
+    yield "too few", edit(inputs=[]), "graph 0, node 3"
+    yield "a line", edit(lines=[99]), "99 is not the place"
+    yield "a name twice", lambda d, n: d["graphs"][0].update(inputs=0), "inputs do not list|need"
+    yield "a constant", lambda d, n: n[1]["attrs"].update(value="3"), "a constant has one value"
+    yield "a body", edit(attrs={"graph": "graph0"}, op="fused"), "graph 0, node 3"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [pytest.param(*rest, id=name) for name, *rest in broken()]
+)
+def test_a_file_that_is_no_graph_is_refused_and_says_where(change, words, tmp_path):
+    path = tmp_path / "graph.json"
+    if isinstance(change, str):
+        path.write_text(change)
+    else:
+        document, nodes = good()
+        change(document, nodes)
+        path.write_text(json.dumps(document))
+    with pytest.raises(ParseError, match=words):
+        sg.Graph.load(path)
+
+
+def test_a_body_that_does_not_fit_its_operands_is_refused(tmp_path):
+    path, document = tmp_path / "graph.json", fused()
+    path.write_text(json.dumps(document))
+    assert "fused" in sg.Graph.load(path).text()
+    text = json.dumps(document)
+    path.write_text(text.replace("float32[N, 3]", "float32[N, 4]", 1))
+    with pytest.raises(ParseError):
+        sg.Graph.load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ParseError, match="no saved graph"):
+        sg.Graph.load(path)
+
+
+# ---- pickles and copies of nodes ------------------------------------------------------------
+
+
+def test_what_is_pickled_together_shares_its_inputs():
+    loss = sg.sum(x * w)
+    found_x, found_loss, [found_w], again = unpickled((x, loss, [w], w))
+    assert found_w is again is not w
+    assert found_w.value.tolist() == [1, 1, 1]
+    step = sg.compile([found_x], found_loss, {found_w: found_w * 2})
+    assert step(np.ones((2, 3), "f4")) == 6
+    assert found_w.value.tolist() == [2, 2, 2]
+    assert w.value.tolist() == [1, 1, 1]
+    assert found_loss.origin.locations == loss.origin.locations
+
+
+def test_a_pickle_has_ops_by_name():
+    data = pickle.dumps(sg.Graph([sg.tanh(x)]))
+    with pytest.raises(ParseError, match="no op called 'tanz'"):
+        pickle.loads(data.replace(b'"tanh"', b'"tanz"'))
+
+
+def test_python_code_is_pickled_by_pickle():
+    node = Doubled()(sg.placeholder("x", 3))
+    found = unpickled(sg.Graph([node]))
+    assert sg.compile(list(found.inputs), found.outputs[0])(np.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_a_deep_copy_has_variables_of_its_own_and_the_same_placeholders():
+    hidden = sg.tanh(x * w)
+    loss, plain = sg.sum(hidden), x * 2
+    copied_loss, [copied_w, again], named, same = copy.deepcopy(
+        (loss, [w, w], {"h": hidden}, plain)
+    )
+    assert copied_w is again is not w
+    assert same is plain
+    assert copied_loss.inputs[0] is named["h"] is not hidden
+    assert copied_loss.origin is loss.origin
+    copied_w.value = np.zeros(3, "f4")
+    assert w.value.tolist() == [1, 1, 1]
+    assert sg.compile([x], copied_loss)(X) == 0
+    unset = sg.Graph.parse(sg.Graph([w]).text()).inputs[0]
+    assert copy.deepcopy(unset).cell.array is None
+
+
+def test_graphs_dims_and_types_are_copied():
+    graph = sg.Graph([sg.sum(x * w)])
+    copied = copy.deepcopy(graph)
+    assert copied == graph
+    assert copied.inputs[0] is x
+    assert copied.inputs[1] is not w
+    assert copy.copy(graph) is graph
+    for thing in (Dim.of("N") * 2 + 1, x.type, (x.type, [Dim.of("M")])):
+        assert copy.deepcopy(thing) == unpickled(thing) == thing
+
+
+# ---- programs -------------------------------------------------------------------------------
+
+
+def programs():
+    """Programs of every form of outputs; one that keeps what does not change."""
+    a, b = sg.variable("a", np.full(3, 0.5, "f4")), sg.variable("b", np.float32(0))
+    large = sg.variable("large", np.full((64, 64), 0.01, "f4"))
+    h = sg.tanh(x * a)
+    loss = sg.sum(h * h) + sg.sum(large @ large)
+    updates = {a: a - 0.1 * sg.grad(loss, a), b: b + 1}
+    return {
+        "one": (sg.compile([x], loss, updates), [a, b]),
+        "nested": (sg.compile([x], {"loss": loss, "h": [h, (b,)]}, updates), [a, b]),
+        "reference": (sg.compile([x], (loss, h), updates, backend="reference"), [a, b]),
+        "raw": (sg.compile([x], [loss], updates, passes=()), [a, b]),
+        "nothing": (sg.compile([x], [], {}), []),
+    }
+
+
+def flat(result):
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        return [leaf for part in result for leaf in flat(part)]
+    return [np.asarray(result).tobytes()]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, unpickled])
+@pytest.mark.parametrize("form", programs())
+def test_a_copy_of_a_program_goes_on_by_itself_with_the_same_bits(form, again):
+    program, variables = programs()[form]
+    program(X)
+    copied, found = again((program, variables))
+    assert copied.graph == program.graph
+    assert copied.raw == program.raw
+    assert (copied.kept is None) == (program.kept is None)
+    assert [v.value.tobytes() for v in found] == [v.value.tobytes() for v in variables]
+    expected = [program(X) for _ in range(3)]
+    assert type(copied(X)) is type(expected[0])
+    assert copied.source == program.source, "with the same lines of the user's"
+    third = again(copied)
+    assert [flat(copied(X)) for _ in range(2)] == [flat(e) for e in expected[1:]]
+    assert [v.value.tobytes() for v in found] == [v.value.tobytes() for v in variables]
+    assert flat(third(X)) == flat(expected[1])
+
+
+def test_a_program_that_keeps_something_is_copied_with_it():
+    program, _ = programs()["one"]
+    assert program.kept is not None
+    for copied in (copy.deepcopy(program), unpickled(program)):
+        large = next(v for v in copied.kept.graph.inputs)
+        assert large in set(copied.graph.inputs)
+        before = copied(X)
+        large.value = np.zeros((64, 64), "f4")
+        assert copied(X) < before
+        assert program.kept.graph.inputs[0].value.any()
+
+
+def test_a_deep_copy_knows_why_and_a_pickle_says_that_it_does_not():
+    program, _ = programs()["one"]
+    copied = copy.deepcopy(program)
+    assert str(copied.why(copied.raw.outputs[0])) == str(program.why(program.raw.outputs[0]))
+    assert str(copied.trace) == str(program.trace)
+    with pytest.raises(GraphError, match="pickled, which loses its trace"):
+        unpickled(program).why(1)
+    assert re.search("tanh", str(unpickled(program).cost(N=4)))
+
+
+def test_a_shallow_copy_shares_everything():
+    program, (a, _) = programs()["one"]
+    shared = copy.copy(program)
+    before = a.value
+    shared(X)
+    assert not np.array_equal(a.value, before)
+    assert shared.graph is program.graph

@@ -1,0 +1,28 @@
+"""The source of kernels, as it is copied into programs."""
+
+import inspect
+
+import pytest
+
+import symgrad as sg
+from symgrad.ir.op import REGISTRY
+from symgrad.ops.copied import is_own, own_functions, source_of
+
+OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
+
+
+@pytest.mark.parametrize(
+    "function", sorted(OWN, key=lambda f: f.__name__), ids=lambda f: f.__name__
+)
+def test_the_source_is_all_of_the_source(function):
+    assert source_of(function) == inspect.getsource(function)
+
+
+def test_a_program_runs_the_kernels_themselves_and_its_lines_keep_their_numbers():
+    x = sg.placeholder("x", 3)
+    program = sg.compile([x], sg.argsort(x))
+    step = program._ready({}).function
+    kernel = REGISTRY.ops["argsort"].kernel
+    assert is_own(kernel)
+    assert step.__globals__[kernel.__name__] is kernel
+    assert program.source.splitlines()[step.__code__.co_firstlineno - 1].startswith("def step(")

@@ -1,0 +1,204 @@
+"""Optimisers: what they take, what they refuse, and what they give `compile`."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import DtypeError, GradientError, GraphError, ShapeError, UnsupportedError
+from tests.helpers import close, generator, same, value
+
+optim, nn, KEY = sg.optim, sg.nn, sg.random.key(0)
+METHODS = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"]
+RNG = generator("optim")
+X, Y = RNG.normal(size=(32, 5)), RNG.normal(size=(32, 1))
+
+
+def net(dtype="float64"):
+    first, second = sg.random.split(KEY)
+    return nn.Sequential(
+        nn.Linear(5, 16, key=first, dtype=dtype), sg.tanh, nn.Linear(16, 1, key=second, dtype=dtype)
+    )
+
+
+def trained(optimizer, loss, steps, *feeds):
+    inputs = [n for n in sg.Graph([loss]).inputs if n.op.name == "placeholder"]
+    step = sg.compile(inputs, loss, updates=optimizer.updates(loss))
+    return [float(step(*feeds)) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_trains_a_module_in_its_dtype(method, dtype):
+    model = net(dtype)
+    loss = nn.mse_loss(model(X.astype(dtype)), Y.astype(dtype))
+    optimizer = getattr(optim, method)(model, lr=0.01 if method != "LBFGS" else 1.0)
+    losses = trained(optimizer, loss, 60)
+    assert losses[-1] < 0.9 * losses[0]
+    assert {v.dtype.name for v in optimizer.variables} <= {dtype, "int64"}
+    assert {v.name.split(".")[-2] for v in optimizer.variables} <= {method}
+
+
+def test_lbfgs_is_quick_on_a_quadratic():
+    matrix = np.diag(np.arange(1.0, 11)) + 0.1
+    w = sg.variable("w", np.ones((2, 5)))
+    flat = sg.reshape(w, -1)
+    loss = flat @ (matrix @ flat)
+    losses = trained(optim.LBFGS([w], lr=1.0), loss, 60)
+    assert losses[-1] < 1e-12
+    assert losses[-1] == losses[-2], "it stands still within the tolerance"
+
+
+def test_a_rate_is_a_number_a_node_or_a_schedule():
+    w = sg.variable("w", 0.0)
+    rate, fed = sg.variable("rate", 0.5), sg.placeholder("fed", (), "float32")
+    found = []
+    for lr in (0.5, rate, fed, lambda step: 0.5 + 0.0 * step):
+        w.value = 0.0
+        feeds = [np.float32(0.5)] if lr is fed else []
+        inputs = [fed] if feeds else []
+        step = sg.compile(inputs, [], updates=optim.SGD([w], lr=lr).updates(3 * w))
+        step(*feeds)
+        found.append(float(w.value))
+        if lr is rate:
+            rate.value = 0.25
+            step()
+            assert float(w.value) == -2.25
+    assert found == [-1.5] * 4
+
+
+@pytest.mark.parametrize(
+    "lr", [-0.1, float("nan"), float("inf"), sg.constant(-1.0), sg.variable("lr", np.nan), "fast"]
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_rate_that_is_none_is_refused(method, lr):
+    with pytest.raises(UnsupportedError, match="lr is a number from 0 on"):
+        getattr(optim, method)([sg.variable("w", 1.0)], lr=lr)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda w: optim.SGD([w], 0.1, momentum=-1), UnsupportedError, "momentum is a number"),
+        (lambda w: optim.SGD([w], 0.1, nesterov=True), UnsupportedError, "nesterov needs"),
+        (lambda w: optim.Adam([w], betas=(0.9, 1.0)), UnsupportedError, "a beta .* below 1.0"),
+        (lambda w: optim.SGD([w], sg.constant([0.1])), DtypeError, "lr is a real scalar"),
+        (lambda w: optim.SGD([w, w], 0.1), GraphError, "each of them once"),
+        (lambda w: optim.SGD([], 0.1), GraphError, "needs parameters"),
+        (lambda w: optim.SGD([w + 1], 0.1), GraphError, "a variable of floats, not add"),
+        (lambda w: optim.SGD({"w": w}, 0.1), GraphError, "a variable of floats, not 'w'"),
+        (lambda w: optim.SGD([sg.variable("i", 1)], 0.1), GraphError, "a variable of floats"),
+        (lambda w: optim.SGD([nn.parameter(1.0)], 0.1), GraphError, "has no name yet"),
+        (lambda w: optim.Adam([sg.variable("z", 1j)]), UnsupportedError, "for real parameters"),
+        (lambda w: optim.LBFGS([w], history=0), UnsupportedError, "from 1 on, not 0"),
+        (lambda w: optim.LBFGS([w, sg.variable("h", np.float32(1))]), UnsupportedError, "one dtyp"),
+        (lambda w: optim.SGD([w], 0.1, clip_norm=-1).updates(w), UnsupportedError, "above 0"),
+        (lambda w: optim.SGD([w], 0.1).updates([w, w]), ShapeError, "2 gradients for 1"),
+        (lambda w: optim.SGD([w], 0.1).updates([np.ones(2)]), ShapeError, "types differ"),
+        (lambda w: optim.Optimizer([w], 0.1).updates(w), UnsupportedError, "define it"),
+        (lambda w: optim.cosine(0.1, 0), UnsupportedError, "from 1 on"),
+        (lambda w: optim.step_decay(-0.1, 5), UnsupportedError, "lr is a number"),
+        (lambda w: optim.warm_up(5, float("nan")), UnsupportedError, "lr is a number"),
+    ],
+)
+def test_what_is_refused(make, error, words):
+    with pytest.raises(error, match=words):
+        make(sg.variable("w", 1.0))
+
+
+def test_a_parameter_on_which_the_loss_does_not_depend_is_named_by_its_path():
+    model = net()
+    model.unused = [nn.Linear(2, 1, key=KEY)]
+    loss = nn.mse_loss(model(X), Y)
+    with pytest.raises(GradientError, match=r"does not depend on 'unused\.0\.weight'"):
+        optim.SGD(model, lr=0.1).updates(loss)
+    updates = optim.SGD(model, lr=0.1).updates(loss, disconnected="zero")
+    assert len(updates) == 6
+
+
+def test_gradients_may_be_given():
+    w = sg.variable("w", [3.0, -4.0])
+    (g,) = sg.grad(sg.sum(w * w), [w])
+    sg.compile([], [], updates=optim.SGD([w], lr=0.5).updates([g]))()
+    same(w.value, np.zeros(2))
+
+
+def test_a_module_brings_its_own_updates():
+    model = nn.Sequential(nn.Linear(5, 3, key=KEY), nn.BatchNorm(3))
+    loss = sg.mean(model(X) ** 2)
+    updates = optim.SGD(model, lr=0.1).updates(loss)
+    assert [v.name for v in updates] == [
+        "layers.0.weight", "layers.0.bias", "layers.1.scale", "layers.1.offset",
+        "layers.1.mean", "layers.1.variance",
+    ]  # fmt: skip
+    alone = optim.SGD(model.parameters(), lr=0.1).updates(loss)
+    assert len(alone) == 4
+    assert (alone | model.updates(loss)).keys() == updates.keys()
+
+
+def test_two_optimisers_in_one_program():
+    v, w = sg.variable("v", 1.0), sg.variable("w", 1.0)
+    loss = v * v + w * w
+    with pytest.raises(GraphError, match=r"two inputs are called 'Adam\.step'"):
+        sg.compile([], loss, optim.Adam([v]).updates(loss) | optim.Adam([w]).updates(loss))
+    first, second = optim.Adam([v], 0.1, name="slow"), optim.Adam([w], 0.2)
+    step = sg.compile([], loss, first.updates(loss) | second.updates(loss))
+    step()
+    close([float(v.value), float(w.value)], [0.9, 0.8], 1e-7)
+    assert [u.name for u in first.variables] == ["v.slow.mean", "v.slow.square", "slow.step"]
+
+
+def test_complex_parameters_descend():
+    z = sg.variable("z", 3 + 4j)
+    losses = trained(optim.SGD([z], lr=0.1, momentum=0.1), sg.abs(z - 1j) ** 2, 40)
+    assert losses[-1] < 1e-6
+
+
+def test_a_method_of_your_own():
+    class SignDescent(optim.Optimizer):
+        slots = ("last",)
+
+        def rule(self, p, g, rate, last):
+            return p - rate * sg.sign(g + last), g
+
+    w = sg.variable("w", [3.0, -3.0])
+    optimizer = SignDescent([w], lr=optim.step_decay(1.0, 1, factor=0.5))
+    assert trained(optimizer, sg.sum(w * w), 3) == [18.0, 8.0, 4.5]
+    assert [v.name for v in optimizer.variables] == ["w.SignDescent.last", "SignDescent.step"]
+
+
+def test_arithmetic_is_part_of_the_program():
+    model = net("float32")
+    loss = nn.mse_loss(model(X.astype("float32")), Y.astype("float32"))
+    step = sg.compile([], loss, updates=optim.Adam(model, lr=0.01).updates(loss))
+    first = model.parameters()[0]
+    assert "layers_0_weight_Adam_mean" in step.source
+    ours = [n for n in step.raw.nodes if n.origin.scope[:1] == ("Adam",)]
+    assert any(first in set(n.inputs) for n in ours)
+
+
+# ---- schedules and clipping -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schedule", "steps", "expected"),
+    [
+        (optim.constant(0.3), [0, 9], [0.3, 0.3]),
+        (optim.cosine(1.0, 4, end=0.2), [0, 2, 4, 9], [1.0, 0.6, 0.2, 0.2]),
+        (optim.step_decay(1.0, 3), [0, 2, 3, 6], [1, 1, 0.1, 0.01]),
+        (optim.warm_up(4, 1.0), [0, 1, 3, 4, 9], [0.25, 0.5, 1, 1, 1]),
+        (optim.warm_up(2, optim.cosine(1.0, 2)), [0, 1, 2, 3, 4], [0.5, 1, 1, 0.5, 0]),
+    ],
+)
+def test_schedules(schedule, steps, expected):
+    close([float(value(sg.asarray(schedule(sg.constant(t))))) for t in steps], expected, 1e-12)
+
+
+def test_clipping():
+    grads = [sg.constant([3.0, 0.0]), sg.constant(np.float32([[-4.0]]))]
+    small, large = optim.clip_by_norm(grads, 10), optim.clip_by_norm(grads, 1)
+    close(value(small[0]), [3.0, 0.0])
+    close(np.hypot(value(large[0])[0], value(large[1])[0, 0]), 1.0)
+    assert [g.dtype.name for g in large] == ["float64", "float32"]
+    same(value(optim.clip_by_value(grads, 2)[1]), np.float32([[-2.0]]))
+    zeros = optim.clip_by_norm([sg.constant([0.0, 0.0])], 1)
+    same(value(zeros[0]), np.zeros(2))

@@ -1,0 +1,36 @@
+"""Twenty steps of each optimiser, beside those of torch.optim; see make_reference.py."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+REFERENCE = json.loads(Path(__file__).with_name("reference.json").read_text(encoding="utf-8"))
+X, Y, *START = (np.array(a) for a in REFERENCE["start"].values())
+MADE = {
+    "cosine": {"lr": sg.optim.cosine(0.3, 20, end=0.01)},
+    "step": {"lr": sg.optim.step_decay(0.3, 4, factor=0.5)},
+    "warm_up": {"lr": sg.optim.warm_up(5, 0.3)},
+    "clip_norm": {"lr": 0.3, "clip_norm": 0.5},
+    "clip_value": {"lr": 0.3, "clip_value": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", REFERENCE["cases"])
+def test_twenty_steps_are_those_of_torch(name):
+    case = REFERENCE["cases"][name]
+    options = case.get("options", {"momentum": 0.5, **MADE.get(name, {})})
+    if "history_size" in options:
+        options["history"] = options.pop("history_size")
+    w, b, v = (sg.variable(n, a) for n, a in zip("wbv", START, strict=True))
+    optimizer = getattr(sg.optim, case.get("optimizer", "SGD"))([w, b, v], **options)
+    x, y = sg.placeholder("x", X.shape), sg.placeholder("y", Y.shape)
+    loss = sg.nn.mse_loss(sg.tanh(x @ w + b) @ v, y)
+    step = sg.compile([x, y], loss, updates=optimizer.updates(loss))
+    losses = [float(step(X, Y)) for _ in case["losses"]]
+    np.testing.assert_allclose(losses, case["losses"], rtol=1e-6)
+    for p, after in zip((w, b, v), case["after"], strict=True):
+        np.testing.assert_allclose(p.value, after, rtol=1e-6, atol=1e-9)

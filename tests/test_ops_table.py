@@ -1,0 +1,39 @@
+"""The page of functions says what they are."""
+
+import difflib
+
+import pytest
+
+from tests import ops_table
+
+FUNCTIONS = ops_table.loaded()
+
+
+@pytest.mark.parametrize("path", [ops_table.MAP, ops_table.WHOLE], ids=["map", "whole"])
+def test_the_page_is_that_of_the_functions(path):
+    kept = path.read_text(encoding="utf-8").splitlines()
+    wanted = ops_table.texts()[path].splitlines()
+    stale = [*difflib.unified_diff(kept, wanted, "as it is", "as they are", n=0, lineterm="")]
+    assert not stale, "\n".join([*stale[:20], "run: python -m tests.ops_table"])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_called_to_see_what_it_does(name):
+    """One that no call fits is given one in `ops_table.CALLS`."""
+    assert ops_table.tried(name, FUNCTIONS[name]), ops_table.called(name, FUNCTIONS[name], "f8")
+
+
+def test_what_the_page_finds_out_is_true_of_some_that_are_known():
+    rows = {
+        cells[0].strip(" `"): [c.strip() for c in cells[1:]]
+        for cells in (line.strip("| ").split(" | ") for line in ops_table.listed() if "`" in line)
+    }
+    for slope, names in {
+        "yes": ("tanh", "sort", "full", "linalg.diagonal", "random.normal", "fft.rfft"),
+        "0": ("floor", "stop_gradient", "ceil"),
+        "–": ("equal", "argmax", "nextafter", "isdtype", "random.key"),
+    }.items():
+        assert [(n, rows[n][2]) for n in names] == [(n, slope) for n in names]
+    assert rows["bitwise_and"][4] == "biu"
+    assert rows["sum"][5] == "`np.sum`"
+    assert "`maximum`" in rows["clip"][3]
