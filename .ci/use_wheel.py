@@ -21,8 +21,11 @@ program = sg.compile([x], [loss, sg.grad(loss, x)])
 value, gradient = program(np.ones((2, 3)))
 np.testing.assert_allclose(gradient, 2 * np.tanh(1) * (1 - np.tanh(1) ** 2))
 program.render("program.svg")
+program.explore("program.html")
 program.save_source("program.py")
 texts = Path("program.svg").read_text(), Path("program.py").read_text()
 if "<svg" not in texts[0] or "import symgrad" in texts[1]:
     raise SystemExit("the picture or the stand-alone program is not what it should be")
+if "symgrad-explorer" not in Path("program.html").read_text(encoding="utf-8"):
+    raise SystemExit("the explorer's page has no data")
 print(f"symgrad {sg.__version__} from {home}: loss {value:.6f}")

@@ -104,6 +104,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1, help="of the sizes, to try things out")
     parser.add_argument("--limit", type=float, default=300, help="seconds for one contestant")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument(
+        "--readme", type=Path, metavar="RESULTS.json", help="put a run's overview into the README"
+    )
     given = parser.parse_args()
     for name in set(given.workloads) - WORKLOADS.keys():
         parser.error(f"there is no workload {name}; there are {', '.join(WORKLOADS)}")
@@ -120,6 +123,10 @@ def jobs(given: argparse.Namespace) -> Iterable[tuple[str, int]]:
 
 def main() -> None:
     given = arguments()
+    if given.readme:
+        result = json.loads(given.readme.read_text(encoding="utf-8"))
+        tables.into_readme(result, ROOT / "README.md")
+        return
     peers = given.peers or [c for c in CONTESTANTS if c not in ASKED_FOR]
     needed = {"naive", "tuned", "symgrad", *peers}
     contestants = ["naive", *(c for c in CONTESTANTS if c in needed - {"naive"})]

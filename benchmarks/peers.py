@@ -1,7 +1,7 @@
 """How each library is given a loss: the fastest usual way, and what it needs to be waited for.
 
-The words that a loss uses are NumPy's names, with relu, softmax, log_softmax, softplus, gelu and
-multi_dot, each the library's own where it has one.
+The words that a loss uses are NumPy's names, with relu, softmax, log_softmax, softplus, gelu,
+multi_dot, cho_solve, conv2d and max_pool, each the library's own where it has one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def multi_dot(matrices: Sequence[Any]) -> Any:
 def symgrad_words() -> Any:
     import symgrad as sg
 
-    return Words(sg, gelu=gelu(sg.tanh), multi_dot=multi_dot)
+    return Words(sg, gelu=gelu(sg.tanh), multi_dot=multi_dot, cho_solve=sg.linalg.cho_solve)
 
 
 def symgrad(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
@@ -79,6 +79,7 @@ def symgrad_step(work: Training, arrays: Sequence[Any]) -> Run:
 
 def pytensor_words() -> Any:
     import pytensor.tensor as pt
+    from pytensor.tensor.slinalg import cho_solve
     from pytensor.tensor.special import log_softmax, softmax
 
     return Words(
@@ -89,6 +90,7 @@ def pytensor_words() -> Any:
         gelu=gelu(pt.tanh),
         matrix_transpose=lambda x: pt.swapaxes(x, -1, -2),
         multi_dot=multi_dot,
+        cho_solve=lambda factor, y: cho_solve((factor, True), y, b_ndim=1),
     )
 
 
@@ -139,6 +141,7 @@ def pytensor_step(work: Training, arrays: Sequence[Any], linker: str) -> Run:
 
 def jax_words() -> Any:
     import jax
+    from jax.scipy.linalg import cho_solve
 
     jax.config.update("jax_enable_x64", True)
     return Words(
@@ -149,6 +152,13 @@ def jax_words() -> Any:
         softplus=jax.nn.softplus,
         gelu=jax.nn.gelu,
         multi_dot=jax.numpy.linalg.multi_dot,
+        conv2d=lambda x, w, b, padding: (
+            b[:, None, None] + jax.lax.conv_general_dilated(x, w, (1, 1), ((padding, padding),) * 2)
+        ),
+        max_pool=lambda x, n: jax.lax.reduce_window(
+            x, -jax.numpy.inf, jax.lax.max, (1, 1, n, n), (1, 1, n, n), "VALID"
+        ),
+        cho_solve=lambda factor, y: cho_solve((factor, True), y),
     )
 
 
@@ -206,6 +216,9 @@ def torch_words() -> Any:
         gelu=partial(functional.gelu, approximate="tanh"),
         matrix_transpose=lambda x: x.mT,
         multi_dot=torch.linalg.multi_dot,
+        conv2d=functional.conv2d,
+        max_pool=functional.max_pool2d,
+        cho_solve=lambda factor, y: torch.cholesky_solve(y[:, None], factor)[:, 0],
     )
 
 
@@ -281,7 +294,12 @@ def torch_compiled_step(work: Training, arrays: Sequence[Any]) -> Run:
 
 def autograd_words() -> Any:
     import autograd.numpy as anp
+    from autograd.scipy.linalg import solve_triangular
     from autograd.scipy.special import logsumexp
+
+    def cho_solve(factor: Any, y: Any) -> Any:
+        half = solve_triangular(factor, y, lower=True)
+        return solve_triangular(factor, half, trans="T", lower=True)
 
     def log_softmax(x: Any, axis: int = -1) -> Any:
         return x - logsumexp(x, axis=axis, keepdims=True)
@@ -295,6 +313,8 @@ def autograd_words() -> Any:
         gelu=gelu(anp.tanh),
         matrix_transpose=lambda x: anp.swapaxes(x, -1, -2),
         multi_dot=multi_dot,
+        cho_solve=cho_solve,
+        diagonal=partial(anp.diagonal, axis1=-1, axis2=-2),
     )
 
 

@@ -58,6 +58,8 @@ def markdown(result: dict[str, Any]) -> str:
     parts = [
         f"# Benchmarks of {result['date']}",
         where,
+        "## Overview",
+        overview(result),
         "## Time of a call: ratio to NumPy tuned by hand",
         contests(shown, "time ratio to tuned"),
         "## Compile time: ratio to symgrad's, caches on disk empty",
@@ -76,6 +78,61 @@ def markdown(result: dict[str, Any]) -> str:
         "\n".join(f"- {miss}" for miss in misses(runs)) or "Nowhere.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def overview(result: dict[str, Any]) -> str:
+    """Where symgrad is ahead and where it is not, in one table."""
+    machine = result["machine"]
+    rows = []
+    for contest in result["runs"]:
+        ran = {n: f for n, f in contest["contestants"].items() if f["status"] == "ok"}
+        if "symgrad" not in ran:
+            continue
+        peers = {n: f for n, f in ran.items() if n not in NOT_PEERS}
+        ratios = {n: 1 / f["time ratio to symgrad"] for n, f in peers.items()}
+        compiles = {
+            n: f["compile ratio to symgrad"]
+            for n, f in peers.items()
+            if n in COMPILERS and n != "Numba"
+        }
+        own, needed = ran["symgrad"], {n: f["call MiB"] for n, f in peers.items()}
+        cells = number(own["time ratio to tuned"]), _best(ratios, max), _best(compiles, min)
+        rows.append([named(contest), *cells, f"{number(own['call MiB'])}, {_best(needed, min)}"])
+    where = (
+        f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, Python "
+        f"{machine['python']}, {result['rounds']} rounds. Below 1, symgrad is faster than NumPy "
+        "tuned by hand, and than the fastest peer. The fastest peer compiler takes so many times "
+        "as long to compile. Memory is symgrad's, then the leanest peer's."
+    )
+    head = (
+        "workload",
+        "time / tuned NumPy",
+        "time / fastest peer",
+        "peer's compile time / ours",
+        "MiB in a call, and a peer's",
+    )
+    return f"{where}\n\n{table(head, rows)}"
+
+
+def _best(found: dict[str, float], choose: Any) -> str:
+    if not found:
+        return "–"
+    name = choose(found, key=found.__getitem__)
+    return f"{number(found[name])} ({name})"
+
+
+BEGIN, END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
+
+
+def into_readme(result: dict[str, Any], readme: Path) -> None:
+    """Put the overview in its place in a README."""
+    text = readme.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not rest or not after:
+        raise SystemExit(f"{readme} has no place for it: {BEGIN} … {END}")
+    whole = f"{before}{BEGIN}\n{overview(result)}\n{END}{after}"
+    readme.write_text(whole, encoding="utf-8")
 
 
 def named(contest: Contest) -> str:

@@ -8,12 +8,16 @@ import numpy as np
 import symgrad as sg
 
 
-def main() -> np.ndarray:
+def build() -> tuple[sg.Node, sg.Node, sg.Node]:
+    """An input, a loss of it, and the gradient."""
     x = sg.placeholder("x", (5,), "float32")
     loss = sg.sum(3.0 * sg.relu(x))
-    print(f"1. What is written:\n{sg.Graph([loss])}")
+    return x, loss, sg.grad(loss, x)
 
-    dx = sg.grad(loss, x)
+
+def main() -> np.ndarray:
+    x, loss, dx = build()
+    print(f"1. What is written:\n{sg.Graph([loss])}")
     print(
         "2. Its gradient. The derivative of relu is a mask of 0s and 1s, taken from its output.\n"
         "   A cotangent times a mask is a selection: nothing flows where the mask is 0, not even\n"

@@ -2,6 +2,7 @@
 
 from benchmarks.workload import Workload
 from benchmarks.workloads.black_scholes import BlackScholes, BlackScholes64
+from benchmarks.workloads.convolution import LeNet
 from benchmarks.workloads.elementwise import Kinked, Kinked64, Smooth, Smooth64
 from benchmarks.workloads.linear_algebra import Chain, GaussianProcess, LogisticRegression
 from benchmarks.workloads.rows import Attention, LayerNormGelu, SoftmaxCrossEntropy
@@ -14,6 +15,7 @@ WORKLOADS: dict[str, type[Workload]] = {
         TwoLayer,
         TwoLayer100,
         MLP,
+        LeNet,
         Kinked,
         Kinked64,
         Smooth,

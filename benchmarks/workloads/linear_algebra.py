@@ -74,13 +74,14 @@ class LogisticRegression(Workload):
 
 
 class GaussianProcess(Workload):
-    """The data term of the log likelihood, y @ inv(K) @ y / 2, by length, scale and noise.
+    """The log likelihood, y @ inv(K) @ y / 2 + log(det(K)) / 2, by length, scale and noise.
 
-    K = scale² exp(-d / (2 length²)) + noise² 1, for squared distances d. Not all contestants have
-    a log-determinant or a Cholesky factor, so the other term is left out, and all call `solve`.
+    K = scale² exp(-d / (2 length²)) + noise² 1, for squared distances d. It is written as in
+    Rasmussen and Williams, Gaussian Processes for Machine Learning, algorithm 2.1; by hand, with
+    their gradient (5.9).
     """
 
-    name, title = "gaussian_process", "Gaussian process, data term, n = 500"
+    name, title = "gaussian_process", "Gaussian process, n = 500"
     wanted, dtype = (3, 4, 5), "float64"
 
     def inputs(self) -> list[Array]:
@@ -92,17 +93,21 @@ class GaussianProcess(Workload):
 
     def loss(self, xp: Any, d: Any, one: Any, y: Any, length: Any, scale: Any, noise: Any) -> Any:
         k = scale**2 * xp.exp(-0.5 * d / length**2) + noise**2 * one
-        return 0.5 * xp.sum(y * xp.linalg.solve(k, y))
+        factor = xp.linalg.cholesky(k)
+        return 0.5 * xp.sum(y * xp.cho_solve(factor, y)) + xp.sum(xp.log(xp.diagonal(factor)))
 
     def naive(
         self, d: Array, one: Array, y: Array, length: Array, scale: Array, noise: Array
     ) -> Run:
         def run() -> Sequence[Any]:
             e = scale**2 * np.exp(-0.5 * d / length**2)
-            a = np.linalg.solve(e + noise**2 * one, y)
-            g = -0.5 * np.outer(a, a)
+            k = e + noise**2 * one
+            w = np.linalg.inv(k)
+            a = w @ y
+            g = 0.5 * (w - np.outer(a, a))
+            loss = 0.5 * y @ a + 0.5 * np.linalg.slogdet(k)[1]
             by_length = (g * e * d).sum() / length**3
-            return [0.5 * y @ a, by_length, (g * e).sum() * 2 / scale, -noise * (a @ a)]
+            return [loss, by_length, (g * e).sum() * 2 / scale, 2 * noise * np.trace(g)]
 
         return run
 
@@ -118,11 +123,14 @@ class GaussianProcess(Workload):
             np.multiply(e, scale**2, e)
             np.copyto(k, e)
             k.reshape(-1)[:: n + 1] += noise**2
-            a = np.linalg.solve(k, y)
-            by_scale = -(a @ (e @ a)) / scale
+            half = np.log(np.linalg.cholesky(k).diagonal()).sum()
+            w = np.linalg.inv(k)
+            a = w @ y
+            by_scale = (np.vdot(w, e) - a @ (e @ a)) / scale
             np.multiply(e, d, e)
-            by_length = -0.5 * (a @ (e @ a)) / length**3
-            return [0.5 * (y @ a), by_length, by_scale, -noise * (a @ a)]
+            by_length = 0.5 * (np.vdot(w, e) - a @ (e @ a)) / length**3
+            by_noise = noise * (np.trace(w) - a @ a)
+            return [0.5 * (y @ a) + half, by_length, by_scale, by_noise]
 
         return run
 
