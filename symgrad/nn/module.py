@@ -91,11 +91,7 @@ class Module:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The graph of `forward`. Raises `GraphError` if two variables have one name."""
-        self.named_variables()
-        for path, part in self._parts():
-            if isinstance(part, Module):
-                vars(part)["_label"] = path
-        name = self.name or self._label or type(self).__name__
+        name = self._settled()
         if not hasattr(self, "backward"):
             with scope(name):
                 return self.forward(*args, **options)
@@ -106,6 +102,14 @@ class Module:
             )
         # The class has the module's name, by which messages call it, and pictures.
         return type(name, (_Own,), {})(self)(*args, *self.parameters())
+
+    def _settled(self) -> str:
+        """The name of its scope, once its variables and the modules in it have theirs."""
+        self.named_variables()
+        for path, part in self._parts():
+            if isinstance(part, Module):
+                vars(part)["_label"] = path
+        return self.name or self._label or type(self).__name__
 
     def named(self, name: str) -> Self:
         """The module itself, with a name: for pictures, and before the names of its variables.

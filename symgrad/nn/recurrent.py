@@ -13,6 +13,7 @@ import numpy as np
 from symgrad import random
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
+from symgrad.ir.origin import scope
 from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.layers import alike
 from symgrad.nn.module import Module, parameter
@@ -45,9 +46,9 @@ class _Cell(Module):
         self.bias = parameter(np.zeros(self.gates * size, dtype))
         self.size = size
 
-    def start(self, x: Node) -> Any:
-        """The first state for x, of the shape (…, size_in): zeros."""
-        return zeros((*x.shape[:-1], self.size), dtype=self.weight.dtype)
+    def forward(self, x: NodeLike, state: Any = None) -> Any:
+        """The next state, given the one before; without it this is the first step."""
+        return self._step(self._entering(x), state)
 
     def unroll(self, x: NodeLike, state: Any = None) -> tuple[Node, Any]:
         """The outputs for sequences x of the shape (N, steps, size_in), and the last state.
@@ -56,27 +57,40 @@ class _Cell(Module):
         is a named dimension.
         """
         node = as_node(x)
-        if node.ndim != 3 or not isinstance(node.shape[1], int):
+        if node.ndim != 3 or not isinstance(node.shape[1], int) or not node.shape[1]:
             raise ShapeError(
                 f"sequences are of the shape (N, steps, features), with a number of steps, and not "
                 f"{node.type!r}; each step is a part of the graph"
             )
-        outputs = []
-        for i in range(node.shape[1]):
-            state = self(node[:, i], state)
-            outputs.append(state[0] if isinstance(state, tuple) else state)
-        return stack(outputs, axis=1), state
+        with scope(self._settled()):
+            entering = self._entering(node)  # one product for all steps
+            outputs = []
+            for i in range(node.shape[1]):
+                state = self._step(entering[:, i], state)
+                outputs.append(state[0] if isinstance(state, tuple) else state)
+            return stack(outputs, axis=1), state
 
-    def _gates(self, x: Node, state: Node) -> list[Node]:
-        """The part of each gate, before its activation."""
-        return self._parts_of(x @ self.weight + state @ self.weight_state + self.bias)
+    def _entering(self, x: NodeLike) -> Node:
+        """What x brings to the gates."""
+        found: Node = alike(x, self.weight) @ self.weight + self.bias
+        return found
 
-    def _parts_of(self, y: Node) -> list[Node]:
+    def _step(self, entering: Node, state: Any) -> Any:
+        raise NotImplementedError
+
+    def _zeros(self, entering: Node) -> Node:
+        """The first state."""
+        return zeros((*entering.shape[:-1], self.size), dtype=self.weight.dtype)
+
+    def _split(self, y: Node) -> list[Node]:
+        """The part of each gate."""
         return [y[..., i * self.size : (i + 1) * self.size] for i in range(self.gates)]
 
 
 class RNNCell(_Cell):
     """tanh(x @ weight + state @ weight_state + bias): Elman, Cognitive Science 14 (1990).
+
+    The state is the output.
 
     >>> cell = RNNCell(3, 5, key=sg.random.key(0))
     >>> cell.unroll(placeholder("x", ("N", 7, 3)))[0].type
@@ -85,17 +99,16 @@ class RNNCell(_Cell):
 
     gates = 1
 
-    def forward(self, x: NodeLike, state: NodeLike | None = None) -> Node:
-        """The next state, which is the output too; without a state it is the first step."""
-        node = alike(x, self.weight)
-        (y,) = self._gates(node, self.start(node) if state is None else as_node(state))
-        return tanh(y)
+    def _step(self, entering: Node, state: Any) -> Node:
+        h = self._zeros(entering) if state is None else as_node(state)
+        return tanh(entering + h @ self.weight_state)
 
 
 class GRUCell(_Cell):
     """Gated recurrent units: Cho et al., arXiv:1406.1078, with the reset after the product.
 
-    The gates are reset, update and new; `bias_state` is within the reset, as in cuDNN.
+    The gates are reset, update and new; `bias_state` is within the reset, as in cuDNN. The state
+    is the output.
 
     >>> GRUCell(3, 5, key=sg.random.key(0))(placeholder("x", ("N", 3))).type
     float64[N, 5]
@@ -107,12 +120,9 @@ class GRUCell(_Cell):
         super().__init__(size_in, size, **options)
         self.bias_state = parameter(np.zeros(size, self.weight.dtype))
 
-    def forward(self, x: NodeLike, state: NodeLike | None = None) -> Node:
-        """The next state, which is the output too; without a state it is the first step."""
-        node = alike(x, self.weight)
-        h = self.start(node) if state is None else as_node(state)
-        of_x = self._parts_of(node @ self.weight + self.bias)
-        of_h = self._parts_of(h @ self.weight_state)
+    def _step(self, entering: Node, state: Any) -> Node:
+        h = self._zeros(entering) if state is None else as_node(state)
+        of_x, of_h = self._split(entering), self._split(h @ self.weight_state)
         reset, update = (sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
         new = tanh(of_x[2] + reset * (of_h[2] + self.bias_state))
         found: Node = new + update * (h - new)
@@ -131,14 +141,9 @@ class LSTMCell(_Cell):
 
     gates = 4
 
-    def start(self, x: Node) -> Any:
-        """The first state for x, of the shape (…, size_in): zeros."""
-        return (super().start(x), super().start(x))
-
-    def forward(self, x: NodeLike, state: Any = None) -> tuple[Node, Node]:
-        """The next state, whose first part is the output; without a state it is the first step."""
-        node = alike(x, self.weight)
-        h, memory = map(as_node, self.start(node) if state is None else state)
-        enter, forget, new, output = self._gates(node, h)
+    def _step(self, entering: Node, state: Any) -> tuple[Node, Node]:
+        first = self._zeros(entering)
+        h, memory = (first, first) if state is None else map(as_node, state)
+        enter, forget, new, output = self._split(entering + h @ self.weight_state)
         memory = sigmoid(forget) * memory + sigmoid(enter) * tanh(new)
         return sigmoid(output) * tanh(memory), memory

@@ -266,6 +266,9 @@ class _Grower:
         """What some rule looks for."""
         rule = self.pick(self.rules)
         binding = self.pick([t for t in rule.tries if not callable(t)] or [{}])
+        attrs = [v.name for v in rule.variables if isinstance(v, Attr)]
+        if rule.tries and not binding.keys() >= {*attrs}:
+            return self.by_op()  # a function spells it, of arrays of its own
         like = self.node()
         bound: Bound = {}
         for v in rule.variables:

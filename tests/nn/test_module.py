@@ -1,5 +1,7 @@
 """`sg.nn.Module`: names, state, updates, training and use, and a backward of its own."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -156,6 +158,18 @@ def test_a_checkpoint_of_a_module_and_its_optimiser(tmp_path):
     expected = [float(step()) for _ in range(3)]
     sg.load_state(tmp_path / "net.npz", everything)
     assert [float(step()) for _ in range(3)] == expected
+
+
+def test_a_copy_has_variables_of_its_own():
+    net = Net(KEY)
+    target = deepcopy(net).named("target")
+    step = sg.compile([], [net(X), target(X)], updates={net.blocks[0].gain: sg.zeros(4)})
+    first, second = step()
+    same(first, second)
+    first, second = step()
+    assert not np.array_equal(first, second)
+    target.load(net.state())
+    same(*step())
 
 
 # ---- training and use -----------------------------------------------------------------------

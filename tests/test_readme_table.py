@@ -1,0 +1,48 @@
+"""The right column of the README's table for those who come from PyTorch runs, row after row."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+TABLE = README.partition("## Coming from PyTorch")[2].partition("\n## ")[0]
+ROWS = [
+    [cell.strip() for cell in line.strip("| ").split(" | ")]
+    for line in TABLE.splitlines()
+    if line.startswith("| ") and "`" in line
+]
+
+
+def code(cell):
+    """The lines of a cell."""
+    return "\n".join(line for line in re.findall(r"`([^`]*)`", cell) if line != "…")
+
+
+@pytest.fixture
+def names(tmp_path):
+    """What the rows take as given."""
+    rng = np.random.default_rng(0)
+    return {
+        "sg": sg, "images": rng.standard_normal((96, 64)), "labels": np.arange(96) % 10,
+        "w": sg.variable("w", np.ones((64, 2))), "y": sg.placeholder("y", ("N", 2)),
+        "Y": np.zeros((5, 2)), "path": tmp_path / "net.npz",
+    }  # fmt: skip
+
+
+def test_the_seven_things_run(names, capsys):
+    assert len(ROWS) == 7
+    for does, _, symgrad in ROWS:
+        X = names["X"] = names["images"][:5]
+        if does.startswith("update"):
+            names["kept"] = names["loss"], names["x"]
+            names["loss"] = sg.sum((names["x"] @ names["w"] - names["y"]) ** 2)
+        exec(code(symgrad), names)
+        if does.startswith("update"):
+            names["loss"], names["x"] = names["kept"]
+        names["X"] = X
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert names["labels"].shape == (5,)
