@@ -42,7 +42,7 @@ def save_state(path: str | Path, variables: Variables) -> Path:
     is killed.
 
     >>> w = variable("w", np.ones(3))
-    >>> load_state(save_state("/tmp/w.npz", [w]), [w])
+    >>> load_state(save_state("w.npz", [w]), [w])
 
     Raises `StateError` for two variables of one name, and for names or dtypes that the kind of file
     cannot hold; `SymbolicError` for a variable that has no value.

@@ -29,7 +29,7 @@ from symgrad.progress import shown_on
 
 Array: TypeAlias = np.ndarray[Any, DType]
 # Gone over once an epoch: something that can be, or a function of the number of the epoch.
-Epochs: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]]
+Epochs: TypeAlias = "Batches | Iterable[Any] | Callable[[int], Iterable[Any]]"
 
 TEST = "test "  # before the names of figures that are no part of training
 
@@ -247,8 +247,7 @@ def fit(
     with _Interrupts() as interrupts, shown_on(progress, epochs, count) as shown:
         while history.epoch < epochs:
             for batch in islice(_epoch(batches, history.epoch), history.batch, None):
-                where = f"batch {history.batch} of epoch {history.epoch}"
-                rows = _check_shapes(batch, shapes, where)
+                rows = _check_shapes(batch, shapes, history.batch, history.epoch)
                 figures = _figures(_called(program, batch))
                 history.losses.append(next(iter(figures.values())))
                 history._means.add(figures, rows)
@@ -281,7 +280,7 @@ def evaluate(program: Callable[..., Any], batches: Epochs) -> dict[str, float]:
     """What a program returns, by name, as means over the rows of all batches (see `fit`)."""
     means, shapes = _Means(), dict[Any, tuple[int, ...]]()
     for i, batch in enumerate(_epoch(batches, 0)):
-        rows = _check_shapes(batch, shapes, f"batch {i}")
+        rows = _check_shapes(batch, shapes, i, 0)
         means.add(_figures(_called(program, batch)), rows)
     if not means.sums:
         raise FeedError("there are no batches to evaluate on")
@@ -308,17 +307,17 @@ def _called(program: Callable[..., Any], batch: Any) -> Any:
     return program(*batch) if isinstance(batch, (tuple, list)) else program(batch)
 
 
-def _check_shapes(batch: Any, known: dict[Any, tuple[int, ...]], where: str) -> int:
+def _check_shapes(batch: Any, known: dict[Any, tuple[int, ...]], number: int, epoch: int) -> int:
     """The rows of a batch, whose shapes are otherwise those of the first one."""
     parts = batch if isinstance(batch, Mapping) else dict(enumerate(_as_tuple(batch)))
-    shapes = {name: np.shape(value) for name, value in parts.items()}
+    shapes = {n: v.shape if isinstance(v, np.ndarray) else np.shape(v) for n, v in parts.items()}
     rest = {name: shape[1:] for name, shape in shapes.items()}
     if not known:
         known.update(rest)
     if known != rest:
         raise FeedError(
-            f"{where} has rows of the shapes {list(rest.values())}, the first batch had "
-            f"{list(known.values())}; all are of one shape: pad or crop them"
+            f"batch {number} of epoch {epoch} has rows of the shapes {list(rest.values())}, "
+            f"the first batch had {list(known.values())}; pad or crop them to one shape"
         )
     return next((s[0] for s in shapes.values() if s), 1)
 
@@ -329,6 +328,8 @@ def _as_tuple(batch: Any) -> Sequence[Any]:
 
 def _figures(result: Any) -> dict[str, float]:
     """What a program returned, by name; the loss is the first."""
+    if isinstance(result, (float, np.floating)):  # as it is mostly
+        return {"loss": float(result)}
     if isinstance(result, Mapping):
         named = {str(name): value for name, value in result.items()}
     else:

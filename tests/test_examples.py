@@ -134,6 +134,17 @@ def test_functions_and_modules(tmp_path):
     assert all(name in text for name in ("Net", "conv1", "conv2", "fc"))
 
 
+def test_digits(tmp_path, capsys):
+    histories = load("10_digits.py")["main"](tmp_path, epochs=20)
+    for name, history in histories.items():
+        assert history["test accuracy"][-1] > 0.97
+        assert history["loss"][-1] < 0.05 < history["loss"][0]
+        assert (tmp_path / f"10_{name}.npz").exists()
+        for picture in (f"10_{name}.svg", f"10_{name}_losses.svg"):
+            assert ET.parse(tmp_path / picture).getroot().tag.endswith("svg")
+    assert "conv_net: test accuracy 0.9" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
 def test_each_example_is_a_script_with_a_purpose(path):
     text = path.read_text()

@@ -1,5 +1,7 @@
 """Training loops: batches, figures, callbacks, what is refused, and what Ctrl-C leaves."""
 
+import doctest
+import inspect
 import io
 import os
 import signal
@@ -12,8 +14,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad import progress
+from symgrad import progress, training
 from symgrad.ir.errors import FeedError, UnsupportedError
+from tests.test_docstrings import NAMES
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 3))
@@ -39,6 +42,19 @@ def by_hand(epochs, size, key):
             losses.append(np.mean(e**2))
             w, b = w - 0.1 * 2 * (e @ x) / len(x), b - 0.1 * 2 * np.mean(e)
     return losses, w, b
+
+
+EXAMPLES = [training, sg.batches, sg.save_state, sg.Program.check]
+
+
+@pytest.mark.parametrize("thing", EXAMPLES, ids=lambda thing: thing.__name__)
+def test_the_examples_in_docstrings_run(thing, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parser, told = doctest.DocTestParser(), []
+    test = parser.get_doctest(inspect.getdoc(thing), NAMES, thing.__name__, None, 0)
+    assert test.examples
+    doctest.DocTestRunner().run(test, out=told.append)
+    assert not told, "".join(told)
 
 
 # ---- batches --------------------------------------------------------------------------------

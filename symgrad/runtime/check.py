@@ -254,9 +254,10 @@ def _computed(
 
 def _is_given(node: Node) -> bool:
     """Whether what a node gives is taken as it is: constants, random numbers, the user's code."""
-    types = [t for x in node.inputs for t in _types(x)]
-    foreign = node.op.foreign or (node.op.vjp is None and node.op.name != "item")
-    return foreign or not any(t.is_inexact for t in types)
+    if any(isinstance(x.type, tuple) for x in node.inputs):
+        return False  # it picks one of several results
+    floats = any(x.tensor.is_inexact for x in node.inputs)
+    return node.op.foreign or node.op.vjp is None or not floats
 
 
 def _types(node: Node) -> tuple[TensorType, ...]:

@@ -19,6 +19,11 @@ def state_of(program: Program) -> tuple[Any, ...]:
     return type(program), program.graph, program.raw, parts, how
 
 
+def traces_of(program: Program) -> tuple[Trace, Trace | None]:
+    """What `remade` takes besides, if the rules in it can be taken along."""
+    return program.trace, None if program._parts is None else program._parts.trace
+
+
 def remade(
     cls: type[Program],
     graph: Graph,
@@ -29,9 +34,11 @@ def remade(
     other: Trace | None = None,
 ) -> Program:
     """A program of the same graph, which is in `both` parts if some of it is kept."""
-    *rest, threads = how
-    if both is None:
-        return cls(graph, raw, trace or Trace(), *rest, None, threads)
-    once, each = both
-    parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
-    return cls(parts.graph, raw, trace or Trace(), *rest, parts, threads)
+    form, names, updates, backend, threads = how
+    parts = None
+    if both is not None:
+        once, each = both
+        parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
+        graph = parts.graph
+    made_by = trace or Trace()
+    return cls(graph, raw, made_by, form, names, updates, backend, parts, threads)

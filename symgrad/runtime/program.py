@@ -27,7 +27,7 @@ from symgrad.lowering.plan import Plan
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.check import RTOL, Check, checked
 from symgrad.runtime.codegen import generate
-from symgrad.runtime.copies import remade, state_of
+from symgrad.runtime.copies import remade, state_of, traces_of
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.kept import Parts
@@ -129,8 +129,7 @@ class Program:
 
         What is copied together shares them: `copy.deepcopy((program, w))`.
         """
-        traces = deepcopy((self.trace, self._parts and self._parts.trace), memo)
-        return remade(*deepcopy(state_of(self), memo), *traces)
+        return remade(*deepcopy((*state_of(self), *traces_of(self)), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, it runs the same graph, and variables have their values; the trace is lost."""

@@ -339,3 +339,22 @@ def test_a_shallow_copy_shares_everything():
     shared(X)
     assert not np.array_equal(a.value, before)
     assert shared.graph is program.graph
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, unpickled])
+def test_a_module_its_optimizer_and_its_program_are_copied_together(again):
+    net = sg.nn.Linear(3, 2, key=sg.random.key(0), dtype="float32")
+    unnamed = again(net)
+    assert unnamed.parameters()[0].name == "weight"
+    optimizer = sg.optim.Adam(net, lr=0.1)
+    loss = sg.sum(net(x) ** 2)
+    step = sg.compile([x], loss, updates=optimizer.updates(loss))
+    step(X)
+    other, other_optimizer, other_step = again((net, optimizer, step))
+    assert [step(X), step(X)] == [other_step(X), other_step(X)]
+    for mine, theirs in zip(
+        [*net.parameters(), *optimizer.variables],
+        [*other.parameters(), *other_optimizer.variables], strict=True,
+    ):  # fmt: skip
+        assert mine is not theirs
+        np.testing.assert_array_equal(mine.value, theirs.value)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import FeedError, GraphError, KernelError, SymbolicError
+from symgrad.testing import random_graph
+from tests.helpers import sample
 
 RNG = np.random.default_rng(0)
 
@@ -173,3 +176,19 @@ def test_what_makes_no_sense_is_refused():
     indexed = program(sg.take(x, sg.astype(x, int)), x)
     with pytest.raises(KernelError, match=r"take|gather"):
         indexed.check([1.0, 9.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_are_checked_and_what_is_not_finite_is_found(seed):
+    rng = np.random.default_rng(seed)
+    inputs, outputs = random_graph(rng, 10)
+    made = program(outputs, *inputs)
+    names = frozenset[str]().union(*(x.tensor.names for x in inputs))
+    sizes = dict.fromkeys(names, 3)
+    feeds = [sample(rng, [evaluate(s, sizes) for s in x.shape], x.dtype) for x in inputs]
+    finite = all(np.isfinite(y).all() for y in made(*feeds))
+    found = made.check(*feeds)
+    assert finite or not found
+    assert all(str(f.node.origin) for f in found.findings)
+    if any(x.dtype == np.float32 for x in inputs):
+        assert made.check(*feeds, against="float64", rtol=np.inf)
