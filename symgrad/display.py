@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+MOST_NODES_INLINE = 150
 
 
 def render(thing: Any, path: str | Path, **options: Any) -> Path:
@@ -14,23 +18,76 @@ def render(thing: Any, path: str | Path, **options: Any) -> Path:
     return written
 
 
-MOST_NODES_INLINE = 1000
+def explore(program: Any, path: str | Path, **options: Any) -> Path:
+    """Write a page that shows a program, stage by stage."""
+    written = import_module("symgrad_viz").explore(program, path, **options)
+    assert isinstance(written, Path)
+    return written
 
 
-def svg_or_none(thing: Any) -> str | None:
-    """An SVG for a notebook, or None, which makes it fall back to text. Never raises.
+def story(program: Any, path: str | Path, **options: Any) -> Path:
+    """Draw all stages of a program's making into one SVG."""
+    written = import_module("symgrad_viz").story(program, path, **options)
+    assert isinstance(written, Path)
+    return written
 
-    A graph of more than a thousand nodes is not drawn unasked.
+
+def engines() -> dict[str, str | None]:
+    """What can lay out pictures, and where it is, or None; in the order in which it is tried."""
+    found: dict[str, str | None] = import_module("symgrad_viz.engines").installed()
+    return found
+
+
+def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """What a notebook shows of a graph, program, trace or plan: text and a picture. Never raises.
+
+    Of more than 150 nodes it is a summary, which says how to see more.
     """
-    try:
-        if len(getattr(thing, "graph", thing).nodes) > MOST_NODES_INLINE:
-            return None
-        drawn = import_module("symgrad_viz").render(thing, timeout=5.0)
-        return drawn if isinstance(drawn, str) else None
-    except Exception:
-        return None
+    found = {"text/plain": _text(thing)}
+    if _count(thing) <= MOST_NODES_INLINE:
+        # Without a picture the text is what there is to show.
+        with suppress(Exception):
+            found |= import_module("symgrad_viz.notebook").pictures(thing)
+    wanted = found.keys() if include is None else set(include)
+    return {k: v for k, v in found.items() if k in wanted and k not in (exclude or ())}
 
 
 def to_networkx(graph: Any) -> Any:
     """The graph as networkx has it."""
     return import_module("symgrad.analysis").to_networkx(graph)
+
+
+def _count(thing: Any) -> int:
+    """How large a thing is: in nodes, or in the steps or passes that a plan or a trace lists."""
+    try:
+        graph = getattr(thing, "raw", getattr(thing, "graph", thing))
+        return len(getattr(graph, "nodes", ()) or getattr(thing, "stages", ()))
+    except Exception:
+        return 0
+
+
+def _text(thing: Any) -> str:
+    try:
+        told = _summary(thing) if _count(thing) > MOST_NODES_INLINE else _whole(thing)
+    except Exception:
+        told = f"<{type(thing).__name__}>"
+    # Half of a surrogate pair, which a user's name may hold, could not be sent.
+    return told.encode("utf-8", "backslashreplace").decode()
+
+
+def _whole(thing: Any) -> str:
+    return f"{thing!r}\n\n{thing.source}" if hasattr(thing, "source") else str(thing)
+
+
+def _summary(thing: Any) -> str:
+    graph = getattr(thing, "graph", thing)
+    counts = Counter(str(n.op.name) for n in graph.nodes)
+    most = ", ".join(f"{name} ×{n}" for name, n in counts.most_common(12))
+    inputs = ", ".join(str(n.name)[:40] for n in graph.inputs[:12])
+    more = "" if len(graph.inputs) <= 12 else f" and {len(graph.inputs) - 12} more"
+    how = "print(it) for the text, sg.render(it, 'it.svg') for a picture"
+    if hasattr(thing, "source"):
+        how = (
+            "it.explore('it.html') for a page to look around in, it.render('it.svg') for a picture"
+        )
+    return f"{thing!r}\ninputs: {inputs}{more}\nops: {most}\nTo see more: {how}"

@@ -60,12 +60,12 @@ def test_every_box_and_edge_of_the_scene_is_drawn(net):
     ids = {g.get("id") for g in root.iter(f"{SVG}g") if "node" in g.get("class", "").split()}
     assert ids == {b.id for b in scene.boxes}
     assert sum("edge" in g for g in groups) == len(scene.edges)
-    assert sum("cluster" in g for g in groups) == 2
+    assert sum("cluster" in g for g in groups) == 3
 
 
 def test_closed_fused_nodes(fused_graph):
     root = ET.fromstring(render(fused_graph, engine="layers"))
-    fused = [g for g in root.iter(f"{SVG}g") if "is-fused" in g.get("class", "")]
+    fused = [g for g in root.iter(f"{SVG}g") if "node is-fused" in g.get("class", "")]
     assert len(fused) == 2
     assert "multiply + add + tanh" in [t.text for t in fused[0].iter(f"{SVG}text")]
 

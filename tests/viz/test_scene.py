@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad.ir.origin import Origin, built_as, scope
-from symgrad_viz.parts import BACKWARD, FORWARD, UPDATE, parts_of
+from symgrad_viz import scene
+from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
 from symgrad_viz.scene import REACH, part_of, ranks, scene_of
-from symgrad_viz.words import printable, shortened
+from symgrad_viz.words import bytes_text, printable, shortened
 
 
 def box_of(scene, id):
@@ -83,10 +84,7 @@ def test_forward_mode_is_not_called_backward():
 def test_no_edge_leaves_its_part(net, layers):
     scene = scene_of(net(layers))
     part = {b.id: part_of(b) for b in scene.boxes}
-    assert {(part[e.tail], part[e.head]) for e in scene.edges} == {
-        (FORWARD, FORWARD),
-        (BACKWARD, BACKWARD),
-    }
+    assert {(part[e.tail], part[e.head]) for e in scene.edges} == {(p, p) for p in PARTS}
     assert any(e.is_stub for e in scene.edges)
 
 
@@ -99,10 +97,10 @@ def test_a_stub_stands_for_its_value_beside_the_use(net):
         value = box_of(scene, edge.tail.partition("_at_")[0])
         assert stub.kind == "stub"
         assert stub.regions == head.regions
-        assert stub.lines == value.lines[:2]
+        kept = (f"kept: {bytes_text(edge.nbytes)}",) if edge.is_saved else ()
+        assert stub.lines == (*value.lines[:2], *kept)
         assert stub.tooltip == value.tooltip
-        assert part_of(value) == FORWARD
-        assert part_of(head) == BACKWARD
+        assert PARTS.index(part_of(value)) < PARTS.index(part_of(head))
 
 
 def test_without_stubs_every_edge_is_drawn_in_full(net):
@@ -124,10 +122,11 @@ def test_an_edge_over_many_ranks_becomes_a_stub():
     assert not any(e.is_stub for e in near.edges)
 
 
-@pytest.mark.parametrize(("update", "title"), [(True, "backward and update"), (False, "backward")])
-def test_an_update_lies_with_the_gradients_it_uses(net, update, title):
+@pytest.mark.parametrize("update", [True, False])
+def test_each_part_has_a_frame(net, update):
     boxes = scene_of(net(update=update)).boxes
-    assert {r.title for b in boxes for r in b.regions} == {"forward", title}
+    titles = {r.title for b in boxes for r in b.regions}
+    assert titles == {"forward", "backward"} | ({"update"} if update else set())
     assert ("update" in {b.kind for b in boxes}) == update
 
 
@@ -232,12 +231,22 @@ def test_fused_nodes_show_what_is_inside(fused_graph):
     assert {e.tail for e in scene.edges if e.head == "n7"} == {"n4_1", "n4_3"}
 
 
+def test_fused_nodes_of_much_are_closed(monkeypatch, fused_graph):
+    inside = 6 + 4
+    for most, closed in ((len(fused_graph) + inside, 0), (len(fused_graph) + inside - 1, 2)):
+        monkeypatch.setattr(scene, "EXPANDED", most)
+        assert sum(b.kind == "fused" for b in scene_of(fused_graph).boxes) == closed
+
+
 def test_closed_fused_nodes_list_what_is_inside(fused_graph):
     scene = scene_of(fused_graph, expand=False)
     fused = [b for b in scene.boxes if b.kind == "fused"]
     assert [b.lines[2] for b in fused] == ["multiply + add + tanh", "exp + multiply"]
-    items = [b.lines[0] for b in scene.boxes if "item" in b.lines[0]]
-    assert items == ["n5 = item 0", "n6 = item 1"]
+    assert not any("item" in b.lines[0] for b in scene.boxes)
+    assert [(e.tail, e.carries) for e in scene.edges if e.head == "n7"] == [
+        ("n4", "float32[4]"),
+        ("n4", "float32[4]"),
+    ]
 
 
 def test_what_cannot_be_drawn_is_refused():

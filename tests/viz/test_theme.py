@@ -6,7 +6,17 @@ import re
 
 import pytest
 
-from symgrad_viz.theme import DARK, LIGHT, LOOKS, REGION_STYLES, THEMES, contrast, style_sheet
+from symgrad_viz.theme import (
+    DARK,
+    HEAT,
+    LIGHT,
+    LOOKS,
+    ON_HEAT,
+    REGION_STYLES,
+    THEMES,
+    contrast,
+    style_sheet,
+)
 
 READABLE = 4.5
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
@@ -42,9 +52,21 @@ def test_every_kind_has_its_colours(palette):
     assert set(palette.regions) == set(REGION_STYLES)
 
 
+@PALETTES
+def test_figures_and_marks_can_be_read(palette):
+    assert all(contrast(ON_HEAT, colour) >= READABLE for colour in HEAT)
+    for ground in (palette.page, *(r.fill for r in palette.regions.values())):
+        assert contrast(palette.mark, ground) >= READABLE
+
+
+def test_the_ramp_grows_darker():
+    steps = [contrast("#000000", colour) for colour in HEAT]
+    assert steps == sorted(steps, reverse=True)
+
+
 def test_parts_differ_in_more_than_colour():
-    assert REGION_STYLES["forward"] != REGION_STYLES["backward"]
-    assert len({LOOKS[k].style for k in ("op", "update")}) == 2
+    assert len({REGION_STYLES[p] for p in ("forward", "backward", "update")}) == 3
+    assert len({LOOKS[k].style for k in ("op", "backward", "update")}) == 3
     shapes = [LOOKS[k].shape for k in ("placeholder", "variable", "constant", "op", "fused")]
     assert len(set(shapes)) == 5
 
@@ -58,7 +80,7 @@ def test_only_auto_follows_the_screen():
 def test_the_dark_sheet_repaints_every_kind():
     sheet = style_sheet("auto")
     for kind, paint in DARK.nodes.items():
-        assert f".node.is-{kind} > text {{ fill: {paint.text}; }}" in sheet
+        assert f":is(.node, .key).is-{kind} > text {{ fill: {paint.text}; }}" in sheet
     for kind, paint in DARK.regions.items():
         assert f".cluster.is-{kind} > text {{ fill: {paint.text}; }}" in sheet
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from symgrad_viz.scene import Box, Edge, Region, Scene
+from symgrad_viz.parts import BACKWARD, UPDATE
+from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, ranks
+from symgrad_viz.shapes import paint_of
 from symgrad_viz.theme import (
     LAYOUT_FONT,
     LOOKS,
@@ -37,7 +40,8 @@ def dot_of(
             "fontcolor": palette.text,
             "fontname": LAYOUT_FONT,
             "fontsize": _number(NODE_SIZE + 1),
-            "label": _text([scene.title]),
+            # A picture without a style sheet has no legend either, which says what was left out.
+            "label": _text([scene.title, *textwrap.wrap(scene.note, 120)][: None if opaque else 1]),
             "labelloc": "t",
             "nodesep": "0.25",
             "ranksep": "0.35",
@@ -61,7 +65,21 @@ def dot_of(
     _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette)
     for edge in scene.edges:
         digraph.edge(edge.tail, edge.head, **_edge_attrs(edge))
+    for tail, head in _below(scene):
+        digraph.edge(tail, head, style="invis", weight="0")
     return str(digraph.source)
+
+
+def _below(scene: Scene) -> Iterator[tuple[str, str]]:
+    """Edges that nobody sees: they put the update below the backward part, not far to the right."""
+    rank = ranks(scene.boxes, scene.edges)
+    backward = [b.id for b in scene.boxes if part_of(b) == BACKWARD]
+    if backward:
+        lowest = max(backward, key=rank.__getitem__)
+        heads = {e.head for e in scene.edges}
+        for box in scene.boxes:
+            if part_of(box) == UPDATE and box.id not in heads:
+                yield lowest, box.id
 
 
 def _write_boxes(
@@ -81,7 +99,7 @@ def _write_boxes(
 
 
 def _node_attrs(box: Box, palette: Palette) -> Mapping[str, str]:
-    look, paint = LOOKS[box.kind], palette.nodes[box.kind]
+    look, paint = LOOKS[box.kind], paint_of(box, palette)
     attrs = {
         "class": box.classes,
         "fontcolor": paint.text,
@@ -96,6 +114,8 @@ def _node_attrs(box: Box, palette: Palette) -> Mapping[str, str]:
         attrs["peripheries"] = "2" if box.is_output else "1"
     if box.kind == "placeholder":
         attrs["margin"] = "0.02,0.02"
+    if box.kind in ("many", "fused"):
+        attrs["margin"] = "0.15,0.12"
     if box.kind == "stub":
         attrs |= {"fontsize": _number(SMALL_SIZE), "height": "0.2", "margin": "0.03,0.02"}
     return attrs
@@ -120,9 +140,9 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
 def _edge_attrs(edge: Edge) -> Mapping[str, str]:
     attrs = {"tooltip": _text([edge.tooltip])}
     if edge.operand:
-        attrs |= {"headlabel": edge.operand, "labeldistance": "1.6", "labelangle": "40"}
+        attrs |= {"headlabel": edge.operand, "labeldistance": "1.5", "labelangle": "30"}
     if edge.is_stub:
-        attrs |= {"class": "is-stub", "style": "dashed", "arrowhead": "open"}
+        attrs |= {"class": edge.classes, "style": "dashed", "arrowhead": "open"}
     return attrs
 
 

@@ -67,3 +67,9 @@ def _pygraphviz_command(format: str) -> list[str] | None:
 ENGINES: Mapping[str, Engine] = {
     e.name: e for e in (Engine("dot", _dot_command), Engine("pygraphviz", _pygraphviz_command))
 }
+
+
+def installed() -> dict[str, str | None]:
+    """The engines, each with its program, or None; the built-in layout is always there."""
+    found = {name: engine.command("svg") for name, engine in ENGINES.items()}
+    return {n: c[0] if c else None for n, c in found.items()} | {"layers": "built in"}

@@ -1,7 +1,7 @@
 """The built-in layout: layers from top to bottom, in plain Python, for when there is no Graphviz.
 
 It is Sugiyama's method in its simplest form: rank, order within the ranks by barycentre, place.
-The forward part stands left, the backward part right of it.
+The forward part stands left, the backward part right of it, the update below that.
 Scopes have no frames here, and fused nodes are drawn closed.
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 import unicodedata
 import xml.etree.ElementTree as ET
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from symgrad_viz.parts import UPDATE
 from symgrad_viz.scene import Box, Edge, Scene, part_of, ranks
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_title
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE, THEMES, Palette
@@ -64,18 +65,33 @@ def layout(scene: Scene, theme: str = "auto") -> ET.Element:
     No edge may go from one part to another, so the scene is one with stubs.
     """
     palette = THEMES[theme]
-    blocks = [_block(kind, boxes, scene.edges) for kind, boxes in _parts(scene).items()]
-    width = sum(b.width for b in blocks) + MARGIN * (len(blocks) + 1)
-    height = max((b.height for b in blocks), default=0.0) + MARGIN + TITLE
+    blocks = blocks_of(scene)
+    corners = list(_corners(blocks))
+    placed = list(zip(blocks, corners, strict=True))
+    width = max((x + b.width for b, (x, _) in placed), default=0.0) + MARGIN
+    height = max((y + b.height for b, (_, y) in placed), default=0.0) + MARGIN
     root = ET.Element("svg", {"width": f"{width:.0f}", "height": f"{height:.0f}"})
     root.set("viewBox", f"0 0 {width:.0f} {height:.0f}")
     canvas = ET.SubElement(root, "g", {"class": "graph"})
     draw_title(canvas, scene.title, width / 2, TITLE - 8, palette)
-    left = MARGIN
-    for block in blocks:
-        _draw(canvas, block, left, palette)
-        left += block.width + MARGIN
+    for block, corner in placed:
+        _draw(canvas, block, corner, palette)
     return root
+
+
+def _corners(blocks: Sequence[Block]) -> Iterator[tuple[float, float]]:
+    """Where each part goes: beside the one before, but the update below the backward part."""
+    left, right, bottom = MARGIN, MARGIN, TITLE
+    for block in blocks:
+        below = block.kind == UPDATE and bottom > TITLE
+        left, top = (left, bottom + MARGIN) if below else (right, TITLE)
+        yield left, top
+        right, bottom = max(right, left + block.width + MARGIN), top + block.height
+
+
+def blocks_of(scene: Scene) -> list[Block]:
+    """The parts of a scene, everything in its place."""
+    return [_block(kind, boxes, scene.edges) for kind, boxes in _parts(scene).items()]
 
 
 def _parts(scene: Scene) -> Mapping[str, list[Box]]:
@@ -87,7 +103,7 @@ def _parts(scene: Scene) -> Mapping[str, list[Box]]:
 
 
 def _block(kind: str, boxes: Sequence[Box], all_edges: Sequence[Edge]) -> Block:
-    spots = {b.id: _spot(b) for b in boxes}
+    spots = {b.id: spot_of(b) for b in boxes}
     edges = [e for e in all_edges if e.head in spots and e.tail in spots]
     for id, rank in ranks(boxes, edges).items():
         spots[id].rank = rank
@@ -106,7 +122,8 @@ def _block(kind: str, boxes: Sequence[Box], all_edges: Sequence[Edge]) -> Block:
     return Block(kind, title, list(spots.values()), routes, max(width, text_width(title)), bottom)
 
 
-def _spot(box: Box) -> Spot:
+def spot_of(box: Box) -> Spot:
+    """A spot as large as a box."""
     size = SMALL_SIZE if box.kind == "stub" else NODE_SIZE
     widest = max(text_width(line, size) for line in box.lines)
     around = 1.35 if box.kind == "placeholder" else 1.0
@@ -117,7 +134,7 @@ def _spot(box: Box) -> Spot:
 
 def text_width(text: str, size: float = NODE_SIZE) -> float:
     """How wide a text is in a fixed-width font; letters of East Asia take two places."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return (len(text) + wide) * size * ADVANCE
 
 
@@ -215,24 +232,24 @@ def _straighten(layer: Sequence[Spot], wanted: Sequence[float]) -> None:
         placed.insert(at, i)
 
 
-def _draw(canvas: ET.Element, block: Block, left: float, palette: Palette) -> None:
+def _draw(canvas: ET.Element, block: Block, corner: tuple[float, float], palette: Palette) -> None:
+    left, top = corner
     if block.kind:
-        draw_frame(
-            canvas, block.kind, block.title, (left, TITLE, block.width, block.height), palette
-        )
+        place = (left, top, block.width, block.height)
+        draw_frame(canvas, block.kind, block.title, place, palette, block.kind)
     into: dict[int, list[tuple[Edge, Sequence[Spot]]]] = {}
     for edge, route in block.routes:
         into.setdefault(id(route[-1]), []).append((edge, route))
     for arriving in into.values():
         arriving.sort(key=lambda pair: pair[1][-2].x)
-        for place, (edge, route) in enumerate(arriving, 1):
+        for nth, (edge, route) in enumerate(arriving, 1):
             tail, head = route[0], route[-1]
-            end = head.x + head.width * 0.6 * (place / (len(arriving) + 1) - 0.5)
+            end = head.x + head.width * 0.6 * (nth / (len(arriving) + 1) - 0.5)
             points = [(tail.x, tail.y + tail.height / 2)]
             points += [(s.x, s.y) for s in route[1:-1]]
             points.append((end, head.y - head.height / 2))
-            draw_arrow(canvas, edge, [(x + left, y + TITLE) for x, y in points], palette)
+            draw_arrow(canvas, edge, [(x + left, y + top) for x, y in points], palette)
     for spot in block.spots:
         if spot.box is not None:
             size = spot.width, spot.height
-            draw_box(canvas, spot.box, (spot.x + left, spot.y + TITLE), size, palette)
+            draw_box(canvas, spot.box, (spot.x + left, spot.y + top), size, palette)

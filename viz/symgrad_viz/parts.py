@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from symgrad.ir.graph import Graph, is_input, is_leaf
 from symgrad.ir.node import Node
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
+PARTS = (FORWARD, BACKWARD, UPDATE)
 
 
 def parts_of(graph: Graph) -> dict[Node, str]:
-    """The part of each node.
+    """The part of each node, and of each inside a fused node.
 
     Backward is what differentiation made; update is what the user computes from gradients; the
-    rest is forward. Constants, what follows from constants alone, and inputs go with the part that
-    alone uses them: so the seed of a gradient lies in the backward part.
+    rest is forward. A fused node lies where the earliest of its results belongs. Constants, what
+    follows from constants alone, and inputs go with the part that alone uses them: so the seed of
+    a gradient lies in the backward part.
     """
     parts: dict[Node, str] = {}
     depends_on_inputs: set[Node] = set()
     for node in graph.nodes:
-        if node.origin.is_backward:
-            parts[node] = BACKWARD
-        elif any(parts[x] != FORWARD for x in node.inputs):
-            parts[node] = UPDATE
-        else:
-            parts[node] = FORWARD
+        parts[node] = _part(node, parts)
         if is_input(node) or any(x in depends_on_inputs for x in node.inputs):
             depends_on_inputs.add(node)
     outputs = set(graph.outputs)
@@ -37,9 +36,29 @@ def parts_of(graph: Graph) -> dict[Node, str]:
     return parts
 
 
-def part_titles(graph: Graph, parts: dict[Node, str]) -> dict[str, str]:
+def inner_graph(node: Node) -> Graph | None:
+    """What is inside a fused node."""
+    return next((value for _, value in node.attrs if isinstance(value, Graph)), None)
+
+
+def _part(node: Node, parts: dict[Node, str]) -> str:
+    inside = inner_graph(node.inputs[0]) if node.op.name == "item" else None
+    if inside is not None:
+        return parts[inside.outputs[dict(node.attrs)["index"]]]
+    inner = inner_graph(node)
+    if inner is not None:
+        parts.update(zip(inner.inputs, (parts[x] for x in node.inputs), strict=True))
+        for part in inner.nodes[len(inner.inputs) :]:
+            parts[part] = _part(part, parts)
+        return min((parts[y] for y in inner.outputs), key=PARTS.index)
+    if node.origin.is_backward:
+        return BACKWARD
+    return UPDATE if any(parts[x] != FORWARD for x in node.inputs) else FORWARD
+
+
+def part_titles(graph: Graph, parts: Mapping[Node, str]) -> dict[str, str]:
     """The parts that there are, in the order of computing, with what to call them."""
-    present = set(parts.values())
+    present = {parts[n] for n in graph.nodes}
     made = [n.origin.made_by[0] for n in graph.nodes if n.origin.is_backward]
     forward_mode = bool(made) and all(m.startswith("jvp(") for m in made)
     titles = {

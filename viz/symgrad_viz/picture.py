@@ -5,22 +5,28 @@ from __future__ import annotations
 import secrets
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from symgrad.ir.errors import RenderError
+from symgrad.runtime.profile import Profile
 from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of
 from symgrad_viz.engines import ENGINES, EngineError, EngineTimeoutError
-from symgrad_viz.scene import Scene, graph_of, scene_of
+from symgrad_viz.figures import HEATS
+from symgrad_viz.legend import add_legend
+from symgrad_viz.scene import Scene
 from symgrad_viz.theme import THEMES
+from symgrad_viz.view import view_of
 from symgrad_viz.words import printable
 
 FORMATS = ("svg", "png", "dot")
 BUILT_IN = "layers"
 TIMEOUT = 20.0
 MOST_NODES = 1500  # above this Graphviz is not tried unless it is asked for by name
+NOT_INSTALLED = "is not installed."
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -53,6 +59,10 @@ class Options(TypedDict, total=False):
     theme: str
     stubs: bool
     expand: bool | None
+    color_by: str | None
+    profile: Profile | None
+    collapse: bool | None
+    legend: bool
 
 
 def render(thing: Any, *, format: str = "svg", **options: Unpack[Options]) -> str | bytes:
@@ -83,7 +93,7 @@ def save(thing: Any, path: str | Path, **options: Unpack[Options]) -> Path:
     if not path.parent.is_dir():
         raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
     data = draw(thing, format=format, **options).data
-    _write(path, data.encode() if isinstance(data, str) else data)
+    write(path, data.encode() if isinstance(data, str) else data)
     return path
 
 
@@ -92,15 +102,14 @@ def to_dot(
     *,
     title: str | None = None,
     theme: str = "auto",
-    stubs: bool = True,
-    expand: bool | None = None,
+    **shown: Any,
 ) -> str:
     """A graph or program as DOT text, for Graphviz and what reads its language.
 
     The same graph gives the same text. The options are those of `draw`.
     """
     _check_choice("theme", theme, THEMES)
-    return dot_of(scene_of(thing, title=title, stubs=stubs, expand=expand), theme=theme)
+    return dot_of(view_of(thing, title=title, **shown), theme=theme)
 
 
 def draw(
@@ -113,6 +122,10 @@ def draw(
     theme: str = "auto",
     stubs: bool = True,
     expand: bool | None = None,
+    color_by: str | None = None,
+    profile: Profile | None = None,
+    collapse: bool | None = None,
+    legend: bool = True,
 ) -> Picture:
     """A graph, or whatever has one as its `.graph`, as a `Picture`.
 
@@ -121,7 +134,12 @@ def draw(
     description. An engine is stopped after `timeout` seconds. `theme` is "light", "dark" or
     "auto", which follows the reader's screen. `stubs=False` draws long edges in full, which can
     take minutes. `expand` says whether fused nodes show what is inside; None is: if the graph is
-    small. Raises `RenderError`.
+    small. `collapse` draws scopes that repeat once; None is: if the graph is large.
+
+    `color_by` is "cost" (floating-point operations), "memory" (the bytes of each result), both
+    counted for the sizes of a program's last call, or "time", which needs the `profile` that
+    `program.profile(…)` gave. A profile also puts the times into the tooltips. Below an SVG stands
+    a `legend`, unless it is not wanted. Raises `RenderError`.
     """
     _check_choice("format", format, FORMATS)
     _check_choice("theme", theme, THEMES)
@@ -129,10 +147,15 @@ def draw(
         _check_choice("engine", engine, (*ENGINES, BUILT_IN))
     if not timeout > 0:
         raise RenderError(f"timeout is a number of seconds above 0, not {timeout!r}")
-    scene = scene_of(thing, title=title, stubs=stubs, expand=expand)
+    if color_by is not None:
+        _check_choice("color_by", color_by, HEATS)
+    view = partial(
+        view_of, thing, title=title, color_by=color_by, profile=profile, collapse=collapse
+    )
+    scene = view(stubs=stubs, expand=expand)
     if format == "dot":
         return Picture(dot_of(scene, theme=theme), "dot", "")
-    wanted, notes = _engines(engine, format, len(graph_of(thing)))
+    wanted, notes = _engines(engine, format, len(scene.boxes))
     for name in wanted:
         try:
             drawn = _run(name, scene, format, theme, timeout, notes)
@@ -142,11 +165,11 @@ def draw(
         except EngineError as error:
             notes.append(f"{printable(str(error))}.")
         else:
-            return _picture(drawn, scene, format, theme, name, notes)
+            return _picture(drawn, scene, theme, name, notes, legend)
     if engine in ENGINES or format != "svg":
         raise RenderError(_no_picture(format, notes))
-    scene = scene_of(thing, title=title, expand=False)
-    return _picture(layers.layout(scene, theme), scene, format, theme, BUILT_IN, notes)
+    scene = view(expand=False)
+    return _picture(layers.layout(scene, theme), scene, theme, BUILT_IN, notes, legend)
 
 
 def _check_choice(what: str, given: str, choices: Any) -> None:
@@ -195,12 +218,16 @@ def _run(
 
 
 def _picture(
-    drawn: bytes | ET.Element, scene: Scene, format: str, theme: str, name: str, notes: list[str]
+    drawn: bytes | ET.Element, scene: Scene, theme: str, name: str, notes: list[str], legend: bool
 ) -> Picture:
     if isinstance(drawn, bytes):
-        return Picture(drawn, format, name, tuple(notes))
+        return Picture(drawn, "png", name, tuple(notes))
     said = (*notes, f"Laid out by {name}.")
-    return Picture(svg.finished(drawn, scene, theme, said), format, name, tuple(notes))
+    if legend:
+        done = " ".join(n for n in notes if not n.endswith(NOT_INSTALLED))
+        noted = replace(scene, note=f"{scene.note} {done}".strip())
+        add_legend(drawn, noted, THEMES[theme])
+    return Picture(svg.finished(drawn, scene, theme, said), "svg", name, tuple(notes))
 
 
 def _no_picture(format: str, notes: list[str]) -> str:
@@ -210,8 +237,11 @@ def _no_picture(format: str, notes: list[str]) -> str:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a new file beside it takes its place."""
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: a new file beside it takes its place.
+
+    Raises `RenderError`.
+    """
     target = path.resolve()
     beside = target.parent / f".symgrad-{secrets.token_hex(8)}"
     try:

@@ -7,7 +7,7 @@ the layout the long edges that take it minutes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,10 +15,18 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
-from symgrad_viz.parts import BACKWARD, FORWARD, UPDATE, part_titles, parts_of
-from symgrad_viz.words import call_text, name_text, printable, shortened, tooltip
+from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, inner_graph, part_titles, parts_of
+from symgrad_viz.words import (
+    bytes_text,
+    call_text,
+    name_text,
+    nbytes,
+    printable,
+    shortened,
+    tooltip,
+)
 
-EXPANDED = 150  # graphs of up to so many nodes show what is inside fused nodes
+EXPANDED = 150  # graphs of up to so many nodes in all show what is inside fused nodes
 REACH = 10  # an edge over more ranks than this is drawn as a stub
 NESTED = 6  # scopes within scopes are drawn to this depth
 LEAVES = ("placeholder", "variable", "constant")
@@ -38,7 +46,8 @@ class Region:
 class Box:
     """One drawn node.
 
-    `kind` names its look; `regions` are the areas that it lies in, outermost first.
+    `kind` names its look; `regions` are the areas that it lies in, outermost first. `figure`
+    is the number by which it is coloured, if it is, and `heat` the step of the ramp for that.
     """
 
     id: str
@@ -47,17 +56,21 @@ class Box:
     tooltip: str
     regions: tuple[Region, ...] = ()
     is_output: bool = False
+    figure: float | None = None
+    heat: int | None = None
 
     @property
     def classes(self) -> str:
-        return f"is-{self.kind} is-output" if self.is_output else f"is-{self.kind}"
+        output = " is-output" if self.is_output else ""
+        return f"is-{self.kind}{output}{'' if self.heat is None else f' heat{self.heat}'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """What flows from `tail` to `head`.
 
-    `carries` is its type; `operand` its place among the operands, where that matters.
+    `carries` is its type; `operand` its place among the operands, where that matters. `is_saved`
+    is what was computed by the forward part and is kept for the backward part; `nbytes` its size.
     """
 
     tail: str
@@ -65,20 +78,49 @@ class Edge:
     carries: str
     operand: str = ""
     is_stub: bool = False
+    is_saved: bool = False
+    nbytes: Any = None
+
+    @property
+    def classes(self) -> str:
+        return " ".join(["is-stub"] * self.is_stub + ["is-saved"] * self.is_saved)
 
     @property
     def tooltip(self) -> str:
-        return f"{self.tail.partition('_at_')[0]} → {self.head} : {self.carries}"
+        kept = ", kept for the backward part" if self.is_saved else ""
+        return f"{self.tail.partition('_at_')[0]} → {self.head} : {self.carries}{kept}"
+
+
+class Details:
+    """What is known of nodes beyond the graph: nothing, here."""
+
+    sizes: Mapping[str, int] | None = None
+
+    def lines(self, node: Node) -> list[str]:
+        """More lines for its tooltip."""
+        return []
+
+    def figure(self, node: Node) -> float | None:
+        """The number by which it is coloured, if it is."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that a picture shows. `summary` says the same in words, for readers who cannot see it."""
+    """All that a picture shows. `summary` says the same in words, for readers who cannot see it.
+
+    `note` says in a line what was left out or drawn together; `kept` is how many bytes the forward
+    part keeps for the backward part; `key` explains colours: a title, and
+    for each step of the ramp the numbers that it stands for.
+    """
 
     title: str
     summary: str
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
+    note: str = ""
+    kept: Any = None
+    key: tuple[str, tuple[str, ...]] = ("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +129,7 @@ class _Source:
 
     box: str
     type: str
+    nbytes: Any = None
 
 
 # A small constant is not drawn: it is written into the label of the op that takes it.
@@ -99,19 +142,27 @@ def scene_of(
     title: str | None = None,
     stubs: bool = True,
     expand: bool | None = None,
+    names: Mapping[Node, str] | None = None,
+    details: Details | None = None,
 ) -> Scene:
     """The scene of a graph, or of something that has one as its `.graph`.
 
     `stubs=False` draws every edge in full. `expand` says whether fused nodes show what is inside;
-    None is: in graphs of up to 150 nodes. Raises `RenderError` for anything else.
+    None is: if that makes 150 nodes at most. `names` is what the nodes are called, each in its own
+    way; None is: by their numbers. `details` tells more of each. Raises `RenderError` for anything
+    else.
     """
     graph = graph_of(thing)
-    builder = _Builder(graph, len(graph) <= EXPANDED if expand is None else expand)
-    builder.draw(_output_names(thing, graph))
+    if expand is None:
+        inside = (inner_graph(n) for n in graph.nodes)
+        expand = len(graph) + sum(len(g) for g in inside if g is not None) <= EXPANDED
+    builder = _Builder(graph, expand, details or Details())
+    builder.draw(_output_names(thing, graph), names or _numbered(graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
         boxes, edges = with_stubs(boxes, edges)
-    wanted = f"a graph of {len(graph)} nodes" if title is None else title
+    given = f"a graph of {len(graph)} nodes" if thing is graph else f"what runs: {len(graph)} nodes"
+    wanted = given if title is None else title
     return Scene(shortened(wanted, 120), builder.summary(), boxes, edges)
 
 
@@ -131,35 +182,39 @@ def _output_names(thing: Any, graph: Graph) -> list[str]:
     ]
 
 
+def _numbered(graph: Graph) -> dict[Node, str]:
+    return {n: f"n{i}" for i, n in enumerate(graph.nodes)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Level:
     """A graph that is being drawn: the whole one, or one inside a fused node.
 
     `names` is what each node is called in the texts; `sources` says where each of its results is
-    drawn. `regions` is what lies around a fused node, `part` the part that it belongs to.
+    drawn. `regions` is what lies around a fused node.
     """
 
     graph: Graph
     names: dict[Node, str]
     sources: dict[Node, list[_Operand]]
     regions: tuple[Region, ...] = ()
-    part: str = ""
 
 
 class _Builder:
     """Draws the nodes of a graph in order, one box or one region each."""
 
-    def __init__(self, graph: Graph, expand: bool) -> None:
+    def __init__(self, graph: Graph, expand: bool, details: Details) -> None:
         self.graph = graph
         self.expand = expand
+        self.details = details
         self.parts = parts_of(graph)
         self.titles = part_titles(graph, self.parts)
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
 
-    def draw(self, output_names: Sequence[str]) -> None:
-        level = _Level(self.graph, {n: f"n{i}" for i, n in enumerate(self.graph.nodes)}, {})
+    def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
+        level = _Level(self.graph, dict(names), {})
         self._draw_all(level)
         for node, name in zip(self.graph.outputs, output_names, strict=True):
             source = level.sources[node][0]
@@ -171,7 +226,7 @@ class _Builder:
 
     def summary(self) -> str:
         counts = [
-            f"{sum(p == part for p in self.parts.values())} {title}"
+            f"{sum(self.parts[n] == part for n in self.graph.nodes)} {title}"
             for part, title in self.titles.items()
         ]
         inputs = ", ".join(name_text(str(n.name)) for n in self.graph.inputs[:20])
@@ -188,7 +243,7 @@ class _Builder:
             if node in sources:
                 continue
             value = constant_value(node)
-            inner = _inner_graph(node)
+            inner = inner_graph(node)
             results = sources[node.inputs[0]] if node.inputs else []
             if value is not None and value.ndim == 0 and node in used:
                 sources[node] = [str(value[()])]
@@ -203,15 +258,15 @@ class _Builder:
     def _draw_inside(self, level: _Level, node: Node, inner: Graph) -> None:
         """A node with a graph inside: its inputs are the operands, its outputs the results."""
         own = level.names[node]
-        title = f"{own} = {node.op.name}"
-        region = Region(own, "fused", title, tooltip(node, level.names))
+        computed = [n for n in inner.nodes if n.op.name not in LEAVES]
+        title = f"{own} = {node.op.name}: {len(computed)} ops in one pass"
+        region = Region(own, "fused", title, self._tooltip(level, node))
         inside = _Level(
             inner,
             {n: f"{own}_{i}" for i, n in enumerate(inner.nodes)}
             | {p: level.names[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
             {p: level.sources[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
             (*self._around(level, node), region),
-            level.part or self.parts[node],
         )
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
@@ -221,26 +276,29 @@ class _Builder:
         operands = [level.sources[x][0] for x in node.inputs]
         self.boxes[own] = Box(
             own,
-            _kind(node, level.part or self.parts[node], inner),
+            _kind(node, self.parts[node], inner),
             tuple(_lines(node, own, operands, inner)),
-            tooltip(node, level.names),
+            self._tooltip(level, node),
             self._around(level, node),
+            figure=self.details.figure(node),
         )
-        level.sources[node] = [_Source(own, type_text(node.type))]
+        types = node.type if isinstance(node.type, tuple) else (node.type,)
+        sizes = self.details.sizes
+        level.sources[node] = [_Source(own, type_text(t), nbytes(t, sizes)) for t in types]
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         for i, x in drawn:
-            self.edges.append(Edge(x.box, own, x.type, str(i) if ordered else ""))
+            operand = str(i) if ordered else ""
+            self.edges.append(Edge(x.box, own, x.type, operand, nbytes=x.nbytes))
+
+    def _tooltip(self, level: _Level, node: Node) -> str:
+        return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
 
     def _around(self, level: _Level, node: Node) -> tuple[Region, ...]:
         if level.regions:
             return level.regions
-        # An update lies beside the gradients that it uses, in one region with them.
-        part = FORWARD if self.parts[node] == FORWARD else BACKWARD
-        title = " and ".join(
-            t for p, t in self.titles.items() if (p == FORWARD) == (part == FORWARD)
-        )
-        regions = [Region(part, part, title)] if len(self.titles) > 1 else []
+        part = self.parts[node]
+        regions = [Region(part, part, self.titles[part])] if len(self.titles) > 1 else []
         scope = node.origin.scope[:NESTED]
         for depth, name in enumerate(scope, 1):
             path = (part, *scope[:depth])
@@ -274,10 +332,6 @@ def _lines(
         yield f"⟵ {shortened(rules[-1], 40)}{more}"
 
 
-def _inner_graph(node: Node) -> Graph | None:
-    return next((value for _, value in node.attrs if isinstance(value, Graph)), None)
-
-
 def _kind(node: Node, part: str, inner: Graph | None) -> str:
     if node.op.name in LEAVES:
         return node.op.name
@@ -303,16 +357,25 @@ def with_stubs(
             result.append(edge)
             continue
         tail, head = by_id[edge.tail], by_id[edge.head]
-        stub = Box(f"{tail.id}_at_{head.id}", "stub", tail.lines[:2], tail.tooltip, head.regions)
+        saved = is_saved(edge, tail, head)
+        kept = (f"kept: {bytes_text(edge.nbytes)}",) if saved else ()
+        lines = (tail.lines[0], *([edge.carries] if edge.carries else tail.lines[1:2]), *kept)
+        stub = Box(f"{tail.id}_at_{head.id}", "stub", lines, tail.tooltip, head.regions)
         before.setdefault(head.id, {})[stub.id] = stub
-        result.append(replace(edge, tail=stub.id, is_stub=True))
+        result.append(replace(edge, tail=stub.id, is_stub=True, is_saved=saved))
     drawn = [b for box in boxes for b in (*before.get(box.id, {}).values(), box)]
     return tuple(drawn), tuple(result)
 
 
+def is_saved(edge: Edge, tail: Box, head: Box) -> bool:
+    """Whether an edge is of what the forward part computes and keeps for the backward part."""
+    crosses = (part_of(tail), part_of(head)) == (FORWARD, BACKWARD)
+    return crosses and tail.kind not in LEAVES and edge.nbytes is not None
+
+
 def part_of(box: Box) -> str:
     """The part of the picture that a box lies in; empty where there is but one."""
-    return next((r.kind for r in box.regions if r.kind in (FORWARD, BACKWARD)), "")
+    return next((r.kind for r in box.regions if r.kind in PARTS), "")
 
 
 def ranks(boxes: Sequence[Box], edges: Sequence[Edge]) -> dict[str, int]:

@@ -8,17 +8,41 @@ from typing import TypeAlias
 
 from symgrad_viz.scene import Box, Edge
 from symgrad_viz.svg import element
-from symgrad_viz.theme import LAYOUT_FONT, NODE_SIZE, SMALL_SIZE, Paint, Palette
+from symgrad_viz.theme import (
+    HEAT,
+    LAYOUT_FONT,
+    NODE_SIZE,
+    ON_HEAT,
+    SMALL_SIZE,
+    Paint,
+    Palette,
+)
 
-LINE = 14.0
+LINE, SMALL_LINE = 14.0, 11.0
 LID = 5.0
 Point: TypeAlias = tuple[float, float]
-DASHES: Mapping[str, str] = {"backward": "6 3"}
+DASHES: Mapping[str, str] = {"backward": "6 3", "update": "2 3"}
 
 
-def draw_title(canvas: ET.Element, title: str, x: float, y: float, palette: Palette) -> None:
-    """The title of the picture, centred."""
-    _text(canvas, title, (x, y), palette.text, NODE_SIZE + 1)
+def draw_title(
+    canvas: ET.Element,
+    title: str,
+    x: float,
+    y: float,
+    palette: Palette,
+    size: float = NODE_SIZE + 1,
+    anchor: str = "middle",
+) -> None:
+    """The title of the picture, centred, or of a part of it."""
+    _text(canvas, title, (x, y), palette.text, size, anchor)
+    canvas[-1].set("class", "title")
+
+
+def draw_note(
+    canvas: ET.Element, note: str, place: Point, palette: Palette, size: float = SMALL_SIZE
+) -> None:
+    """A line of small text."""
+    _text(element(canvas, "g", class_="note"), note, place, palette.edge_text, size, "start")
 
 
 def draw_frame(
@@ -27,37 +51,55 @@ def draw_frame(
     title: str,
     place: tuple[float, float, float, float],
     palette: Palette,
+    id: str = "",
 ) -> None:
     """A frame with a title around a part of the graph; `place` is left, top, width, height."""
     x, y, width, height = place
     paint = palette.regions[kind]
-    group = element(canvas, "g", id=kind, class_=f"cluster is-{kind}")
+    group = element(canvas, "g", class_=f"cluster is-{kind}")
+    if id:
+        group.set("id", id)
     element(group, "title", title)
     frame = element(group, "rect", x=x, y=y, width=width, height=height, rx=8.0)
     frame.set("stroke-dasharray", DASHES.get(kind, "none"))
     _paint(frame, paint)
-    _text(group, title, (x + 10, y + 17), paint.text, NODE_SIZE + 1, "start")
+    caption = element(canvas, "g", class_=f"caption is-{kind}")
+    _text(caption, title, (x + 10, y + 17), paint.text, NODE_SIZE + 1, "start")
+    caption[0].set("stroke", paint.fill)
 
 
 def draw_box(
-    canvas: ET.Element, box: Box, centre: Point, size: tuple[float, float], palette: Palette
+    canvas: ET.Element,
+    box: Box,
+    centre: Point,
+    size: tuple[float, float],
+    palette: Palette,
+    role: str = "node",
+    small: bool = False,
 ) -> None:
-    """One node in the shape of its kind, with its lines and its tooltip."""
+    """One node in the shape of its kind, with its lines and its tooltip.
+
+    `small` writes all lines but the first in small letters.
+    """
     x, y = centre
     width, height = size
-    paint = palette.nodes[box.kind]
-    group = element(canvas, "g", id=box.id, class_=f"node {box.classes}")
-    element(group, "title", box.tooltip)
+    paint = paint_of(box, palette)
+    group = element(canvas, "g", class_=f"{role} {box.classes}")
+    if box.id:
+        group.set("id", box.id)
+        element(group, "title", box.tooltip)
     if paint.stroke != "none":
         _outline(group, box.kind, centre, size, paint)
         if box.is_output:
             around = (width + 7, height + 7)
             _outline(group, box.kind, centre, around, Paint(paint.stroke, "none", ""))
-    small = SMALL_SIZE if box.kind == "stub" else NODE_SIZE
+    first = SMALL_SIZE if box.kind == "stub" else NODE_SIZE
+    rest, line_height = (SMALL_SIZE, SMALL_LINE) if small else (first, LINE)
     lid = LID if box.kind == "variable" else 0.0
-    top = y - LINE * len(box.lines) / 2 + LINE * 0.75 + lid / 2
+    at = y - (LINE + line_height * (len(box.lines) - 1)) / 2 + LINE * 0.75 + lid / 2
     for i, line in enumerate(box.lines):
-        _text(group, line, (x, top + i * LINE), paint.text, small)
+        _text(group, line, (x, at), paint.text, rest if i else first)
+        at += line_height
 
 
 def _outline(
@@ -77,7 +119,7 @@ def _outline(
             lid = f"M {left:.2f} {top + LID:.2f} {arc} 0 {right:.2f} {top + LID:.2f}"
             drawn = [element(group, "path", d=body)]
             _paint(element(group, "path", d=lid), Paint(paint.stroke, "none", ""))
-        case "fused":
+        case "fused" | "many":
             drawn = []
             for offset in (3.0, 0.0):
                 rect = element(
@@ -85,16 +127,36 @@ def _outline(
                 )
                 drawn.append(rect)
         case _:
-            drawn = [element(group, "rect", x=left, y=top, width=width, height=height, rx=7.0)]
+            corner = 0.0 if kind == "backward" else 7.0
+            drawn = [element(group, "rect", x=left, y=top, width=width, height=height, rx=corner)]
     for shape in drawn:
         _paint(shape, paint)
-        if kind == "update":
+        if kind in ("update", "many"):
             shape.set("stroke-width", "2")
+
+
+def draw_mark(
+    canvas: ET.Element, centre: Point, size: tuple[float, float], palette: Palette
+) -> None:
+    """What marks a box as new: a frame around it, and a plus."""
+    (x, y), (width, height) = centre, size
+    left, top = x - width / 2 - 5, y - height / 2 - 5
+    group = element(canvas, "g", class_="mark")
+    frame = element(group, "rect", x=left, y=top, width=width + 10, height=height + 10, rx=10.0)
+    _paint(frame, Paint(palette.mark, "none", ""))
+    frame.set("stroke-width", "2.5")
+    _text(group, "+", (left - 1, top + 4), palette.mark, NODE_SIZE * 1.4, "end")
+
+
+def paint_of(box: Box, palette: Palette) -> Paint:
+    """The colours of a box: those of its kind, or of its figures."""
+    paint = palette.nodes[box.kind]
+    return paint if box.heat is None else Paint(paint.stroke, HEAT[box.heat], ON_HEAT)
 
 
 def draw_arrow(canvas: ET.Element, edge: Edge, points: Sequence[Point], palette: Palette) -> None:
     """An edge through some points, from top to bottom, with an arrow at its end."""
-    group = element(canvas, "g", class_=f"edge{' is-stub' if edge.is_stub else ''}")
+    group = element(canvas, "g", class_=f"edge {edge.classes}".strip())
     element(group, "title", edge.tooltip)
     (x, y), *rest = points
     way = f"M {x:.1f} {y:.1f}"

@@ -46,6 +46,7 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     canvas = root.find("g")
     if canvas is not None:
         _drop_page(canvas)
+    captions: list[ET.Element] = []
     for group in root.iter("g"):
         title = group.find("title")
         match group.get("class", "").split()[:1]:
@@ -53,11 +54,25 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
                 _say(group, title, box.tooltip, box.lines)
             case ["cluster"] if (region := regions.get(group.get("id", ""))) is not None:
                 _say(group, title, region.tooltip or region.title, (region.title,))
+                captions.append(_caption(group, region.kind))
             case ["edge"] if title is not None and (edge := edges.get(title.text or "")):
                 _say(group, title, edge.tooltip, ())
             case ["graph"]:
                 _say(group, title, scene.title, (scene.title,))
+    if canvas is not None:
+        canvas.extend(captions)
     return root
+
+
+def _caption(group: ET.Element, kind: str) -> ET.Element:
+    """The title of a frame, taken out of it: it is drawn over the edges, with a rim."""
+    caption = ET.Element("g", {"class": f"caption is-{kind}"})
+    frame = next((x for x in group if x.get("fill") is not None and x.tag != "text"), group)
+    for text in group.findall("text"):
+        group.remove(text)
+        text.set("stroke", frame.get("fill", "none"))
+        caption.append(text)
+    return caption
 
 
 def _unwrap_links(parent: ET.Element) -> None:
@@ -93,8 +108,9 @@ def finished(root: ET.Element, scene: Scene, theme: str, notes: Iterable[str]) -
     root.set("class", f"symgrad-{theme}")
     head = ET.Element("head")
     element(head, "title", scene.title)
-    element(head, "desc", " ".join((scene.summary, *notes)))
-    element(head, "style", style_sheet(theme))
+    element(head, "desc", " ".join(filter(None, (scene.summary, scene.note, *notes))))
+    heated = any(b.heat is not None for b in scene.boxes)
+    element(head, "style", style_sheet(theme, heated=heated))
     for place, child in enumerate(head):
         root.insert(place, child)
     return ET.tostring(root, encoding="unicode") + "\n"

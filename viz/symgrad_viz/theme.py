@@ -40,13 +40,14 @@ class Palette:
     """The colours for one background.
 
     `nodes` and `regions` map a kind to its paint; `page` is what a picture that cannot be
-    transparent lies on.
+    transparent lies on. `mark` is the colour of what is new.
     """
 
     page: str
     text: str
     edge: str
     edge_text: str
+    mark: str
     nodes: Mapping[str, Paint]
     regions: Mapping[str, Paint]
 
@@ -56,15 +57,18 @@ LOOKS: Mapping[str, Look] = {
     "variable": Look("cylinder"),
     "constant": Look("plaintext"),
     "op": Look("box", "rounded,filled"),
-    "backward": Look("box", "rounded,filled"),
+    "backward": Look("box"),
     "update": Look("box", "rounded,filled,bold"),
     "fused": Look("box3d"),
+    "many": Look("box3d", "filled,bold"),
     "stub": Look("plaintext", "dashed"),
+    "gone": Look("box", "dotted"),
 }
 
 REGION_STYLES: Mapping[str, str] = {
     "forward": "filled,rounded",
     "backward": "filled,rounded,dashed",
+    "update": "filled,rounded,dotted",
     "scope": "filled,rounded",
     "fused": "filled,rounded,bold",
 }
@@ -74,6 +78,7 @@ LIGHT = Palette(
     text="#1a1a1a",
     edge="#6b6b6b",
     edge_text="#4d4d4d",
+    mark="#b34700",
     nodes={
         "placeholder": Paint("#0072b2", "#dceefb", "#0b2f47"),
         "variable": Paint("#e69f00", "#fdf0d3", "#4a3300"),
@@ -82,11 +87,14 @@ LIGHT = Palette(
         "backward": Paint("#cc79a7", "#fbe9f2", "#4d1936"),
         "update": Paint("#d55e00", "#fde8da", "#4f2300"),
         "fused": Paint("#009e73", "#d9f2e9", "#003d2c"),
+        "many": Paint("#4d4d4d", "#e6e8ea", "#1a1a1a"),
         "stub": Paint("none", "none", "#4d4d4d"),
+        "gone": Paint("#8c8c8c", "none", "#595959"),
     },
     regions={
         "forward": Paint("#8c8c8c", "#f6f7f8", "#333333"),
         "backward": Paint("#cc79a7", "#fdf5f9", "#8f3a6c"),
+        "update": Paint("#d55e00", "#fef6f0", "#a33f00"),
         "scope": Paint("#b0b0b0", "#eef0f2", "#4d4d4d"),
         "fused": Paint("#009e73", "#eaf8f3", "#00563f"),
     },
@@ -97,6 +105,7 @@ DARK = Palette(
     text="#ececec",
     edge="#a0a4a8",
     edge_text="#c4c8cc",
+    mark="#ff9a52",
     nodes={
         "placeholder": Paint("#56b4e9", "#0d3047", "#dff1fc"),
         "variable": Paint("#e69f00", "#43310a", "#fdefcf"),
@@ -105,22 +114,31 @@ DARK = Palette(
         "backward": Paint("#cc79a7", "#43223a", "#fbe4f1"),
         "update": Paint("#e8772e", "#47260f", "#fde6d6"),
         "fused": Paint("#1fc196", "#0b3a2d", "#d8f5ec"),
+        "many": Paint("#c4c8cc", "#3a3f45", "#f0f0f0"),
         "stub": Paint("none", "none", "#c4c8cc"),
+        "gone": Paint("#7d8186", "none", "#a9aeb3"),
     },
     regions={
         "forward": Paint("#7d8186", "#1d2024", "#dddddd"),
         "backward": Paint("#cc79a7", "#271a23", "#eeb5d5"),
+        "update": Paint("#e8772e", "#261b14", "#f5b58a"),
         "scope": Paint("#5d6166", "#24282d", "#c4c8cc"),
         "fused": Paint("#1fc196", "#12291f", "#8fe3cb"),
     },
 )
 
+# Figures from few to many, and the text on them; they are the same on every screen.
+HEAT = ("#fff7ec", "#fee8c8", "#fdd49e", "#fdbb84", "#fc8d59")
+ON_HEAT = "#111111"
+
 # "auto" is drawn light, and the style sheet turns it dark where the reader's screen is.
 THEMES: Mapping[str, Palette] = {"auto": LIGHT, "light": LIGHT, "dark": DARK}
 
 
-def style_sheet(theme: str) -> str:
+def style_sheet(theme: str, *, heated: bool = False) -> str:
     """The CSS of a picture; with `theme="auto"` it follows the reader's light or dark screen.
+
+    `heated` is one whose nodes are coloured by their figures.
 
     Every rule begins with a class of the picture's own, because the style of a picture within a
     page applies to the whole page.
@@ -128,32 +146,50 @@ def style_sheet(theme: str) -> str:
     root = f".symgrad-{theme}"
     rules = [
         f"{root} text {{ font-family: {FONT}; }}",
-        f"{root} .node text:first-of-type, {root} .cluster > text {{ font-weight: bold; }}",
+        f"{root} .node text:first-of-type, {root} .caption > text {{ font-weight: bold; }}",
         f"{root} .is-stub text:first-of-type {{ font-weight: normal; font-style: italic; }}",
+        f"{root} .is-gone text:first-of-type {{ text-decoration: line-through; }}",
+        # Edges may pass behind the title of a frame.
+        f"{root} .caption > text {{ stroke-width: 4px; paint-order: stroke; }}",
     ]
     if theme == "auto":
         rules += ["@media (prefers-color-scheme: dark) {", *_recolour(root, DARK), "}"]
+    if heated:
+        for i, colour in enumerate(HEAT):
+            hot = f"{root} :is(.node, .key).heat{i} >"
+            rules += [
+                f'{hot} {OUTLINE}:not([fill="none"]) {{ fill: {colour}; }}',
+                f"{hot} text {{ fill: {ON_HEAT}; }}",
+            ]
     return "\n".join(rules)
+
+
+OUTLINE = ":is(path, polygon, ellipse, polyline, rect)"
 
 
 def _recolour(root: str, palette: Palette) -> list[str]:
     """Rules that paint a drawn picture anew: CSS wins over the attributes of the elements."""
-    outline = ":is(path, polygon, ellipse, polyline, rect)"
     rules = [
-        f"{root} > g > text {{ fill: {palette.text}; }}",
+        f"{root} > g > text, {root} .title {{ fill: {palette.text}; }}",
+        f"{root} .note > text {{ fill: {palette.edge_text}; }}",
+        f"{root} .mark > rect {{ stroke: {palette.mark}; }}",
+        f"{root} .mark > text {{ fill: {palette.mark}; }}",
         f"{root} .edge text {{ fill: {palette.edge_text}; }}",
         f"{root} .edge path {{ stroke: {palette.edge}; }}",
         f"{root} .edge polygon {{ stroke: {palette.edge}; fill: {palette.edge}; }}",
     ]
-    for group, paints in (("node", palette.nodes), ("cluster", palette.regions)):
+    for group, paints in ((":is(.node, .key)", palette.nodes), (".cluster", palette.regions)):
         for kind, paint in paints.items():
             # Doubled borders and the lid of a cylinder are drawn with no fill, and stay so.
-            chosen = f"{root} .{group}.is-{kind} >"
+            chosen = f"{root} {group}.is-{kind} >"
             rules += [
-                f"{chosen} {outline} {{ stroke: {paint.stroke}; }}",
-                f'{chosen} {outline}:not([fill="none"]) {{ fill: {paint.fill}; }}',
+                f"{chosen} {OUTLINE} {{ stroke: {paint.stroke}; }}",
+                f'{chosen} {OUTLINE}:not([fill="none"]) {{ fill: {paint.fill}; }}',
                 f"{chosen} text {{ fill: {paint.text}; }}",
             ]
+    for kind, paint in palette.regions.items():
+        halo = f"fill: {paint.text}; stroke: {paint.fill};"
+        rules.append(f"{root} .caption.is-{kind} > text {{ {halo} }}")
     return rules
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.dims import product
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.text import type_text
+from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
 
 LONGEST = 200
@@ -88,3 +90,33 @@ def _attr_text(value: Any) -> str:
     if isinstance(value, str):
         return repr(value[: LONGEST + 1])
     return repr(value)
+
+
+def nbytes(type: Any, sizes: Mapping[str, int] | None = None) -> Any:
+    """The bytes of a value: a number, or an expression of named dimensions without their sizes."""
+    types: tuple[TensorType, ...] = type if isinstance(type, tuple) else (type,)
+    found: Any = 0
+    for t in types:
+        size: Any = product(t.shape)
+        found = found + size * t.dtype.itemsize
+    return found if isinstance(found, int) or not sizes else found.evaluate(sizes)
+
+
+def bytes_text(number: Any) -> str:
+    """A number of bytes: `25.6 kB`, or `400*N bytes`."""
+    return count_text(number, "B") if isinstance(number, int | float) else f"{number!r} bytes"
+
+
+def count_text(number: float, unit: str) -> str:
+    """A number with a unit, and as many digits as one can take in: `12.8 MFLOP`."""
+    sizes = (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+    prefix, size = next((p for p in sizes if number < 999.5 * p[1]), sizes[-1])
+    return f"{number / size:.3g} {prefix}{unit}"
+
+
+def time_text(seconds: float) -> str:
+    """A time: `3.1 µs`."""
+    for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,350 @@
+"""The commands of `python -m symgrad`: demo, render, explain and doctor.
+
+They exit with 0 if all went well, 1 if something failed, and 2 if they were called wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import platform
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import symgrad as sg
+from symgrad import display
+from symgrad.ir.errors import SymgradError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.rewrite.trace import reason_text
+from symgrad.runtime.program import Program
+from symgrad.runtime.threads import available
+
+FAILED = 1
+WRITTEN = """
+loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
+dw1, dw2 = sg.grad(loss, [w1, w2])
+step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw2})
+"""
+PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
+EXTRAS = ("pygraphviz", "scipy")
+
+
+class CommandError(Exception):
+    """What the user is told on the error stream."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found: as text, as something for JSON, and whether all is well."""
+
+    text: str
+    data: Any
+    is_well: bool = True
+
+
+@dataclass(frozen=True)
+class _Style:
+    """Headings, bold where the terminal has colours."""
+
+    colour: bool
+
+    def heading(self, text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+
+
+def main(argv: Sequence[str], *, colour: bool = False) -> int:
+    """Run a command; gives the exit code."""
+    arguments = _parser().parse_args(argv)
+    style = _Style(colour and not arguments.json)
+    command: Callable[[Any, _Style], Answer] = arguments.command
+    try:
+        answer = command(arguments, style)
+    except (CommandError, SymgradError) as error:
+        sys.stderr.write(f"symgrad: {error}\n")
+        return FAILED
+    told = json.dumps(answer.data, indent=1) if arguments.json else answer.text
+    sys.stdout.write(_printable(told) + "\n")
+    return 0 if answer.is_well else FAILED
+
+
+def _printable(text: str) -> str:
+    """The text as the output stream can write it."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m symgrad", description="Look at what symgrad makes of a program."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+
+    def add(name: str, run: Callable[[Any, _Style], Answer], says: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=says, description=says)
+        found.add_argument("--json", action="store_true", help="answer in JSON")
+        found.set_defaults(command=run)
+        return found
+
+    demo_ = add("demo", demo, "Train a small net; show what was written and what runs.")
+    demo_.add_argument("--to", metavar="FOLDER", help="write pictures and the program there, too")
+    what = "what to look at: a Program, Graph, node, several nodes, or a function that gives one"
+    render_ = add("render", render, "Draw a graph or program of a script into a file.")
+    render_.add_argument("what", metavar="FILE.py:NAME", help=what)
+    render_.add_argument(
+        "-o", "--to", metavar="PATH",
+        help=".svg, .png, .dot, or .html for the explorer; NAME.svg by default",
+    )  # fmt: skip
+    render_.add_argument("--story", action="store_true", help="all stages in one picture")
+    render_.add_argument("--theme", choices=("auto", "light", "dark"), default="auto")
+    render_.add_argument("--color-by", choices=("cost", "memory"), help="colour nodes by figures")
+    explain_ = add("explain", explain, "Tell what the compiler did with a program, and why.")
+    explain_.add_argument("what", metavar="FILE.py:NAME", help=what)
+    explain_.add_argument("--line", help="tell of one line only: 12, or train.py:12")
+    add("doctor", doctor, "Say what is installed: versions, layout engines, BLAS, threads.")
+    return parser
+
+
+# ---- demo ---------------------------------------------------------------------------------------
+
+
+def demo(arguments: Any, style: _Style) -> Answer:
+    """A two-layer net, trained for some steps."""
+    rng = np.random.default_rng(0)
+    x, y = sg.placeholder("x", ("N", 8), "float32"), sg.placeholder("y", ("N", 2), "float32")
+    w1 = sg.variable("w1", rng.standard_normal((8, 16), dtype="float32"))
+    w2 = sg.variable("w2", rng.standard_normal((16, 2), dtype="float32"))
+    loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
+    dw1, dw2 = sg.grad(loss, [w1, w2])
+    step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw2})
+    data = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
+    X, Y = data
+    losses = [float(step(X, Y)) for _ in range(100)]
+    files = [] if arguments.to is None else _demo_files(Path(arguments.to), step)
+    parts = [
+        ("What was written", WRITTEN),
+        ("What the compiler did", _rules_text(step)),
+        ("What runs", step.source),
+        ("What it gave", f"the loss fell from {losses[0]:.6g} to {losses[-1]:.6g} in 100 steps"),
+    ]
+    parts += [("Written", "\n".join(files))] if files else []
+    text = "\n\n".join(f"{style.heading(title)}\n\n{told.strip()}" for title, told in parts)
+    found = {"losses": losses, "source": step.source, "rules": step.trace.rules(), "files": files}
+    return Answer(text, found)
+
+
+def _demo_files(folder: Path, step: Program) -> list[str]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be made: {error.strerror}") from None
+    written = [
+        step.render(folder / "demo.svg"),
+        display.story(step, folder / "demo_story.svg"),
+        step.explore(folder / "demo.html"),
+        step.save_source(folder / "demo_step.py"),
+    ]
+    return [str(path) for path in written]
+
+
+# ---- render and explain -------------------------------------------------------------------------
+
+
+def render(arguments: Any, style: _Style) -> Answer:
+    """Draw what was named into a file."""
+    thing, name = _found(arguments.what)
+    path = Path(arguments.to or f"{name}.svg")
+    page = path.suffix.lower() in (".html", ".htm")
+    if (page or arguments.story) and not isinstance(thing, Program):
+        what = "a story" if arguments.story else "an explorer"
+        raise CommandError(f"{what} is of a compiled Program, not of a {type(thing).__name__}")
+    if arguments.story:
+        written = display.story(thing, path, theme=arguments.theme)
+    elif page:
+        written = display.explore(thing, path)
+    else:
+        written = display.render(thing, path, theme=arguments.theme, color_by=arguments.color_by)
+    return Answer(f"wrote {written}", {"written": str(written), "bytes": path.stat().st_size})
+
+
+def explain(arguments: Any, style: _Style) -> Answer:
+    """Tell what the compiler did, or what became of a line."""
+    thing, _ = _found(arguments.what)
+    if not isinstance(thing, Program):
+        if arguments.line:
+            raise CommandError("a line is explained of a compiled Program")
+        return Answer(str(thing), {"nodes": len(thing), "graph": str(thing)})
+    if arguments.line:
+        line = int(arguments.line) if arguments.line.isdigit() else arguments.line
+        why = thing.why(line)
+        stories = [
+            {
+                "built": str(s.node),
+                "rewrites": [f.rule.name for f in s.rewrites],
+                "steps": list(s.steps),
+                "code": [list(c) for c in s.code],
+                "verdict": s.verdict,
+            }
+            for s in why.stories
+        ]
+        return Answer(str(why), {"asked": why.asked, "stories": stories})
+    parts = (
+        ("What was written", str(thing.raw)),
+        ("What the compiler did", _rules_text(thing)),
+        ("What runs", thing.source),
+        ("What it costs", str(thing.cost())),
+    )
+    text = "\n\n".join(f"{style.heading(title)}\n\n{told.strip()}" for title, told in parts)
+    cost = thing.cost()
+    found = {
+        "nodes": {"written": len(thing.raw), "runs": len(thing.graph)},
+        "passes": [
+            {"name": s.name, "before": len(s.before), "after": len(s.after), "seconds": s.seconds}
+            for s in thing.trace.stages
+        ],
+        "rules": thing.trace.rules(),
+        "source": thing.source,
+        "cost": {
+            when: {"steps": len(c.steps), "flops": c.flops, "bytes_moved": c.bytes_moved}
+            for when, c in (("written", cost.before), ("runs", cost.after))
+        },
+    }
+    return Answer(text, found)
+
+
+def _rules_text(program: Program) -> str:
+    """The rules that acted, each with how often, its grade and its reason."""
+    rules = {f.rule.name: f.rule for f in program.trace.fired}
+    counts = program.trace.rules()
+    lines = [f"{len(program.raw)} nodes became {len(program.graph)}, by these rules:"]
+    lines += [
+        f"  {name} ×{counts[name]} [{rule.exact.name.lower()}]: {reason_text(rule)}"
+        for name, rule in rules.items()
+    ]
+    return "\n".join(lines if rules else [f"{lines[0].partition(',')[0]}; no rule acted"])
+
+
+def _found(what: str) -> tuple[Program | Graph, str]:
+    """What `FILE.py:NAME` names, and NAME."""
+    file, _, name = what.rpartition(":")
+    if not file or not name:
+        raise CommandError(f"{what!r} does not name anything; write FILE.py:NAME")
+    path = Path(file)
+    if not path.is_file():
+        raise CommandError(f"there is no file {file!r}")
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        # What the script prints is not part of the answer.
+        with redirect_stdout(sys.stderr):
+            names = runpy.run_path(str(path), run_name=path.stem)
+            if name not in names:
+                drawable = [n for n, v in names.items() if _is_shown(v) and not n.startswith("_")]
+                hint = f"; it has {', '.join(drawable[:20])}" if drawable else ""
+                raise CommandError(f"{path.name} has nothing of the name {name!r}{hint}")
+            thing = names[name]
+            if callable(thing) and not isinstance(thing, Program | Node):
+                thing = thing()
+    except (CommandError, SymgradError):
+        raise
+    except Exception as error:
+        raise CommandError(f"{path.name} failed: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    shown = _as_shown(thing)
+    if shown is None:
+        raise CommandError(
+            f"{name} is a {type(thing).__name__}; a Program, a Graph or nodes can be shown, or a "
+            "function without arguments that gives one of these"
+        )
+    return shown, name
+
+
+def _is_shown(value: Any) -> bool:
+    return isinstance(value, Program | Graph | Node)
+
+
+def _as_shown(thing: Any) -> Program | Graph | None:
+    if isinstance(thing, Program | Graph):
+        return thing
+    nodes = list(thing.values()) if isinstance(thing, dict) else thing
+    nodes = [nodes] if isinstance(nodes, Node) else nodes
+    if isinstance(nodes, list | tuple) and nodes and all(isinstance(n, Node) for n in nodes):
+        return Graph(nodes)
+    programs = [v for v in nodes if isinstance(v, Program)] if isinstance(nodes, tuple) else []
+    return programs[0] if len(programs) == 1 else None
+
+
+# ---- doctor -------------------------------------------------------------------------------------
+
+
+def doctor(arguments: Any, style: _Style) -> Answer:
+    """What is installed, and what is missing."""
+    versions = {name: _version(name) for name in (*PACKAGES, *EXTRAS)}
+    try:
+        engines = display.engines()
+    except ImportError as error:
+        engines = {}
+        versions["graphviz"] = versions["graphviz"] and f"{versions['graphviz']} ({error})"
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    threads = _blas_threads()
+    found: dict[str, Any] = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": versions,
+        "engines": engines,
+        "blas": {
+            "name": blas.get("name"),
+            "version": blas.get("version"),
+            "threads": threads,
+        },
+        "threads": available(),
+    }
+    missing = [n for n in PACKAGES[1:] if versions[n] is None]
+    lines = [style.heading("symgrad and what it stands on"), f"  python      {found['python']}"]
+    lines += [f"  {n:<11} {v or _missing(n)}" for n, v in versions.items()]
+    lines += [style.heading("what lays out pictures, in this order")]
+    lines += [f"  {n:<11} {where or 'not installed'}" for n, where in engines.items()]
+    lines += [
+        style.heading("what computes"),
+        f"  BLAS        {blas.get('name')} {blas.get('version')}, threads: {threads or 'unknown'}",
+        f"  processors  {found['threads']} for symgrad's own blocks",
+        f"{', '.join(missing)} missing" if missing else "All is well.",
+    ]
+    return Answer("\n".join(lines), found | {"missing": missing}, not missing)
+
+
+def _missing(name: str) -> str:
+    wants = {"pygraphviz": "pip install 'symgrad[render]'", "scipy": "pip install scipy"}
+    return f"not installed ({wants.get(name, f'pip install {name}')})"
+
+
+def _version(name: str) -> str | None:
+    if name == "symgrad":
+        return sg.__version__
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _blas_threads() -> int | None:
+    """How many threads OpenBLAS uses, if NumPy's own is there to be asked."""
+    folder = Path(np.__file__).parent.with_suffix(".libs")
+    for path in sorted(folder.glob("*openblas*")):
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError:
+            continue
+        for name in ("scipy_openblas_get_num_threads64_", "openblas_get_num_threads"):
+            if hasattr(library, name):
+                return int(getattr(library, name)())
+    return None

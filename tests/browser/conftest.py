@@ -1,0 +1,114 @@
+"""A Chromium that is already on the machine, and pages opened in it as a reader would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import sync_playwright
+
+import symgrad as sg
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+SIZE = {"width": 1400, "height": 900}
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("browser")
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="there is no Chromium"))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    root = getattr(os, "geteuid", lambda: 1)() == 0
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if root else []
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens a file; at the end, nothing may have been said on the console or asked of a network."""
+    contexts, said, asked = [], [], []
+
+    def open_page(path, state="", scheme="light"):
+        context = chromium.new_context(color_scheme=scheme, viewport=SIZE, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
+        page.goto(f"{path.as_uri()}{state}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    pages = [url for url in asked if not url.startswith("data:")]
+    assert len(pages) == len(contexts), asked
+    assert all(url.startswith("file:") for url in pages)
+
+
+def two_layer_net():
+    rng = np.random.default_rng(0)
+    x = sg.placeholder("x", ("N", 1000), "float32")
+    y = sg.placeholder("y", ("N", 10), "float32")
+    w1 = sg.variable("w1", rng.standard_normal((1000, 100), dtype="float32"))
+    w2 = sg.variable("w2", rng.standard_normal((100, 10), dtype="float32"))
+    loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
+    dw1, dw2 = sg.grad(loss, [w1, w2])
+    return sg.compile([x, y], loss, updates={w1: w1 - 1e-6 * dw1, w2: w2 - 1e-6 * dw2})
+
+
+def deep_net(layers):
+    h = x = sg.placeholder("x", ("N", 32), "float32")
+    parameters = []
+    for i in range(layers):
+        with sg.scope(f"layer{i}"):
+            w = sg.variable(f"w{i}", np.full((32, 32), 0.1, "float32"))
+            b = sg.variable(f"b{i}", np.zeros(32, "float32"))
+            parameters += [w, b]
+            h = sg.tanh(h @ w + b)
+    loss = sg.mean(h**2)
+    grads = sg.grad(loss, parameters)
+    updates = {p: p - 0.01 * g for p, g in zip(parameters, grads, strict=True)}
+    return sg.compile(x, loss, updates=updates)
+
+
+@pytest.fixture(scope="session")
+def net():
+    return two_layer_net()
+
+
+@pytest.fixture(scope="session")
+def net_page(net, tmp_path_factory):
+    x, y = np.ones((64, 1000), "float32"), np.ones((64, 10), "float32")
+    path = tmp_path_factory.mktemp("explorer") / "net.html"
+    return net.explore(path, profile=net.profile(x, y, runs=1))
+
+
+@pytest.fixture(scope="session")
+def deep_page(tmp_path_factory):
+    """A net of six layers, each a scope."""
+    return deep_net(6).explore(tmp_path_factory.mktemp("explorer") / "deep.html")
+
+
+@pytest.fixture(scope="session")
+def big_page(tmp_path_factory):
+    """A program of two thousand nodes."""
+    program = deep_net(100)
+    assert len(program.raw) > 1900
+    return program.explore(tmp_path_factory.mktemp("explorer") / "big.html")

@@ -1,0 +1,389 @@
+"""The explorer's page and its data; `tests/browser` has what only a browser can tell."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import RenderError
+from symgrad_viz import explore
+from symgrad_viz.explorer import SCRIPTS, in_script
+from symgrad_viz.explorer_data import document
+
+
+def build_net(layers=2, **options):
+    x = sg.placeholder("x", ("N", 8), "float32")
+    y = sg.placeholder("y", ("N", 8), "float32")
+    h, weights = x, []
+    for i in range(layers):
+        with sg.scope(f"layer{i}"):
+            weights.append(sg.variable(f"w{i}", np.full((8, 8), 0.1, "float32")))
+            h = sg.relu(h @ weights[-1])
+    loss = sg.sum((h - y) ** 2)  # the line of the loss, by which the tests find it
+    grads = sg.grad(loss, weights)
+    updates = {w: w - 0.01 * g for w, g in zip(weights, grads, strict=True)}
+    return sg.compile([x, y], {"loss": loss}, updates=updates, **options)
+
+
+@pytest.fixture(scope="module")
+def net():
+    return build_net()
+
+
+@pytest.fixture(scope="module")
+def shown(net):
+    return document(net, title=None, embed_source=True, profile=None)
+
+
+def stage_of(shown, name, world="full"):
+    names = [s["name"] for s in shown["stages"]]
+    return shown["worlds"][world]["stages"][names.index(name)]
+
+
+def boxes_of(shown, stage, what="boxes"):
+    """The boxes of a stage by the number of their element: spot, kind, lines."""
+    table = shown["worlds"]["full"]["boxes"]
+    return {table[b][0]: SimpleNamespace(spot=table[b][1], kind=table[b][2], lines=table[b][3],
+                                         call=table[b][7]) for b in stage[what]}  # fmt: skip
+
+
+# The stages
+
+
+def test_the_first_stage_is_the_graph_as_it_prints(net, shown):
+    first = boxes_of(shown, shown["worlds"]["full"]["stages"][0])
+    printed = str(net.raw).splitlines()
+    for number, box in first.items():
+        assert printed[number].startswith(f"n{number}: ")
+        assert f" = {shown['elements'][number]['op']}(" in printed[number]
+        assert box.call.startswith(f"n{number} = ")
+    # What is not drawn are small constants, which stand in the labels.
+    hidden = [p for i, p in enumerate(printed[:-1]) if i not in first]
+    assert hidden
+    assert all("[()] = constant(" in p for p in hidden)
+
+
+def test_every_pass_is_there_with_its_counts_and_rules(net, shown):
+    stages = shown["stages"]
+    assert [s["name"] for s in stages] == ["as written", *(s.name for s in net.trace.stages)]
+    assert [s["nodes"] for s in stages] == [len(net.raw), *(len(s.after) for s in net.trace.stages)]
+    for told, done in zip(stages[1:], net.trace.stages, strict=True):
+        assert told["same"] == (done.before is done.after)
+        assert told["ms"] >= 0
+        assert told["reason"]
+    counted = {shown["rules"][r]["name"]: n for s in stages for r, n in s["rules"]}
+    assert counted == net.trace.rules()
+
+
+def test_nodes_that_a_pass_leaves_alone_keep_their_places(shown):
+    world = shown["worlds"]["full"]
+    spots = {}
+    for stage in filter(None, world["stages"]):
+        here = boxes_of(shown, stage)
+        assert len({b.spot for b in here.values()}) == len(here)
+        for number, box in here.items():
+            key = number, box.kind == "backward"
+            assert spots.setdefault(key, box.spot) == box.spot or box.kind == "update"
+
+
+def test_what_is_new_and_what_is_gone(shown):
+    stages = [s for s in shown["worlds"]["full"]["stages"] if s]
+    for before, after in pairwise(stages):
+        old, new = boxes_of(shown, before), boxes_of(shown, after)
+        ghosts = boxes_of(shown, after, "ghosts")
+        assert set(after["added"]) == new.keys() - old.keys()
+        assert after["left"] == len(old.keys() - new.keys())
+        assert ghosts.keys() <= old.keys() - new.keys()
+        assert not {b.spot for b in ghosts.values()} & {b.spot for b in new.values()}
+
+
+def test_fusion_makes_the_fused_nodes_and_nothing_else(shown):
+    stage = stage_of(shown, "fusion")
+    boxes = boxes_of(shown, stage)
+    fused = {n for n, b in boxes.items() if b.kind == "fused"}
+    assert fused
+    assert set(stage["added"]) == fused
+    for number in fused:
+        inside = shown["elements"][number]["inside"]
+        ops = " + ".join(dict.fromkeys(shown["elements"][i]["op"] for i in inside))
+        assert ops.startswith(boxes[number].lines[2].rstrip("…"))
+
+
+def test_no_two_boxes_overlap_in_any_stage(shown):
+    world = shown["worlds"]["full"]
+    for stage in filter(None, world["stages"]):
+        placed = [
+            (world["spots"][b[1]], b[5], b[6]) for b in (world["boxes"][i] for i in stage["boxes"])
+        ]
+        for i, ((x, y), w, h) in enumerate(placed):
+            for (a, b), v, g in placed[:i]:
+                assert abs(x - a) >= (w + v) / 2 - 2 or abs(y - b) >= (h + g) / 2 - 2
+
+
+def test_a_rewritten_node_stands_where_the_old_one_stood():
+    x = sg.placeholder("x", (4,))
+    shown = document(sg.compile(x, sg.exp(x**2.0)), title=None, embed_source=True, profile=None)
+    first, last = (boxes_of(shown, stage_of(shown, n)) for n in ("as written", "simplify"))
+    power = next(b for b in first.values() if "pow" in b.lines[0])
+    square = next(b for b in last.values() if "square" in b.lines[0])
+    assert square.spot == power.spot
+
+
+def test_closed_scopes_are_one_box_a_part(shown):
+    world = shown["worlds"]["closed"]
+    first = [world["boxes"][b] for b in world["stages"][0]["boxes"]]
+    groups = [b for b in first if shown["elements"][b[0]].get("group")]
+    assert {b[3][0] for b in groups} == {"layer0", "layer1"}
+    assert {b[2] for b in groups} == {"op", "backward"}
+    assert len(first) < len(shown["worlds"]["full"]["stages"][0]["boxes"])
+
+
+def test_open_groups_show_what_is_inside_where_it_stood_before(shown):
+    world = shown["worlds"]["open"]
+    names = [s["name"] for s in shown["stages"]]
+    at = names.index("fusion")
+    before = next(s for s in reversed(world["stages"][:at]) if s)
+    spots = {world["boxes"][b][0]: world["boxes"][b][1] for b in before["boxes"]}
+    groups = {}
+    for b in world["stages"][at]["boxes"]:
+        element, spot, *_, group = world["boxes"][b]
+        assert spots[element] == spot
+        if group is not None:
+            groups.setdefault(group, set()).add(element)
+    assert groups
+    assert groups == {g: set(shown["elements"][g]["inside"]) for g in groups}
+    assert world["stages"][at]["added"] == world["stages"][at]["ghosts"] == []
+
+
+@pytest.mark.parametrize(("layers", "world"), [(2, "open"), (60, "closed")])
+def test_large_programs_begin_with_their_scopes_closed(layers, world):
+    program = build_net(layers)
+    assert document(program, title=None, embed_source=True, profile=None)["world"] == world
+
+
+# Nodes, lines and rules
+
+
+def element_of_line(shown, text, op):
+    """The elements that a line of this file built, by the text of the line."""
+    for element in shown["elements"]:
+        for place in element.get("places", ()):
+            if text in shown["places"][place][2] and element["op"] == op:
+                return element
+    raise AssertionError(f"no {op} comes from {text}")
+
+
+def test_a_node_knows_its_line_its_rules_and_what_runs(net, shown):
+    power = element_of_line(shown, "(h - y) ** 2", "pow")
+    assert "rewrites" not in power
+    assert power["verdict"].startswith("folded into step")
+    vdot = next(e for e in shown["elements"] if e["op"] == "vdot")
+    rules = [shown["rules"][shown["rewrites"][r][1]]["name"] for r in vdot["rewrites"]]
+    assert rules[-1] == "sum_of_squares"
+    (section, line), *_ = vdot["lines"]
+    code = shown["sections"][section]["lines"][line - 1]
+    assert "vdot" in code
+    assert code == net.source.splitlines()[line - 1]
+    flops, read, written = vdot["cost"]
+    assert flops == 2 * 64 * 8 - 1
+    assert (read, written) == (64 * 8 * 4, 0)
+
+
+def test_gradient_rules_are_told_apart_from_rewrites(shown):
+    selects = [e for e in shown["elements"] if e["op"] == "select"]
+    assert any(["vjp(relu)", "gradient"] in e["makers"] for e in selects)
+    fused = [e for e in shown["elements"] if e.get("inside") and not e.get("group")]
+    assert all(["fusion", "pass"] in e["makers"] for e in fused)
+
+
+def test_every_line_that_computes_has_a_node_and_back(net, shown):
+    (section,) = shown["sections"]
+    assert set(section["computes"]) == set(net._shown().source.lines)
+    for line, number in section["computes"].items():
+        holders = [
+            number,
+            *(i for i, e in enumerate(shown["elements"]) if number in e.get("inside", ())),
+        ]
+        assert any([0, line] in shown["elements"][i].get("lines", ()) for i in holders)
+
+
+def test_buffers_are_those_of_the_plan(net, shown):
+    (section,) = shown["sections"]
+    plan = net.plan
+    assert section["arena"] == plan.arena_bytes
+    for slot, told in zip(plan.slots, section["slots"], strict=True):
+        assert told[:6] == [slot.name, slot.kind, slot.first, slot.last, slot.offset, slot.nbytes]
+    owned = {tuple(b) for e in shown["elements"] for b in e.get("buffers", ())}
+    results = {(0, r.slot) for s in plan.steps for r in s.results}
+    assert results <= owned
+
+
+def test_rules_come_with_their_reason_and_their_source(shown):
+    rule = next(r for r in shown["rules"] if r["name"] == "sum_of_squares")
+    assert rule["grade"] == "rounding"
+    assert rule["reason"].endswith(".")
+    assert any("def sum_of_squares" in line for line in rule["source"])
+    assert rule["where"].startswith("symgrad.passes.")
+
+
+def test_the_user_s_source_is_there_around_the_lines(shown):
+    (file,) = shown["files"]
+    assert file["name"] == "test_explorer.py"
+    numbers = [n for n, _ in file["lines"]]
+    assert numbers == sorted(numbers)
+    assert any("the line of the loss" in text for _, text in file["lines"])
+
+
+def test_what_is_kept_is_a_section_of_its_own():
+    x = sg.placeholder("x", ("N", 64))
+    a, b = (sg.variable(n, np.full((64, 64), 0.1)) for n in "ab")
+    program = sg.compile(x, x @ (a @ b))
+    assert program.kept is not None
+    shown = document(program, title=None, embed_source=True, profile=None)
+    assert [s["title"] for s in shown["sections"]] == ["every call", "once, and kept"]
+    for section in shown["sections"]:
+        (number,) = section["computes"].values()
+        assert shown["elements"][number]["op"] == "matmul"
+    kept = shown["sections"][1]["computes"]
+    assert [1, next(iter(kept))] in shown["elements"][next(iter(kept.values()))]["lines"]
+
+
+def test_a_profile_is_shown_and_must_be_this_program_s(net):
+    x = np.ones((4, 8), "float32")
+    profile = net.profile(x, x, runs=1)
+    shown = document(net, title=None, embed_source=True, profile=profile)
+    assert shown["sizes"] == {"N": 4}
+    assert len(shown["profile"]["steps"]) == len(net.plan.steps)
+    with pytest.raises(RenderError, match="of another program"):
+        document(build_net(3), title=None, embed_source=True, profile=profile)
+
+
+@pytest.mark.parametrize("what", ["no pass", "an input", "a constant", "nothing fused"])
+def test_programs_with_hardly_anything_in_them(what, tmp_path):
+    x = sg.placeholder("x", (3,))
+    program = {
+        "no pass": lambda: sg.compile(x, x + 1.0, passes=()),
+        "an input": lambda: sg.compile(x, x),
+        "a constant": lambda: sg.compile([], sg.constant(2.0) + 1.0),
+        "nothing fused": lambda: sg.compile(x, sg.sum(x)),
+    }[what]()
+    assert explore(program, tmp_path / "p.html").exists()
+
+
+def test_the_same_program_gives_the_same_data():
+    documents = []
+    for _ in range(2):
+        shown = document(build_net(3), title=None, embed_source=True, profile=None)
+        for stage in shown["stages"]:
+            stage.pop("ms", None)
+        documents.append(json.dumps(shown))
+    assert documents[0] == documents[1]
+
+
+# The page
+
+
+@pytest.fixture(scope="module")
+def page(net, tmp_path_factory):
+    path = net.explore(tmp_path_factory.mktemp("page") / "net.html", title="two layers")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_asks_for_nothing_and_runs_only_its_own_script(page):
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!data:,)", page)
+    assert "@import" not in page
+    assert "url(" not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert "innerHTML" not in page
+    assert "eval(" not in page
+    assert not re.search(r"\sstyle=", page)
+
+
+def test_the_page_of_a_net_is_small(page):
+    assert len(page.encode()) < 500_000
+    assert "<title>two layers</title>" in page
+
+
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>", '"]; evil [', "x" * 10_000, "שלום", "🙂", "<!--",
+    "\u202egnp", "\ud800", "$data ${x}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_ends_the_data(name, tmp_path):
+    with sg.scope(name):
+        x = sg.placeholder(name, (2,))
+        program = sg.compile(x, {name: sg.tanh(x)})
+    text = program.explore(tmp_path / "p.html", title=name).read_text(encoding="utf-8")
+    assert text.count("</script") == 2
+    assert "<img" not in text
+    inside = re.search(r'type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    assert not set("<>&") & set(inside)
+    assert json.loads(inside)["format"] == "symgrad-explorer"
+
+
+def test_in_script_reads_back():
+    thing = {"a": ["</script>", "<!--", "&amp;", "\u2028", 1.5, None]}
+    assert json.loads(in_script(thing)) == thing
+    assert in_script(thing).isascii()
+
+
+def test_without_the_user_s_source_none_of_it_is_in_the_page(tmp_path):
+    @sg.rule(exact="bits")
+    def secret_rule(x: sg.Var) -> sg.Rewrite:
+        """Two negations cancel."""
+        return sg.Rewrite(before=sg.negative(-x), after=x)
+
+    x = sg.placeholder("x", ("N", 64))
+    secret_name = sg.variable("w", np.full((64, 64), 0.1))
+    y = x @ (secret_name @ secret_name)
+    program = sg.compile(x, sg.negative(-y), passes=(secret_rule, *sg.passes.DEFAULT))
+    assert program.kept is not None
+    with_source = explore(program, tmp_path / "a.html").read_text(encoding="utf-8")
+    without = explore(program, tmp_path / "b.html", embed_source=False).read_text(encoding="utf-8")
+    assert "secret_name" in with_source
+    assert "def secret_rule" in with_source
+    assert "secret_name" not in without
+    assert "def secret_rule" not in without
+    assert "test_explorer.py" in without  # the places stay
+    assert "Two negations cancel" in without  # and so do the reasons
+
+
+def test_no_path_of_the_machine_is_in_the_page(page, tmp_path):
+    assert str(tmp_path.parent) not in page
+    assert str(files("symgrad_viz")) not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("p.svg", "name it with .html"), ("no/p.html", "make it first")]
+)
+def test_bad_paths_are_refused(net, tmp_path, name, message):
+    with pytest.raises(RenderError, match=message):
+        net.explore(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_programs_are_explored(net, tmp_path):
+    with pytest.raises(RenderError, match="not a Graph"):
+        explore(net.graph, tmp_path / "p.html")
+
+
+def test_the_assets_are_part_of_the_package():
+    for name in ("explorer.html", "explorer.css", *SCRIPTS):
+        assert files("symgrad_viz").joinpath(name).is_file()

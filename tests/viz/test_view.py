@@ -1,0 +1,332 @@
+"""Figures, colours, what is drawn once, what is kept, and what stands below a picture."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import RenderError
+from symgrad_viz import render, to_dot
+from symgrad_viz.dot import dot_of
+from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
+from symgrad_viz.scene import LEAVES, part_of, ranks
+from symgrad_viz.theme import HEAT
+from symgrad_viz.view import COLLAPSED, view_of
+from symgrad_viz.words import bytes_text, count_text, nbytes, time_text
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+WIDTH = 1000  # so wide that products are no part of a fused group
+
+
+def layered(layers: int, *, between=lambda h: h, width: int = 8) -> sg.Program:
+    """A step of descent for a net with a scope for each layer."""
+    x = sg.placeholder("x", ("N", width), "float32")
+    weights, h = [], x
+    for i in range(layers):
+        with sg.scope(f"layer{i + 1}"):
+            weights.append(sg.variable(f"w{i + 1}", np.zeros((width, width), "float32")))
+            h = sg.tanh(h @ weights[-1])
+        h = between(h)
+    loss = sg.sum(h**2)
+    grads = sg.grad(loss, weights)
+    updates = {w: w - 0.01 * g for w, g in zip(weights, grads, strict=True)}
+    return sg.compile([x], loss, updates=updates)
+
+
+@pytest.fixture(scope="module")
+def program():
+    made = layered(2, width=WIDTH)
+    made(np.ones((16, WIDTH), "float32"))
+    return made
+
+
+# Parts
+
+
+def test_a_fused_group_with_the_loss_in_it_lies_forward_and_its_gradient_part_is_marked(program):
+    scene = view_of(program)
+    fused = [b for b in scene.boxes if any(r.kind == "fused" for r in b.regions)]
+    loss = next(b for b in scene.boxes if b.is_output and part_of(b) == FORWARD)
+    kinds = {b.kind for b in fused if b.regions == loss.regions}
+    assert kinds >= {"op", "backward"}
+
+
+def test_each_part_of_a_fused_node_is_known(program):
+    parts = parts_of(program.graph)
+    assert set(parts.values()) == set(PARTS)
+    for node in program.graph.nodes:
+        for _, inner in node.attrs:
+            if isinstance(inner, sg.Graph):
+                assert all(n in parts for n in inner.nodes)
+                assert parts[node] == min((parts[y] for y in inner.outputs), key=PARTS.index)
+
+
+# What is kept for the backward part
+
+
+def test_what_the_backward_part_keeps_is_told_with_its_bytes(program):
+    scene = view_of(program)
+    saved = [e for e in scene.edges if e.is_saved]
+    assert saved
+    boxes = {b.id: b for b in scene.boxes}
+    for edge in saved:
+        value = boxes[edge.tail.partition("_at_")[0]]
+        assert (part_of(value), part_of(boxes[edge.head])) == (FORWARD, BACKWARD)
+        assert value.kind not in LEAVES
+        assert boxes[edge.tail].lines[-1] == f"kept: {bytes_text(edge.nbytes)}"
+        assert "kept for the backward part" in edge.tooltip
+    assert f"kept: {16 * WIDTH * 4 / 1e3:g} kB" in {line for b in scene.boxes for line in b.lines}
+    assert "is-saved" in to_dot(program)
+
+
+def test_without_sizes_bytes_are_an_expression(program):
+    lines = {line for b in view_of(program.graph).boxes for line in b.lines}
+    assert "kept: 4000*N bytes" in lines
+
+
+# Figures
+
+
+@pytest.mark.parametrize("color_by", ["cost", "memory"])
+def test_heat_follows_the_figures(program, color_by):
+    scene = view_of(program, color_by=color_by)
+    heats = [b.heat for b in scene.boxes if b.heat is not None]
+    assert max(heats) == len(HEAT) - 1
+    assert min(heats) >= 0
+    title, steps = scene.key
+    assert "counted (N = 16)" in title
+    assert len(steps) == len(HEAT)
+    assert all(text.startswith("≤ ") for text in steps)
+
+
+def test_time_is_told_to_be_measured(program):
+    profile = program.profile(np.ones((16, WIDTH), "float32"), runs=2)
+    scene = view_of(program, color_by="time", profile=profile)
+    assert "measured" in scene.key[0]
+    assert any("% of the steps' time" in b.tooltip for b in scene.boxes)
+    assert max(b.heat for b in scene.boxes if b.heat is not None) == len(HEAT) - 1
+
+
+def test_the_matrix_products_of_a_net_cost_most(program):
+    scene = view_of(program, color_by="cost")
+    hottest = {b.lines[0].partition(" = ")[2] for b in scene.boxes if b.heat == len(HEAT) - 1}
+    assert hottest == {"matmul"}
+
+
+def test_tooltips_tell_figures_and_the_reason_of_the_last_rewrite(program):
+    tips = [b.tooltip for b in view_of(program).boxes if b.kind != "stub"]
+    assert any(f"{2 * 16 * WIDTH**2 / 1e6:.3g} MFLOP, reads" in t for t in tips)
+    assert any("memory in use at this step: " in t for t in tips)
+    assert any("in place: it overwrites" in t for t in tips)
+    views = [t for t in tips if " = permute_dims(" in t]
+    assert views
+    assert all("a view: nothing is copied" in t for t in views)
+    fired = {f.rule.name: f.rule for f in program.trace.fired}
+    assert any(
+        f"{name}: {rule.reason.split()[0]}" in t for t in tips for name, rule in fired.items()
+    )
+
+
+def test_heat_is_in_the_dot_and_stays_on_a_dark_screen(program):
+    assert f'fillcolor="{HEAT[-1]}"' in to_dot(program, color_by="cost")
+    style = ET.fromstring(render(program, color_by="cost")).find(f"{SVG}style").text
+    dark, _, heat = style.partition("}\n}")
+    assert "prefers-color-scheme" in dark
+    assert ".heat4" in heat
+    assert "heat" not in ET.fromstring(render(program)).find(f"{SVG}style").text
+
+
+def test_a_graph_of_known_sizes_has_figures_and_others_say_what_is_missing(net):
+    x = sg.placeholder("x", (3, 4), "float32")
+    scene = view_of(sg.Graph([sg.exp(x) @ x.T]), color_by="cost")
+    assert {b.heat for b in scene.boxes if b.kind == "op"} >= {0, 4}
+    with pytest.raises(RenderError, match="needs the sizes of N; draw the compiled Program"):
+        view_of(net(), color_by="cost")
+    with pytest.raises(RenderError, match=r"program\.profile"):
+        view_of(net(), color_by="time")
+    with pytest.raises(RenderError, match="color_by is one of 'cost', 'memory', 'time', not 'hot'"):
+        render(net(), color_by="hot")
+
+
+def test_a_program_whose_guessed_sizes_do_not_fit_is_drawn_without_figures(monkeypatch):
+    def no_plan(self, sizes=None):
+        raise sg.ShapeError("a guess that does not fit")
+
+    program = layered(2)
+    monkeypatch.setattr(sg.Program, "_shown", no_plan)
+    assert all("FLOP" not in b.tooltip for b in view_of(program).boxes)
+    with pytest.raises(sg.ShapeError):
+        view_of(program, color_by="cost")
+
+
+def test_a_profile_of_another_program_is_refused(program):
+    profile = layered(3, width=WIDTH).profile(np.ones((16, WIDTH), "float32"), runs=1)
+    with pytest.raises(RenderError, match="of another program"):
+        render(program, profile=profile)
+    with pytest.raises(RenderError, match="belongs to a Program"):
+        render(program.graph, profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (999, "999 B"), (25_600, "25.6 kB"), (999_900, "1 MB"), (2.5e15, "2.5e+03 TB")],
+)
+def test_numbers_have_three_digits_and_a_unit(number, text):
+    assert count_text(number, "B") == bytes_text(number) == text
+
+
+def test_times_and_bytes():
+    assert [time_text(t) for t in (2e-9, 3.14e-6, 0.0125, 2)] == [
+        "2 ns",
+        "3.14 µs",
+        "12.5 ms",
+        "2 s",
+    ]
+    x = sg.placeholder("x", ("N", 3), "float64")
+    assert nbytes(x.type, {"N": 5}) == 120
+    assert bytes_text(nbytes(x.type)) == "24*N bytes"
+
+
+# What repeats
+
+
+def test_like_layers_are_drawn_once():
+    scene = view_of(layered(6, width=WIDTH), collapse=True, expand=False)
+    many = {b.lines[0]: b for b in scene.boxes if b.kind == "many"}
+    assert any(name.startswith("layer ×") for name in many)
+    assert any("w1 (next) …" in name for name in many)
+    assert "drawn once: layer ×" in scene.note
+    rank = ranks(scene.boxes, scene.edges)
+    assert all(rank[e.head] > rank[e.tail] for e in scene.edges)
+    assert {e.tail for e in scene.edges} | {e.head for e in scene.edges} <= {
+        b.id for b in scene.boxes
+    }
+
+
+def test_what_layers_that_are_one_keep_is_added_up():
+    program = layered(6, width=WIDTH)
+    scene, apart = (view_of(program, collapse=c, expand=False) for c in (True, False))
+    each = {(e.tail.partition("_at_")[0], e.carries): e.nbytes for e in apart.edges if e.is_saved}
+    assert scene.kept == apart.kept == sum(each.values())
+    one = min(each.values())
+    layers = [e.nbytes for e in scene.edges if e.is_saved and "_and_like" in e.tail]
+    assert max(layers) > one
+    assert all(n % one == 0 and n <= scene.kept for n in layers), "no parameter is counted"
+
+
+def test_layers_with_something_in_between_are_not_one():
+    raw = layered(4, between=lambda h: sg.sort(h)).raw
+    scene = view_of(raw, collapse=True)
+    forward = [b for b in scene.boxes if b.kind == "many" and part_of(b) == FORWARD]
+    assert forward == []
+
+
+def test_layers_of_other_sizes_are_not_alike():
+    x = sg.placeholder("x", (4, 8), "float32")
+    h = x
+    for i, width in enumerate((8, 8, 5, 5, 5)):
+        with sg.scope(f"layer{i}"):
+            h = sg.tanh(h @ sg.variable(f"w{i}", np.zeros((h.shape[1], width), "float32")))
+    scene = view_of(sg.Graph([sg.exp(h)]), collapse=True)
+    counts = sorted(b.lines[0] for b in scene.boxes if b.kind == "many")
+    assert counts == ["layer ×2", "layer ×2"]
+
+
+def test_a_large_graph_is_collapsed_and_says_so():
+    program = layered(COLLAPSED // 4, width=WIDTH // 4)
+    assert len(program.graph) > COLLAPSED
+    svg = render(program)
+    root = ET.fromstring(svg)
+    notes = [g for g in root.iter(f"{SVG}g") if g.get("class") == "note"]
+    assert f"{len(view_of(program, collapse=False, stubs=False).boxes):,} nodes are drawn as" in (
+        " ".join(t.text for g in notes for t in g)
+    )
+    assert len(svg) < 100_000
+    assert len(view_of(program, collapse=False).boxes) > COLLAPSED
+
+
+def test_a_bitmap_says_what_was_drawn_together():
+    scene = view_of(layered(6, width=WIDTH), collapse=True)
+    assert "are drawn as" in dot_of(scene, opaque=True)
+    assert "are drawn as" not in dot_of(scene)
+
+
+def test_a_huge_graph_without_scopes_points_at_the_explorer():
+    h = sg.placeholder("x", (3,), "float32")
+    for _ in range(1600):
+        h = sg.tanh(h)
+    root = ET.fromstring(render(sg.Graph([h])))
+    text = " ".join(t.text or "" for t in root.iter(f"{SVG}text"))
+    assert "program.explore('page.html')" in text
+
+
+def test_scopes_with_hostile_names_can_be_collapsed(hostile_names):
+    h = sg.placeholder("x", (4, 4), "float32")
+    for name in (*hostile_names, "plain"):
+        with sg.scope(name):
+            h = sg.tanh(h @ h)
+    root = ET.fromstring(render(sg.Graph([sg.exp(h)]), collapse=True))
+    assert not list(root.iter(f"{SVG}script"))
+    assert len([g for g in root.iter(f"{SVG}g") if "node" in g.get("class", "").split()]) == 3
+
+
+# What stands below, and beside
+
+
+def test_the_text_of_a_small_graph_is_in_the_description(program, net):
+    desc = ET.fromstring(render(program)).find(f"{SVG}desc").text
+    assert program.graph.text(origins=False).strip() in desc
+    assert "= matmul(" not in ET.fromstring(render(net(20))).find(f"{SVG}desc").text
+
+
+def test_what_is_kept_is_added_up_below(program):
+    words = " ".join(t.text or "" for t in ET.fromstring(render(program)).iter(f"{SVG}text"))
+    assert f"{bytes_text(view_of(program).kept)} in all." in words
+
+
+@pytest.mark.parametrize("engine", [None, "layers"])
+def test_the_legend_explains_what_is_there_and_nothing_else(program, engine):
+    root = ET.fromstring(render(program, engine=engine))
+    keys = [g for g in root.iter(f"{SVG}g") if "key" in g.get("class", "").split()]
+    said = {g.find(f"{SVG}text").text for g in keys}
+    assert said == {
+        "input", "parameter", "op", "gradient op", "update", "fused: one pass",
+        "from elsewhere", "output",
+    }  # fmt: skip
+    forward = ET.fromstring(render(sg.Graph([sg.tanh(sg.placeholder("x", (3,)))])))
+    keys = [g for g in forward.iter(f"{SVG}g") if "key" in g.get("class", "").split()]
+    assert {g.find(f"{SVG}text").text for g in keys} == {"input", "op", "output"}
+
+
+def test_the_legend_lies_within_the_picture(program):
+    with_, without = (ET.fromstring(render(program, legend=on)) for on in (True, False))
+    (_, _, wide, high), (_, _, _, low) = (
+        map(float, r.get("viewBox").split()) for r in (with_, without)
+    )
+    assert high > low
+    legend = next(g for g in with_.iter(f"{SVG}g") if g.get("class") == "legend")
+    for text in legend.iter(f"{SVG}text"):
+        assert 0 <= float(text.get("x")) <= wide
+        assert low <= float(text.get("y")) <= high
+    assert not [g for g in without.iter(f"{SVG}g") if g.get("class") == "legend"]
+
+
+def test_titles_of_frames_are_drawn_over_the_edges(program):
+    root = ET.fromstring(render(program))
+    canvas = root.find(f"{SVG}g")
+    order = [g.get("class", "").split()[0] for g in canvas if g.get("class")]
+    assert order[-1] == "caption"
+    assert order.index("caption") > max(i for i, c in enumerate(order) if c == "edge")
+    titles = {t.text for g in canvas if "caption" in g.get("class", "") for t in g}
+    assert {"forward", "backward", "update"} <= titles
+
+
+def test_the_update_lies_below_the_backward_part(program):
+    dot = to_dot(program)
+    assert "style=invis" in dot
+    assert parts_of(program.graph)[program.graph.outputs[-1]] == UPDATE

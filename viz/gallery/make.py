@@ -1,0 +1,124 @@
+"""The pictures of the gallery and of the README: `python viz/gallery/make.py` makes them anew.
+
+Each ends with a digest of what it shows, of its DOT and not of its coordinates, so that a test can
+tell whether it is still what the compiler makes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import runpy
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+import symgrad as sg
+from symgrad_viz import render, to_dot
+from symgrad_viz.story import story_svg
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+STAMP = "<!-- made of {} by: python viz/gallery/make.py -->\n"
+
+
+def two_layer_net() -> tuple[sg.Graph, sg.Program]:
+    """The gradient and the training step of the first example."""
+    build = runpy.run_path(str(EXAMPLES / "01_two_layer_net.py"))["build"]
+    return build(np.random.default_rng(0))
+
+
+def relu() -> sg.Program:
+    """The second example, with its loss."""
+    x, loss, dx = runpy.run_path(str(EXAMPLES / "02_relu_gradient.py"))["build"]()
+    return sg.compile([x], {"loss": loss, "dx": dx})
+
+
+def mlp(layers: int = 6) -> sg.Program:
+    """A step of gradient descent for a net of some like layers, each in a scope of its own."""
+    x, y = (sg.placeholder(name, ("N", 64), "float32") for name in "xy")
+    weights, h = [], x
+    for i in range(1, layers + 1):
+        with sg.scope(f"layer{i}"):
+            w = sg.variable(f"w{i}", np.zeros((64, 64), "float32"))
+            b = sg.variable(f"b{i}", np.zeros(64, "float32"))
+            h = sg.relu(h @ w + b)
+        weights += [w, b]
+    loss = sg.sum((h - y) ** 2)
+    steps = zip(weights, sg.grad(loss, weights), strict=True)
+    updates = {w: w - 1e-3 * g for w, g in steps}
+    return sg.compile([x, y], {"loss": loss}, updates=updates, threads=1)
+
+
+def attention() -> sg.Program:
+    """One head of attention, and the gradients of its weights."""
+    x = sg.placeholder("x", ("T", 64), "float32")
+    weights = [sg.variable(name, np.zeros((64, 64), "float32")) for name in ("wq", "wk", "wv")]
+    with sg.scope("queries, keys, values"):
+        q, k, v = (x @ w for w in weights)
+    with sg.scope("attention"):
+        mixed = sg.nn.softmax(q @ k.T * 0.125, axis=-1) @ v
+    loss = sg.sum(mixed**2)
+    gradients = dict(zip(("d wq", "d wk", "d wv"), sg.grad(loss, weights), strict=True))
+    return sg.compile([x], {"loss": loss, **gradients}, threads=1)
+
+
+def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
+    """For each file how it is drawn, and what it shows as a text without coordinates."""
+    gradient, step = two_layer_net()
+    stories = {
+        "two_layer_net_story": (step, "A two-layer net: from what is written to what runs"),
+        "relu_story": (relu(), "The gradient of relu: from a mask to a selection"),
+    }
+    graphs = {
+        "two_layer_net_gradient": (gradient, {"title": "A two-layer net and its gradient"}),
+        "two_layer_net": (step, {"title": "A two-layer net: one step of training, as it runs"}),
+        "two_layer_net_cost": (
+            step,
+            {"title": "What a step costs", "color_by": "cost"},
+        ),
+        "mlp": (mlp(), {"title": "Six layers, each drawn once", "collapse": True, "expand": True}),
+        "attention": (attention(), {"title": "Attention and its gradient, as they run"}),
+    }
+    found = {}
+    for name, (program, title) in stories.items():
+        draw = _story(program, title)
+        found[name] = draw, _words(draw)
+    for name, (thing, options) in graphs.items():
+        found[name] = _render(thing, options), _dot(thing, options)
+    return found
+
+
+def _story(program: sg.Program, title: str) -> Callable[[], str]:
+    return lambda: story_svg(program, title=title)
+
+
+def _words(draw: Callable[[], str]) -> Callable[[], str]:
+    return lambda: "\n".join(re.findall(r"<(?:text|title)\b[^>]*>([^<]*)", draw()))
+
+
+def _render(thing: object, options: Mapping[str, object]) -> Callable[[], str]:
+    return lambda: str(render(thing, **options))
+
+
+def _dot(thing: object, options: Mapping[str, object]) -> Callable[[], str]:
+    return lambda: to_dot(thing, **options)
+
+
+def stamp(shown: str) -> str:
+    """The last line of a picture that shows this."""
+    return STAMP.format(hashlib.sha256(shown.encode()).hexdigest())
+
+
+def main() -> None:
+    """Write all pictures."""
+    for name, (draw, shown) in pictures().items():
+        path = HERE / f"{name}.svg"
+        path.write_text(draw() + stamp(shown()), encoding="utf-8")
+        sys.stdout.write(f"wrote {path.relative_to(HERE.parent.parent)}\n")
+
+
+if __name__ == "__main__":
+    main()

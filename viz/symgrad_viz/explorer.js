@@ -1,0 +1,133 @@
+// All of it together: what is shown for a state, keys, and the beginning.
+
+// Buttons that go to another way of drawing and back, with what they say.
+const SWITCHES = [["scopes", "closed", "open scopes", "close scopes"], ["groups", "open", "close groups", "open groups"]];
+const turn = (other) => { if (data.worlds[other]) change({ world: state.world === other ? "full" : other }); };
+
+const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile };
+function show(before, still) {
+  const is = (key) => !before || before[key] !== state[key];
+  const held = document.activeElement?.closest("#list, #pane, .panel");
+  document.documentElement.className = state.theme === "auto" ? "" : state.theme;
+  for (const [id, key] of [["find", "find"], ["filter", "filter"], ["colour", "colour"], ["theme", "theme"]]) if ($(id).value !== state[key]) $(id).value = state[key];
+  $("all").checked = state.all;
+  for (const [id, other, open, close] of SWITCHES) {
+    $(id).hidden = !data.worlds[other];
+    $(id).textContent = state.world === other ? open : close;
+  }
+  if (is("world")) enterWorld();
+  if (is("pass") || is("world")) showStage();
+  if (is("pass") || is("find") || is("world")) found = matches(state.find);
+  $("found").textContent = state.find.trim() ? `${found.includes(state.node) ? `${found.indexOf(state.node) + 1} of ` : ""}${found.length} found` : "";
+  const lit = paint();
+  if (is("pass") || is("all") || is("filter") || is("rule")) showPasses();
+  headline(lit);
+  if (is("pass") || is("colour") || is("world")) showLegend();
+  for (const [id] of TABS) {
+    $(`tab-${id}`).setAttribute("aria-selected", id === state.tab);
+    $(`tab-${id}`).tabIndex = id === state.tab ? 0 : -1;
+    $(`panel-${id}`).hidden = id !== state.tab;
+  }
+  if (is("pass") || is("node") || is("rule") || is("line") || is("world")) showPane();
+  VIEWS[state.tab]?.();
+  if (is("world")) fit();
+  if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
+  if (is("world")) prepare();
+  // Who works with keys stays where they were, though what had the focus is drawn anew.
+  if (held && document.activeElement === document.body) ((held.id === "pane" ? null : held.querySelector("[aria-current], button.marked")) ?? held).focus({ preventScroll: true });
+  if (before) $("said").textContent = is("node") && state.node !== null ? $("pane").querySelector("h2").textContent : is("pass") ? $("what").textContent : "";
+  writeAddress();
+}
+
+const letGo = { node: null, rule: null, line: null, find: "" };
+function step(by) {
+  const shown = shownStages(state.all);
+  const at = shown.findLastIndex((i) => i <= state.pass);
+  const next = shown[Math.min(shown.length - 1, Math.max(0, at + by))];
+  if (next !== state.pass) change({ pass: next, rule: null });
+}
+function walk(down) {
+  if (state.node === null || !now().boxOf.has(state.node)) return change({ node: world.boxes[now().boxes[0]]?.[0] ?? null, rule: null, line: null });
+  const next = neighbours(state.node)[down ? 1 : 0][0];
+  if (next !== undefined) change({ node: next });
+}
+function nextFound(by) {
+  if (found.length) change({ node: found[(Math.max(-1, found.indexOf(state.node) + (found.includes(state.node) || by > 0 ? by : 0)) + found.length) % found.length], rule: null, line: null, tab: "graph" });
+}
+function nextTab(by) {
+  const at = TABS.findIndex(([id]) => id === state.tab) + by + TABS.length;
+  change({ tab: TABS[at % TABS.length][0] });
+  $(`tab-${state.tab}`).focus();
+}
+const middle = () => { const r = $("stage").getBoundingClientRect(); return [r.width / 2, r.height / 2]; };
+
+const KEYS = {
+  ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => walk(false), ArrowDown: () => walk(true),
+  "/": () => { $("find").focus(); $("find").select(); }, f: fit, c: () => turn("closed"), g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
+};
+TABS.forEach(([id], i) => { KEYS[String(i + 1)] = () => change({ tab: id }); });
+
+function begin() {
+  $("title").textContent = data.title;
+  document.title = data.title;
+  $("sizes").textContent = Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
+  $("colour").append(...COLOURS.map(([id, text]) => html("option", { value: id }, text)));
+  $("tabs").append(...TABS.map(([id, text]) => html("button", { id: `tab-${id}`, role: "tab", "aria-controls": `panel-${id}`, onclick: () => change({ tab: id }) }, text)));
+  $("view").append(...Object.values(layer));
+  $("graph").addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const r = $("graph").getBoundingClientRect();
+    zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - r.left, event.clientY - r.top);
+  }, { passive: false });
+  let drag = null;
+  $("graph").addEventListener("pointerdown", (event) => { drag = { x: event.clientX, y: event.clientY, far: 0, on: event.target.closest("[data-node]") }; });
+  $("graph").addEventListener("pointermove", (event) => {
+    const over = event.target.closest?.("[data-node]");
+    const edge = event.target.closest?.("[data-tip]");
+    $("hover").textContent = drag ? "" : edge && !over ? edge.dataset.tip : over ? told(Number(over.dataset.node.slice(1)), over.getAttribute("aria-label") ?? name(Number(over.dataset.node.slice(1)))) : "";
+    if (!drag) return;
+    const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+    Object.assign(drag, { x: event.clientX, y: event.clientY, far: drag.far + Math.abs(dx) + Math.abs(dy) });
+    if (drag.far < 4) return;
+    $("graph").setPointerCapture(event.pointerId);
+    $("graph").classList.add("dragged");
+    view.x += dx;
+    view.y += dy;
+    place();
+  });
+  $("graph").addEventListener("pointerup", () => {
+    if (drag && drag.far < 4) change({ node: drag.on ? Number(drag.on.dataset.node.slice(1)) : null, rule: null, line: null }, true);
+    drag = null;
+    $("graph").classList.remove("dragged");
+  });
+  $("graph").addEventListener("pointerleave", () => { $("hover").textContent = ""; });
+  $("graph").addEventListener("dblclick", (event) => {
+    const on = event.target.closest("[data-node]");
+    const inside = on && elements[Number(on.dataset.node.slice(1))];
+    if (inside?.group) change({ world: "full", node: inside.inside.find((e) => data.worlds.full.stages[state.pass].boxOf.has(e)) ?? inside.inside[0] });
+  });
+  for (const [id, other] of SWITCHES) $(id).addEventListener("click", () => turn(other));
+  $("fit").addEventListener("click", fit);
+  $("in").addEventListener("click", () => zoom(1.3, ...middle()));
+  $("out").addEventListener("click", () => zoom(1 / 1.3, ...middle()));
+  $("find").addEventListener("input", () => change({ find: $("find").value, rule: null, line: null }));
+  $("find").addEventListener("keydown", (event) => { if (event.key === "Enter") nextFound(event.shiftKey ? -1 : 1); });
+  $("filter").addEventListener("input", () => change({ filter: $("filter").value }));
+  $("all").addEventListener("change", () => change({ all: $("all").checked }));
+  $("colour").addEventListener("change", () => change({ colour: $("colour").value }));
+  $("theme").addEventListener("change", () => change({ theme: $("theme").value }));
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+    const scrolls = event.key.startsWith("Arrow") && (state.tab !== "graph" || event.target.closest("aside, .code")) && /Up|Down/.test(event.key);
+    if (!KEYS[event.key] || scrolls) return;
+    event.preventDefault();
+    if (/Left|Right/.test(event.key) && event.target.closest("#tabs")) return nextTab(event.key === "ArrowRight" ? 1 : -1);
+    if (typing) event.target.blur();
+    KEYS[event.key]();
+  });
+  window.addEventListener("hashchange", () => { readAddress(); show(null); });
+  readAddress();
+  show(null);
+}
+begin();

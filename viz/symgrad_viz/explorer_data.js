@@ -1,0 +1,105 @@
+"use strict";
+// Everything has its place already; this shows it. Text from the data is only ever set as text.
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+
+function put(node, props, children) {
+  for (const [key, value] of Object.entries(props || {})) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  return node;
+}
+const html = (tag, props, ...children) => put(document.createElement(tag), props, children);
+const svg = (tag, props, ...children) => put(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+const number = (n) => (n === null || n === undefined ? "?" : n.toLocaleString("en"));
+const name = (e) => data.elements[e].name ?? `n${e}`;
+
+// ---- what the data say, put at hand ------------------------------------------------------------
+
+const elements = data.elements;
+// The same program drawn in several ways, of which one is shown: with groups as one node each, with
+// what is inside of them, and with the user's scopes as one node each.
+for (const drawing of Object.values(data.worlds)) {
+  drawing.stages.forEach((stage, i) => {
+    if (!stage) stage = drawing.stages[i] = { ...drawing.stages[i - 1], ghosts: [], added: [], left: 0 };
+    stage.boxOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][0], b]));
+    stage.spotOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][1], b]));
+    stage.fresh = new Set(stage.added);
+    stage.groupOf = new Map(stage.boxes.map((b) => drawing.boxes[b]).filter((b) => b[8] !== null).map((b) => [b[0], b[8]]));
+    stage.groups = new Set(stage.groupOf.values());
+  });
+}
+let world = data.worlds[data.world];
+const now = () => world.stages[state.pass];
+const shownStages = (all) => data.stages.map((s, i) => i).filter((i) => all || i === 0 || !data.stages[i].same);
+const holders = new Map();
+elements.forEach((e, i) => (e.inside ?? []).forEach((part) => holders.set(part, [...(holders.get(part) ?? []), i])));
+const kindOf = (box) => world.boxes[box][2];
+const places = (e) => (elements[e].places ?? []).map((p) => data.places[p]);
+const placeText = (p) => `${data.files[p[0]]?.name ?? data.fileNames[p[0]]}:${p[1]}`;
+
+/** The node of a stage that is, or holds, what an element computes. */
+function present(e, stage) {
+  if (stage.boxOf.has(e) || stage.groups.has(e)) return e;
+  const holder = (holders.get(e) ?? []).find((h) => stage.boxOf.has(h));
+  if (holder !== undefined) return holder;
+  const values = new Set([e, ...(elements[e].ends ?? [])].map((x) => elements[x].value));
+  for (const other of stage.boxOf.keys()) {
+    if (values.has(elements[other].value)) return other;
+    if ((elements[other].inside ?? []).some((part) => values.has(elements[part].value))) return other;
+  }
+  return null;
+}
+
+/** The lines of the generated source that compute an element: pairs of section and line. */
+function linesOf(e) {
+  const own = elements[e].lines ?? [];
+  return elements[e].inside ? [...own, ...elements[e].inside.flatMap(linesOf)] : own;
+}
+
+// ---- state, which the address keeps -------------------------------------------------------------
+
+const TABS = [["graph", "Graph"], ["numpy", "NumPy that runs"], ["code", "Your code"], ["memory", "Memory"], ["profile", "Profile"]]
+  .filter(([id]) => (id !== "profile" || data.profile) && (id !== "code" || data.files.length));
+const COLOURS = [["role", "role"], ["flops", "operations"], ["bytes", "bytes moved"], ...(data.profile ? [["time", "time"]] : [])];
+const start = { world: data.world, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null };
+const state = { ...start };
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const whole = (key, most) => {
+    const text = (given.get(key) ?? "").replace(/^n/, "");
+    return /^\d+$/.test(text) && Number(text) < most ? Number(text) : null;
+  };
+  const among = (key, list) => (list.some(([id]) => id === given.get(key)) ? given.get(key) : start[key]);
+  const line = /^(\d+):(\d+)$/.exec(given.get("line") ?? "");
+  Object.assign(state, start, {
+    pass: whole("pass", data.stages.length) ?? start.pass, node: whole("node", elements.length), rule: whole("rule", data.rules.length),
+    tab: among("tab", TABS), colour: among("colour", COLOURS), world: given.get("world") in data.worlds ? given.get("world") : start.world, theme: among("theme", [["auto"], ["light"], ["dark"]]),
+    find: given.get("find") ?? "", filter: given.get("filter") ?? "", all: given.get("all") === "1",
+    line: line && Number(line[1]) < data.fileNames.length ? [Number(line[1]), Number(line[2])] : null,
+  });
+}
+
+function writeAddress() {
+  const told = new URLSearchParams();
+  for (const [key, value] of Object.entries(state)) {
+    if (key !== "pass" && (value === start[key] || value === null || value === "")) continue;
+    told.set(key, key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
+  }
+  const hash = `#${told}`;
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+/** A new state, shown; `still` is for what was chosen in the graph, which stays where it is. */
+function change(next, still) {
+  const before = { ...state };
+  Object.assign(state, next);
+  world = data.worlds[state.world];
+  const moved = state.pass !== before.pass || state.world !== before.world;
+  if (moved && state.node !== null && next.node === undefined) state.node = present(state.node, now()) ?? state.node;
+  show(before, still);
+}

@@ -1,0 +1,310 @@
+"""What the explorer shows, in what JSON has: stages, nodes with their stories, source, memory."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from symgrad.ir.errors import RenderError
+from symgrad.ir.origin import Location
+from symgrad.ir.text import type_text
+from symgrad.lowering.plan import Step
+from symgrad.passes import DEFAULT
+from symgrad.rewrite.rule import Rule
+from symgrad.rewrite.trace import reason_text
+from symgrad.runtime.profile import Profile, StepTime
+from symgrad.runtime.program import Program
+from symgrad.runtime.why import Teller
+from symgrad_viz.explorer_nodes import Nodes, Section, Table
+from symgrad_viz.scene import Edge
+from symgrad_viz.sheet import Placed, Stage, size_of
+from symgrad_viz.stages import Elements, Stages
+from symgrad_viz.words import printable, shortened
+
+FORMAT, VERSION = "symgrad-explorer", 1
+AROUND = 12  # so many lines of a file are shown around each that built something
+MANY = 400  # above so many nodes the scopes are closed at first
+Json: TypeAlias = dict[str, Any]
+AS_WRITTEN = "as written"
+
+
+def document(
+    program: Program, *, title: str | None, embed_source: bool, profile: Profile | None
+) -> Json:
+    """All that the page shows. Without `embed_source` it has no text of the user's files."""
+    return _Document(program, embed_source, profile).written(title)
+
+
+class _World:
+    """The stages as they are drawn: boxes and edges in tables, each stage by their numbers."""
+
+    def __init__(self, stages: Stages, types: Table) -> None:
+        self.stages, self.types = stages, types
+        self.boxes, self.edges = Table(), Table()
+
+    def written(self) -> Json:
+        """The world in what JSON has; a stage that is like the one before is None."""
+        sheet = self.stages.sheet
+        stages = [
+            None if i and stage.boxes is self.stages.stages[i - 1].boxes else self._stage(stage)
+            for i, stage in enumerate(self.stages.stages)
+        ]
+        return {
+            "sheet": [round(sheet.width), round(sheet.height)],
+            "frames": [[k, t, *map(round, place)] for k, t, *place in sheet.frames],
+            "spots": [_rounded(sheet.spots[i]) for i in range(len(sheet.spots))],
+            "stages": stages,
+            "boxes": list(self.boxes),
+            "edges": list(self.edges),
+        }
+
+    def _stage(self, stage: Stage) -> Json:
+        spots = {p.box.id: p.spot for p in stage.boxes}
+        return {
+            "boxes": [self._box(p) for p in stage.boxes],
+            "edges": [self._edge(e, spots) for e in stage.edges],
+            "ghosts": [self._box(p) for p in stage.ghosts],
+            "added": list(stage.added),
+            "left": stage.left,
+        }
+
+    def _box(self, placed: Placed) -> int:
+        box = placed.box
+        size = map(round, size_of(box))
+        call = box.tooltip.partition("\n")[0]
+        output = int(box.is_output)
+        shown = placed.element, placed.spot, box.kind, box.lines, output, *size, call
+        return self.boxes[*shown, placed.group]
+
+    def _edge(self, edge: Edge, spots: Mapping[str, int]) -> int:
+        pair = spots[edge.tail], spots[edge.head]
+        route = self.stages.sheet.routes[pair]
+        way = tuple(map(_rounded, route.points))
+        stub = None if route.stub is None else _rounded(route.stub)
+        carries = self.types[edge.carries]
+        return self.edges[*pair, round(route.end), way, stub, edge.operand, carries]
+
+
+class _Document:
+    def __init__(self, program: Program, embed_source: bool, profile: Profile | None) -> None:
+        self.program, self.embed_source, self.profile = program, embed_source, profile
+        ready = program._shown(profile.sizes if profile else None)
+        self.sections = [Section("every call", ready.plan, ready.source, program._teller(ready))]
+        if program.kept is not None:
+            # Its steps compute nodes of the whole graph, and so have their places in its stories.
+            kept = program.kept._shown()
+            whole = replace(kept.plan, graph=program.graph)
+            teller = Teller(program.raw, program.trace, whole, kept.source)
+            self.sections.append(Section("once, and kept", kept.plan, kept.source, teller))
+        self.lineage = self.sections[0].teller.lineage
+        self.graphs = [program.raw, *(s.after for s in program.trace.stages)]
+        self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
+        self.elements = Elements(self.lineage)
+        self.stages = Stages(self.graphs, self.elements, program.output_names)
+        self.nodes = Nodes(program, self.sections, self.elements, self.names)
+        self.places = self.nodes.places
+        self.rules, self.types = Table(), Table()
+
+    def written(self, title: str | None) -> Json:
+        """The document."""
+        worlds = {"full": _World(self.stages, self.types).written()}
+        names = self.program.output_names
+        if self.nodes.inside:
+            opened = Stages(self.graphs, self.elements, names, opened=True)
+            worlds["open"] = _World(opened, self.types).written()
+        elements = list(map(self.nodes.told, range(len(self.elements.nodes))))
+        if any(n.origin.scope for g in self.graphs for n in g.nodes):
+            closed = Stages(self.graphs, self.elements, names, closed=True)
+            worlds["closed"] = _World(closed, self.types).written()
+            elements += map(_group, closed.groups.items())
+        given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
+        listed = ", ".join(str(n.name) for n in given) or "no inputs"
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": shortened(f"a program of {listed}" if title is None else title, 120),
+            "sizes": dict(self.sections[0].plan.sizes),
+            "summary": self._summary(),
+            "stages": list(map(self._stage, range(len(self.graphs)))),
+            "worlds": worlds,
+            "world": self._first(worlds),
+            "elements": elements,
+            "rewrites": [self._rewrite(i) for i in range(len(self.program.trace.fired))],
+            "rules": list(map(self._rule, self.rules)),
+            "places": [self._place(p) for p in self.places],
+            "fileNames": list(self._file_names().values()),
+            "files": self._files() if self.embed_source else [],
+            "types": list(self.types),
+            "sections": list(map(self._section, self.sections)),
+            "profile": self.profile and self._profile(self.profile),
+        }
+
+    def _first(self, worlds: Json) -> str:
+        """How the program is drawn at first."""
+        wanted = ("closed",) if len(self.program.raw) > MANY else ("open",)
+        return next(filter(worlds.__contains__, wanted), "full")
+
+    def _stage(self, i: int) -> Json:
+        """What is told of a pass."""
+        found: Json = {"name": self.names[i], "nodes": len(self.graphs[i]), "rules": []}
+        if i:
+            done = self.program.trace.stages[i - 1]
+            fired = [f for f in self.program.trace.fired if f.stage == done.name]
+            found["ms"] = round(1e3 * done.seconds, 2)
+            found["same"] = done.after is done.before
+            found["reason"] = _reason(done.name)
+            found["rules"] = list(Counter(self.rules[f.rule] for f in fired).items())
+        return found
+
+    # ---- rules and lines --------------------------------------------------------------------
+
+    def _rewrite(self, i: int) -> list[Any]:
+        entry = self.program.trace.fired[i]
+        return [self.names.index(entry.stage), self.rules[entry.rule], shortened(entry.change())]
+
+    def _rule(self, rule: Rule) -> Json:
+        code = getattr(rule.written, "__code__", None)
+        module = str(getattr(rule.written, "__module__", ""))
+        own = module.partition(".")[0] == "symgrad"
+        found: Json = {
+            "name": rule.name,
+            "grade": rule.exact.name.lower(),
+            "reason": printable(reason_text(rule)),
+        }
+        if code is not None and (own or self.embed_source):
+            found["where"] = f"{printable(module)}, line {code.co_firstlineno}"
+            with suppress(OSError, TypeError):
+                found["source"] = list(map(_line, inspect.getsource(code).splitlines()))
+        return found
+
+    def _place(self, place: Location) -> list[Any]:
+        text = shortened(place.text) if self.embed_source else ""
+        return [list(self._file_names()).index(place.file), place.line, text]
+
+    def _file_names(self) -> Mapping[str, str]:
+        """What to call the files: by their names, and by their folders where names are alike."""
+        files = dict.fromkeys(p.file for p in self.places)
+        alike = Counter(Path(f).name for f in files)
+        return {
+            f: printable("/".join(Path(f).parts[-min(2, alike[Path(f).name]) :])) for f in files
+        }
+
+    def _files(self) -> list[Json]:
+        """The lines of the user's files around those that built something."""
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for place in self.places:
+            wanted[place.file].update(range(place.line - AROUND, place.line + AROUND + 1))
+        found = []
+        for file, numbers in wanted.items():
+            lines = linecache.getlines(file)
+            shown = [[n, _line(lines[n - 1])] for n in sorted(numbers) if 0 < n <= len(lines)]
+            found.append({"name": self._file_names()[file], "lines": shown})
+        return found
+
+    # ---- what runs --------------------------------------------------------------------------
+
+    def _section(self, section: Section) -> Json:
+        plan = section.plan
+        lines = section.source.text.splitlines()
+        if not self.embed_source:
+            lines = [_without_places(n in section.source.lines, t) for n, t in enumerate(lines, 1)]
+        computes = {}
+        for line, step in section.source.lines.items():
+            number = self.elements.of_form(self.lineage.form(section.node_of(step)))
+            if number is not None:
+                computes[line] = number
+        return {
+            "title": section.title,
+            "lines": list(map(_line, lines)),
+            "computes": computes,
+            "steps": [[s.op.name, self._step_element(s)] for s in plan.steps],
+            "slots": [
+                [s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type)]
+                for s in plan.slots
+            ],
+            "arena": plan.arena_bytes,
+            "outputs": plan.output_bytes,
+            "nexts": plan.next_bytes,
+            "written": [sorted({r.slot for r in (*s.results, *s.scratch)}) for s in plan.steps],
+            "read": [sorted({r.slot for r in s.operands}) for s in plan.steps],
+        }
+
+    def _step_element(self, step: Step) -> int | None:
+        return self.elements.of_form(self.lineage.form(step.node))
+
+    def _summary(self) -> list[list[Any]]:
+        """What was written, and what runs."""
+        plan = self.sections[0].plan
+        whole = self.program.cost(**plan.sizes)
+        pairs = (
+            ("nodes", len(self.program.raw), len(self.program.graph)),
+            ("steps", len(whole.before.steps), len(plan.steps)),
+            ("floating-point operations", whole.before.flops, whole.after.flops),
+            ("bytes moved", whole.before.bytes_moved, whole.after.bytes_moved),
+            ("bytes of memory", whole.before.plan.peak_bytes, plan.peak_bytes),
+        )
+        return [list(row) for row in pairs]
+
+    def _profile(self, profile: Profile) -> Json:
+        section = self.sections[0]
+        ops = [s.op.name for s in section.plan.steps]
+        if ops != [s.step.op.name for s in profile.steps]:
+            raise RenderError("this profile is of another program; make one: program.profile(...)")
+        return {
+            "seconds": profile.seconds,
+            "runs": profile.runs,
+            "machine": str(profile.machine),
+            "steps": list(map(_time, profile.steps)),
+        }
+
+
+def _reason(name: str) -> str:
+    """What a pass does, as its function says, and why it does so at its place."""
+    for step in DEFAULT:
+        if step.name == name:
+            what = (inspect.getdoc(step.run) or "").partition("\n\n")[0]
+            return " ".join(f"{what} {'It runs' if what else 'Rules:'} {step.reason}.".split())
+    return ""
+
+
+def _group(group: tuple[tuple[str, str], tuple[int, set[int]]]) -> Json:
+    """What is told of a scope that is drawn closed."""
+    (part, name), (_, members) = group
+    return {
+        "op": f"{part} of {name}",
+        "type": "",
+        "name": name,
+        "inside": sorted(members),
+        "group": True,
+    }
+
+
+def _time(step: StepTime) -> list[Any]:
+    figures = step.seconds, step.share, step.gbytes, step.gflops, step.reach
+    return [step.line, *map(_short, figures), list(map(_time, step.inner))]
+
+
+def _short(figure: float | None) -> float | None:
+    return None if figure is None else float(f"{figure:.4g}")
+
+
+def _rounded(point: Sequence[float]) -> tuple[int, ...]:
+    return tuple(map(round, point))
+
+
+def _line(text: str) -> str:
+    """A line of source as it is shown."""
+    return shortened(text.rstrip("\r\n").expandtabs(), 400)
+
+
+def _without_places(computes: bool, line: str) -> str:
+    """A line of generated source without the user's lines that its comments quote."""
+    if computes:
+        return line.partition("  # ")[0].rstrip()
+    return f"#   {line[4:].partition('  ')[0]}" if line.startswith("#   ") else line

@@ -1,0 +1,154 @@
+"""The nodes of the explorer: what each is, where it comes from, what became of it, its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.text import type_text
+from symgrad.lowering.cost import cost
+from symgrad.lowering.plan import Plan, Step
+from symgrad.runtime.program import Program
+from symgrad.runtime.source import Source
+from symgrad.runtime.why import Teller, steps_text
+from symgrad_viz.stages import Elements
+from symgrad_viz.words import shortened
+
+MOST_REWRITES = 60  # told of one node
+Json: TypeAlias = dict[str, Any]
+
+
+class Table:
+    """Things that are named by their places in a list, each there once."""
+
+    def __init__(self) -> None:
+        self.places: dict[Any, int] = {}
+
+    def __getitem__(self, thing: Any) -> int:
+        return self.places.setdefault(thing, len(self.places))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.places)
+
+
+class Section:
+    """A function of the program: what runs in every call, or what is computed once and kept."""
+
+    def __init__(self, title: str, plan: Plan, source: Source, teller: Teller) -> None:
+        self.title, self.plan, self.source, self.teller = title, plan, source, teller
+
+    def node_of(self, step: Step) -> Node:
+        """What a line of the source computes."""
+        return self.teller.within.get(id(step), (0, step.node))[1]
+
+
+class Nodes:
+    """Tells of every element what the page shows; `places` are the user's lines that it names."""
+
+    def __init__(
+        self, program: Program, sections: list[Section], elements: Elements, passes: list[str]
+    ) -> None:
+        self.program, self.sections, self.elements = program, sections, elements
+        self.teller = sections[0].teller
+        self.lineage = self.teller.lineage
+        self.inside = dict(self._insides())
+        self.fired = {id(f): i for i, f in enumerate(program.trace.fired)}
+        self.rule_names = {f.rule.name for f in program.trace.fired}
+        self.pass_names = set(passes)
+        self.costs = self._costs()
+        self.places, self.values = Table(), Table()
+
+    def _insides(self) -> Iterator[tuple[int, list[int]]]:
+        """What is inside the fused nodes; all of it gets numbers of its own."""
+        for number, node in enumerate(list(self.elements.nodes)):
+            inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
+            if inner is not None:
+                parts = [n for n in inner.nodes if n.inputs]
+                yield number, list(self.elements.enter(parts).values())
+
+    def told(self, number: int) -> Json:
+        """All about one of them."""
+        node = self.elements.nodes[number]
+        form = self.lineage.form(node)
+        story = self.teller.of_node(node)
+        section = 0
+        for i, other in enumerate(self.sections[1:], 1):
+            if not story.steps and (again := other.teller.of_node(node)).steps:
+                story, section = again, i
+        rewrites, sources = self.lineage.backward(form)
+        origins = [node.origin, *(n.origin for n in sources if n.inputs)]
+        lines = {(p.file, p.line): p for o in reversed(origins) for p in reversed(o.locations)}
+        told = [at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None]
+        ends = (self.elements.of_form(e) for e in self.lineage.onward(form).ends)
+        found: Json = {
+            "op": node.op.name,
+            "type": shortened(type_text(node.type)),
+            "name": None if node.name is None else shortened(node.name),
+            "places": [self.places[p] for p in reversed(lines.values())],
+            "scope": [shortened(s, 60) for s in node.origin.scope],
+            "makers": self._makers(node),
+            "rewrites": told,
+            "value": self.values[self.lineage.value(node)],
+            "ends": [e for e in ends if e is not None and e != number],
+            "inside": self.inside.get(number, []),
+            "verdict": self._verdict(number, story.verdict),
+            "lines": [[section, n] for n, _ in story.code],
+            "cost": self.costs.get(number),
+            "buffers": self._buffers(number),
+        }
+        return {k: v for k, v in found.items() if v not in (None, [], "")}
+
+    def _verdict(self, number: int, told: str) -> str:
+        if number in self.inside:
+            steps = [at for i, at in self._own_steps(number) if i == 0]
+            return f"one group of {len(self.inside[number])} ops, computed by {steps_text(steps)}"
+        if number >= len(self.program.raw):
+            return told.replace("computed as written, by", "computed by")
+        return told
+
+    def _makers(self, node: Node) -> list[list[str]]:
+        """Who made a node, oldest first, and what sort of maker each is."""
+        found, made_by = [], node.origin.made_by
+        last = max((i for i, m in enumerate(made_by) if m.startswith(("vjp(", "jvp("))), default=-1)
+        for i, maker in enumerate(made_by):
+            if maker.startswith(("vjp(", "jvp(")):
+                sort = "gradient"
+            elif i < last or maker not in self.rule_names | self.pass_names:
+                sort = "before"
+            else:
+                sort = "rule" if maker in self.rule_names else "pass"
+            found.append([shortened(maker, 80), sort])
+        return found
+
+    def _own_steps(self, number: int) -> Iterator[tuple[int, int]]:
+        """The steps that compute a node, or what is inside it: of which section, which one."""
+        for part in (number, *self.inside.get(number, ())):
+            form = self.lineage.form(self.elements.nodes[part])
+            for i, section in enumerate(self.sections):
+                yield from ((i, step) for step in section.teller.steps.get(form, ()))
+
+    def _buffers(self, number: int) -> list[list[int]]:
+        found: dict[tuple[int, int], None] = {}
+        for i, at in self._own_steps(number):
+            plan = self.sections[i].plan
+            found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
+        return [list(pair) for pair in found]
+
+    def _costs(self) -> dict[int, list[int | None]]:
+        """Operations, bytes read and bytes written of each node, as written and as it runs."""
+        sizes = self.sections[0].plan.sizes
+        whole = self.program.cost(**sizes)
+        plans = [whole.before, whole.after, *(cost(s.plan) for s in self.sections[1:])]
+        found: dict[int, list[int | None]] = {}
+        for plan in plans:
+            for step in plan.steps:
+                number = self.elements.of_form(self.lineage.form(step.step.node))
+                if number is not None:
+                    found[number] = [step.flops, step.bytes_read, step.bytes_written]
+        for number, parts in self.inside.items():
+            known = [found[p] for p in parts if p in found]
+            if known:
+                found[number] = [sum(n or 0 for n in column) for column in zip(*known, strict=True)]
+        return found

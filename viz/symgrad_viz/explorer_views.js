@@ -1,0 +1,270 @@
+// What stands around the graph: passes, legend, pane, and the other views.
+
+// ---- passes -------------------------------------------------------------------------------------
+
+function showPasses() {
+  const words = state.filter.toLowerCase();
+  const fits = (s) => !words || s.name.toLowerCase().includes(words) || s.rules.some(([r]) => data.rules[r].name.toLowerCase().includes(words));
+  const rows = shownStages(state.all || words !== "").filter((i) => i === state.pass || fits(data.stages[i]));
+  const list = rows.map((i) => {
+    const s = data.stages[i];
+    const full = data.worlds.full.stages[i];
+    const before = i ? data.stages[i - 1].nodes : null;
+    const facts = [
+      html("span", null, before === null || s.same ? count(s.nodes, "node") : `${before} → ${s.nodes}`),
+      s.same ? html("span", null, "no change") : i > 0 && html("span", null, full.added.length + full.left ? `+${full.added.length} −${full.left}` : "constants"),
+      i > 0 && html("span", { class: "ms" }, `${s.ms} ms`),
+    ];
+    const item = html("li", null, html("button", { class: `pass${s.same ? " same" : ""}`, "data-pass": i, "aria-current": i === state.pass ? "step" : null, onclick: () => change({ pass: i, rule: null }) },
+      html("span", { class: "name" }, s.name.replaceAll("_", " ")), html("span", { class: "facts" }, facts)));
+    const rules = s.rules.filter(([r]) => words && !s.name.includes(words) ? data.rules[r].name.toLowerCase().includes(words) : i === state.pass);
+    if (rules.length && (i === state.pass || words))
+      item.append(html("ul", { class: "rules" }, rules.map(([r, times]) => html("li", null, html("button", {
+        "aria-pressed": state.rule === r ? "true" : "false", "data-rule": data.rules[r].name,
+        onclick: () => change({ pass: i, rule: state.rule === r ? null : r, line: null, node: null, tab: "graph" }),
+      }, `${data.rules[r].name}${times > 1 ? ` ×${times}` : ""}`)))));
+    return item;
+  });
+  $("list").replaceChildren(...list);
+  const idle = data.stages.filter((s) => s.same).length;
+  $("hidden").textContent = `also the ${idle} that change nothing`;
+  $("all").parentNode.hidden = idle === 0;
+}
+
+function headline(lit) {
+  const stage = data.stages[state.pass];
+  const rewrites = stage.rules.reduce((n, [, times]) => n + times, 0);
+  const before = state.pass ? data.stages[state.pass - 1].nodes : null;
+  const at = stage.name.replaceAll("_", " ");
+  $("what").textContent = before === null ? `${at}: ${count(stage.nodes, "node")}, nothing optimised yet`
+    : stage.same ? `${at}: changes nothing here` : `${at}: ${before} → ${count(stage.nodes, "node")}${rewrites ? ` by ${count(rewrites, "rewrite")}` : ""}`;
+  const first = data.places.length && state.pass === 0 ? "What you built, and the gradient that was derived from it." : "";
+  $("why").textContent = state.rule !== null ? `${data.rules[state.rule].name}: ${data.rules[state.rule].reason} ${count(lit.size, "node")} here came of it.`
+    : state.line ? `${count(lit.size, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
+}
+
+const FUSED = "fused: one pass over the data";
+const LEGEND = [["placeholder", "input"], ["variable", "parameter"], ["op", "forward"], ["backward", "gradient"], ["update", "update"], ["fused", FUSED]];
+function showLegend() {
+  const kinds = new Set(now().boxes.map(kindOf));
+  const swatch = (kind, cls, text) => html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: `node is-${kind} ${cls}` },
+    outline(kind, 26, 14), cls.includes("is-added") && svg("rect", { class: "ring", x: -15, y: -9, width: 30, height: 18, rx: 5 }))), text);
+  const items = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, text]) => swatch(kind, "", text));
+  if (now().groups.size) items.push(html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: "hull" }, svg("rect", { x: -15, y: -9, width: 30, height: 18, rx: 6 }))), FUSED));
+  if (now().added.length) items.push(swatch("op", "is-added", state.world === "closed" ? "new or changed in this pass" : "new in this pass"));
+  if (now().ghosts.length) items.push(swatch("op", "ghost", "gone in this pass"));
+  if (state.colour !== "role") items.push(html("li", null, "few", [0, 1, 2, 3, 4].map((i) => html("span", { class: `swatch heat${i}` })), `many ${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}`));
+  $("legend").replaceChildren(...items);
+}
+
+// ---- lines of code ------------------------------------------------------------------------------
+
+function row(n, text, props, onclick) {
+  const inner = [html("span", { class: "number" }, String(n)), html("bdi", null, text || " ")];
+  return onclick ? html("button", { ...props, class: `row ${props.class ?? ""}`, onclick }, inner) : html("div", { ...props, class: `row ${props.class ?? ""}` }, inner);
+}
+function numpyRow(s, n, lines) {
+  const section = data.sections[s];
+  const e = section.computes[n];
+  const mark = lines.some(([a, b]) => a === s && b === n) ? "marked" : "";
+  return row(n, section.lines[n - 1], { class: mark, "data-line": `${s}:${n}` }, e === undefined ? null : () => {
+    const here = present(e, now());
+    change({ node: here ?? e, rule: null, line: null });
+  });
+}
+function codeRow(file, n, text, marks) {
+  const has = data.places.some((p) => p[0] === file && p[1] === n);
+  const mark = marks.some((p) => p[0] === file && p[1] === n) ? "marked" : "";
+  return row(n, text, { class: mark, "data-code": `${file}:${n}` }, has ? () => change({ line: [file, n], rule: null, node: null, tab: state.tab === "code" ? "code" : "graph" }) : null);
+}
+function around(pairs, most, reach, make) {
+  const wanted = [...new Set(pairs.flatMap((n) => Array.from({ length: 2 * reach + 1 }, (_, i) => n - reach + i)))].filter((n) => n > 0 && n <= most).sort((a, b) => a - b);
+  const rows = [];
+  wanted.forEach((n, i) => { if (i && wanted[i - 1] !== n - 1) rows.push(html("div", { class: "row" }, "   ⋮")); rows.push(make(n)); });
+  return rows;
+}
+
+// ---- the pane -----------------------------------------------------------------------------------
+
+function link(e, text) {
+  return html("button", { class: "link", "data-to": `n${e}`, onclick: () => change({ node: e, rule: null, line: null }) }, text ?? (elements[e].name ? name(e) : `n${e} ${elements[e].op}`));
+}
+const listed = (es) => es.flatMap((e, i) => [i ? ", " : "", link(e)]);
+
+function ruleText(r) {
+  const rule = data.rules[r];
+  return [html("strong", { class: "mono" }, rule.name), " ", html("span", { class: "grade", title: "what it may change" }, rule.grade)];
+}
+function ruleSource(r) {
+  const rule = data.rules[r];
+  return rule.source && html("details", null, html("summary", null, "the rule itself"), html("p", { class: "soft mono" }, rule.where), html("div", { class: "code" }, rule.source.map((text) => html("div", { class: "row" }, text || " "))));
+}
+
+function neighbours(e) {
+  const stage = now();
+  const [reads, readers] = [[], []];
+  for (const edge of stage.edges) {
+    const [tail, head] = world.edges[edge].slice(0, 2).map((s) => world.boxes[stage.spotOf.get(s)][0]);
+    const [into, from] = [head, tail].map((x) => x === e || stage.groupOf.get(x) === e);
+    if (into && !from && !reads.includes(tail)) reads.push(tail);
+    if (from && !into && !readers.includes(head)) readers.push(head);
+  }
+  return [reads, readers];
+}
+
+function provenance(e) {
+  const x = elements[e];
+  const items = places(e).slice(0, 6).map((p) => html("li", null, "your line ", html("button", { class: "link", "data-place": `${p[0]}:${p[1]}`, onclick: () => change({ line: [p[0], p[1]], rule: null }) }, placeText(p)), p[2] && html("code", null, `  ${p[2]}`)));
+  const sorts = { gradient: "gradient rule ", before: "rewritten before differentiating: ", pass: "pass " };
+  const by = ([maker, sort]) => html("li", { class: `by-${sort}` }, sorts[sort], html("code", null, maker), sort === "pass" && html("p", null, data.stages.find((s) => s.name === maker)?.reason ?? ""));
+  items.push(...(x.makers ?? []).filter(([, sort]) => sort === "gradient" || sort === "before").map(by));
+  const all = [...new Set([...(x.rewrites ?? []), ...(x.inside ?? []).flatMap((part) => elements[part].rewrites ?? [])])].sort((a, b) => a - b);
+  for (const r of all) {
+    const [stage, rule, text] = data.rewrites[r];
+    items.push(html("li", { class: "by-rule" }, ruleText(rule), ` in ${data.stages[stage].name}`, html("p", null, data.rules[rule].reason), html("code", null, text), ruleSource(rule)));
+  }
+  items.push(...(x.makers ?? []).filter(([, sort]) => sort === "pass").map(by));
+  return html("ol", { id: "story" }, items);
+}
+
+function nodePane(e) {
+  const x = elements[e];
+  const stage = now();
+  const box = stage.boxOf.get(e) ?? world.boxes.findIndex((b) => b[0] === e);
+  const here = stage.boxOf.has(e) || stage.groups.has(e);
+  const group = stage.groupOf.get(e);
+  const [reads, readers] = here ? neighbours(e) : [[], []];
+  const out = [html("h2", null, html("code", null, box >= 0 ? world.boxes[box][7].replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
+  if (x.scope) out.push(html("p", { class: "soft" }, `in ${x.scope.join(" / ")}`));
+  if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
+  if (!here) {
+    const now = present(e, stage);
+    out.push(html("p", null, "Not in this stage", now !== null ? [": now part of, or computed by, ", link(now)] : "", "."));
+  }
+  if (reads.length) out.push(html("p", null, "reads ", listed(reads)));
+  if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
+  if (x.inside) out.push(html("p", null, "inside: ", listed(x.inside.slice(0, 60)), x.inside.length > 60 && ` and ${x.inside.length - 60} more`));
+  if (x.group) return [...out, html("p", { class: "soft" }, "A scope of yours, drawn closed. Double-click it, or press c, to open all scopes.")];
+  out.push(html("h3", null, "Where it comes from"), provenance(e));
+  const own = places(e);
+  if (data.files.length && own.length) {
+    const file = own[0][0];
+    const lines = new Map(data.files[file].lines);
+    out.push(html("h3", null, "Your source ", html("span", { class: "file" }, data.files[file].name)), html("div", { class: "code", id: "own", tabindex: 0 },
+      around(own.filter((p) => p[0] === file).map((p) => p[1]), Infinity, 2, (n) => lines.has(n) && codeRow(file, n, lines.get(n), own))));
+  }
+  out.push(html("h3", null, "What runs"), html("p", { id: "verdict" }, x.verdict ?? ""));
+  const lines = linesOf(e);
+  for (const [i, section] of data.sections.entries()) {
+    const mine = lines.filter(([s]) => s === i).map(([, n]) => n);
+    if (mine.length) out.push(html("div", { class: "code", id: `runs${i}`, tabindex: 0 }, around(mine, section.lines.length, 1, (n) => numpyRow(i, n, lines))));
+  }
+  if (x.cost) {
+    const [flops, read, written] = x.cost;
+    out.push(html("h3", null, "Cost"), html("p", { id: "cost" }, `${number(flops)} floating-point operations, ${number(read)} bytes read, ${number(written)} written`));
+  }
+  if (seconds.has(e)) out.push(html("p", null, `${number(Number((1e6 * seconds.get(e)).toFixed(1)))} µs measured`));
+  if (x.buffers) {
+    out.push(html("h3", null, "Memory"));
+    for (const [s, i] of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[s].slots[i])));
+  }
+  return out;
+}
+function slotText([slot, kind, first, final, offset, bytes, type]) {
+  const where = { arena: `at byte ${number(offset)} of the arena, steps ${first} to ${final}`, output: "an output, made anew in every call", next: "the next value of a parameter", scalar: "a scalar, a local variable" }[kind] ?? kind;
+  return `${slot}: ${number(bytes)} bytes, ${type}; ${where}`;
+}
+
+function rulePane(r) {
+  const rule = data.rules[r];
+  const mine = data.rewrites.filter(([, x]) => x === r);
+  return [html("h2", null, ruleText(r)), html("p", null, rule.reason), html("p", { class: "soft" }, `Acted ${count(mine.length, "time")}.`),
+    html("ul", null, [...new Set(mine.map(([stage, , text]) => `${data.stages[stage].name}: ${text}`))].slice(0, 30).map((t) => html("li", null, html("code", null, t)))), ruleSource(r)];
+}
+
+function linePane([file, n]) {
+  const lit = marked();
+  const lines = new Map(data.files[file]?.lines ?? []);
+  return [html("h2", null, `${data.fileNames[file]}:${n}`), html("div", { class: "code", tabindex: 0 }, around([n], Infinity, 4, (i) => lines.has(i) && codeRow(file, i, lines.get(i), [[file, n]]))),
+    html("p", null, `${count(lit.length, "node")} of this stage ${lit.length === 1 ? "comes" : "come"} of it:`), html("ul", null, lit.slice(0, 60).map((e) => html("li", null, link(e))))];
+}
+
+function programPane() {
+  const keys = [["← →", "pass by pass"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["f", "fit the graph"], ...(data.worlds.closed ? [["c", "close or open the scopes"]] : []), ...(data.worlds.open ? [["g", "open or close fused groups"]] : []), ["+ −", "nearer, farther"], ["1 … 5", "views"], ["Esc", "let go"]];
+  return [html("h2", null, data.title), html("h3", null, "What it came to"),
+    html("table", null, html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
+      html("tbody", null, data.summary.map(([what, a, b]) => html("tr", null, html("th", { scope: "row", class: "left" }, what), html("td", null, number(a)), html("td", null, number(b)))))),
+    html("h3", null, "How to read it"),
+    html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
+    html("h3", null, "Keys"), html("table", null, html("tbody", null, keys.map(([k, what]) => html("tr", null, html("th", { scope: "row", class: "left" }, html("kbd", null, k)), html("td", { class: "left" }, what))))),
+    html("p", { class: "soft" }, data.files.length ? "Parts of your source are inside this file." : "None of your source is inside this file.")];
+}
+
+function showPane() {
+  const inner = state.rule !== null ? rulePane(state.rule) : state.line ? linePane(state.line) : state.node !== null ? nodePane(state.node) : programPane();
+  $("pane").replaceChildren(...inner.flat(Infinity).filter(Boolean));
+  $("pane").scrollTop = 0;
+}
+
+// ---- the other views ----------------------------------------------------------------------------
+
+function showNumpy() {
+  const lines = state.node === null ? [] : linesOf(state.node);
+  $("panel-numpy").replaceChildren(...data.sections.flatMap((section, s) => [html("h3", null, `runs ${section.title}`), html("div", { class: "code" }, section.lines.map((_, i) => numpyRow(s, i + 1, lines)))]));
+  $("panel-numpy").querySelector(".marked")?.scrollIntoView({ block: "center" });
+}
+function showCode() {
+  const marks = state.line ? [state.line] : state.node === null ? [] : places(state.node);
+  $("panel-code").replaceChildren(...data.files.flatMap((file, f) => [html("h3", { class: "file" }, file.name), html("div", { class: "code" }, file.lines.map(([n, text]) => codeRow(f, n, text, marks)))]));
+  $("panel-code").querySelector(".marked")?.scrollIntoView({ block: "center" });
+}
+
+function writer(s, slot) {
+  const step = data.sections[s].written.findIndex((slots) => slots.includes(slot));
+  return step < 0 ? null : data.sections[s].steps[step][1];
+}
+function showMemory() {
+  const mine = state.node === null ? [] : elements[state.node].buffers ?? [];
+  const parts = data.sections.flatMap((section, s) => {
+    const is = (i) => mine.some(([a, b]) => a === s && b === i);
+    const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: present(e, now()) ?? e, rule: null, line: null }); };
+    const held = section.slots.map((slot, i) => [slot, i]);
+    const arena = held.filter(([slot]) => slot[1] === "arena" && slot[2] >= 0);
+    const [w, h, wide] = [Math.max(300, Math.min(900, 26 * section.steps.length)), 260, Math.max(1, section.steps.length)];
+    const [x, y] = [(step) => 60 + (step * w) / wide, (byte) => 10 + h - (byte * h) / Math.max(1, section.arena)];
+    const chart = svg("svg", { class: "chart", viewBox: `0 0 ${w + 80} ${h + 50}`, width: w + 80, role: "group", "aria-label": "buffers over the steps" },
+      svg("path", { class: "grid", d: `M60 10V${h + 10}H${w + 60}` }), svg("text", { x: 56, y: 18, "text-anchor": "end" }, short(section.arena)), svg("text", { x: 56, y: h + 10, "text-anchor": "end" }, "0"),
+      svg("text", { x: 60, y: h + 26 }, "step 0"), svg("text", { x: w + 60, y: h + 26, "text-anchor": "end" }, `step ${section.steps.length - 1}`),
+      arena.map(([slot, i]) => svg("g", { onclick: () => pick(i) },
+        svg("rect", { class: `slot${is(i) ? " marked" : ""}`, "data-slot": slot[0], x: x(slot[2]), width: Math.max(2, x(slot[3] + 1) - x(slot[2])), y: y(slot[4] + slot[5]), height: Math.max(1, y(slot[4]) - y(slot[4] + slot[5])) }, svg("title", null, slotText(slot))),
+        y(slot[4]) - y(slot[4] + slot[5]) > 13 && svg("text", { x: x(slot[2]) + 4, y: y(slot[4]) - 4, "pointer-events": "none" }, slot[0]))));
+    const rows = held.filter(([slot]) => ["arena", "output", "next"].includes(slot[1])).map(([slot, i]) => {
+      const e = writer(s, i);
+      return html("tr", { class: is(i) ? "marked" : null }, html("th", { scope: "row", class: "left mono" }, slot[0]), html("td", { class: "left" }, slot[1]), html("td", null, number(slot[5])),
+        html("td", null, slot[4] < 0 ? "" : number(slot[4])), html("td", null, slot[2] < 0 ? "" : `${slot[2]} – ${slot[3] < section.steps.length ? slot[3] : "end"}`), html("td", { class: "left mono" }, slot[6]), html("td", { class: "left" }, e !== null && link(e)));
+    });
+    const head = ["buffer", "kind", "bytes", "at byte", "steps", "type", "first written by"].map((t, i) => html("th", { scope: "col", class: [0, 1, 5, 6].includes(i) ? "left" : null }, t));
+    return [html("h3", null, `runs ${section.title}`), html("p", null, `One arena of ${number(section.arena)} bytes, outputs of ${number(section.outputs)}, next values of ${number(section.nexts)}. Across: the steps; up: where in the arena; buffers that never live together share memory.`),
+      arena.length > 0 && chart, html("table", { class: "slots" }, html("thead", null, html("tr", null, head)), html("tbody", null, rows))];
+  });
+  $("panel-memory").replaceChildren(...parts.filter(Boolean));
+}
+const short = (bytes) => (bytes < 10000 ? `${bytes} B` : bytes < 1e7 ? `${Math.round(bytes / 1e3)} kB` : `${Math.round(bytes / 1e6)} MB`);
+
+function showProfile() {
+  if (!data.profile) return;
+  const lines = state.node === null ? [] : linesOf(state.node);
+  const most = Math.max(...data.profile.steps.map((s) => s[2]));
+  const cells = ([line, time, share, gbytes, gflops, reach, inner], depth) => {
+    const e = data.sections[0].computes[line];
+    const code = data.sections[0].lines[line - 1].split("  # ")[0].trim();
+    const bar = html("span", { class: "bar" });
+    bar.style.width = `${(100 * share) / most}%`;
+    return [html("tr", { class: lines.some(([s, n]) => s === 0 && n === line) ? "marked" : null }, html("td", null, String(line)), html("td", { class: "left mono" }, "  ".repeat(depth), e === undefined ? code : link(present(e, now()) ?? e, code)),
+      html("td", null, number(Number((1e6 * time).toFixed(1)))), html("td", null, `${(100 * share).toFixed(1)} %`), html("td", { class: "barred" }, bar), html("td", null, gbytes?.toFixed(1)), html("td", null, gflops?.toFixed(1) ?? "?"), html("td", null, `${(100 * reach).toFixed(0)} %`)),
+    ...inner.flatMap((s) => cells(s, depth + 1))];
+  };
+  const head = ["line", "NumPy", "µs", "share", "", "GB/s", "GFLOP/s", "reach"].map((t, i) => (t ? html("th", { scope: "col", class: i === 1 ? "left" : null }, t) : html("td")));
+  $("panel-profile").replaceChildren(html("p", null, `A call takes ${number(Math.round(1e6 * data.profile.seconds))} µs (median of ${data.profile.runs} runs). Symgrad found that ${data.profile.machine}. Reach: how near a step comes to that.`),
+    html("table", null, html("thead", null, html("tr", null, head)), html("tbody", null, data.profile.steps.flatMap((s) => cells(s, 0)))));
+}

@@ -1,0 +1,207 @@
+"""What each node costs: counted from the plan, or measured by a profile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from symgrad.ir.errors import RenderError, SymgradError
+from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.node import Node
+from symgrad.lowering.blocks import Blocks
+from symgrad.lowering.cost import PlanCost, cost
+from symgrad.lowering.lower import lower
+from symgrad.lowering.plan import Plan, Ref, Step
+from symgrad.runtime.profile import Profile
+from symgrad.runtime.program import Program
+from symgrad_viz.parts import inner_graph
+from symgrad_viz.words import bytes_text, count_text, nbytes, time_text
+
+STEPS = 5
+HEATS: Mapping[str, str] = {
+    "cost": "floating-point operations, counted",
+    "memory": "bytes of each result, counted",
+    "time": "time, measured",
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Numbers for the nodes of a graph, those within fused nodes too, as far as they are known.
+
+    `sizes` are those of the named dimensions; `alive` the bytes of the arena in use at the step
+    that computes a node, which does so `in_place` if it overwrites an operand.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    flops: Mapping[Node, float] = field(default_factory=dict)
+    moved: Mapping[Node, tuple[int, int]] = field(default_factory=dict)
+    seconds: Mapping[Node, float] = field(default_factory=dict)
+    alive: Mapping[Node, int] = field(default_factory=dict)
+    memory: Mapping[Node, float] = field(default_factory=dict)
+    in_place: frozenset[Node] = frozenset()
+
+    @property
+    def at(self) -> str:
+        """For which sizes they hold."""
+        listed = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
+        return f" ({listed})" if listed else ""
+
+    def of(self, kind: str) -> Mapping[Node, float]:
+        """The numbers by which to colour."""
+        return {"cost": self.flops, "time": self.seconds, "memory": self.memory}[kind]
+
+    def lines(self, node: Node) -> list[str]:
+        """What a tooltip says of a node."""
+        found = []
+        if node.op.view:
+            found.append("a view: nothing is copied")
+        if node in self.in_place:
+            found.append("in place: it overwrites an operand that nobody reads any more")
+        if node in self.moved:
+            read, written = (bytes_text(n) for n in self.moved[node])
+            flops = count_text(self.flops[node], "FLOP") if node in self.flops else "? FLOP"
+            found.append(f"{flops}, reads {read}, writes {written}{self.at}")
+        if node in self.alive:
+            found.append(f"memory in use at this step: {bytes_text(self.alive[node])}")
+        if node in self.seconds:
+            share = self.seconds[node] / sum(self.seconds.values())
+            found.append(f"{time_text(self.seconds[node])}, {share:.0%} of the steps' time")
+        return found
+
+
+def figures_of(thing: Any, graph: Graph, profile: Profile | None, wanted: str | None) -> Figures:
+    """The figures of a program; of a graph those that need no sizes, if they are `wanted`.
+
+    Raises `RenderError` if the profile is of another program, or figures are wanted that nobody
+    knows.
+    """
+    if wanted == "time" and profile is None:
+        raise RenderError(
+            "color_by='time' shows measured times: render(…, profile=program.profile(…))"
+        )
+    if isinstance(thing, Program):
+        try:
+            plan = thing._shown(None if profile is None else profile.sizes).plan
+            counted = thing._lowered(plan.sizes, thing._updates, in_blocks=False)
+        except SymgradError:
+            # Before the first call sizes are guessed, and need not fit.
+            if wanted is None and profile is None:
+                return Figures()
+            raise
+        return _figures(graph, cost(counted), plan, profile)
+    if wanted is None and profile is None:
+        return Figures()
+    if profile is not None:
+        raise RenderError("a profile belongs to a Program; draw that")
+    names = sorted({name for n in graph.nodes if is_leaf(n) for name in n.tensor.names})
+    if names:
+        raise RenderError(
+            f"color_by={wanted!r} needs the sizes of {', '.join(names)}; draw the compiled Program"
+        )
+    plan = lower(graph, {}, in_blocks=False)
+    return _figures(graph, cost(plan), plan, None)
+
+
+def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None) -> Figures:
+    flops: Counter[Node] = Counter()
+    read: Counter[Node] = Counter()
+    written: Counter[Node] = Counter()
+    for of in costs.steps:
+        flops[of.step.node] += of.flops or 0
+        read[of.step.node] += of.bytes_read
+        written[of.step.node] += of.bytes_written
+    used: list[dict[int, int]] = [{} for _ in plan.steps]
+    for slot in plan.slots:
+        if slot.kind == "arena":
+            for at in used[slot.first : slot.last + 1]:
+                at[slot.offset] = max(slot.nbytes, at.get(slot.offset, 0))
+    alive: dict[Node, int] = {}
+    for step, places in zip(plan.steps, used, strict=True):
+        alive |= dict.fromkeys(_computed(step), sum(places.values()))
+    times = Counter(id(inner) for n in graph.nodes if (inner := inner_graph(n)) is not None)
+    for node in graph.nodes:
+        inner = inner_graph(node)
+        if inner is not None and (shared := times.pop(id(inner), 1)) > 1:
+            # Fused nodes that do the same share one graph, which was counted for each of them.
+            for n in inner.nodes:
+                for counts in (flops, read, written):
+                    counts[n] //= shared
+    seconds = {} if profile is None else _seconds(plan, profile)
+    nodes = list(_all_nodes(graph))
+    memory = {n: float(nbytes(n.type, plan.sizes)) for n in nodes if not is_leaf(n)}
+    return Figures(
+        plan.sizes,
+        _whole(nodes, flops),
+        {n: (read[n], written[n]) for n in read},
+        _whole(nodes, seconds),
+        alive,
+        memory,
+        frozenset(s.node for s in plan.steps if _is_in_place(plan, s)),
+    )
+
+
+def _is_in_place(plan: Plan, step: Step) -> bool:
+    """Whether a step writes where one of its operands lies."""
+
+    def places(refs: Iterable[Ref]) -> set[int]:
+        slots = (plan.slots[r.slot] for r in refs)
+        return {s.offset for s in slots if s.kind == "arena" and s.nbytes}
+
+    return bool(places(step.operands) & places(step.results))
+
+
+def _whole(nodes: Iterable[Node], parts: Mapping[Node, float]) -> dict[Node, float]:
+    """The figures, those of fused nodes added up from what is inside."""
+    found = dict(parts)
+    for node in nodes:
+        inner = inner_graph(node)
+        if inner is not None and node not in found:
+            known = [found[n] for n in inner.nodes if n in found]
+            if known:
+                found[node] = sum(known)
+    return found
+
+
+def _all_nodes(graph: Graph) -> Iterable[Node]:
+    for node in graph.nodes:
+        yield node
+        inner = inner_graph(node)
+        if inner is not None:
+            yield from (n for n in inner.nodes if n.inputs)
+
+
+def _computed(step: Step) -> list[Node]:
+    """The nodes that a step computes."""
+    blocks = dict(step.attrs).get("blocks")
+    if isinstance(blocks, Blocks):
+        return [step.node, *(blocks.stands_for.get(s.node, s.node) for s in blocks.plan.steps)]
+    return [step.node]
+
+
+def _seconds(plan: Plan, profile: Profile) -> dict[Node, float]:
+    if [s.op.name for s in plan.steps] != [s.step.op.name for s in profile.steps]:
+        raise RenderError("this profile is of another program; make one: program.profile(…)")
+    found: dict[Node, float] = {}
+    for step, time in zip(plan.steps, profile.steps, strict=True):
+        blocks = dict(step.attrs).get("blocks")
+        for of in time.inner or (time,):
+            own = of.step.node
+            if isinstance(blocks, Blocks) and time.inner:
+                own = blocks.stands_for.get(own, own)
+            found[own] = found.get(own, 0.0) + of.seconds
+    return found
+
+
+def figure_text(kind: str, number: float) -> str:
+    """A number of the kind by which a picture is coloured."""
+    if kind == "time":
+        return time_text(number)
+    return count_text(number, "B" if kind == "memory" else "FLOP")
+
+
+def heat(number: float, most: float) -> int:
+    """The step of the ramp, from 0 to 4, for a number of which the largest is `most`."""
+    return min(int(STEPS * number / most), STEPS - 1) if most > 0 else 0

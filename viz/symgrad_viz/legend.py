@@ -1,0 +1,113 @@
+"""What stands below a picture: what its shapes mean, its scale of colours, what was left out."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+
+from symgrad_viz.layers import spot_of
+from symgrad_viz.scene import Box, Scene
+from symgrad_viz.shapes import draw_box, draw_note
+from symgrad_viz.svg import element
+from symgrad_viz.theme import ADVANCE, SMALL_SIZE, Palette
+from symgrad_viz.words import bytes_text
+
+GAP = 10.0
+ROW = 34.0
+LINE = 16.0
+LEAST_WIDTH = 320.0
+MEANINGS: Mapping[str, str] = {
+    "placeholder": "input",
+    "variable": "parameter",
+    "op": "op",
+    "backward": "gradient op",
+    "update": "update",
+    "fused": "fused: one pass",
+    "many": "repeated, drawn once",
+    "stub": "from elsewhere",
+}
+
+
+def add_legend(root: ET.Element, scene: Scene, palette: Palette) -> None:
+    """Put the legend of a scene below a drawn picture, which grows by it."""
+    left, top, width, height = map(float, root.get("viewBox", "0 0 0 0").split())
+    wide = max(width, LEAST_WIDTH)
+    canvas = element(root, "g", class_="legend")
+    at = top + height + GAP / 2
+    ramp = [Box("", "op", (t,), "", heat=i) for i, t in enumerate(scene.key[1])]
+    rows = [r for boxes in (list(_samples(scene)), ramp) for r in _rows(boxes, wide - 2 * GAP)]
+    for row in rows:
+        x = left + GAP
+        for box in row:
+            spot = spot_of(box)
+            centre = x + spot.width / 2, at + ROW / 2
+            draw_box(canvas, box, centre, (spot.width, spot.height), palette, "key")
+            x += spot.width + GAP
+        at += ROW
+    for note in _notes(scene, wide - 2 * GAP):
+        at += LINE
+        draw_note(canvas, note, (left + GAP, at), palette)
+    grown = at + GAP - top
+    # Graphviz counts in points, the style sheet in pixels.
+    for name, new, old in (("width", wide, width), ("height", grown, height)):
+        given = root.get(name, "")
+        unit = given.lstrip("0123456789.")
+        scale = float(given.removesuffix(unit)) / old if old else 1.0
+        root.set(name, f"{new * scale:.0f}{unit}")
+    root.set("viewBox", f"{left:g} {top:g} {wide:.2f} {grown:.2f}")
+
+
+def _samples(scene: Scene) -> Iterator[Box]:
+    """A sample of each kind of box that the picture has; the label says what it is."""
+    present = _kinds(scene)
+    for kind, meaning in MEANINGS.items():
+        if kind in present:
+            yield Box("", kind, (meaning,), "")
+    if any(b.is_output for b in scene.boxes):
+        yield Box("", "op", ("output",), "", is_output=True)
+
+
+def _kinds(scene: Scene) -> set[str]:
+    """The kinds of boxes that there are, and of the frames around fused ones."""
+    frames = {r.kind for b in scene.boxes for r in b.regions}
+    return {b.kind for b in scene.boxes} | (frames & {"fused"})
+
+
+def _rows(boxes: list[Box], width: float) -> Iterator[list[Box]]:
+    row: list[Box] = []
+    used = 0.0
+    for box in boxes:
+        wide = spot_of(box).width + GAP
+        if row and used + wide > width:
+            yield row
+            row, used = [], 0.0
+        row.append(box)
+        used += wide
+    if row:
+        yield row
+
+
+def _notes(scene: Scene, width: float) -> Iterator[str]:
+    said = []
+    if any("⟵" in line for b in scene.boxes for line in b.lines):
+        said.append("⟵ names the rewrite that made a node.")
+    if "fused" in _kinds(scene):
+        said.append("Fused ops take the data block by block: what lies between stays in the cache.")
+    if scene.kept is not None:
+        total = bytes_text(scene.kept)
+        said.append(
+            f"kept: computed forward, in memory until the backward reads it; {total} in all."
+        )
+    if scene.key[0]:
+        said.append(f"Colour: {scene.key[0]}.")
+    if scene.note:
+        said.append(scene.note)
+    letters = max(int(width / (SMALL_SIZE * ADVANCE)), 40)
+    line = ""
+    for word in " ".join(said).split():
+        if line and len(line) + len(word) >= letters:
+            yield line
+            line = ""
+        line = f"{line} {word}".strip()
+    if line:
+        yield line

@@ -1,0 +1,71 @@
+"""The buffers of a plan over its steps: which memory is used when, and what shares it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Mapping
+
+from symgrad.lowering.plan import Plan, Slot
+from symgrad_viz.scene import Box
+from symgrad_viz.shapes import draw_box, draw_note, draw_title
+from symgrad_viz.svg import element
+from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE, Palette
+from symgrad_viz.words import bytes_text, shortened
+
+HEAD, ROW, BAR = 50.0, 24.0, 18.0
+KINDS: Mapping[str, tuple[str, str]] = {
+    "arena": ("op", "shared"),
+    "output": ("fused", "an output"),
+    "next": ("update", "a next value"),
+}
+
+
+def lifetimes_size(plan: Plan) -> float:
+    """How high the picture of a plan's buffers is."""
+    return HEAD + ROW * len(_rows(plan))
+
+
+def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palette) -> None:
+    """Draw a bar for each buffer, from the step that writes it first to the last that needs it.
+
+    Buffers in one row lie in the same memory, one after the other.
+    """
+    sizes = ", ".join(f"{k} = {v}" for k, v in plan.sizes.items())
+    title = f"memory of {len(plan.steps)} steps{f' at {sizes}' if sizes else ''}: "
+    title += f"{bytes_text(plan.peak_bytes)} in all, {bytes_text(plan.arena_bytes)} of it shared"
+    draw_title(canvas, title, 0, 10, palette, NODE_SIZE * 1.2, "start")
+    draw_note(canvas, "one row is one place in memory; a bar lasts from the step that first "
+              "writes a buffer to the last that reads it", (0, 24), palette)  # fmt: skip
+    step = width / max(len(plan.steps), 1)
+    letters = int(step / (SMALL_SIZE * ADVANCE)) - 1
+    for i, of in enumerate(plan.steps):
+        named = shortened(f"{i} {of.op.name}", letters) if letters > 6 else str(i)
+        if step >= len(named) * SMALL_SIZE * ADVANCE:
+            draw_note(canvas, named, (i * step, 42), palette)
+    for row, slots in enumerate(_rows(plan)):
+        y = HEAD + row * ROW + BAR / 2
+        for first, last, slot in slots:
+            size = ((last - first + 1) * step - 3, BAR)
+            told = f"{slot.name} {bytes_text(slot.nbytes)}"
+            told += "" if slot.kind == "arena" else f", {KINDS[slot.kind][1]}"
+            wide = int(size[0] / (NODE_SIZE * ADVANCE))
+            text = told if len(told) < wide else slot.name if len(slot.name) < wide else ""
+            told += f": {slot.type!r}, steps {first} to {last}"
+            group = element(canvas, "g")
+            element(group, "title", told)
+            box = Box("", KINDS[slot.kind][0], (text,), "")
+            draw_box(group, box, (first * step + size[0] / 2, y), size, palette, "key")
+
+
+def _rows(plan: Plan) -> list[list[tuple[int, int, Slot]]]:
+    """The buffers by where they lie: those of the arena, then outputs and next values."""
+    end = len(plan.steps) - 1
+    rows: dict[tuple[bool, int], list[tuple[int, int, Slot]]] = defaultdict(list)
+    for i, slot in enumerate(plan.slots):
+        if slot.kind == "arena":
+            rows[False, slot.offset].append((slot.first, slot.last, slot))
+        elif slot.kind in KINDS:
+            writing = (k for k, s in enumerate(plan.steps) if any(r.slot == i for r in s.results))
+            rows[True, i].append((next(writing, 0), end, slot))
+    return [rows[key] for key in sorted(rows)]

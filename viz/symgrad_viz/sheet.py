@@ -1,0 +1,183 @@
+"""The sheet that the stages of a program lie on: one place for all that stands there in turn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, TypeAlias
+
+from symgrad_viz.layers import LINE, MARGIN, PAD, Block, Spot, blocks_of, text_width
+from symgrad_viz.parts import BACKWARD, PARTS, UPDATE
+from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, with_stubs
+from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE
+
+SMALL_LINE = 11.0
+ASPECT = 1.4  # of the window; parts stand beside each other or not, as they fill it best
+SIDES: Mapping[str, str] = {UPDATE: BACKWARD}  # updates stand with the gradients that they use
+Pair: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A box of a stage: which element it shows, and at which spot of the sheet.
+
+    `group` is the fused node that it is inside of, where these are open.
+    """
+
+    element: int
+    spot: int
+    box: Box
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One graph on the sheet: its boxes and edges, and those boxes of the stage before that went.
+
+    Edges are of elements. `ghosts` are gone, and nothing stands in their places; `added` are the
+    elements that the stage before had not. `left` counts all that went, ghosts or not.
+    """
+
+    boxes: tuple[Placed, ...]
+    edges: tuple[Edge, ...]
+    ghosts: tuple[Placed, ...] = ()
+    added: tuple[int, ...] = ()
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of an edge: `end` is where it meets its head, `points` lie in between.
+
+    A `stub` is the place where the value is named again instead of an edge from afar.
+    """
+
+    end: float
+    points: tuple[tuple[float, float], ...] = ()
+    stub: tuple[float, float] | None = None
+
+
+@dataclass
+class Sheet:
+    """The places: the centre of every spot, the way between two spots, the parts' frames."""
+
+    spots: dict[int, tuple[float, float]] = field(default_factory=dict)
+    routes: dict[Pair, Route] = field(default_factory=dict)
+    frames: list[tuple[str, str, float, float, float, float]] = field(default_factory=list)
+    width: float = 0.0
+    height: float = 0.0
+
+
+def laid_out(stages: Sequence[Stage]) -> Sheet:
+    """The sheet of all stages: what stands at one spot, now this and then that, has one place."""
+    at: dict[int, list[Box]] = defaultdict(list)
+    heads: dict[int, dict[int, None]] = defaultdict(dict)
+    tails: dict[int, dict[int, None]] = defaultdict(dict)
+    # The last stage is what runs, and is to be the most beautiful.
+    for stage in reversed(stages):
+        spot = {f"n{p.element}": p.spot for p in stage.boxes}
+        for placed in stage.boxes:
+            at[placed.spot].append(placed.box)
+        for edge in stage.edges:
+            heads[spot[edge.tail]][spot[edge.head]] = None
+            tails[spot[edge.head]][spot[edge.tail]] = None
+    place = {s: i for i, s in enumerate(_in_order(at, tails))}
+    titles = _titles(b for found in at.values() for b in found)
+    boxes = tuple(_union(s, at[s], titles) for s in place)
+    part = {int(b.id): side_of(b) for b in boxes}
+    # Between parts there are no edges but stubs, which can contradict nothing.
+    pairs = [(t, h) for t in place for h in heads[t] if place[t] < place[h] or part[t] != part[h]]
+    edges = tuple(Edge(str(t), str(h), "") for t, h in pairs)
+    boxes, edges = with_stubs(boxes, edges)
+    sheet = Sheet()
+    blocks = blocks_of(Scene("", "", boxes, edges))
+    left, top = MARGIN, MARGIN
+    wide, high = [b.width / ASPECT for b in blocks], [b.height for b in blocks]
+    beside = max(sum(wide), *high, 0.0) <= max(*wide, sum(high), 0.0)
+    for block in blocks:
+        _enter(sheet, block, (left, top), at)
+        sheet.width = max(sheet.width, left + block.width)
+        sheet.height = max(sheet.height, top + block.height)
+        left, top = (sheet.width + MARGIN, top) if beside else (left, sheet.height + MARGIN)
+    for tail, inner in heads.items():
+        for head in inner:
+            sheet.routes.setdefault((tail, head), Route(sheet.spots[head][0]))
+    return sheet
+
+
+def _in_order(at: Mapping[int, Any], tails: Mapping[int, Mapping[int, None]]) -> list[int]:
+    """Spots, each after those that it reads; where stages contradict each other, the last wins."""
+    order: dict[int, None] = {}
+    entered: set[int] = set()
+    for root in at:
+        stack = [root]
+        while stack:
+            spot = stack[-1]
+            entered.add(spot)
+            above = [t for t in tails.get(spot, ()) if t not in entered]
+            if above:
+                stack.append(above[0])
+            else:
+                order[stack.pop()] = None
+    return list(order)
+
+
+def _titles(boxes: Iterable[Box]) -> dict[str, str]:
+    """What each side is called: by the parts that stand on it."""
+    found = {r.kind: r.title for b in boxes for r in b.regions if r.kind in PARTS}
+    sides: dict[str, list[str]] = defaultdict(list)
+    for part in filter(found.__contains__, PARTS):
+        sides[SIDES.get(part, part)].append(found[part])
+    return {side: " and ".join(titles) for side, titles in sides.items()}
+
+
+def _union(spot: int, boxes: Sequence[Box], titles: Mapping[str, str]) -> Box:
+    """A box as wide and as high as all that stand at a spot."""
+    sizes = [size_of(b) for b in boxes]
+    letters = ceil((max(w for w, _ in sizes) - 2 * PAD) / (NODE_SIZE * ADVANCE))
+    lines = ceil((max(h for _, h in sizes) - PAD) / LINE)
+    side = side_of(boxes[0])
+    regions = (Region(side, side, titles[side]),) if side else ()
+    return Box(str(spot), "op", ("x" * letters,) * lines, "", regions)
+
+
+def side_of(box: Box) -> str:
+    """Where a box stands."""
+    part = part_of(box)
+    return SIDES.get(part, part)
+
+
+def size_of(box: Box) -> tuple[float, float]:
+    """How wide and high a box is: its first line is large, the others are small."""
+    first, *others = box.lines
+    small = max((text_width(line, SMALL_SIZE) for line in others), default=0.0)
+    around = 1.3 if box.kind == "placeholder" else 1.0
+    lid = 8.0 if box.kind == "variable" else 0.0
+    width = max(text_width(first), small) * around
+    return width + 2 * PAD, LINE + SMALL_LINE * len(others) + PAD + lid
+
+
+def _enter(
+    sheet: Sheet, block: Block, corner: tuple[float, float], at: Mapping[int, Sequence[Box]]
+) -> None:
+    left, top = corner
+    for spot in block.spots:
+        if spot.box is not None and spot.box.kind != "stub":
+            sheet.spots[int(spot.box.id)] = (spot.x + left, spot.y + top)
+    if block.kind:
+        frame = (block.kind, block.title, left, top, block.width, block.height)
+        sheet.frames.append(frame)
+    arriving: dict[str, list[tuple[Edge, Sequence[Spot]]]] = defaultdict(list)
+    for edge, way in block.routes:
+        arriving[edge.head].append((edge, way))
+    for head, ways in arriving.items():
+        ways.sort(key=lambda pair: pair[1][-2].x)
+        narrowest = min(size_of(b)[0] for b in at[int(head)])
+        for i, (edge, way) in enumerate(ways, 1):
+            end = way[-1].x + narrowest * 0.6 * (i / (len(ways) + 1) - 0.5) + left
+            points = tuple((s.x + left, s.y + top) for s in way[1:-1])
+            tail = int(edge.tail.partition("_at_")[0])
+            stub = (way[0].x + left, way[0].y + top) if edge.is_stub else None
+            sheet.routes[tail, int(head)] = Route(end, points, stub)

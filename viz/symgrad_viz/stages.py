@@ -1,0 +1,292 @@
+"""The stages of a program on one sheet: every node keeps its place from pass to pass.
+
+What all stages show together is laid out once. A node that was rewritten stands where the node
+stood that it replaced, so that of two stages only that differs which the pass has changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.rewrite.lineage import Lineage
+from symgrad_viz.parts import BACKWARD
+from symgrad_viz.scene import Box, Edge, Scene, part_of, scene_of
+from symgrad_viz.sheet import Placed, Stage, laid_out, side_of
+
+_INSIDE = re.compile(r"n\d+(_\d+)+")
+
+
+class Elements:
+    """The nodes of all stages, each with a number that it keeps however often it is built again.
+
+    Numbers count from the graph as it was written, so there they are those that it prints with.
+    """
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.lineage = lineage
+        self.nodes: list[Node] = []
+        self._numbers: dict[tuple[Any, int], int] = {}
+
+    def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
+        """The number of each of these nodes, which are of one graph."""
+        times: Counter[Any] = Counter()
+        found = {}
+        for node in nodes:
+            form = self.lineage.form(node)
+            key = form, times[form]
+            times[form] += 1
+            if key not in self._numbers:
+                self._numbers[key] = len(self.nodes)
+                self.nodes.append(node)
+            found[node] = self._numbers[key]
+        return found
+
+    def of_form(self, form: Any) -> int | None:
+        """The number of what has this form."""
+        return self._numbers.get((form, 0))
+
+    def value(self, number: int) -> Node:
+        """What is the same for elements that compute the same value."""
+        return self.lineage.value(self.nodes[number])
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What `scene_of` asks for."""
+
+    graph: Graph
+    output_names: tuple[str, ...]
+
+
+class Stages:
+    """The stages of a program, the first as it was written, and the sheet that they lie on."""
+
+    def __init__(
+        self,
+        graphs: Sequence[Graph],
+        elements: Elements,
+        output_names: tuple[str, ...],
+        *,
+        closed: bool = False,
+        opened: bool = False,
+    ) -> None:
+        self.elements = elements
+        self.closed, self.opened = closed, opened
+        # Of each closed scope, by part and name: its number, after those of all elements, and the
+        # elements that were ever in it.
+        self.groups: dict[tuple[str, str], tuple[int, set[int]]] = {}
+        self._groups = _rewritten_together(elements.lineage)
+        self._spot_of: dict[tuple[int, str], int] = {}
+        self._count = 0
+        self.stages: list[Stage] = []
+        for i, graph in enumerate(graphs):
+            if i and graph is graphs[i - 1]:
+                self.stages.append(Stage(self.stages[-1].boxes, self.stages[-1].edges))
+            else:
+                self.stages.append(self._stage(_Drawn(graph, output_names)))
+        self.sheet = laid_out(self.stages)
+
+    def _stage(self, drawn: _Drawn) -> Stage:
+        before = self.stages[-1].boxes if self.stages else ()
+        parts = list(_parts(drawn.graph)) if self.opened else []
+        numbers = self.elements.enter([*drawn.graph.nodes, *parts])
+        names = {node: f"n{number}" for node, number in numbers.items()}
+        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
+        scene = _without_items(scene, {names[n] for n in drawn.graph.nodes if n.op.name == "item"})
+        groups: dict[str, int] = {}
+        if self.opened:
+            scene, groups = _with_names(scene, drawn.graph, names, before)
+        if self.closed:
+            scene = self._with_scopes_closed(scene)
+        spots = self._spots(drawn.graph, numbers, scene.boxes, before)
+        boxes = tuple(Placed(int(b.id[1:]), spots[b.id], b, groups.get(b.id)) for b in scene.boxes)
+        if not self.stages:
+            return Stage(boxes, scene.edges)
+        here, there = ({p.element for p in ps} for ps in (boxes, before))
+        if self.closed:
+            # A closed scope stays; it is marked if what is in it has changed.
+            numbers_of_groups = {number for number, _ in self.groups.values()}
+            same = {p.box for p in before} & {p.box for p in boxes}
+            there -= {p.element for p in before if p.box not in same} & numbers_of_groups
+        taken = set(spots.values())
+        gone = [p for p in before if p.element not in here]
+        return Stage(
+            boxes,
+            scene.edges,
+            tuple(p for p in gone if p.spot not in taken),
+            tuple(p.element for p in boxes if p.element not in there),
+            len(gone),
+        )
+
+    def _with_scopes_closed(self, scene: Scene) -> Scene:
+        """The scene with one box for all that a part has of a user's scope, the outermost."""
+        members: dict[str, list[Box]] = defaultdict(list)
+        stands_for: dict[str, str] = {}
+        for box in scene.boxes:
+            title = next((r.title for r in box.regions if r.kind == "scope"), None)
+            if title is None:
+                stands_for[box.id] = box.id
+                continue
+            new = len(self.elements.nodes) + len(self.groups), set[int]()
+            number, inside = self.groups.setdefault((side_of(box), title), new)
+            inside.add(int(box.id[1:]))
+            stands_for[box.id] = f"n{number}"
+            members[f"n{number}"].append(box)
+        boxes = [b for b in scene.boxes if stands_for[b.id] == b.id]
+        names = {f"n{number}": name for (_, name), (number, _) in self.groups.items()}
+        boxes += [_group(id, names[id], inside) for id, inside in members.items()]
+        edges: dict[tuple[str, str], Edge] = {}
+        for edge in scene.edges:
+            pair = stands_for[edge.tail], stands_for[edge.head]
+            if pair[0] != pair[1]:
+                operand = edge.operand if pair[1] == edge.head else ""
+                edges.setdefault(pair, Edge(*pair, edge.carries, operand))
+        return replace(scene, boxes=tuple(boxes), edges=tuple(edges.values()))
+
+    def _spots(
+        self,
+        graph: Graph,
+        numbers: Mapping[Node, int],
+        boxes: Sequence[Box],
+        before: Sequence[Placed],
+    ) -> dict[str, int]:
+        """A spot for each box: its own, else that of one which it replaced, else a new one."""
+        values: dict[int, list[Node]] = {}
+        for node, number in numbers.items():
+            values[number] = [self.elements.lineage.value(node)]
+        for node in graph.nodes:
+            # A node with several results is none of their values itself.
+            if node.op.name == "item":
+                of = values[numbers[node.inputs[0]]]
+                of.append(self.elements.lineage.value(node))
+        present = set(numbers.values())
+        vacated: dict[Any, list[int]] = defaultdict(list)
+        for placed in before:
+            if placed.element not in present:
+                for key in self._roles(placed.element, side_of(placed.box)):
+                    vacated[key].append(placed.spot)
+        found: dict[str, int] = {}
+        taken: set[int] = set()
+        for box in boxes:
+            spot = self._spot_of.get((int(box.id[1:]), side_of(box)))
+            if spot is not None:
+                found[box.id] = spot
+                taken.add(spot)
+        # First those that compute the same value, then those that do the same for another.
+        for by_role in (False, True):
+            for box in boxes:
+                number, part = int(box.id[1:]), side_of(box)
+                keys = [(v, part) for v in values.get(number, ())]
+                if by_role:
+                    keys = self._roles(number, part)[1:]
+                free = (s for key in keys for s in vacated[key] if s not in taken)
+                spot = found.get(box.id, next(free, self._count if by_role else -1))
+                if spot >= 0 and box.id not in found:
+                    self._count += spot == self._count
+                    found[box.id] = self._spot_of[number, part] = spot
+                    taken.add(spot)
+        return found
+
+    def _roles(self, number: int, part: str) -> list[Any]:
+        """What tells which nodes may take each other's places: the value; the op, in a rewrite."""
+        if number >= len(self.elements.nodes):
+            return []
+        node = self.elements.nodes[number]
+        group = self._groups.get(self.elements.lineage.form(node))
+        return [(self.elements.value(number), part), (group, node.op, node.type, part)][
+            : 1 if group is None else 2
+        ]
+
+
+def _parts(graph: Graph) -> Iterator[Node]:
+    """What is inside the fused nodes of a graph."""
+    for node in graph.nodes:
+        for _, value in node.attrs:
+            if isinstance(value, Graph):
+                given = set(value.inputs)
+                yield from (n for n in value.nodes if n not in given)
+                yield from _parts(value)
+
+
+def _with_names(
+    scene: Scene, graph: Graph, names: Mapping[Node, str], before: Sequence[Placed]
+) -> tuple[Scene, dict[str, int]]:
+    """The scene with its own name for each node inside a group, and the number of its group.
+
+    A node that stood outside before stays on its side.
+    """
+    becomes: dict[str, str] = {}
+    stack = [(names[n], v) for n in graph.nodes for _, v in n.attrs if isinstance(v, Graph)]
+    while stack:
+        own, inner = stack.pop()
+        for i, node in enumerate(inner.nodes):
+            becomes[f"{own}_{i}"] = names.get(node, f"{own}_{i}")
+            nested = (v for _, v in node.attrs if isinstance(v, Graph))
+            stack += [(f"{own}_{i}", v) for v in nested]
+    sides = {f"n{p.element}": p.box.regions[:1] for p in before}
+    boxes, groups = [], {}
+    for box in scene.boxes:
+        if box.id in becomes:
+            id = becomes[box.id]
+            fused = next(r.id for r in box.regions if r.kind == "fused")
+            groups[id] = int(fused[1:].partition("_")[0])
+            lines = (box.lines[0].replace(f"{box.id} =", f"{id} =", 1), *box.lines[1:])
+            said = _INSIDE.sub(lambda found: becomes.get(found[0], found[0]), box.tooltip)
+            regions = sides.get(id, box.regions)
+            box = replace(box, id=id, lines=lines, tooltip=said, regions=regions)
+        boxes.append(box)
+    edges = (
+        replace(e, tail=becomes.get(e.tail, e.tail), head=becomes.get(e.head, e.head))
+        for e in scene.edges
+    )
+    return replace(scene, boxes=tuple(boxes), edges=tuple(edges)), groups
+
+
+def _group(id: str, name: str, inside: Sequence[Box]) -> Box:
+    """A closed scope."""
+    ops = Counter(b.lines[0].partition(" = ")[2].split(" ")[0].split("(")[0] for b in inside)
+    listed = [f"{op} ×{n}" if n > 1 else op for op, n in ops.most_common(3) if op]
+    marks = [line for b in inside for line in b.lines if line.startswith("⟶")]
+    part = side_of(inside[0])
+    lines = (name, f"{len(inside)} nodes", ", ".join(listed), *marks[:2])
+    regions = tuple(r for r in inside[0].regions if r.kind == part_of(inside[0]))
+    kind = "backward" if part == BACKWARD else "op"
+    said = f"{name}: {len(inside)} nodes"
+    return Box(id, kind, tuple(filter(None, lines)), said, regions, bool(marks))
+
+
+def _rewritten_together(lineage: Lineage) -> dict[Any, Any]:
+    """For each form that a rewrite took or made, one that stands for all that hang together."""
+    parent: dict[Any, Any] = {}
+
+    def find(form: Any) -> Any:
+        while (up := parent.setdefault(form, form)) != form:
+            parent[form] = form = parent[up]
+        return form
+
+    columns = (lineage.before, lineage.swallowed, lineage.after, lineage.made)
+    for before, swallowed, after, made in zip(*columns, strict=True):
+        for form in (*swallowed, after, *made):
+            parent[find(form)] = find(before)
+    return {form: find(form) for form in parent}
+
+
+def _without_items(scene: Scene, items: set[str]) -> Scene:
+    """The scene without boxes that only pick a result of a fused node, which its insides tell."""
+    boxes = {b.id: b for b in scene.boxes}
+    picks = {
+        e.head: e.tail for e in scene.edges if e.head in items and boxes[e.tail].kind == "fused"
+    }
+    for item, of in picks.items():
+        if boxes[item].is_output:
+            lines = (*boxes[of].lines, boxes[item].lines[-1])
+            boxes[of] = replace(boxes[of], lines=lines, is_output=True)
+        del boxes[item]
+    edges = [replace(e, tail=picks.get(e.tail, e.tail)) for e in scene.edges if e.head in boxes]
+    return replace(scene, boxes=tuple(boxes.values()), edges=tuple(edges))
