@@ -173,7 +173,9 @@ def test_names_that_become_alike_are_told_apart():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("make", [sg.relu, lambda x: sg.maximum(x, -1.5), lambda x: sg.minimum(2, x)])
+@pytest.mark.parametrize(
+    "make", [sg.relu, lambda x: sg.maximum(x, -1.5), lambda x: sg.minimum(2, x)]
+)
 def test_a_large_extremum_reads_a_row_of_its_constant(make, dtype):
     x = sg.placeholder("x", (400, 100), dtype)
     program = sg.compile(x, make(x), exact="bits")
