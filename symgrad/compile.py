@@ -89,6 +89,7 @@ def compile(
     grade = Exact.of(exact)
     updated = [v for v, _ in pairs]
     names += [f"{v.name} (next)" for v in updated]
+    count = available() if threads is None else threads
     with without_collection():
         parts = None
         if memory_budget is None:
@@ -99,8 +100,7 @@ def compile(
                 raise GraphError(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
-            graph, trace = _within(memory_budget, raw, grade, updated)
-        count = available() if threads is None else threads
+            graph, trace, count = _within(memory_budget, raw, grade, updated, count)
         return Program(graph, raw, trace, form, tuple(names), updated, backend, parts, count)
 
 
@@ -120,17 +120,21 @@ def _optimised(
 
 
 def _within(
-    memory: int, raw: Graph, grade: Exact, updated: Sequence[Variable]
-) -> tuple[Graph, Trace]:
-    """The optimised graph whose plan fits into so many bytes, and the way to it."""
+    memory: int, raw: Graph, grade: Exact, updated: Sequence[Variable], threads: int
+) -> tuple[Graph, Trace, int]:
+    """The optimised graph whose plan fits into so many bytes, the way to it, and the threads.
+
+    Each thread has a workspace of its own: if they do not fit, one has to do.
+    """
     sizes = {name: GUESS for x in raw.inputs for name in x.tensor.names}
     passes, aim, least = DEFAULT, memory, sys.maxsize
     for _ in range(MOST_AIMS):
         trace = Trace()
         graph = run_passes(raw, passes, grade, trace)
-        peak = lower(graph, sizes, updated).peak_bytes
-        if peak <= memory:
-            return graph, trace
+        for count in dict.fromkeys((threads, 1)):
+            peak = lower(graph, sizes, updated, threads=count).peak_bytes
+            if peak <= memory:
+                return graph, trace, count
         if passes is not DEFAULT:
             # The pass counts what is alive; a plan needs a little more, for gaps and scratch.
             aim = aim * memory // peak

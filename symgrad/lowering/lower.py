@@ -28,8 +28,13 @@ COPY = Op(
 RESHAPE, RELU, MAXIMUM, ROW_SUMS = (
     REGISTRY.ops[name] for name in ("reshape", "relu", "maximum", "row_sums")
 )
+# What adds up rows: a product with ones, of which half of the operations do nothing.
 MATMUL = Op(
-    name="matmul", infer=lambda x, ones: x, kernel=np.matmul, out=True, flops=lambda x, one: x.size
+    name="matmul",
+    infer=lambda x, ones: x.with_shape((*x.shape[:-1], *ones.shape[1:])),
+    kernel=np.matmul,
+    out=True,
+    flops=lambda x, ones: x.size,
 )
 EXTREMA = (np.maximum, np.minimum)
 # With a row of numbers NumPy's extrema are three times as fast as with one number, if there are

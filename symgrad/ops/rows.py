@@ -54,6 +54,7 @@ def keeps_rows(x: Node, node: Node) -> bool:
         moved: bool = attrs["axes"][node.ndim - own[0]] == first
         return moved
     if "index" in attrs:
-        kept: bool = attrs["index"][first][2] == 1
+        # A part along the rows of a square array lies elsewhere, though its rows are as many.
+        kept: bool = of_x == own and attrs["index"][first][2] == 1
         return kept
     return of_x == own or x.size == node.size

@@ -10,11 +10,13 @@ from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ir.values import ArrayData
-from symgrad.ops.elementwise import abs, reciprocal
+from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
 from symgrad.passes.masks import is_as_wide, is_finite, is_modest
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
+MULTIPLY, DIVIDE = multiply(0.0, 0.0).op, divide(0.0, 1.0).op
+NEGATIVE, RECIPROCAL = negative(0.0).op, reciprocal(1.0).op
 THREE = ({"x": (2, 3), "y": (2, 3), "z": (2, 3)}, {"x": (3,), "y": (3,), "z": ()})
 
 # ---- terms and multiples --------------------------------------------------------------------
@@ -161,11 +163,23 @@ def _is_mask(x: Node) -> bool:
     return x.op.name == "astype" and x.inputs[0].dtype.kind == "b"
 
 
+def _source(x: Node) -> Node:
+    """What a node is a multiple or the inverse of: these must not meet, for they would cancel."""
+    while x.op in (MULTIPLY, DIVIDE, NEGATIVE, RECIPROCAL):
+        varying = [y for y in x.inputs if constant_value(y) is None]
+        if len(varying) != 1:
+            break
+        x = varying[0]
+    return x
+
+
 def _is_smaller(x: Node, y: Node, z: Node) -> bool:
     """Whether two operands have one shape that broadcasts to that of the first."""
     smaller = y.shape == z.shape != x.shape and constant_value(y) is constant_value(z) is None
     return (
         smaller
+        and x.dtype.itemsize > 2  # of float16 the product may vanish where the result does not
+        and _source(y) is not _source(z)
         and not any(map(_is_mask, (x, y, z)))
         and guess(y.size) * 8 <= guess(x.size)
         and is_as_wide(x, y)
@@ -177,6 +191,7 @@ COLUMNS = ({"x": (2, 8), "y": (2, 1), "z": (2, 1)},)
 
 def _joins(x: Node, y: Node, c: Node) -> bool:
     small = guess(y.size) * 8 <= guess(x.size) and is_as_wide(x, y) and constant_value(y) is None
+    small = small and x.dtype.itemsize > 2
     return small and is_modest(c) and not any(map(_is_mask, (x, y)))
 
 
@@ -202,7 +217,8 @@ def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
 
 
 def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
-    return s.ndim == c.ndim == 0 < x.ndim and is_modest(c) and constant_value(s) is None
+    wide = x.dtype.itemsize > 2
+    return wide and s.ndim == c.ndim == 0 < x.ndim and is_modest(c) and constant_value(s) is None
 
 
 SCALARS = ({"x": (2, 3), "s": (), "c": 3.0},)

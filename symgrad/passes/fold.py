@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symgrad.ir.dims import Dim
+from symgrad.ir.errors import KernelError, SymbolicError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import Node, constant_node
 from symgrad.ir.op import Op
@@ -38,8 +39,10 @@ def constant_view_folding(node: Node) -> Node | None:
 def _folded(node: Node) -> Node | None:
     try:
         return constant_node(ArrayData(evaluate([node])[0], node.dtype))
-    except (ArithmeticError, LookupError, ValueError):
-        return None  # the program raises it, and says where
+    except KernelError:  # the program raises it, and says where
+        return None
+    except SymbolicError:  # the size of a named dimension has a part in it
+        return None
 
 
 def _is_large(node: Node) -> bool:

@@ -51,7 +51,7 @@ class _Groups:
     def __init__(self, graph: Graph, exact: Exact) -> None:
         self.graph = graph
         # A reduction that is done block by block rounds in another order, as a product of matrices
-        # may for other numbers of rows.
+        # may, or a sum within rows that are not contiguous, for other numbers of rows.
         self.ends_join = exact >= Exact.ROUNDING
         self.outputs = frozenset(graph.outputs)
         self.readers: dict[Node, list[Node]] = defaultdict(list)
@@ -79,7 +79,7 @@ class _Groups:
         near: set[Node] = set()
         if node.op.view and all(self.stage[x] < 0 for x in node.inputs):
             self.stage[node] = -1  # there from the start, as what it shows is
-        elif works_by_rows(node) and (self.ends_join or node.op.by_rows is None):
+        elif works_by_rows(node) and (self.ends_join or node.op.elementwise or node.op.view):
             self.joining.add(node)
             near = {x for x in node.inputs if keeps_rows(x, node)}
             if not near and node.op.joins and self.ends_join:

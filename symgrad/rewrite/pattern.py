@@ -184,9 +184,9 @@ def _match_attrs(pattern: Applied, node: Node, bound: Bound) -> bool:
         if key != name:
             return False
         if isinstance(wanted, Attr):
-            if bound.setdefault(wanted.name, value) != value:
-                return False
-        elif wanted != value:
+            wanted = bound.setdefault(wanted.name, value)
+        # To NumPy None is a dtype, float64.
+        if (wanted is None) is not (value is None) or wanted != value:
             return False
     return True
 

@@ -38,6 +38,8 @@ from symgrad.runtime.why import Teller, Why
 from symgrad.runtime.workspace import allocate
 
 MOST_PLANS = 16
+# Workspaces that are kept for calls to come, for each plan.
+MOST_IDLE = 8
 _numbers = count(1)
 _read = attrgetter("array")
 _acquire = methodcaller("acquire")
@@ -110,9 +112,9 @@ class Program:
             workspace = ready.free.pop()
         except IndexError:
             workspace = allocate(ready.plan)
-        try:
-            results = self._update(ready, inputs, workspace)
-        finally:
+        # After an exception a thread may still be at work in it: then it is not used again.
+        results = self._update(ready, inputs, workspace)
+        if len(ready.free) < MOST_IDLE:
             ready.free.append(workspace)
         return self._form(results)
 
@@ -169,7 +171,11 @@ class Program:
             current[i] = current[i][()]
         plan = ready.plan
         nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
-        results = self._computed(ready, inputs, current, nexts, workspace)
+        try:
+            results = self._computed(ready, inputs, current, nexts, workspace)
+        except BaseException:
+            self._spares[:] = [np.empty(0)] * len(self._spares)  # as with the workspace
+            raise
         if self._updates:
             self._commit(plan, nexts, results[len(plan.outputs) :])
         return results[: len(plan.outputs)]

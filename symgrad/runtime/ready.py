@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from symgrad.ir.collector import without_collection
-from symgrad.ir.errors import BoundsError, KernelError
+from symgrad.ir.errors import KernelError
+from symgrad.ir.evaluate import kernel_error, said
 from symgrad.lowering.plan import Plan, Step
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.feeding import Array
@@ -60,14 +61,5 @@ class Ready:
 def explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
     if step is None:
-        return KernelError(f"the program failed: {_said(error)}")
-    origin = step.node.origin
-    places = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations)
-    made = f"\n  made by {', '.join(origin.made_by)}" if origin.made_by else ""
-    types = ", ".join(repr(x.type) for x in step.node.inputs)
-    kind = BoundsError if isinstance(error, IndexError) else KernelError
-    return kind(f"{step.op.name}({types}) failed: {_said(error)}{places}{made}")
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return KernelError(f"the program failed: {said(error)}")
+    return kernel_error(error, step.node, step.op.name)

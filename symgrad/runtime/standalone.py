@@ -14,6 +14,8 @@ from symgrad.runtime.source import Source
 FITTED = '''
 def fitted(value, name, shape, dtype):
     """An argument as step takes it: a C-contiguous array of this shape and dtype."""
+    if np.ma.isMaskedArray(value):
+        raise ValueError(f"{name!r} is a masked array; fill it first: a.filled(0)")
     array = np.asarray(value)
     casting = "safe" if isinstance(value, (np.ndarray, np.generic)) else "same_kind"
     if array.shape != shape or not np.can_cast(array.dtype, dtype, casting):

@@ -8,6 +8,7 @@ busy. A process that was forked makes threads of its own.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -36,13 +37,18 @@ def share(
 ) -> None:
     """Call `work(start, *workspace)` for each start, a thread for each workspace.
 
-    Raises what a call raises, after all threads have stopped.
+    Raises what a call raises, after all threads have stopped. A second Ctrl-C does not wait for
+    them: after an exception their workspaces must not be used again.
     """
-    left = iter(list(starts))  # one step of it is one step of the interpreter
+    left = deque(starts)
 
     def worker(workspace: Sequence[Any]) -> None:
         with np.errstate(all="ignore"):
-            for start in left:
+            while True:
+                try:
+                    start = left.popleft()
+                except IndexError:
+                    return
                 work(start, *workspace)
 
     pool = _helpers(os.getpid())
@@ -50,6 +56,7 @@ def share(
     try:
         worker(workspaces[0])
     finally:
+        left.clear()  # whoever is still at work ends with the block that it has begun
         for other in others:
             if not other.cancel():
                 other.exception()

@@ -149,7 +149,7 @@ class Run:
             # A sum is as uncertain as its terms are large, even where they cancel.
             sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
             terms = np.abs(node.op.kernel(*sizes, **attrs))
-            weight = np.where(terms > np.abs(y), terms, weight)
+            weight = np.where(np.isfinite(terms) & (terms > np.abs(y)), terms, weight)
         return np.where(np.isfinite(weight), weight, 0)
 
     def results(self) -> list[Any]:

@@ -45,13 +45,33 @@ def test_random_graphs_in_blocks(tiny, seed, exact):
 
 def test_random_graphs_do_run_in_blocks(tiny):
     found = []
-    for seed in range(40):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
         found += in_blocks(sg.compile(inputs, outputs))
     assert len(found) > 30
     assert any(b.rest is not None for b in found)
     assert any(b.parts for b in found)
+
+
+@pytest.mark.parametrize("exact", ["bits", "rounding"])
+@pytest.mark.parametrize("shape", [(32, 32), ("N", "N"), (32, 1), (1, 32, 32)])
+def test_one_row_of_as_many_as_there_are_columns(tiny, shape, exact):
+    """It lies along another axis than the rows that it is one of, though they are as many."""
+    x = sg.placeholder("x", shape)
+    h, first = sg.tanh(x), (slice(0, 1),) * (len(shape) - 1)
+    outputs = [sg.sum(h[first] ** 2) + sg.sum(h * h * h), sg.tanh(h[first] * 2), h + 1]
+    outputs.append(sg.grad(outputs[0], x))
+    array = np.random.default_rng(0).standard_normal([32 if s == "N" else s for s in shape])
+    assert_equivalent([x], outputs, [array], exact=exact)
+
+
+@pytest.mark.parametrize("exact", ["bits", "values"])
+def test_a_single_row_left_over_is_summed_as_the_others(tiny, exact):
+    x = sg.placeholder("x", (10, 641))
+    outputs = [sg.tanh(x.T) * sg.sum(x.T, axis=1, keepdims=True), sg.softmax(x.T)]
+    array = np.random.default_rng(0).standard_normal((10, 641))
+    assert_equivalent([x], outputs, [array], exact=exact)
 
 
 @pytest.mark.parametrize("rows", [2, 7, 16, 33])

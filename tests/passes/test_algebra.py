@@ -160,6 +160,16 @@ def test_multiples_of_one_value():
     stays([x, y], x * 3.0 + y * 2.0, SIMPLIFY)
 
 
+def test_columns_meet_unless_they_would_cancel():
+    x, s, t = sg.placeholder("x", (8, 40)), sg.placeholder("s", (8, 1)), sg.placeholder("t", (8, 1))
+    kernels = named("simplify", "kernels")
+    becomes([x, s, t], (x / s) * t, x * (t / s), kernels)
+    becomes([x, s, t], (x * s) * t, x * (s * t), kernels)
+    for once in ((x / s) * s, (x / s) * (s * 3.0), (x * s) * (1.0 / s), (x / s) * -s):
+        found = sg.compile([x, s, t], once, passes=kernels).trace.rules()
+        assert not {"divisor_meets_factor", "small_factors_meet"} & {*found}
+
+
 def test_the_slope_of_half_a_square():
     """By powers of two nothing is rounded, so that they may cancel."""
     x, _ = xy()

@@ -134,3 +134,17 @@ def test_reductions_of_what_was_moved():
     cube = sg.placeholder("cube", (2, 3, 4))
     turned = sg.sum(sg.permute_dims(cube, (2, 0, 1)), axis=1)
     stays([cube], turned, SIMPLIFY)
+
+
+@pytest.mark.parametrize("reduce", [sg.sum, sg.prod, sg.nansum, sg.cumulative_sum])
+def test_a_dtype_of_ones_own_is_kept(reduce):
+    """No dtype is not float64, though NumPy takes the one for the other."""
+    x = sg.placeholder("x", (4, 5), "float32")
+    y = reduce(x * x, axis=1, dtype="float64")
+    outputs = [y, sg.grad(sg.sum(y), x)]
+    array = np.random.default_rng(0).standard_normal((4, 5)).astype("float32")
+    for found, wanted in zip(
+        sg.compile(x, outputs)(array), sg.compile(x, outputs, passes=())(array), strict=True
+    ):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

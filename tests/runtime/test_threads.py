@@ -11,6 +11,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.runtime.program import MOST_PLANS
+from symgrad.runtime.threads import share
 
 THREADS = 8
 
@@ -334,3 +335,47 @@ def test_a_signal_at_any_time_leaves_all_or_nothing():
         signal.signal(signal.SIGALRM, before)
     fault.program()
     assert fault.state() == calls + 1
+
+
+def test_an_exception_stops_the_others_with_the_block_they_are_at():
+    done, failed = [], threading.Event()
+
+    def work(start):
+        if threading.current_thread() is threading.main_thread():
+            failed.set()
+            raise KeyboardInterrupt
+        failed.wait()
+        done.append(start)
+
+    with pytest.raises(KeyboardInterrupt):
+        share(work, range(1000), [(), (), ()])
+    assert len(done) <= 2
+
+
+def test_an_index_error_of_a_block_is_told():
+    def work(start):
+        if start == 5:
+            raise IndexError("of the kernel")
+
+    with pytest.raises(IndexError, match="of the kernel"):
+        share(work, range(10), [(), ()])
+
+
+def test_what_was_interrupted_is_not_worked_in_again():
+    x = sg.placeholder("x", (4,))
+    v = sg.variable("v", np.zeros(4))
+    program = sg.compile(x, sg.exp(x) + sg.sum(sg.exp(x) * 2), updates={v: v + x})
+    program(np.ones(4))
+    ready, (spare,) = program._shown(), program._spares
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    function, ready.function = ready.function, interrupted
+    with pytest.raises(KeyboardInterrupt):
+        program(np.ones(4))
+    ready.function = function
+    assert not ready.free
+    program(np.ones(4))
+    assert all(v.cell.array is not spare and s is not spare for s in program._spares)
+    np.testing.assert_array_equal(v.value, np.full(4, 2.0))
