@@ -47,7 +47,9 @@ def multi_dot(matrices: Sequence[Any]) -> Any:
 def symgrad_words() -> Any:
     import symgrad as sg
 
-    return Words(sg, gelu=gelu(sg.tanh), multi_dot=multi_dot, cho_solve=sg.linalg.cho_solve)
+    linalg = sg.linalg
+    own = {"multi_dot": linalg.multi_dot, "cho_solve": linalg.cho_solve}
+    return Words(sg, gelu=gelu(sg.tanh), **own)
 
 
 def symgrad(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
