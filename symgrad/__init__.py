@@ -118,7 +118,7 @@ def __dir__() -> list[str]:
         for home, listed in _HOMES
         for n in (import_module(home).__all__ if listed == "*" else listed.split())
     }
-    return sorted({*globals(), *names, *_SUBMODULES})
+    return sorted({*names, *_SUBMODULES, *(n for n in globals() if n.startswith("__"))})
 
 
 class _Package(ModuleType):

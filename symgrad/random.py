@@ -31,6 +31,7 @@ from symgrad.ops import random as draws
 from symgrad.ops.creation import asarray
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import divide, log, negative
+from symgrad.ops.indexing import known
 from symgrad.ops.leaves import constant, ones_like
 from symgrad.ops.logic import less
 from symgrad.ops.order import argmax, argsort
@@ -245,11 +246,19 @@ def dirichlet(
 def bernoulli(key: NodeLike, p: NodeLike = 0.5, shape: Any = None) -> Node:
     """True with the probability p. No gradient flows to it.
 
+    A `KernelError` says if p is not from 0 to 1: at once if it is known, else when a program runs.
+
     >>> sg.random.bernoulli(sg.random.key(0), 0.1, (3,)).type
     bool[3]
     """
     size, kind = _frame(shape, None, p)
-    return less(_noise(key, "random", size, kind), p)
+    return less(_noise(key, "random", size, kind), _probabilities(p))
+
+
+def _probabilities(p: NodeLike, *, whole: bool = False) -> Any:
+    """p, if it is known to be probabilities; else with a check when the program runs."""
+    checked = draws._probabilities(as_float(p), whole=whole)
+    return checked if known(checked) is None else p
 
 
 def randint(
@@ -316,17 +325,20 @@ def choice(
 ) -> Node:
     """Parts of x along an axis, or of the integers below an int or a named dimension.
 
-    `p` are their probabilities, else all are alike. Without `replace` none is drawn twice; then a
-    `ShapeError` says if there are too few.
+    `p` are their probabilities, else all are alike. Without `replace` none is drawn twice. Raises
+    `ShapeError` if there are too few then, and for a `p` of another length; a `KernelError` says if
+    it is negative or does not sum to 1: at once if it is known, else when a program runs.
     """
     node = None if _is_int(x) or isinstance(x, Dim) else as_node(x)
     along = 0 if node is None else normalize_axis(axis, node.ndim)
     count = as_shape(x)[0] if node is None else node.shape[along]
     size = as_shape(shape)
+    if p is not None:
+        if (own := as_node(p).shape) != (count,):
+            raise ShapeError(f"p has the shape {own}; for {count} parts it is ({count},)")
+        p = as_node(_probabilities(p, whole=True))
     if replace:
-        found = (
-            randint(key, size, high=count) if p is None else categorical(key, log(as_node(p)), size)
-        )
+        found = randint(key, size, high=count) if p is None else categorical(key, log(p), size)
     else:
         wanted = product(size)
         if isinstance(count, int) and isinstance(wanted, int) and wanted > count:
@@ -334,7 +346,7 @@ def choice(
         order = (
             permutation(key, count)
             if p is None
-            else argsort(log(as_node(p)) + gumbel(key, (count,)), descending=True)
+            else argsort(log(p) + gumbel(key, (count,)), descending=True)
         )
         found = reshape(order[:wanted], size)
     return found if node is None else take(node, found, axis=along)
@@ -359,3 +371,7 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -62,3 +62,7 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -88,6 +88,11 @@ LEAKY = {
     "where_negative": lambda x: sg.where(x < 0, 0.1 * x, x),
     "maximum_of_part": lambda x: sg.maximum(x, x / 10),
 }
+ELU = {
+    "elu": lambda x: sg.nn.elu(x, alpha=0.5),
+    "by_hand": lambda x: sg.leaky_relu(sg.where(x > 0, x, sg.expm1(x)), slope=0.5),
+}
+SELU = 1.0507009873554805
 NORM = {
     "vector_norm": sg.vector_norm,
     "root_of_sum_of_products": lambda x: sg.sqrt(sg.sum(x * x)),
@@ -143,6 +148,15 @@ ROWS = [
     row("abs left", [-2.0, 0.0, 2.0], [-1, -1, 1], kinks="left", **ABS),
     row("leaky relu", [-2.0, 0.0, 2.0], [0.1, 0.1, 1], **LEAKY),
     row("leaky relu right", [-2.0, 0.0, 2.0], [0.1, 1, 1], kinks="right", **LEAKY),
+    row("elu", [-2.0, 0.0, 2.0], [0.5 * np.exp(-2.0), 0.5, 1], **ELU),
+    row("elu left", [0.0], [0.5], kinks="left", **ELU),
+    row("elu right", [0.0], [1], kinks="right", **ELU),
+    row("elu split", [0.0], [0.75], kinks="split", **ELU),
+    row("elu number", [0.0], [0.625], kinks=0.25, **ELU),
+    row("elu of alpha 1", [0.0], [1], kinks="left", elu=sg.nn.elu),
+    row("selu", [0.0], [SELU], selu=sg.nn.selu),
+    row("selu left", [0.0], [1.6732632423543772 * SELU], kinks="left", selu=sg.nn.selu),
+    row("selu right", [0.0], [SELU], kinks="right", selu=sg.nn.selu),
     row("maximum tie", ([1.0, 2.0], [1.0, 3.0]), ([0.5, 0], [0.5, 1]),
         plain=sg.maximum, swapped=lambda x, y: sg.maximum(y, x), fmax=sg.fmax,
         negated=lambda x, y: -sg.minimum(-x, -y)),

@@ -35,5 +35,8 @@ def test_what_the_page_finds_out_is_true_of_some_that_are_known():
     }.items():
         assert [(n, rows[n][2]) for n in names] == [(n, slope) for n in names]
     assert rows["bitwise_and"][4] == "biu"
+    assert rows["astype"][4] == rows["item"][4] == "biufc"
+    assert rows["nn.elu"][3] == rows["nn.selu"][3] == "`leaky_relu`"
+    assert not {"nn.initial", "nn.parameter"} & rows.keys()
     assert rows["sum"][5] == "`np.sum`"
     assert "`maximum`" in rows["clip"][3]

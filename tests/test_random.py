@@ -226,6 +226,8 @@ def test_shapes_and_dtypes():
         (DtypeError, "cannot hold", lambda: R.randint(KEY, high=300, dtype="uint8")),
         (DtypeError, "randint takes ints", lambda: R.randint(KEY, high=3.5)),
         (ShapeError, "cannot be drawn", lambda: R.choice(KEY, 3, (4,), replace=False)),
+        (ShapeError, "for 3 parts", lambda: R.choice(KEY, 3, p=[0.5, 0.5])),
+        (ShapeError, "for 2 parts", lambda: R.choice(KEY, np.ones((2, 3)), p=np.ones(3) / 3)),
         (DtypeError, "float32 and float64", lambda: R.gamma(KEY, 1.0, dtype="float16")),
         (ShapeError, "out of range", lambda: R.permutation(KEY, np.ones(3), axis=1)),
     ],
@@ -233,3 +235,38 @@ def test_shapes_and_dtypes():
 def test_what_is_refused(error, words, draw):
     with pytest.raises(error, match=words):
         draw()
+
+
+@pytest.mark.parametrize(
+    ("draw", "good", "bad", "words"),
+    [
+        (lambda p: R.bernoulli(KEY, p), 1.0, 2.0, "from 0 to 1, not 2.0"),
+        (lambda p: R.bernoulli(KEY, p), [0.0, 0.5], [0.5, np.nan], "from 0 to 1, not nan"),
+        (lambda p: R.choice(KEY, 2, p=p), [0.5, 0.5], [1.5, -0.5], "from 0 to 1, not 1.5"),
+        (lambda p: R.choice(KEY, 2, p=p), [0.5, 0.5], [0.5, 0.4], r"sum to 1, not 0\.9"),
+        (lambda p: R.choice(KEY, 2, p=p, replace=False), [1.0, 0.0], [1.0, 1.0], "sum to 1, not 2"),
+    ],
+)
+def test_what_is_no_law_is_refused_known_or_fed(draw, good, bad, words):
+    x = sg.placeholder("x", np.shape(good))
+    program = sg.compile([x], draw(x))
+    same(program(np.asarray(good)), value(draw(good)))
+    for attempt in (lambda: draw(bad), lambda: program(np.asarray(bad))):
+        with pytest.raises(sg.KernelError, match=rf"(?s){words}.*test_random\.py"):
+            attempt()
+
+
+def test_as_many_probabilities_as_parts_also_of_named_dimensions():
+    x, p = sg.placeholder("x", ("N", 2)), sg.placeholder("p", ("N",))
+    program = sg.compile([x, p], R.choice(KEY, x, (3,), p=p))
+    same(program(np.eye(2), np.array([0.0, 1.0])), np.array([[0.0, 1.0]] * 3))
+    many = sg.placeholder("many", (4, 3))
+    drawn = sg.vmap(lambda p: R.choice(KEY, 3, p=p))(many)
+    same(sg.compile([many], drawn)(np.eye(3)[[0, 1, 2, 1]]), np.array([0, 1, 2, 1]))
+
+
+def test_integers_below_a_named_dimension():
+    x = sg.placeholder("x", ("N",))
+    drawn = [R.randint(KEY, (50,), high=x.shape[0]), R.choice(KEY, x.shape[0], (50,))]
+    for found in sg.compile([x], drawn)(np.ones(3)):
+        assert set(found) == {0, 1, 2}

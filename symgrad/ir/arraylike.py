@@ -78,8 +78,17 @@ class ArrayLike:
             raise UnsupportedError(f"the device of every array is 'cpu'; there is no {device!r}")
         return self  # type: ignore[no-any-return]
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return np.asarray(self).__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return np.asarray(self).__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the CPU, by DLPack's numbers

@@ -3,6 +3,8 @@
 Each class also derives from the built-in error a NumPy user would expect in its place.
 """
 
+import numpy as np
+
 __all__ = [
     "BoundsError",
     "DtypeError",
@@ -10,6 +12,7 @@ __all__ = [
     "GradientError",
     "GraphError",
     "KernelError",
+    "LinAlgError",
     "ParseError",
     "RenderError",
     "RewriteError",
@@ -71,6 +74,10 @@ class KernelError(SymgradError, RuntimeError):
 
 class BoundsError(ShapeError, KernelError, IndexError):
     """An index out of bounds, found when the graph was built or, by a kernel, while it ran."""
+
+
+class LinAlgError(KernelError, np.linalg.LinAlgError):
+    """A singular matrix where a regular one is wanted, or what else NumPy's algebra refuses."""
 
 
 class RenderError(SymgradError, RuntimeError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.ir.dims import Dim
-from symgrad.ir.errors import SymbolicError
+from symgrad.ir.errors import BoundsError, KernelError, LinAlgError, SymbolicError
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
@@ -84,7 +84,34 @@ def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
         )
     if isinstance(cell := attrs.get("cell"), Cell):
         return cell.read(attrs["name"])
-    return node.op.kernel(*operands, **resolve(attrs, sizes))
+    known = resolve(attrs, sizes)
+    try:
+        return node.op.kernel(*operands, **known)
+    except (MemoryError, KernelError, SymbolicError):
+        raise
+    except Exception as error:
+        raise kernel_error(error, node, node.op.name) from error
+
+
+def kernel_error(error: Exception, node: Node, name: str) -> KernelError:
+    """The error of a kernel of this name, with what the node was made of and the user's line."""
+    origin = node.origin
+    places = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations)
+    made = f"\n  made by {', '.join(origin.made_by)}" if origin.made_by else ""
+    types = ", ".join(repr(x.type) for x in node.inputs)
+    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), KernelError)
+    return kind(f"{name}({types}) failed: {said(error)}{places}{made}")
+
+
+def said(error: Exception) -> str:
+    """An error in a line: its class, and what it says."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+_KINDS: tuple[tuple[type[Exception], type[KernelError]], ...] = (
+    (IndexError, BoundsError),
+    (np.linalg.LinAlgError, LinAlgError),
+)
 
 
 def sizes_of(values: Mapping[Node, Any]) -> dict[str, int]:

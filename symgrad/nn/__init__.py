@@ -27,6 +27,7 @@ from symgrad.nn.losses import bce_with_logits as bce_with_logits
 from symgrad.nn.losses import cross_entropy as cross_entropy
 from symgrad.nn.losses import huber as huber
 from symgrad.nn.losses import kl_div as kl_div
+from symgrad.nn.losses import mse_loss as mse
 from symgrad.nn.losses import mse_loss as mse_loss
 from symgrad.nn.module import Module as Module
 from symgrad.nn.module import parameter as parameter
@@ -92,6 +93,7 @@ __all__ = [
     "log_sigmoid",
     "log_softmax",
     "max_pool",
+    "mse",
     "mse_loss",
     "parameter",
     "relu",
@@ -102,3 +104,7 @@ __all__ = [
     "softmax",
     "softplus",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,7 @@ from typing import Any
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ops.activations import sigmoid
+from symgrad.ops.activations import leaky_relu, sigmoid
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import expm1, multiply
 from symgrad.ops.reduce import as_float
@@ -53,18 +53,24 @@ def gelu(x: NodeLike, /, *, approximate: str = "none") -> Node:
 def elu(x: NodeLike, /, *, alpha: Any = 1.0) -> Node:
     """x where it is positive, alpha * (exp(x) - 1) elsewhere (Clevert et al., arXiv:1511.07289).
 
-    Its derivative at 0 is alpha.
+    At 0 it has a kink unless alpha is 1. The derivative there is that nearest to 0 of alpha and 1,
+    or what `kinks=` says, by the op `leaky_relu`; for an alpha that is a node it is alpha.
 
     >>> np.asarray(elu([-1.0, 1.0])).round(4)
     array([-0.6321,  1.    ])
     """
     node = as_float(x)
-    return where(node > 0, node, alpha * expm1(node))
+    if not isinstance(alpha, (int, float)):
+        return where(node > 0, node, alpha * expm1(node))
+    smooth = where(node > 0, node, expm1(node))
+    return smooth if alpha == 1 else leaky_relu(smooth, slope=alpha)
 
 
 @composite()
 def selu(x: NodeLike, /) -> Node:
     """`elu` scaled so that layers keep mean 0 and variance 1 (Klambauer et al., arXiv:1706.02515).
+
+    Its kink at 0 is that of `elu`.
 
     >>> np.asarray(selu([-1.0, 1.0])).round(4)
     array([-1.1113,  1.0507])

@@ -158,6 +158,7 @@ class BatchNorm(Module):
             center, spread = mean(node, axis=axes), var(node, axis=axes)
             count = product(tuple(node.shape[a] for a in axes)) * ones_like(center)
             unbiased = spread * (count / maximum(count - 1, 1))
+            unbiased = where(count > 1, unbiased, self.variance)  # of one there is no variance
             self.offer(
                 {
                     self.mean: self.mean + self.momentum * (center - self.mean),

@@ -42,7 +42,7 @@ def _alike(a: NodeLike, b: NodeLike) -> tuple[Node, Node]:
 
 @composite()
 def mse_loss(prediction: NodeLike, target: NodeLike, /, *, reduction: str = "mean") -> Node:
-    """The squared differences. Raises `ShapeError` unless both have the same shape.
+    """The squared differences; `mse` is the same. Raises `ShapeError` unless both shapes agree.
 
     >>> float(mse_loss([1.0, 2.0], [1.0, 4.0]))
     2.0

@@ -281,7 +281,13 @@ class Module:
         return check_grads(function, *points, **options)
 
     def __repr__(self) -> str:
-        listed = [f"{path}: {v.type!r}" for path, v in self.named_variables()]
+        found: dict[Variable, str] = {}
+        for path, module in self.named_modules():
+            for name, part in module._parts():
+                if isinstance(part, Variable):
+                    found.setdefault(part, _join(path, name))
+        # To show a module gives no names: it may be a part of another that is yet to be shown.
+        listed = [f"{path}: {v.type!r}" for v, path in found.items()]
         return f"{type(self).__name__}({', '.join(listed)})"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
@@ -124,7 +124,9 @@ def relu6(x: NodeLike, /) -> Node:
 @composite()
 def hard_tanh(x: NodeLike, /) -> Node:
     """x, but at least -1 and at most 1. Its derivative at -1 and at 1 is 0."""
-    return clip(x, -1, 1)
+    node = as_node(x)
+    # A number without a sign is at least 0, and has no -1 to be compared with.
+    return clip(node, None if node.dtype.kind == "u" else -1, 1)
 
 
 # ---- logsumexp and softmax ------------------------------------------------------------------

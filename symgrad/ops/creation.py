@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
+from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_dtype
@@ -25,7 +25,8 @@ def asarray(
 ) -> Node:
     """A node as it is, or what NumPy makes an array of as a constant, converted to `dtype`.
 
-    Raises `ValueError` for `copy=False` of anything but a node: a constant is a copy.
+    Raises `ValueError` for `copy=False` of anything but a node: a constant is a copy. Raises
+    `DtypeError` for a number that the dtype cannot hold.
 
     >>> asarray([1, 2], dtype="float32").type
     float32[2]
@@ -39,7 +40,7 @@ def asarray(
         return astype(obj, dtype)
     try:
         return constant(obj, dtype)
-    except TypeError:
+    except SymbolicError:  # a list with a node in it
         return astype(obj, dtype)
 
 

@@ -8,17 +8,19 @@ algorithmic differentiation, 2008; that of det by the adjugate, which a singular
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Cotangent, case
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, require_equal
 from symgrad.ops import linalg_kernels
-from symgrad.ops.batch import in_front
+from symgrad.ops.batch import in_front, of_all
 from symgrad.ops.complexes import conj, imag, part_dtype, real
-from symgrad.ops.declare import NodeLike, composite, op
+from symgrad.ops.declare import NodeLike, common_dtype, composite, op
+from symgrad.ops.elementwise import sign
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, reshape
@@ -26,7 +28,7 @@ from symgrad.ops.solve import _diagonal as diagonal
 from symgrad.ops.solve import _inv as inv
 from symgrad.ops.solve import _solve as solve
 from symgrad.ops.solve import require_square
-from symgrad.ops.triangular import adjoint, square_infer
+from symgrad.ops.triangular import adjoint, square_infer, total
 
 NAMESPACE = "linalg"
 SQUARES = (case((3, 3)), case((2, 2, 2)), case((1, 1)), case((0, 0)))
@@ -66,19 +68,62 @@ def _det(x: NodeLike, /) -> Node:
     ...
 
 
+def _adjugate_bend(x: Node, s: Node, t: Node) -> Node:
+    """The second derivative of the adjugate of a regular matrix along two others."""
+    y, a, b = _adjugate(x), solve(x, s), solve(x, t)
+    both = matmul(a, b)
+    of_a, of_b, of_both = (_factors(sum(diagonal(m, offset=0), axis=-1)) for m in (a, b, both))
+    inner = both + matmul(b, a) - of_a * b - of_b * a
+    bend: Node = (of_a * of_b - of_both) * y + matmul(inner, y)
+    return bend
+
+
+def _adjugate_slope_vjp(g: Node, y: Node, x: Node, t: Node) -> tuple[Cotangent, ...]:
+    # The derivatives of the determinant are the same in whatever order their directions stand.
+    turned = matrix_transpose(g)
+    bend = _adjugate_bend(x, t, turned)
+    return matrix_transpose(bend), matrix_transpose(_adjugate_slope(x, turned))
+
+
+def _adjugate_slope_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, along: Node) -> Cotangent:
+    first = None if t[0] is None else _adjugate_bend(x, along, t[0])
+    return total(first, None if t[1] is None else _adjugate_slope(x, t[1]))
+
+
+def _adjugate_slope_infer(x: TensorType, t: TensorType) -> TensorType:
+    require_square(x)
+    for a, b in zip(x.shape, t.shape, strict=True):
+        require_equal(a, b)
+    return x
+
+
+def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
+    return apply(node.op, of_all(inputs, flags))
+
+
+@op(
+    infer=_adjugate_slope_infer,
+    kernel=linalg_kernels.adjugate_slope,
+    promote=common_dtype,
+    vjp=_adjugate_slope_vjp,
+    jvp=_adjugate_slope_jvp,
+    flops=lambda x, t: 30 * x.size * x.shape[-1],
+    expensive=True,
+    singular=True,
+    cases=(case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((1, 1), (1, 1))),
+    batch=_adjugate_slope_batch,
+)
+def _adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
+    """The derivative of the adjugate along a matrix, which a singular matrix has too."""
+    ...
+
+
 def _adjugate_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    back = matrix_transpose(inv(x))
-    total = _factors(sum(g * y, axis=(-2, -1)))
-    return (total * back - matmul(matmul(back, g), matrix_transpose(y)),)
+    return (matrix_transpose(_adjugate_slope(x, matrix_transpose(g))),)
 
 
 def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    if t[0] is None:
-        return None
-    moved = solve(x, t[0])
-    trace = _factors(sum(diagonal(moved, offset=0), axis=-1))
-    tangent: Node = trace * y - matmul(moved, y)
-    return tangent
+    return None if t[0] is None else _adjugate_slope(x, t[0])
 
 
 @op(
@@ -93,7 +138,7 @@ def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     batch=in_front,
 )
 def _adjugate(x: NodeLike, /) -> Node:
-    """det(x) * inv(x), which a singular matrix has too, but not the derivatives of this."""
+    """det(x) * inv(x), which a singular matrix has too."""
     ...
 
 
@@ -101,8 +146,8 @@ def _adjugate(x: NodeLike, /) -> Node:
 def det(x: NodeLike, /) -> Node:
     """The determinant of a square matrix, over the last two axes; integers become float64.
 
-    A singular matrix has a gradient, but no second one: that raises when the program runs. Raises
-    `ShapeError` for a matrix that is not square.
+    A singular matrix has a gradient and a Hessian; derivatives of order 3 raise `LinAlgError` there
+    when the program runs. Raises `ShapeError` for a matrix that is not square.
 
     >>> det(placeholder("x", (2, 3, 3))).type
     float64[2]
@@ -167,7 +212,8 @@ def slogdet(x: NodeLike, /) -> SlogdetResult:
     float64[2]
     """
     y = _slogdet(as_float(x))
-    return SlogdetResult(y[0], y[1])
+    # Of reals it is 1, -1 or 0, as its own sign is, which tells why no gradient flows.
+    return SlogdetResult(y[0] if y[0].tensor.is_complex else sign(y[0]), y[1])
 
 
 @composite()

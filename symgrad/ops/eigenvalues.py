@@ -3,9 +3,9 @@
 Where values are equal their vectors are any basis of a space, and have no derivative. `degenerate`
 says what then stands for 1 / (a - b): NaN ("nan", the default), 0 ("mask"), or an error when the
 program runs ("error"). The mask is right for what depends on the space alone, such as v @ v.mT, and
-not for functions of the matrix, such as v @ diag(f(w)) @ v.mT. Where nothing flows through such a
-pair nothing is wrong, and 0 flows on. Values count as equal if they differ by no more than LAPACK's
-error, n * eps * the largest.
+not for functions of the matrix, such as v @ diag(f(w)) @ v.mT. Where exactly 0 flows through such a
+pair, 0 flows on under all three, also if it is a sum that cancels. Values count as equal if they
+differ by no more than LAPACK's error, n * eps * the largest.
 
 Vectors are known up to a sign, or a phase if they are complex: a loss must not depend on phases.
 Derivatives after Giles, Collected matrix derivative results for forward and reverse mode
@@ -179,9 +179,12 @@ def eigh(x: NodeLike, /, *, degenerate: Degenerate = "nan") -> EighResult:
     """The eigenvalues, ascending, and the eigenvectors, as columns, of a Hermitian matrix.
 
     x is taken for symmetric (Hermitian) over its last two axes: its lower triangle is read, and its
-    gradient is symmetric too. Where eigenvalues are equal the derivatives of their vectors are NaN;
-    with `degenerate="mask"` such pairs are left out, which is right for what depends on the space
-    of these vectors alone; with "error" they raise when the program runs. Those of sums of all
+    gradient is symmetric too. Where eigenvalues are equal what flows through a pair of their
+    vectors is divided by 0: it becomes NaN, or raises when the program runs with
+    `degenerate="error"`, or becomes 0 with "mask", which is right for what depends on the space of
+    these vectors alone. Of 0 / 0 it is 0 under all three: so it is where nothing flows to the
+    vectors, which is right, and where what flows cancels exactly, which is as right as the mask:
+    of v @ diag(w) @ v.mT at the zero matrix what is off the diagonal is lost. Those of sums of all
     equal eigenvalues are right. Integers become float64. Raises `ShapeError` for a matrix that is
     not square, `UnsupportedError` for another `degenerate`.
 

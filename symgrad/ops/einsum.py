@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, dropwhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,13 +210,11 @@ def multiplied(x: Term, y: Term, needed: Collection[str]) -> Term:
 
 
 def _spread(x: Term, labels: Sequence[str]) -> Node:
-    """The array with its axes in the order of labels, size 1 where it has no such axis."""
+    """The array with its axes in the order of labels, size 1 where it has none, but in front."""
     sizes = x.sizes
     own = x.ordered([s for s in labels if s in sizes])
-    shape = [sizes.get(s, 1) for s in labels]
-    while len(shape) > own.ndim and shape[0] == 1:
-        del shape[0]
-    return reshaped(own, shape)
+    placed = dropwhile(lambda s: s not in sizes, labels)
+    return reshaped(own, [sizes.get(s, 1) for s in placed])
 
 
 __all__ = REGISTRY.public(__name__)

@@ -25,7 +25,7 @@ from symgrad.ops import gamma_kernels as kernels
 from symgrad.ops.activations import xlog1py, xlogy
 from symgrad.ops.declare import NodeLike, P, Partial, composite, elementwise, jvp_of, op, vjp_of
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
-from symgrad.ops.select import where
+from symgrad.ops.select import select, where
 from symgrad.ops.special import UNARY, at_least_single
 
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
@@ -226,7 +226,8 @@ def _gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
 def _gammainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
     def partials(y: Node, a: Node, x: Node) -> tuple[Partial, ...]:
         density = sign_ * _gamma_density(a, x)
-        return density * _gamma_slope(a, x, order=1), density
+        # At 0 the density may be infinite; the value there is the same for every a.
+        return select(x != 0, density * _gamma_slope(a, x, order=1)), density
 
     return partials
 
@@ -302,8 +303,9 @@ def _beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]
 
 def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
     density = exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    inside = (x != 0) & (x != 1)
     by_a, by_b = (_beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
-    return density * by_a, density * by_b, density
+    return select(inside, density * by_a), select(inside, density * by_b), density
 
 
 @_from_scipy("betainc", _betainc_partials, (POSITIVE, POSITIVE, HALVES), TERNARY, singular=True)

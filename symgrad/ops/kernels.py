@@ -39,6 +39,7 @@ def keep_where_positive(y, x, out=None, scratch=None):
 
 def keep_bits(bits, x, out=None):
     """x where all bits are set, 0 where none is."""
+    bits = bits.astype(f"i{x.dtype.itemsize}", copy=False)
     if out is None:
         out = np.empty(np.broadcast_shapes(np.shape(bits), np.shape(x)), np.asarray(x).dtype)
     np.bitwise_and(np.asarray(x).view(bits.dtype), bits, out.view(bits.dtype))

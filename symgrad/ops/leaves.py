@@ -197,7 +197,10 @@ def arange(
     start, stop, step = map(_number, (start, stop, step))
     if step == 0:
         raise ShapeError("the step of arange cannot be 0")
-    return as_node(np.arange(start, stop, step, dtype=None if dtype is None else as_dtype(dtype)))
+    found = None if dtype is None else as_dtype(dtype)
+    if found == np.bool_:
+        raise DtypeError("arange counts in numbers, not in bool; write astype(arange(...), 'bool')")
+    return as_node(np.arange(start, stop, step, dtype=found))
 
 
 def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:

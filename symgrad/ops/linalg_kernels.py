@@ -75,6 +75,26 @@ def adjugate(x):
     return (turned * sign[..., None, None]).astype(x.dtype, copy=False)
 
 
+def adjugate_slope(x, t):
+    """The derivative of the adjugate of x along t, by singular values, of which some may be 0."""
+    if not np.isfinite(x).all():  # for which NumPy's svd may never return
+        return np.full(x.shape, np.nan, x.dtype)
+    u, s, vh = np.linalg.svd(x)
+    own = np.eye(x.shape[-1], dtype=bool)
+    # The products of all values but i and j: of those but i, those before and those behind j.
+    one_less = np.where(own, 1, s[..., None, :])
+    before, behind = np.ones_like(one_less), np.ones_like(one_less)
+    before[..., 1:] = np.cumprod(one_less, -1)[..., :-1]
+    behind[..., :-1] = np.cumprod(one_less[..., ::-1], -1)[..., -2::-1]
+    two_less = np.where(own, 0, before * behind)
+    adjoints = [np.conj(np.swapaxes(a, -1, -2)) for a in (u, vh)]
+    inner = adjoints[0] @ t @ adjoints[1]
+    traces = two_less @ np.diagonal(inner, axis1=-2, axis2=-1)[..., None]
+    turned = adjoints[1] @ (traces * own - two_less * inner) @ adjoints[0]
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return (turned * sign[..., None, None]).astype(x.dtype, copy=False)
+
+
 def eigh(x, degenerate):
     """The eigenvalues and eigenvectors; how equal ones are dealt with matters to derivatives."""
     return np.linalg.eigh(x)

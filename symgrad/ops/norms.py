@@ -20,8 +20,10 @@ from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
 from symgrad.ops.linalg import require_matrix
+from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import (
     CASES,
+    all,
     as_float,
     corrected_count,
     kept,
@@ -108,10 +110,11 @@ def vector_norm(
 
 
 def _norm_of_order(p: float, size: Node, over: dict[str, Any]) -> Node:
-    if p < 0:
-        return pow(sum(pow(size, p), **over), 1 / p)
     # Powers below 1 are steep at 0: there, and at the zero vector, nothing is to flow.
     is_zero = size == 0
+    if p < 0:
+        total = sum(pow(where(is_zero, 1, size), p), **over)
+        return select(all(size != 0, **over) | isnan(total), pow(total, 1 / p))
     total = sum(select(size != 0, pow(where(is_zero, 1, size), p)), **over)
     return select(total != 0, pow(where(total == 0, 1, total), 1 / p))
 

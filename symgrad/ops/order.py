@@ -224,17 +224,24 @@ def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
     Of no elements it is NaN. Integers become float64. Elements that tie share the gradient.
     """
-    node = as_float(x)
+    return median_of(as_float(x), axis, keepdims, without_nan=False)
+
+
+def median_of(node: Node, axis: Any, keepdims: bool, *, without_nan: bool) -> Node:
+    """The median of floats, or of those among them that are no NaN."""
     axes = normalize_axes(axis, node.ndim)
     rest = tuple(i for i in range(node.ndim) if i not in axes)
-    count = product(node.shape[a] for a in axes)
-    shape = (*(node.shape[i] for i in rest), count)
+    size = product(node.shape[a] for a in axes)
+    shape = (*(node.shape[i] for i in rest), size)
     flat = reshape(permute_dims(node, (*rest, *axes)), shape)
+    # NaNs are last in order.
+    count = sum(~isnan(flat), axis=-1, keepdims=True) if without_nan else size
     # Selected, not indexed: the size of a named dimension is not known here.
-    middle = abs(2 * arange(count) - (count - 1)) <= 1
+    middle = abs(2 * arange(size) - (count - 1)) <= 1
     halves = select(middle, _sort(flat, axis=-1, descending=False))
-    found = sum(halves, axis=-1) / sum(astype(middle, node.dtype))
-    y = where(any(isnan(flat), axis=-1), np.nan, found)
+    y = sum(halves, axis=-1) / sum(astype(middle, node.dtype), axis=-1)
+    if not without_nan:
+        y = where(any(isnan(flat), axis=-1), np.nan, y)
     return reshape(y, reduced_shape(node.tensor, axes, keepdims))
 
 

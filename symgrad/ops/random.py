@@ -77,6 +77,27 @@ def _fold_key(key: NodeLike, data: NodeLike, /) -> Node:
     ...
 
 
+def _probabilities_infer(p: TensorType, whole: bool) -> TensorType:
+    require("f", p)
+    return p
+
+
+@op(
+    infer=_probabilities_infer,
+    kernel=kernels.probabilities,
+    vjp=lambda g, y, p, whole: (g,),
+    jvp=lambda t, y, p, whole: t[0],
+    batch=batch.in_front,
+    out=True,
+    in_place=(0,),
+    domain=((0.1, 0.9),),
+    cases=(case((3, 4), whole=False), case((), whole=False), case((0, 3), whole=True)),
+)
+def _probabilities(p: NodeLike, /, whole: bool) -> Node:
+    """p, refused unless it is one: each from 0 to 1, and rows of sum 1 if it is a whole law."""
+    ...
+
+
 def _law(key: TensorType, law: str, shape: Any, dtype: Any) -> dict[str, Any]:
     return {"law": law, "shape": as_shape(shape), "dtype": np.dtype(dtype)}
 

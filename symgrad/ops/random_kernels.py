@@ -18,6 +18,19 @@ def _for_each(key, draw, shape, dtype, out):
     return y if out is not None else y[()]
 
 
+def probabilities(p, whole, out=None):
+    """p, if its elements are probabilities; if they are the whole law, rows that sum to 1."""
+    bad = ~((np.asarray(p) >= 0) & (np.asarray(p) <= 1))
+    if bad.any():
+        raise ValueError(f"probabilities lie from 0 to 1, not {np.asarray(p)[bad][0]}")
+    if whole:
+        total = np.asarray(np.sum(p, axis=-1, dtype=np.float64))
+        off = np.abs(total - 1) > np.sqrt(np.finfo(p.dtype).eps)
+        if off.any():
+            raise ValueError(f"probabilities sum to 1, not {total[off][0]}")
+    return np.positive(p, out=out)
+
+
 def draw_key(key, count):
     """`count` keys of a key."""
     y = np.empty((*key.shape[:-1], count, 2), np.uint64)

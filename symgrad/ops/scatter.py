@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import product
+from symgrad.ir.dims import Size, product
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node, constant_node
 from symgrad.ir.op import REGISTRY
@@ -229,6 +229,12 @@ def min_at(x: NodeLike, index: Any, value: NodeLike, /) -> Node:
     return _changed(x, index, value, minimum, _extreme("min", lambda x: _limit(x, 1)))
 
 
+def from_zero(index: Node, size: Size) -> Node:
+    """Indices of which those below 0, else counted from the end, are out of bounds."""
+    wide = astype(index, "int64")
+    return where(wide < 0, size, wide)
+
+
 @composite()
 def segment_sum(x: NodeLike, segment_ids: NodeLike, /, num_segments: Any) -> Node:
     """The sums of the rows of x that have the same number: row i is added to row segment_ids[i].
@@ -245,7 +251,7 @@ def segment_sum(x: NodeLike, segment_ids: NodeLike, /, num_segments: Any) -> Nod
         raise ShapeError(f"the numbers, {ids.type!r}, are not one for each row of {node.type!r}")
     (size,) = as_shape(num_segments)
     zeros = full((size, *node.shape[ids.ndim :]), 0, dtype=node.dtype)
-    return add_at(zeros, ids, node)
+    return add_at(zeros, from_zero(ids, size), node)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import product
-from symgrad.ir.errors import GraphError, ShapeError
+from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, normalize_axes
@@ -17,13 +17,13 @@ from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
 from symgrad.ops.indexing import known
 from symgrad.ops.leaves import arange, full
-from symgrad.ops.logic import isnan
+from symgrad.ops.logic import isfinite, isnan
 from symgrad.ops.norms import vector_norm
-from symgrad.ops.order import searchsorted, sort
+from symgrad.ops.order import median_of, searchsorted, sort
 from symgrad.ops.reduce import all, any, as_float, max, min, prod, reduced_shape, sum
-from symgrad.ops.scatter import add_at
+from symgrad.ops.scatter import add_at, from_zero
 from symgrad.ops.select import clip, select, where
-from symgrad.ops.shape import astype, moveaxis, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, moveaxis, permute_dims, reshape
 from symgrad.ops.take import take, take_along_axis
 
 # ---- quantiles ------------------------------------------------------------------------------
@@ -57,13 +57,16 @@ def _quantile(
 ) -> Node:
     node, asked = as_float(x), astype(as_float(q), "float64")
     if method not in METHODS:
-        raise GraphError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
+        raise UnsupportedError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     value = known(asked)
     if value is not None and not ((value >= 0) & (value <= 1)).all():
-        raise GraphError(f"a quantile is a number from 0 to 1: {value}")
+        raise ShapeError(f"a quantile is a number from 0 to 1: {value}")
     axes = normalize_axes(axis, node.ndim)
     rest = tuple(i for i in range(node.ndim) if i not in axes)
     size = product(node.shape[a] for a in axes)
+    shape = (*asked.shape, *reduced_shape(node.tensor, axes, keepdims))
+    if size == 0 and without_nan:
+        return broadcast_to(nanmean(node, axis=axes, keepdims=keepdims), shape)
     if size == 0:
         raise ShapeError(f"of no elements, as along axes {axes} of {node.type!r}, is no quantile")
     flat = reshape(permute_dims(node, (*rest, *axes)), (*(node.shape[i] for i in rest), size))
@@ -82,11 +85,12 @@ def _quantile(
     weight = astype(at - below, node.dtype)
     pick: Any = take_along_axis if without_nan else take
     a, b = pick(ordered, low, axis=-1), pick(ordered, high, axis=-1)
-    # Where both are one, even inf, there is nothing between them.
-    found = a + select((a != b) & (weight > 0), (b - a) * weight)
+    gap = b - a
+    # The second does not overflow, and has a value where one is infinite, or both are one infinity.
+    between = where(isfinite(gap), a + gap * weight, (1 - weight) * a + weight * b)
+    found = where(weight > 0, between, a)
     if not without_nan:
         found = where(any(isnan(flat), axis=-1, keepdims=True), np.nan, found)
-    shape = (*asked.shape, *reduced_shape(node.tensor, axes, keepdims))
     return reshape(moveaxis(found, -1, 0), shape)
 
 
@@ -106,8 +110,8 @@ def quantile(
     the result is interpolated, or as NumPy's `method` says. Where an element is NaN it is NaN. The
     gradient flows to the elements beside it, of which those that tie share, and to q.
 
-    Raises `GraphError` for a q that is known not to lie between 0 and 1 (another is taken to be 0
-    or 1) and an unknown method, `ShapeError` for no elements.
+    Raises `ShapeError` for a q that is known not to lie between 0 and 1 (another is taken to be 0
+    or 1) and for no elements, `UnsupportedError` for an unknown method.
 
     >>> np.asarray(quantile(np.array([1.0, 2, 3, 4]), [0.5, 1]))
     array([2.5, 4. ])
@@ -160,7 +164,7 @@ def nanpercentile(
 @composite(numpy=(np.nanmedian,))
 def nanmedian(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The median of what is no NaN; NaN where nothing is."""
-    return _quantile(x, 0.5, axis, keepdims, "linear", True)
+    return median_of(as_float(x), axis, keepdims, without_nan=True)
 
 
 # ---- without NaNs ---------------------------------------------------------------------------
@@ -206,7 +210,9 @@ def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tup
     """What is no NaN less its mean, elsewhere 0; how many there are, less the correction."""
     node, there = _numbers(as_float(x))
     away = select(there, node - nanmean(node, axis=axis, keepdims=True))
-    count = _counted(there, node, axis, keepdims) - correction
+    if node.tensor.is_complex:
+        away = abs(away)
+    count = _counted(there, away, axis, keepdims) - correction
     return away, where(count > 0, count, np.nan)
 
 
@@ -280,8 +286,7 @@ def bincount(
     (size,) = as_shape(length)
     amounts = 1 if weights is None else as_node(weights)
     dtype = "int64" if weights is None else as_float(amounts).dtype
-    # A negative number would be counted from the end.
-    return add_at(full(size, 0, dtype=dtype), where(node < 0, size, node), amounts)
+    return add_at(full(size, 0, dtype=dtype), from_zero(node, size), amounts)
 
 
 @composite(numpy=(np.histogram,))

@@ -82,8 +82,7 @@ def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
     >>> np.asarray(repeat(np.array([5, 6]), [1, 3]))
     array([5, 6, 6, 6])
     """
-    node, counts = as_node(x), as_node(repeats)
-    require("iu", counts.tensor)
+    node, counts = as_node(x), _indices(repeats)
     if axis is None:
         node, axis = reshape(node, (-1,)), 0
     along, value = normalize_axis(axis, node.ndim), known(counts)

@@ -117,9 +117,15 @@ def asinh(x: NodeLike, /) -> Node:
     ...
 
 
+def _acosh_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    if x.tensor.is_complex:  # The root of the product has another cut than acosh.
+        return (1 / (sqrt(x - 1) * sqrt(x + 1)),)
+    return (1 / sqrt((x - 1) * (x + 1)),)
+
+
 @elementwise(
     np.arccosh,
-    partials=lambda y, x: (1 / sqrt((x - 1) * (x + 1)),),
+    partials=_acosh_partials,
     domain=(ABOVE_ONE,),
     expensive=True,
     singular=True,

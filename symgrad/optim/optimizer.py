@@ -9,11 +9,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from symgrad.derive import grad
-from symgrad.ir.errors import DtypeError, GraphError, ShapeError, UnsupportedError
+from symgrad.ir.errors import (
+    DtypeError,
+    GraphError,
+    ShapeError,
+    SymbolicError,
+    UnsupportedError,
+)
 from symgrad.ir.node import Node, Variable, as_node, constant_value, describe
 from symgrad.ir.origin import scope
 from symgrad.nn.module import Module
-from symgrad.ops.leaves import variable
+from symgrad.ops.leaves import placeholder, variable
 from symgrad.ops.shape import astype
 from symgrad.optim.clipping import clip_by_norm, clip_by_value
 
@@ -78,12 +84,12 @@ class Optimizer:
         or a sequence of gradients, one for each parameter. Raises `GradientError` for a parameter
         on which the loss does not depend, `ShapeError` for gradients that do not fit.
         """
-        of_module: dict[Variable, Node] = {}
         if isinstance(loss, Node):
             grads: Sequence[Node] = grad(loss, self.parameters, **options)
-            of_module = {} if self.module is None else self.module.updates(loss)
         else:
             grads = self._fitting(loss)
+        made_of = [loss] if isinstance(loss, Node) else grads
+        of_module = {} if self.module is None else self.module.updates(*made_of)
         with scope(self.name):
             if self.clip_value is not None:
                 grads = clip_by_value(grads, self.clip_value)
@@ -91,9 +97,23 @@ class Optimizer:
                 grads = clip_by_norm(grads, self.clip_norm)
             if self.step is None:
                 return self._next(grads, self.lr) | of_module
-            rate = self.lr(self.step) if callable(self.lr) else self.lr
+            rate = self._rate(self.step)
             found = self._next(grads, rate) | {self.step: self.step + 1}
         return found | of_module
+
+    def _rate(self, step: Node) -> Any:
+        """The learning rate at a step: what a schedule makes of it is graph, too."""
+        if not callable(self.lr):
+            return self.lr
+        try:
+            self.lr(placeholder("step", (), step.dtype))
+        except SymbolicError:
+            raise UnsupportedError(
+                "a schedule is called once, with the number of the step as a node that has no "
+                "value yet; write it with sg's functions: sg.where(step < 100, 0.1, 0.01), "
+                "sg.cos(step)"
+            ) from None
+        return number(self.lr(step), "what the schedule gives")
 
     def rule(self, p: Variable, g: Node, rate: Any, *kept: Variable) -> Sequence[Node]:
         """The next value of a parameter, and of what is kept for it, given its gradient.

@@ -40,6 +40,13 @@ def test_a_path_that_flows_is_shown_with_its_rules():
         assert part in text
 
 
+def test_a_gradient_flows_through_one_result_of_several():
+    x = sg.placeholder("x", (2, 2))
+    found = sg.explain_grad(sg.linalg.logdet(x), x)
+    assert found.flows
+    assert not found.stops
+
+
 def test_no_path_and_a_false_mask():
     x, y = sg.placeholder("x", 3), sg.placeholder("y", 3)
     assert "there is no path" in str(sg.explain_grad(sg.sum(y), x))

@@ -1,5 +1,6 @@
 """Dtypes, constants, what the namespace says of itself, and what a node has as an array."""
 
+import inspect
 import math
 
 import array_api_strict as strict
@@ -159,6 +160,12 @@ def test_other_libraries_read_nodes_and_nodes_read_them(dtype):
     assert back.dtype == x.dtype
     assert bool(sg.all(back == x))
     assert x.__dlpack_device__() == (1, 0)
+    wanted = "(self, *, stream=None, max_version=None, dl_device=None, copy=None)"
+    found = inspect.signature(sg.Node.__dlpack__)
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
+    assert str(inspect.Signature(bare)) == wanted
+    capsule = x.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=True)
+    assert "dltensor" in repr(capsule)
 
 
 def test_code_for_arrays_that_are_there_at_once_runs():
@@ -248,3 +255,11 @@ def test_writing_into_a_node_is_refused_and_says_what_to_write():
     x = sg.asarray([1.0, 2.0])
     with pytest.raises(SymgradError, match=r"x\.at\[index\]\.set\(value\)"):
         x[0] = 3.0
+
+
+@pytest.mark.parametrize("space", ["fft", "linalg", "nn", "random", "special"])
+def test_a_namespace_lists_what_is_public(space):
+    module = getattr(sg, space)
+    assert dir(module) == sorted(module.__all__)
+    assert not {"Any", "ModuleType", "TYPE_CHECKING", "import_module", "ir", "ops"} & set(dir(sg))
+    assert {"compile", "grad", "argmax", space} <= set(dir(sg))

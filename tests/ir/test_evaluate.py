@@ -49,6 +49,22 @@ def test_kernels_warn_of_nothing():
     same(value(sg.astype(sg.constant([1e300]), "float32")), np.array([np.inf], "float32"))
 
 
+def test_a_kernel_that_fails_is_told_with_the_node_and_the_line_as_in_a_program():
+    m = sg.placeholder("m", (2, 2))
+    program, ones = sg.compile([m], sg.linalg.inv(m)), np.ones((2, 2))
+    for attempt in (
+        lambda: np.asarray(sg.linalg.inv(ones)),
+        lambda: value(sg.linalg.inv(m), {m: ones}),
+        lambda: program(ones),
+    ):
+        with pytest.raises(np.linalg.LinAlgError, match=r"inv\(float64\[2, 2\]\) failed") as caught:
+            attempt()
+        assert isinstance(caught.value, sg.KernelError)
+        assert "test_evaluate.py" in str(caught.value)
+    with pytest.raises(sg.BoundsError, match=r"(?s)index 3 is out of bounds.*test_evaluate\.py"):
+        np.asarray(sg.bincount([0, 3], length=3))
+
+
 def test_a_variable_has_its_present_value():
     w = sg.variable("w", [1.0, 2.0])
     node = w * 2

@@ -110,6 +110,7 @@ def test_mse_loss_and_huber():
         expected = np.where(away <= delta, away**2 / 2, delta * (away - delta / 2))
         close(value(nn.huber(X, y, delta=delta, reduction="none")), expected, 1e-12)
     checked(nn.huber, X, y)
+    assert nn.mse is nn.mse_loss
     with pytest.raises(ShapeError, match="broadcast"):
         nn.mse_loss(X, y[:, :1])
 

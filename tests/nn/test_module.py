@@ -327,3 +327,18 @@ def test_saved_tensors_and_named_arguments():
         _ = TwoLayers().saved_tensors
     with pytest.raises(UnsupportedError, match="give it x without names"):
         Own()(x=X)
+
+
+def test_to_show_a_module_names_nothing():
+    class Net(sg.nn.Module):
+        def __init__(self):
+            self.a = sg.nn.Linear(3, 3, key=sg.random.key(0))
+            self.b = sg.nn.Linear(3, 3, key=sg.random.key(1))
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    net = Net()
+    assert "weight: float64[3, 3]" in repr(net.a) + repr(net.b)
+    net(sg.placeholder("x", ("N", 3)))
+    assert [v.name for v in net.parameters()] == ["a.weight", "a.bias", "b.weight", "b.bias"]

@@ -49,6 +49,10 @@ def test_no_elements_and_no_dimensions(function):
     same(y, np.float32(-INF) if function is sg.logsumexp else np.empty((2, 0), np.float32))
 
 
+def test_a_number_without_a_sign_has_a_hard_tanh():
+    same(value(sg.hard_tanh(np.arange(4, dtype="uint8"))), np.array([0, 1, 1, 1], "uint8"))
+
+
 @pytest.mark.parametrize("function", ALL)
 def test_integers_are_taken_as_numpys_functions_take_them(function):
     close(value(function(np.arange(-3, 4))), value(function(np.arange(-3.0, 4))))

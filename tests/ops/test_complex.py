@@ -51,6 +51,20 @@ def test_the_gradient_is_that_by_the_real_part_and_i_times_that_by_the_imaginary
     close(gradient(loss, Z), expected, 1e-14)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [sg.acos, sg.asin, sg.atan, sg.acosh, sg.asinh, sg.atanh, sg.log, sg.log2, sg.log10, sg.log1p,
+     sg.sqrt, lambda z: z**1.5, lambda z: z ** (0.3 + 1j), lambda z: (-2 + 1j) ** z],
+)  # fmt: skip
+def test_derivatives_agree_on_all_sides_of_branch_cuts(function):
+    z, step = sg.placeholder("z", 24, "complex128"), 1e-6
+    around = 2 * np.exp(2j * np.pi * (np.arange(24) + 0.5) / 24)
+    program = sg.compile([z], [function(z), sg.jvp(function(z), z, np.ones(24, complex))])
+    for at in (around, around / 4):
+        slope = (program(at + step)[0] - program(at - step)[0]) / (2 * step)
+        close(program(at)[1], slope, 1e-8)
+
+
 def test_gradient_descent_solves_a_complex_system():
     z = sg.variable("z", np.zeros(3, complex))
     loss = sg.linalg.vector_norm(sg.constant(A) @ z - W) ** 2

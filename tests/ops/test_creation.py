@@ -141,6 +141,9 @@ def test_empty_is_the_same_whenever_it_runs():
         (lambda: sg.linspace(x, 1, True), ShapeError, "not True"),
         (lambda: sg.asarray("a"), DtypeError, "no array of numbers"),
         (lambda: sg.asarray([1, 2], dtype="O"), DtypeError, "not a dtype of symgrad"),
+        (lambda: sg.asarray(300, dtype="int8"), DtypeError, "300 out of bounds for int8"),
+        (lambda: sg.asarray([1, -1], dtype="uint8"), DtypeError, "-1 out of bounds for uint8"),
+        (lambda: sg.arange(3, dtype="bool"), DtypeError, "counts in numbers, not in bool"),
         (lambda: sg.count_nonzero(x, axis=(0, 0)), ShapeError, "twice"),
     ],
 )

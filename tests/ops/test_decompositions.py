@@ -322,6 +322,12 @@ def test_a_singular_matrix_is_told_with_the_line(function, words):
         program(np.zeros((2, 2)))
 
 
+def test_the_sign_of_a_determinant_is_piecewise_constant():
+    x = sg.placeholder("x", (2, 2))
+    with pytest.raises(sg.GradientError, match="sign is piecewise constant: its derivative is 0"):
+        sg.grad(la.slogdet(x).sign, x)
+
+
 # ---- programs -------------------------------------------------------------------------------
 
 

@@ -430,7 +430,7 @@ def test_what_is_not_known_of_a_named_dimension_is_refused(build, words):
         (lambda x: x[-3], "out of range"),
         (lambda x: x[1.0], "of ints or booleans, not of float"),
         (lambda x: x["a"], "not of str"),
-        (lambda x: x[[0, 2]], "out of bounds"),
+        (lambda x: x[[0, 2]], "index 2 is out of range for axis 0 of size 2"),
         (lambda x: x[..., ...], "at most one ellipsis"),
         (lambda x: x[::0], "step of a slice cannot be 0"),
         (lambda x: x[1.5:], "made of ints"),

@@ -160,6 +160,7 @@ def test_repeat_by_counts():
     node = sg.placeholder("x", (3, 2))
     g = sg.grad(sg.sum(sg.repeat(node, counts, axis=0)), node)
     same(value(g, {node: x}), np.repeat([[2.0], [0], [3]], 2, 1))
+    same(value(sg.repeat(np.ones((0, 2)), [], axis=0)), np.ones((0, 2)))
     named = sg.repeat(sg.placeholder("y", ("N", 2)), 3, axis=0)
     assert str(named.shape[0]) == "3*N"
 
@@ -205,6 +206,10 @@ def test_segment_sum():
     same(program(np.zeros((0, 2)), np.zeros(0, int))[0], np.zeros((3, 2)))
     with pytest.raises(BoundsError, match="index 3 is out of bounds"):
         program(rows, at + 1)
+    with pytest.raises(BoundsError, match="index 3 is out of bounds"):
+        program(rows, at - 1)
+    many = sg.segment_sum(np.ones(2), np.array([1, 127], np.int8), 300)
+    same(value(many), np.bincount([1, 127], minlength=300) + 0.0)
     with pytest.raises(ShapeError, match="are not one for each row"):
         sg.segment_sum(np.ones((2, 3)), [0, 1, 1], 2)
     with pytest.raises(DtypeError, match="takes integers"):

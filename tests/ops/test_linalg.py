@@ -88,6 +88,22 @@ def test_what_does_not_fit_is_refused(build, error, words):
         build()
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_determinant_has_a_hessian_whatever_its_rank(rank, dtype):
+    """The determinant is linear in each element, so that differences of gradients are exact."""
+    rng = generator("rank")
+    at = sum(np.outer(*rng.standard_normal((2, 3))) for _ in range(rank)) + np.zeros((3, 3), dtype)
+    x, t = sg.placeholder("x", (3, 3), dtype), sg.placeholder("t", (3, 3), dtype)
+    slope = sg.jvp(sg.linalg.det(x), [x], [t])
+    bend = sg.compile([x, t], [sg.jvp(slope, [x], [t]), sg.vjp(slope, x, np.ones((), dtype))])
+    along, step = rng.standard_normal((3, 3)).astype(dtype), 1e-3
+    forward, reverse = bend(at, along)
+    near = [np.linalg.det(at + s * along) for s in (-step, 0, step)]
+    close(forward, (near[0] - 2 * near[1] + near[2]) / step**2, 1e-6)
+    close(np.sum(reverse * along), forward, 1e-12)
+
+
 def test_a_singular_matrix_is_told_with_the_step():
     program = sg.compile([s], sg.linalg.inv(s))
     with pytest.raises(KernelError, match=r"inv\(float64\[2, 3, 3\]\) failed.*Singular") as caught:

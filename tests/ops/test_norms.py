@@ -182,3 +182,17 @@ def test_the_derivatives_of_std(correction):
     array = generator("std").uniform(-3, 3, (3, 4))
     y = sg.std(x, axis=1, correction=correction)
     check_second_derivatives([y], [x], [array], generator("w"))
+
+
+@pytest.mark.parametrize("ord", [-0.5, -1, -2])
+def test_an_element_that_is_0_makes_norms_of_negative_order_0_in_both_modes(ord):
+    x = sg.placeholder("x", 2)
+    y = sg.vector_norm(x, ord=ord)
+    forward = [sg.jvp(y, [x], [direction]) for direction in np.eye(2)]
+    program = sg.compile([x], [y, sg.grad(y, x), sg.stack(forward)])
+    for at in ([0.0, 2.0], [0.0, 0.0], [0.0, INF]):
+        norm, *slopes = program(np.array(at))
+        same(norm, np.float64(0))
+        for found in slopes:
+            np.testing.assert_array_equal(found, [0, 0])
+    assert np.isnan(program(np.array([0.0, np.nan]))[0])

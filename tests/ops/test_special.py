@@ -233,3 +233,10 @@ def test_what_is_no_number_is_refused():
     for order in (-1, 1.5, True):
         with pytest.raises(DtypeError, match="order of polygamma"):
             S.polygamma(order, x)
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 2.0])
+def test_the_ends_are_the_same_for_every_parameter(a):
+    for name, at in (("gammainc", (a, 0.0)), ("gammaincc", (a, 0.0)), ("betainc", (a, 0.5, 0.0)),
+                     ("betainc", (0.5, a, 1.0))):  # fmt: skip
+        assert [slope(name, *at, by=by) for by in range(len(at) - 1)] == [0] * (len(at) - 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.errors import BoundsError, DtypeError, GraphError, ShapeError
+from symgrad.ir.errors import BoundsError, DtypeError, ShapeError, UnsupportedError
 from symgrad.ops.statistics import METHODS
 from tests.helpers import check_second_derivatives, close, generator, same, value
 
@@ -89,11 +89,30 @@ def test_equal_infinities_have_nothing_between_them(q):
     same(gradient(lambda x: sg.quantile(x, q), [INF, INF]).sum(), np.float64(1))
 
 
+@pytest.mark.parametrize(
+    ("low", "middle", "high"),
+    [(-INF, -INF, 0), (0, INF, INF), (-INF, NAN, INF), (-INF, -INF, -INF), (-1e308, 0, 1e308)],
+)
+def test_a_quantile_lies_between_the_elements_beside_it(low, middle, high):
+    ends = np.array([low, high])
+    for f in (lambda x: sg.quantile(x, [0, 0.5, 1]), lambda x: sg.nanquantile(x, [0, 0.5, 1])):
+        np.testing.assert_array_equal(value(f(ends)), [low, middle, high])
+    np.testing.assert_array_equal(value(sg.nanmedian(np.append(ends, NAN))), middle)
+
+
+@pytest.mark.filterwarnings("ignore:(All-NaN|Mean of empty)")
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+def test_of_no_elements_what_leaves_nans_out_is_nan(shape):
+    agrees("nanmedian", np.ones(shape), axis=-1)
+    same(value(sg.nanquantile(np.ones(shape), [0.2, 1], axis=-1)), np.full((2, *shape[:-1]), NAN))
+    same(gradient(lambda x: sg.nanmedian(x, axis=-1), np.ones(shape)), np.ones(shape))
+
+
 def test_what_a_quantile_refuses():
     x = sg.placeholder("x", (3, 0))
-    with pytest.raises(GraphError, match="a quantile is a number from 0 to 1"):
+    with pytest.raises(ShapeError, match="a quantile is a number from 0 to 1"):
         sg.quantile(x, 1.5, axis=0)
-    with pytest.raises(GraphError, match="there is no method 'best'; there are linear, lower"):
+    with pytest.raises(UnsupportedError, match="there is no method 'best'; there are linear"):
         sg.quantile(x, 0.5, method="best")
     with pytest.raises(ShapeError, match="of no elements"):
         sg.quantile(x, 0.5, axis=1)
@@ -113,6 +132,18 @@ def test_nan_reductions_are_numpys(name, shape, axis):
         agrees(f"nan{name}", array, axis=axis, keepdims=True)
     if name in ("var", "std"):
         agrees(f"nan{name}", with_nans((3, 4, 5)), axis=1, ddof=1)
+
+
+@pytest.mark.parametrize("name", ["nanvar", "nanstd"])
+def test_the_spread_of_complex_numbers_is_real(name):
+    array = with_nans((7,)) + 1j * RNG.standard_normal(7)
+    agrees(name, array)
+    x, there = sg.placeholder("x", 7, "complex128"), ~np.isnan(array)
+    found = value(sg.grad(getattr(sg, name)(x), x), {x: array})
+    rest = sg.placeholder("rest", int(there.sum()), "complex128")
+    expected = value(sg.grad(getattr(sg, name[3:])(rest), rest), {rest: array[there]})
+    close(found[there], expected)
+    same(found[~there], np.zeros((~there).sum(), complex))
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "max", "min", "median"])

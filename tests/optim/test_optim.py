@@ -1,5 +1,7 @@
 """Optimisers: what they take, what they refuse, and what they give `compile`."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -202,3 +204,21 @@ def test_clipping():
     same(value(optim.clip_by_value(grads, 2)[1]), np.float32([[-2.0]]))
     zeros = optim.clip_by_norm([sg.constant([0.0, 0.0])], 1)
     same(value(zeros[0]), np.zeros(2))
+
+
+def test_a_schedule_that_branches_in_python_is_refused():
+    w = sg.variable("w", np.zeros(1))
+    for schedule in (lambda s: 0.1 if s < 3 else 0.01, lambda s: 0.1 * math.cos(s)):
+        with pytest.raises(UnsupportedError, match=r"sg\.where"):
+            sg.optim.SGD([w], lr=schedule).updates(sg.sum(w))
+    for rate in (float("nan"), -1.0):
+        with pytest.raises(UnsupportedError, match="what the schedule gives"):
+            sg.optim.SGD([w], lr=lambda s, rate=rate: rate).updates(sg.sum(w))
+
+
+def test_gradients_given_to_the_optimiser_of_a_module_update_its_state_too():
+    net = sg.nn.Sequential(sg.nn.Linear(3, 2, key=sg.random.key(0)), sg.nn.BatchNorm(2))
+    loss = sg.mean(net(sg.placeholder("x", ("N", 3))) ** 2)
+    optimiser = sg.optim.SGD(net, lr=0.1)
+    grads = sg.grad(loss, net.parameters())
+    assert optimiser.updates(grads).keys() == optimiser.updates(loss).keys()

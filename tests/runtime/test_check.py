@@ -192,3 +192,11 @@ def test_random_programs_are_checked_and_what_is_not_finite_is_found(seed):
     assert all(str(f.node.origin) for f in found.findings)
     if any(x.dtype == np.float32 for x in inputs):
         assert made.check(*feeds, against="float64", rtol=np.inf)
+
+
+def test_against_a_wider_dtype_masks_that_were_widened():
+    x = sg.placeholder("x", ("N", 4), "float32")
+    kept = sg.where(x > 0, sg.exp(x), 0) * sg.where(x > 0, x, 0)
+    program = sg.compile([x], [kept, sg.grad(sg.sum(kept), x)])
+    array = np.random.default_rng(0).standard_normal((6, 4)).astype("float32")
+    assert program.check(array, against="float64")

@@ -92,4 +92,4 @@ def test_rules_reach_no_other_part_of_the_page(theme):
     for rule in rules:
         # Commas within parentheses belong to one selector.
         for selector in re.split(r",(?![^()]*\))", rule):
-            assert selector.strip().startswith(f".symgrad-{theme} ")
+            assert f"{selector.strip()} ".startswith(f".symgrad-{theme} ")

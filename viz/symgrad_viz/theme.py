@@ -153,7 +153,9 @@ def style_sheet(theme: str, *, heated: bool = False) -> str:
         f"{root} .caption > text {{ stroke-width: 4px; paint-order: stroke; }}",
     ]
     if theme == "auto":
-        rules += ["@media (prefers-color-scheme: dark) {", *_recolour(root, DARK), "}"]
+        # A page around it may be light all the same, so that a dark picture has its own ground.
+        ground = f"{root} {{ background: {DARK.page}; }}"
+        rules += ["@media (prefers-color-scheme: dark) {", ground, *_recolour(root, DARK), "}"]
     if heated:
         for i, colour in enumerate(HEAT):
             hot = f"{root} :is(.node, .key).heat{i} >"
