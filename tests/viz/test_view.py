@@ -11,7 +11,7 @@ import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import render, to_dot
 from symgrad_viz.dot import dot_of
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
+from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
 from symgrad_viz.scene import LEAVES, part_of, ranks
 from symgrad_viz.theme import HEAT
 from symgrad_viz.view import COLLAPSED, view_of
@@ -330,3 +330,20 @@ def test_the_update_lies_below_the_backward_part(program):
     dot = to_dot(program)
     assert "style=invis" in dot
     assert parts_of(program.graph)[program.graph.outputs[-1]] == UPDATE
+
+
+def test_what_is_only_there_for_the_next_values_is_update():
+    """The optimiser's arithmetic, the number of the step, and running means are no forward part."""
+    net = sg.nn.Sequential(sg.nn.Linear(4, 3, key=sg.random.key(0)), sg.nn.BatchNorm(3))
+    x = sg.placeholder("x", ("N", 4))
+    loss = sg.mean(net(x) ** 2)
+    program = sg.compile([x], loss, updates=sg.optim.Adam(net, lr=1e-3).updates(loss))
+    raw = program.raw
+    nexts = nexts_of(raw, program.output_names)
+    parts = parts_of(raw, nexts)
+    assert len(nexts) == len(raw.outputs) - 1
+    assert {parts[y] for y in nexts} == {UPDATE}
+    scoped = [n for n in raw.nodes if "Adam" in n.origin.scope and n.inputs]
+    assert scoped
+    assert {parts[n] for n in scoped} == {UPDATE}
+    assert parts[raw.outputs[0]] == "forward"

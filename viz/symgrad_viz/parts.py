@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from symgrad.ir.graph import Graph, is_input, is_leaf
 from symgrad.ir.node import Node
@@ -11,13 +11,20 @@ FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PARTS = (FORWARD, BACKWARD, UPDATE)
 
 
-def parts_of(graph: Graph) -> dict[Node, str]:
+def nexts_of(graph: Graph, output_names: Sequence[str]) -> frozenset[Node]:
+    """The outputs that are the next values of variables, by the names that a program gives them."""
+    named = zip(graph.outputs, output_names, strict=False)
+    return frozenset(y for y, name in named if name.endswith(" (next)"))
+
+
+def parts_of(graph: Graph, nexts: Collection[Node] = frozenset()) -> dict[Node, str]:
     """The part of each node, and of each inside a fused node.
 
-    Backward is what differentiation made; update is what the user computes from gradients; the
-    rest is forward. A fused node lies where the earliest of its results belongs. Constants, what
-    follows from constants alone, and inputs go with the part that alone uses them: so the seed of
-    a gradient lies in the backward part.
+    Backward is what differentiation made; update is what the user computes from gradients, and what
+    is only there for the next values of variables, `nexts`; the rest is forward. A fused node lies
+    where the earliest of its results belongs. Constants, what follows from constants alone, and
+    inputs go with the part that alone uses them: so the seed of a gradient lies in the backward
+    part.
     """
     parts: dict[Node, str] = {}
     depends_on_inputs: set[Node] = set()
@@ -25,15 +32,27 @@ def parts_of(graph: Graph) -> dict[Node, str]:
         parts[node] = _part(node, parts)
         if is_input(node) or any(x in depends_on_inputs for x in node.inputs):
             depends_on_inputs.add(node)
-    outputs = set(graph.outputs)
-    users: dict[Node, set[str]] = {}
+    outputs = set(graph.outputs).difference(nexts)
+    users: dict[Node, set[str]] = {node: {UPDATE} for node in nexts}
     for node in reversed(graph.nodes):
+        own = users.get(node, set())
         movable = is_leaf(node) or node not in depends_on_inputs
-        if movable and len(users.get(node, ())) == 1 and node not in outputs:
-            parts[node] = next(iter(users[node]))
+        if node not in outputs and len(own) == 1 and (movable or own == {UPDATE}):
+            if movable or parts[node] == FORWARD:
+                _move(node, next(iter(own)), parts)
         for x in node.inputs:
             users.setdefault(x, set()).add(parts[node])
     return parts
+
+
+def _move(node: Node, part: str, parts: dict[Node, str]) -> None:
+    """Let a node belong to another part, and with it what is forward inside it."""
+    parts[node] = part
+    inner = inner_graph(node)
+    if inner is not None:
+        for own in inner.nodes:
+            if parts.get(own) == FORWARD:
+                _move(own, part, parts)
 
 
 def inner_graph(node: Node) -> Graph | None:

@@ -15,7 +15,16 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, inner_graph, part_titles, parts_of
+from symgrad_viz.parts import (
+    BACKWARD,
+    FORWARD,
+    PARTS,
+    UPDATE,
+    inner_graph,
+    nexts_of,
+    part_titles,
+    parts_of,
+)
 from symgrad_viz.words import (
     bytes_text,
     call_text,
@@ -156,7 +165,8 @@ def scene_of(
     if expand is None:
         inside = (inner_graph(n) for n in graph.nodes)
         expand = len(graph) + sum(len(g) for g in inside if g is not None) <= EXPANDED
-    builder = _Builder(graph, expand, details or Details())
+    nexts = nexts_of(graph, getattr(thing, "output_names", ()))
+    builder = _Builder(graph, expand, details or Details(), nexts)
     builder.draw(_output_names(thing, graph), names or _numbered(graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
@@ -203,11 +213,13 @@ class _Level:
 class _Builder:
     """Draws the nodes of a graph in order, one box or one region each."""
 
-    def __init__(self, graph: Graph, expand: bool, details: Details) -> None:
+    def __init__(
+        self, graph: Graph, expand: bool, details: Details, nexts: frozenset[Node]
+    ) -> None:
         self.graph = graph
         self.expand = expand
         self.details = details
-        self.parts = parts_of(graph)
+        self.parts = parts_of(graph, nexts)
         self.titles = part_titles(graph, self.parts)
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []

@@ -16,7 +16,7 @@ from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
-from symgrad_viz.parts import BACKWARD, FORWARD, inner_graph, part_titles, parts_of
+from symgrad_viz.parts import BACKWARD, FORWARD, inner_graph, nexts_of, part_titles, parts_of
 from symgrad_viz.picture import write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
@@ -113,7 +113,8 @@ class _Teller:
 
     def _panels(self, names: Sequence[str]) -> Iterator[_Panel]:
         raw, *rest = self.stages.stages
-        titles = part_titles(self.program.raw, parts_of(self.program.raw))
+        graph = self.program.raw
+        titles = part_titles(graph, parts_of(graph, nexts_of(graph, self.program.output_names)))
         if FORWARD in titles and BACKWARD in titles:
             own = [p for p in raw.boxes if part_of(p.box) == FORWARD]
             ids = {f"n{p.element}" for p in own}
