@@ -80,8 +80,8 @@ class Op:
     # Whether its first operand is taken for a symmetric (Hermitian) matrix: half of it is read, and
     # the derivative is that along symmetric matrices. The tests give positive definite ones.
     symmetric: bool = False
-    # Whether a rounding error can change its result altogether: vectors that are known up to a sign
-    # or a phase, a rank.
+    # Whether a rounding error can change its result altogether, or make an error of it: vectors
+    # known up to a sign or a phase, a rank, what wants a probability. Random graphs have none.
     abrupt: bool = False
 
     # Facts about values.

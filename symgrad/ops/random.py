@@ -85,6 +85,7 @@ def _probabilities_infer(p: TensorType, whole: bool) -> TensorType:
 @op(
     infer=_probabilities_infer,
     kernel=kernels.probabilities,
+    abrupt=True,
     vjp=lambda g, y, p, whole: (g,),
     jvp=lambda t, y, p, whole: t[0],
     batch=batch.in_front,
