@@ -23,6 +23,14 @@ X = RNG.standard_normal((50, 3))
 Y = X @ [1.0, -2.0, 0.5] + 0.3
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """As in a terminal: a job in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def regression(rate=0.1):
     """A linear regression that trains, what measures it, and its variables."""
     x, y = sg.placeholder("x", ("N", 3)), sg.placeholder("y", "N")
