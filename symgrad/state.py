@@ -7,10 +7,8 @@ the package of that name must be installed. Nothing is pickled.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from itertools import repeat
+from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -23,6 +21,7 @@ from symgrad.ir.errors import StateError
 from symgrad.ir.files import whole_file
 from symgrad.ir.node import Variable, describe
 from symgrad.ir.types import KINDS, DType, TensorType
+from symgrad.ir.values import store
 
 Array: TypeAlias = np.ndarray[Any, DType]
 Variables: TypeAlias = Mapping[str, Variable] | Iterable[Variable | tuple[str, Variable]]
@@ -81,12 +80,7 @@ def load_state(path: str | Path, variables: Variables) -> None:
         except Exception as error:  # a reader of damaged bytes may raise anything
             said = f"{type(error).__name__}: {error}"
             raise StateError(f"{source} is damaged, or no checkpoint: {said}") from error
-    cells = [v.cell for v in named.values()]
-    with ExitStack() as held:
-        for cell in sorted(cells, key=id):
-            held.enter_context(cell.lock)
-        # One call in C, so that neither Ctrl-C nor another thread sees half of it.
-        deque(map(setattr, cells, repeat("array"), arrays), maxlen=0)
+    store({v.cell: a for v, a in zip(named.values(), arrays, strict=True)})
 
 
 def _named(variables: Variables) -> dict[str, Variable]:

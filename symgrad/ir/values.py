@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -109,3 +113,23 @@ class Cell:
                 "set it: variable.value = array"
             )
         return self.array
+
+
+def store(values: Mapping[Cell, np.ndarray[Any, DType]]) -> None:
+    """Give cells new arrays, all of them or none, while no program updates one of them."""
+    with ExitStack() as held:
+        # In the order in which programs take locks.
+        for cell in sorted(values, key=id):
+            held.enter_context(cell.lock)
+        # One call in C, so that neither Ctrl-C nor another thread sees half of it.
+        deque(map(setattr, values, repeat("array"), values.values()), maxlen=0)
+
+
+def is_uniform(value: Any) -> bool:
+    """Whether all elements of an array, of which there are several, are the same to the bit."""
+    array = np.asarray(value)
+    if array.size < 2:
+        return False
+    first = array.flat[0].tobytes()
+    # Most arrays differ at their ends: only what may be uniform is read as a whole.
+    return bool(array.flat[-1].tobytes() == first) and array.tobytes() == first * array.size

@@ -37,8 +37,8 @@ MATMUL = Op(
     flops=lambda x, ones: x.size,
 )
 EXTREMA = (np.maximum, np.minimum)
-# With a row of numbers NumPy's extrema are three times as fast as with one number, if there are
-# enough of them.
+# With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
+# are enough of them.
 LEAST_ROW, LEAST_SIZE = 64, 2**15
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.values import is_uniform
 from symgrad.lowering.draft import Draft
 from symgrad.ops.copied import own_names
 
@@ -76,8 +77,5 @@ def _stem(draft: Draft) -> str:
     """What a name begins with: of a constant, what it is."""
     if draft.kind != "constant":
         return {"scalar": "s", "output": "out"}[draft.kind]
-    if np.size(draft.value) > 1:
-        for value, name in ((0, "zero"), (1, "one")):
-            if np.array_equal(draft.value, np.full_like(draft.value, value)):
-                return name
-    return "k"
+    uniform = is_uniform(draft.value)
+    return {0: "zero", 1: "one"}.get(draft.value.flat[0].item(), "k") if uniform else "k"

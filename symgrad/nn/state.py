@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
-from contextlib import ExitStack
-from itertools import repeat
 from typing import Any
 
 from symgrad.ir.errors import StateError
 from symgrad.ir.node import Variable
 from symgrad.ir.types import TensorType
-from symgrad.ir.values import ArrayData
+from symgrad.ir.values import ArrayData, store
 
 
 def write(variables: Mapping[str, Variable], values: Mapping[str, Any]) -> None:
@@ -29,9 +26,4 @@ def write(variables: Mapping[str, Variable], values: Mapping[str, Any]) -> None:
             faults.append(f"{name} is {v.type!r}, not {given!r}")
     if faults:
         raise StateError(f"the values do not fit, and nothing was changed: {'; '.join(faults)}")
-    cells = {v.cell: arrays[name] for name, v in variables.items()}
-    with ExitStack() as stack:
-        # In the order in which programs take locks, and in one call that Ctrl-C cannot divide.
-        for cell in sorted(cells, key=id):
-            stack.enter_context(cell.lock)
-        deque(map(setattr, cells, repeat("array"), cells.values()), maxlen=0)
+    store({v.cell: arrays[name] for name, v in variables.items()})

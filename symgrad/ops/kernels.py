@@ -37,9 +37,16 @@ def keep_where_positive(y, x, out=None, scratch=None):
     return out
 
 
+def mask_bits(mask, dtype, out=None):
+    """All bits set where a mask holds, none elsewhere: integers as wide as a dtype."""
+    wide = np.empty(np.shape(mask), f"i{np.dtype(dtype).itemsize}") if out is None else out
+    np.copyto(wide, np.asarray(mask).view(np.int8))
+    np.negative(wide, wide)
+    return wide[()]
+
+
 def keep_bits(bits, x, out=None):
     """x where all bits are set, 0 where none is."""
-    bits = bits.astype(f"i{x.dtype.itemsize}", copy=False)
     if out is None:
         out = np.empty(np.broadcast_shapes(np.shape(bits), np.shape(x)), np.asarray(x).dtype)
     np.bitwise_and(np.asarray(x).view(bits.dtype), bits, out.view(bits.dtype))

@@ -10,11 +10,20 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
+from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
-from symgrad.ops.declare import Choice, Masked, NodeLike, Partial, composite, elementwise, require
+from symgrad.ops.declare import (
+    Choice,
+    Masked,
+    NodeLike,
+    Partial,
+    composite,
+    elementwise,
+    op,
+    require,
+)
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
@@ -71,9 +80,28 @@ def _keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
+def _mask_bits_infer(t: TensorType, dtype: DType) -> TensorType:
+    require("b", t)
+    return t.with_dtype(np.dtype(f"i{dtype.itemsize}"))
+
+
+@op(
+    infer=_mask_bits_infer,
+    kernel=kernels.mask_bits,
+    elementwise=True,
+    out=True,
+    flops=lambda t, dtype: 0,
+    dtypes="bool",
+    cases=(case((3, 4), dtype=np.dtype("float32")), case((2, 0), dtype=np.dtype("float64"))),
+)
+def _mask_bits(mask: NodeLike, /, dtype: Any) -> Node:
+    """All bits set where a mask holds, none elsewhere: integers as wide as a float dtype."""
+    ...
+
+
 def keep_by_bits(mask: Node, x: Node) -> Node:
     """select(mask, x), in two parts: the first, the mask as bits, is the same for each x."""
-    return _keep_bits(call("negative", call("astype", mask, f"i{x.dtype.itemsize}")), x)
+    return _keep_bits(_mask_bits(mask, dtype=x.dtype), x)
 
 
 @elementwise(

@@ -30,18 +30,23 @@ def overlapped(y, axis, size, stride, dilation, length, out=None):
     return x
 
 
-def window_sum(x, axis, size, stride, dilation, out=None):
-    """The sum of each window."""
+def _over_windows(ufunc, x, axis, size, stride, dilation, out):
+    """What a ufunc of two makes of each window, from its first element to its last."""
     count = (x.shape[axis] - dilation * (size - 1) - 1) // stride + 1
     first, *rest = _slices(x.ndim, axis, count, size, stride, dilation)
     if not rest:
         y = np.empty(x[first].shape, x.dtype) if out is None else out
         np.copyto(y, x[first])
         return y
-    y = np.add(x[first], x[rest[0]], out=out)
+    y = ufunc(x[first], x[rest[0]], out=out)
     for part in rest[1:]:
-        np.add(y, x[part], out=y)
+        ufunc(y, x[part], out=y)
     return y
+
+
+def window_sum(x, axis, size, stride, dilation, out=None):
+    """The sum of each window."""
+    return _over_windows(np.add, x, axis, size, stride, dilation, out)
 
 
 def window_spread(y, axis, size, stride, dilation, length, out=None):
@@ -56,16 +61,7 @@ def window_spread(y, axis, size, stride, dilation, length, out=None):
 
 def window_max(x, axis, size, stride, dilation, out=None):
     """The largest element of each window, NaN if one is NaN."""
-    count = (x.shape[axis] - dilation * (size - 1) - 1) // stride + 1
-    first, *rest = _slices(x.ndim, axis, count, size, stride, dilation)
-    if not rest:
-        y = np.empty(x[first].shape, x.dtype) if out is None else out
-        np.copyto(y, x[first])
-        return y
-    y = np.maximum(x[first], x[rest[0]], out=out)
-    for part in rest[1:]:
-        np.maximum(y, x[part], out=y)
-    return y
+    return _over_windows(np.maximum, x, axis, size, stride, dilation, out)
 
 
 def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch=None):

@@ -257,7 +257,7 @@ def _is_given(node: Node) -> bool:
     if any(isinstance(x.type, tuple) for x in node.inputs):
         return False  # it picks one of several results
     floats = any(x.tensor.is_inexact for x in node.inputs)
-    return node.op.foreign or node.op.vjp is None or not floats
+    return node.op.foreign or (node.op.vjp is None if floats else not node.op.elementwise)
 
 
 def _types(node: Node) -> tuple[TensorType, ...]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.values import is_uniform
+
 MOST_WRITTEN = 8
 LONGEST_HEX = 96
 
@@ -39,12 +41,6 @@ def literal_text(value: Any) -> str | None:
 def is_short(value: Any) -> bool:
     """Whether a constant can be spelled out for a reader."""
     return np.size(value) <= MOST_WRITTEN or is_uniform(value)
-
-
-def is_uniform(value: Any) -> bool:
-    """Whether all elements of an array are the same, to the bit."""
-    array = np.asarray(value)
-    return array.size > 1 and array.tobytes() == array.flat[0].tobytes() * array.size
 
 
 def constant_text(value: Any) -> str:
