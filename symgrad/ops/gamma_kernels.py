@@ -101,32 +101,40 @@ def _log_slope(x, n):
     return (-1) ** (n - 1) * np.prod(np.arange(1.0, n)) / x**n
 
 
-def _series(ratio, slopes, order, shape):
-    """The derivatives of the sum of products of ratio(k), up to an order.
+def _series(ratio, slopes, order, count):
+    """The derivatives of sums of products of ratio(k), up to an order, for `count` elements.
 
-    `slopes(k, i, j)` is the derivative of log(ratio(k)) of order (i, j).
+    `slopes(k, i, j)` is the derivative of log(ratio(k)) of order (i, j), for a row of indices k; an
+    element is a row, too. It is NaN for an element that takes more terms than there is time for.
     """
+    row, most = 64, 2**18
     indices = [(i, j) for i in range(order[0] + 1) for j in range(order[1] + 1)]
-    logs = {index: np.zeros(shape) for index in indices}
-    total = {index: np.full(shape, float(index == (0, 0))) for index in indices}
-    term, size, k = np.ones(shape), np.ones(shape), 0
-    while np.any(size > 1e-17 * total[0, 0]) and k < 1000000:
-        term = term * ratio(k)
-        logs = {index: logs[index] + slopes(k, *index) for index in indices}
-        parts = _exponential(logs, order)
-        total = {index: total[index] + term * parts[index] for index in indices}
-        size = term * sum(np.abs(part) for part in parts.values())
-        k += 1
-    return total
+    logs = {index: np.zeros((count, 1)) for index in indices}
+    total = {index: np.full(count, float(index == (0, 0))) for index in indices}
+    term, live = np.ones((count, 1)), np.ones(count, np.bool_)
+    for k in np.arange(0.0, most).reshape(-1, row):
+        term = term[:, -1:] * np.cumprod(ratio(k), axis=1)
+        for index in indices:
+            steps = np.broadcast_to(slopes(k, *index), term.shape)
+            logs[index] = logs[index][:, -1:] + np.cumsum(steps, axis=1)
+        parts = {index: term * part for index, part in _exponential(logs, order).items()}
+        for index in indices:
+            total[index] += np.where(live, np.sum(parts[index], axis=1), 0)
+        size = sum(np.abs(part[:, -1]) for part in parts.values())
+        live = live & (size > 1e-17 * total[0, 0])
+        if not live.any():
+            return total
+    return {index: np.where(live, np.nan, sums) for index, sums in total.items()}
 
 
 def _gamma_below(a, x, n):
     """Where x is not much larger than a: by the series of positive terms DLMF 8.11.4."""
+    row = a[:, None]
     total = _series(
-        lambda k: x / (a + 1 + k),
-        lambda k, i, j: -_log_slope(a + 1 + k, i) if i else 0.0,
+        lambda k: x[:, None] / (row + 1 + k),
+        lambda k, i, j: -_log_slope(row + 1 + k, i) if i else 0.0,
         (n, 0),
-        a.shape,
+        a.size,
     )
     logs = {(i, 0): -_psi(a + 1, i - 1) + (np.log(x) if i == 1 else 0) for i in range(1, n + 1)}
     return x / a * _leibniz(_exponential(logs, (n, 0)), total, (n, 0))
@@ -154,26 +162,46 @@ def _quotient(a, b, n):
     return y
 
 
+def _pieces(part):
+    """The indices at which it is true, so many at a time that their series need little memory."""
+    at = np.flatnonzero(part)
+    return [at[i : i + 1024] for i in range(0, at.size, 1024)]
+
+
+def _gamma_large(a, x, n):
+    """Where a is large, order 1: what Temme's expansion DLMF 8.12.8 comes to, but for 1 / a."""
+    past = (x - a) / a
+    logarithm = np.where(np.abs(past) < 0.5, np.log1p(past), np.log(x / a))
+    slope = -x / a * np.where(past == 0, 1, logarithm / past)
+    return slope if n == 1 else np.full(a.shape, np.nan)
+
+
 def gamma_slope(a, x, order, out=None):
-    """The derivative by a, of an order from 1 on, of gammainc(a, x), over that by x."""
-    dtype = np.result_type(a, x)
-    a, x = (np.array(v, np.float64) for v in np.broadcast_arrays(a, x))
+    """The derivative by a, of an order from 1 on, of gammainc(a, x), over that by x.
+
+    For a > 1e8 the first is right to 2e-9, and the others are NaN.
+    """
+    dtype, shape = np.result_type(a, x), np.broadcast(a, x).shape
+    a, x = (np.ravel(v).astype(np.float64) for v in np.broadcast_arrays(a, x))
     y = np.where(np.equal(x, 0), 0, np.nan)
     with np.errstate(all="ignore"):
         inside = (a > 0) & (x > 0) & (x < np.inf)
-        high = inside & (x > a + 3 * np.sqrt(a) + 3)
-        for part, found in ((inside & ~high, _gamma_below), (high, _gamma_above)):
-            if part.any():
-                y[part] = found(a[part], x[part], order)
-    return _given(y, dtype, out)
+        large = inside & (a > 1e8)
+        high = inside & ~large & (x > a + 3 * np.sqrt(a) + 3)
+        low = inside & ~large & ~high
+        for part, found in ((low, _gamma_below), (high, _gamma_above), (large, _gamma_large)):
+            for at in _pieces(part):
+                y[at] = found(a[at], x[at], order)
+    return _given(y.reshape(shape), dtype, out)
 
 
 def _beta_below(a, b, x, log_x, log_y, order):
     """Where x is not larger than the mean: by the series of positive terms DLMF 8.17.8."""
+    first, second = a[:, None], b[:, None]
 
     def slopes(k, i, j):
-        of_a = _log_slope(a + 1 + k, i) if i and not j else 0.0
-        return (_log_slope(a + b + k, i + j) if i + j else 0.0) - of_a
+        of_a = _log_slope(first + 1 + k, i) if i and not j else 0.0
+        return (_log_slope(first + second + k, i + j) if i + j else 0.0) - of_a
 
     def log(i, j):
         y = _psi(a + b, i + j - 1) + (log_x * i + log_y * j if i + j == 1 else 0)
@@ -181,25 +209,26 @@ def _beta_below(a, b, x, log_x, log_y, order):
             y = y - _psi(a, i - 1) - _log_slope(a, i)
         return y - (0 if i else _psi(b, j - 1))
 
-    total = _series(lambda k: (a + b + k) / (a + 1 + k) * x, slopes, order, a.shape)
+    total = _series(
+        lambda k: (first + second + k) / (first + 1 + k) * x[:, None], slopes, order, a.size
+    )
     logs = {(i, j): log(i, j) for i in range(order[0] + 1) for j in range(order[1] + 1) if i + j}
     return x * (1 - x) / a * _leibniz(_exponential(logs, order), total, order)
 
 
 def beta_slope(a, b, x, order, out=None):
     """The derivative of betainc(a, b, x), `order` times by a and by b, over that by x."""
-    dtype = np.result_type(a, b, x)
-    a, b, x = (np.array(v, np.float64) for v in np.broadcast_arrays(a, b, x))
+    dtype, shape = np.result_type(a, b, x), np.broadcast(a, b, x).shape
+    a, b, x = (np.ravel(v).astype(np.float64) for v in np.broadcast_arrays(a, b, x))
     y = np.where((x == 0) | (x == 1), 0, np.nan)
     with np.errstate(all="ignore"):
         inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
         high = inside & (x > (a + 1) / (a + b + 2))
-        low = inside & ~high
-        if low.any():
-            z = x[low]
-            y[low] = _beta_below(a[low], b[low], z, np.log(z), np.log1p(-z), order)
-        if high.any():
+        for at in _pieces(inside & ~high):
+            z = x[at]
+            y[at] = _beta_below(a[at], b[at], z, np.log(z), np.log1p(-z), order)
+        for at in _pieces(high):
             # betainc(a, b, x) = 1 - betainc(b, a, 1 - x)
-            z, logs = 1 - x[high], (np.log1p(-x[high]), np.log(x[high]))
-            y[high] = -_beta_below(b[high], a[high], z, *logs, order[::-1])
-    return _given(y, dtype, out)
+            z, logs = 1 - x[at], (np.log1p(-x[at]), np.log(x[at]))
+            y[at] = -_beta_below(b[at], a[at], z, *logs, order[::-1])
+    return _given(y.reshape(shape), dtype, out)

@@ -144,6 +144,8 @@ class Run:
                 and np.array_equal(node.op.kernel(y, np.zeros_like(y)), y, equal_nan=True)
             ):  # 1 + 1e-20 is 1, but not because nothing was rounded
                 moved &= np.logical_or(*(np.equal(x, 0) for x in operands))
+            elif node.op.expensive:  # nor because nothing was rounded is x + log(2) just x
+                moved &= ~_of_zeros(node, operands, attrs)
             weight = np.where(moved, 0, weight)
         if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
             # A sum is as uncertain as its terms are large, even where they cancel.
@@ -159,6 +161,16 @@ class Run:
 def _finite(value: Any) -> bool:
     parts = value if isinstance(value, tuple) else (value,)
     return all(bool(np.all(np.isfinite(v))) for v in parts)
+
+
+def _of_zeros(node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
+    """Where an op gives something for zeros, as logsumexp does."""
+    zeros = [np.zeros_like(x) if x.dtype.kind in "fc" else x for x in operands]
+    try:
+        with np.errstate(all="ignore"):
+            return np.not_equal(node.op.kernel(*zeros, **attrs), 0)
+    except np.linalg.LinAlgError:  # zeros are singular
+        return np.False_
 
 
 def rooms(

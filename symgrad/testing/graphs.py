@@ -20,6 +20,7 @@ from symgrad.ops.complexes import part_dtype
 from symgrad.ops.leaves import constant, placeholder
 from symgrad.passes import RULES
 from symgrad.rewrite.pattern import Applied, Attr, Bound, Const, Literal, Pattern, Var
+from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
@@ -186,7 +187,7 @@ class _Grower:
             if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
             if not op.abrupt
         ]
-        self.rules = [r for r in RULES if r.forms]
+        self.attempts = [(r, attempts) for r in RULES if (attempts := _attempts(r))]
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")
         self.likely = (*self.inexact * 3, *dtypes)
 
@@ -264,11 +265,11 @@ class _Grower:
 
     def by_rule(self) -> Node:
         """What some rule looks for."""
-        rule = self.pick(self.rules)
-        binding = self.pick([t for t in rule.tries if not callable(t)] or [{}])
-        attrs = [v.name for v in rule.variables if isinstance(v, Attr)]
-        if rule.tries and not binding.keys() >= {*attrs}:
-            return self.by_op()  # a function spells it, of arrays of its own
+        rule, attempts = self.pick(self.attempts)
+        binding = self.pick(attempts)
+        if callable(binding):
+            count = len(inspect.signature(binding).parameters)
+            return binding(*(self.operand((3, 4)) for _ in range(count)))  # type: ignore[no-any-return]
         like = self.node()
         bound: Bound = {}
         for v in rule.variables:
@@ -298,6 +299,13 @@ class _Grower:
             self.extremes.update({n: extremes[n] for n in new})
             self.read.update(x for n in new for x in n.inputs)
             self.pool += [n for n in new if not is_leaf(n)]
+
+
+def _attempts(rule: Rule) -> list[Any]:
+    """What a rule is tried on: functions that spell it, and what its variables are in its forms."""
+    attrs = {v.name for v in rule.variables if isinstance(v, Attr)}
+    bindings = [t for t in rule.tries or [{}] if callable(t) or t.keys() >= attrs]
+    return bindings if rule.forms else [t for t in bindings if callable(t)]
 
 
 def _broadcasts(shape: Any, to: Any) -> bool:

@@ -159,6 +159,23 @@ def test_derivatives_by_parameters_are_exact():
     assert math.isclose(slope("betainc", 2.5, 0.5, 0.3, by=1), EXACT[3], rel_tol=1e-13)
 
 
+@pytest.mark.parametrize("z", [-3.0, -0.3, 0.0, 1.0, 3.0])
+def test_derivatives_by_large_parameters(z):
+    """On both sides of the size at which the way of computing changes."""
+    for a in (0.9999e8, 1.0001e8):
+        past = z / math.sqrt(a)
+        x = a * (1 + past)
+        found = slope("gammainc", a, x, by=0) / slope("gammainc", a, x, by=1)
+        assert math.isclose(found, -1 - past / 2 + past**2 / 6, rel_tol=1e-8)
+
+
+def test_derivatives_where_no_series_ends():
+    """NaN, and soon, rather than a number which is none."""
+    assert slope("gammainc", 1e30, 1e30, by=0) <= 0
+    assert slope("gammainc", 1e300, 3.0, by=0) == 0
+    assert math.isnan(slope("betainc", 1e20, 1e20, 0.5, by=0))
+
+
 def test_third_derivatives_by_a_parameter():
     a = sg.placeholder("a", ())
     y = S.gammainc(a, 2.0)
