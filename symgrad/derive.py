@@ -14,11 +14,11 @@ from symgrad.autodiff.batching import batched
 from symgrad.autodiff.checks import check_loss, check_outputs, check_wrt
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
-from symgrad.autodiff.kinks import Kinks, Policy
 from symgrad.autodiff.reverse import dependents, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
+from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
 from symgrad.ir.walk import topological

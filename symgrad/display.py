@@ -1,4 +1,4 @@
-"""The one door up: what draws a graph, or hands it to networkx, is reached when it is asked for."""
+"""The one door up: pictures, networkx and the ops are reached when they are asked for."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str
             found |= import_module("symgrad_viz.notebook").pictures(thing)
     wanted = found.keys() if include is None else set(include)
     return {k: v for k, v in found.items() if k in wanted and k not in (exclude or ())}
+
+
+def declare_ops() -> None:
+    """Fill the registry, as importing symgrad alone does not."""
+    import_module("symgrad.ops")
 
 
 def to_networkx(graph: Any) -> Any:

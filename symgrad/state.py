@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 
 from symgrad.ir.errors import StateError
 from symgrad.ir.files import whole_file
-from symgrad.ir.node import Variable, describe
+from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.types import KINDS, DType, TensorType
 from symgrad.ir.values import store
 
@@ -43,8 +43,8 @@ def save_state(path: str | Path, variables: Variables) -> Path:
     >>> w = variable("w", np.ones(3))
     >>> load_state(save_state("w.npz", [w]), [w])
 
-    Raises `StateError` for two variables of one name, and for names or dtypes that the kind of file
-    cannot hold; `SymbolicError` for a variable that has no value.
+    Raises `StateError` for what is no variable, for two of one name, and for names or dtypes that
+    the kind of file cannot hold; `SymbolicError` for a variable that has no value.
     """
     target, named = Path(path), _named(variables)
     write = _kind(target, _WRITERS)
@@ -83,13 +83,18 @@ def load_state(path: str | Path, variables: Variables) -> None:
     store({v.cell: a for v, a in zip(named.values(), arrays, strict=True)})
 
 
-def _named(variables: Variables) -> dict[str, Variable]:
-    pairs = variables.items() if isinstance(variables, Mapping) else variables
+def _named(variables: Any) -> dict[str, Variable]:
+    if isinstance(variables, Node) or not isinstance(variables, Iterable):
+        raise _no_variables(variables)
     named: dict[str, Variable] = {}
-    for entry in pairs:
-        name, variable = entry if isinstance(entry, tuple) else (getattr(entry, "name", ""), entry)
-        if not isinstance(variable, Variable) or not isinstance(name, str):
-            raise StateError(f"the state is kept in variables, not in {entry!r:.80}")
+    for entry in variables.items() if isinstance(variables, Mapping) else variables:
+        match entry:
+            case Variable(name=str(name)) as variable:
+                pass
+            case (str(name), Variable() as variable):
+                pass
+            case _:
+                raise _no_variables(entry)
         if name in named:
             raise StateError(
                 f"two variables are called {name[:60]!r}: {describe(named[name])} and "
@@ -99,14 +104,23 @@ def _named(variables: Variables) -> dict[str, Variable]:
     return named
 
 
+def _no_variables(given: Any) -> StateError:
+    return StateError(
+        f"the state is kept in variables that have names, not in {given!r:.80}; give a list of "
+        "them, [w, b], or a dict, {'w': w, 'b': b}; for a module net.named_variables(), and with "
+        "its optimizer [*net.named_variables(), *optimizer.variables]"
+    )
+
+
 def _is_writable(name: str) -> bool:
     return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name != "__metadata__"
 
 
 def _kind(path: Path, kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    if path.suffix not in kinds:
+    found = kinds.get(path.suffix.lower())
+    if found is None:
         raise StateError(f"a checkpoint is a file *.npz or *.safetensors, not {path.name!r}")
-    return kinds[path.suffix]
+    return found
 
 
 def _compare(path: Path, found: Mapping[str, TensorType], wanted: Mapping[str, TensorType]) -> None:

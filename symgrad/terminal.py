@@ -1,6 +1,7 @@
 """The commands of `python -m symgrad`: demo, render, explain and doctor.
 
-They exit with 0 if all went well, 1 if something failed, and 2 if they were called wrongly.
+They exit with 0 if all went well, 1 if something failed, and 2 if they were called wrongly. What
+failed is told on the error stream; with `--json`, in the answer: `{"error": "…"}`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
@@ -36,7 +39,7 @@ dw1, dw2 = sg.grad(loss, [w1, w2])
 step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw2})
 """
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
-EXTRAS = ("pygraphviz", "scipy")
+EXTRAS = ("pygraphviz", "scipy", "safetensors", "matplotlib", "tqdm")
 
 
 class CommandError(Exception):
@@ -69,11 +72,14 @@ def main(argv: Sequence[str], *, colour: bool = False) -> int:
     command: Callable[[Any, _Style], Answer] = arguments.command
     try:
         answer = command(arguments, style)
-    except (CommandError, SymgradError) as error:
-        sys.stderr.write(f"symgrad: {error}\n")
-        return FAILED
+    except (CommandError, SymgradError, OSError) as error:
+        if not arguments.json:
+            sys.stderr.write(f"symgrad: {error}\n")
+            return FAILED
+        answer = Answer("", {"error": str(error)}, False)
     told = json.dumps(answer.data, indent=1) if arguments.json else answer.text
     sys.stdout.write(_printable(told) + "\n")
+    sys.stdout.flush()
     return 0 if answer.is_well else FAILED
 
 
@@ -87,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m symgrad", description="Look at what symgrad makes of a program."
     )
+    parser.add_argument("--version", action="version", version=f"symgrad {sg.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
 
     def add(name: str, run: Callable[[Any, _Style], Answer], says: str) -> argparse.ArgumentParser:
@@ -241,7 +248,9 @@ def _found(what: str) -> tuple[Program | Graph, str]:
     path = Path(file)
     if not path.is_file():
         raise CommandError(f"there is no file {file!r}")
+    before = sys.path[:], sys.argv[:]
     sys.path.insert(0, str(path.resolve().parent))
+    sys.argv[:] = [str(path)]
     try:
         # What the script prints is not part of the answer.
         with redirect_stdout(sys.stderr):
@@ -255,15 +264,17 @@ def _found(what: str) -> tuple[Program | Graph, str]:
                 thing = thing()
     except (CommandError, SymgradError):
         raise
-    except Exception as error:
-        raise CommandError(f"{path.name} failed: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == str(path)]
+        at = f"{path.name}:{lines[-1]}" if lines else path.name
+        raise CommandError(f"{at} failed: {type(error).__name__}: {error}") from error
     finally:
-        sys.path.pop(0)
+        sys.path[:], sys.argv[:] = before
     shown = _as_shown(thing)
     if shown is None:
         raise CommandError(
-            f"{name} is a {type(thing).__name__}; a Program, a Graph or nodes can be shown, or a "
-            "function without arguments that gives one of these"
+            f"{name} is of type {type(thing).__name__}; a Program, a Graph or nodes can be shown, "
+            "or a function without arguments that gives one of these"
         )
     return shown, name
 
@@ -287,14 +298,14 @@ def _as_shown(thing: Any) -> Program | Graph | None:
 
 
 def doctor(arguments: Any, style: _Style) -> Answer:
-    """What is installed, and what is missing."""
+    """What is installed, what is missing, and what is there but draws nothing."""
     versions = {name: _version(name) for name in (*PACKAGES, *EXTRAS)}
     try:
         engines = display.engines()
     except ImportError as error:
         engines = {}
         versions["graphviz"] = versions["graphviz"] and f"{versions['graphviz']} ({error})"
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     threads = _blas_threads()
     found: dict[str, Any] = {
         "python": platform.python_version(),
@@ -309,22 +320,36 @@ def doctor(arguments: Any, style: _Style) -> Answer:
         "threads": available(),
     }
     missing = [n for n in PACKAGES[1:] if versions[n] is None]
+    faults = {n: fault for n, where in engines.items() if where and (fault := _engine_fault(n))}
     lines = [style.heading("symgrad and what it stands on"), f"  python      {found['python']}"]
     lines += [f"  {n:<11} {v or _missing(n)}" for n, v in versions.items()]
     lines += [style.heading("what lays out pictures, in this order")]
     lines += [f"  {n:<11} {where or 'not installed'}" for n, where in engines.items()]
+    lines += [f"  {n} is there, but draws nothing: {fault}" for n, fault in faults.items()]
+    wrong = [*(f"{n} missing" for n in missing), *(f"{n} broken" for n in faults)]
     lines += [
         style.heading("what computes"),
         f"  BLAS        {blas.get('name')} {blas.get('version')}, threads: {threads or 'unknown'}",
         f"  processors  {found['threads']} for symgrad's own blocks",
-        f"{', '.join(missing)} missing" if missing else "All is well.",
+        ", ".join(wrong) or "All is well.",
     ]
-    return Answer("\n".join(lines), found | {"missing": missing}, not missing)
+    return Answer("\n".join(lines), found | {"missing": missing, "faults": faults}, not wrong)
+
+
+def _engine_fault(name: str) -> str:
+    """Why an engine does not draw a small graph; "" if it does."""
+    with TemporaryDirectory() as folder:
+        graph = Graph([sg.placeholder("x", 3) * 2])
+        try:
+            display.render(graph, Path(folder, "x.svg"), engine=name)
+        except (SymgradError, OSError) as error:
+            return " ".join(str(error).split())
+    return ""
 
 
 def _missing(name: str) -> str:
-    wants = {"pygraphviz": "pip install 'symgrad[render]'", "scipy": "pip install scipy"}
-    return f"not installed ({wants.get(name, f'pip install {name}')})"
+    wanted = "'symgrad[render]'" if name == "pygraphviz" else name
+    return f"not installed (pip install {wanted})"
 
 
 def _version(name: str) -> str | None:

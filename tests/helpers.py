@@ -6,9 +6,9 @@ import numpy as np
 
 import symgrad as sg
 from symgrad.autodiff.forward import push_forward
-from symgrad.autodiff.kinks import Kinks
 from symgrad.autodiff.reverse import carries
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.kinks import Kinks
 
 STEP = 1e-6
 TOLERANCE = 1e-6

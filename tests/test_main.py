@@ -15,8 +15,9 @@ from symgrad import display, terminal
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = """
-import numpy as np
+import sys
 import symgrad as sg
+assert len(sys.argv) == 1 and sys.argv[0].endswith("train.py")
 
 print("this is no part of the answer")
 x = sg.placeholder("x", ("N", 3), "float32")
@@ -33,6 +34,14 @@ def make():
 
 def fail():
     raise ValueError("no such luck")
+
+
+def leave():
+    sys.exit(3)
+
+
+def wants(x):
+    return x
 
 
 if __name__ == "__main__":
@@ -91,17 +100,27 @@ def test_render_tells_stories_and_writes_explorers(run, script):
         ("train.py", "write FILE.py:NAME"),
         ("none.py:x", "there is no file 'none.py'"),
         ("train.py:nothing", "nothing of the name 'nothing'; it has x, loss, program, graph"),
-        ("train.py:number", "number is a int"),
-        ("train.py:fail", "train.py failed: ValueError: no such luck"),
+        ("train.py:number", "number is of type int"),
+        ("train.py:fail", "train.py:20 failed: ValueError: no such luck"),
+        ("train.py:leave", "train.py:24 failed: SystemExit: 3"),
+        ("train.py:wants", "train.py failed: TypeError: wants() missing 1 required"),
+        ("broken.py:x", "broken.py failed: SyntaxError: '(' was never closed (broken.py, line 2)"),
+        ("folder.py:x", "there is no file 'folder.py'"),
     ],
 )
 @pytest.mark.parametrize("command", ["render", "explain"])
 def test_what_cannot_be_found_is_said(run, script, command, what, message):
+    Path("broken.py").write_text("\nx = (")
+    Path("folder.py").mkdir()
     code, out, err = run(command, what)
     assert (code, out) == (1, "")
     *_, last = err.splitlines()
     assert last.startswith("symgrad: ")
     assert message in last
+    code, out, err = run(command, what, "--json")
+    assert code == 1
+    assert json.loads(out) == {"error": last.removeprefix("symgrad: ")}
+    assert "symgrad: " not in err
 
 
 def test_a_picture_that_cannot_be_drawn_is_an_error_of_one_line(run, script):
@@ -155,6 +174,11 @@ def test_demo(run, tmp_path):
     (tmp_path / "file").write_text("")
     code, _, err = run("demo", "--to", tmp_path / "file")
     assert (code, "cannot be made" in err) == (1, True)
+    (tmp_path / "out" / "demo_step.py").unlink()
+    (tmp_path / "out" / "demo_step.py").mkdir()
+    code, out, _ = run("demo", "--json", "--to", tmp_path / "out")
+    assert code == 1
+    assert "Is a directory" in json.loads(out)["error"]
 
 
 def test_doctor(run):
@@ -176,6 +200,23 @@ def test_doctor_says_what_is_missing(run, monkeypatch):
     assert code == 1
     assert "networkx missing" in out
     assert "pip install networkx" in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of a program that is a script")
+def test_doctor_tries_what_draws(run, tmp_path, monkeypatch):
+    assert json.loads(run("doctor", "--json")[1])["faults"] == {}
+    dot = tmp_path / "dot"
+    dot.write_text("#!/bin/sh\necho 'no plugins <here>' >&2\nexit 1\n")
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "dot is there, but draws nothing: no SVG could be drawn: dot failed: no plugins <" in out
+    assert out.endswith("dot broken\n")
+    dot.unlink()
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "  dot         not installed\n" in out
 
 
 def test_doctor_works_where_the_pictures_cannot_be_loaded(run, monkeypatch):
@@ -214,6 +255,21 @@ def test_it_is_a_module_that_can_be_run():
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["missing"] == []
     assert as_module().returncode == 2
+    assert as_module("--version").stdout == f"symgrad {sg.__version__}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of pipes, and of a device that is full")
+def test_an_answer_that_nobody_can_have_is_no_traceback():
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "viz")])
+    command = f"{sys.executable} -m symgrad doctor"
+    for where, said in [("| true", ""), ("> /dev/full", "cannot be written: [Errno 28]")]:
+        done = subprocess.run(
+            ["bash", "-c", f"{command} {where}; exit ${{PIPESTATUS[0]}}"],
+            env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert done.stderr.count("\n") == bool(said)
 
 
 def test_names_that_the_terminal_cannot_write_are_escaped(tmp_path):

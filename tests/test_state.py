@@ -222,15 +222,23 @@ def test_what_cannot_be_saved_is_refused_before_anything_is_written(tmp_path):
     path = sg.save_state(tmp_path / "w.npz", [w])
     before = path.read_bytes()
     unset = sg.Graph.parse(sg.Graph([w]).text()).inputs[0]
+    net, optimizer = sg.nn.Linear(2, 2, key=sg.random.key(0)), sg.optim.Adam([w])
     for variables, error, words in [
-        ([w, 3], StateError, "kept in variables, not in 3"),
+        ([w, 3], StateError, r"variables that have names, not in 3; .* \[w, b\]"),
+        (net, StateError, r"not in Linear\(.*; .* net.named_variables\(\)"),
+        ([net], StateError, r"not in Linear\(.*; .* net.named_variables\(\)"),
+        (optimizer, StateError, r"Adam .*; .* \*optimizer.variables"),
+        ([net.weight], StateError, "variables that have names"),
+        (w, StateError, "not in <'w'"),
+        (None, StateError, "not in None"),
+        ([("w", w, 1)], StateError, "not in .'w', "),
         ([w, unset], StateError, "two variables"),
         ([unset], SymbolicError, "has no value"),
         ({"": w}, StateError, "can be called"),
         ({"a\0b": w}, StateError, "can be called"),
         ({"\ud800": w}, StateError, "can be called"),
         ({"x" * 70_000: w}, StateError, "can be called"),
-        ({1: w}, StateError, "kept in variables"),
+        ({1: w}, StateError, "variables that have names"),
     ]:
         with pytest.raises(error, match=words):
             sg.save_state(path, variables)
@@ -266,7 +274,7 @@ def test_a_full_disk_leaves_the_file_before(path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        with pytest.raises(OSError, match="large"):
+        with pytest.raises(OSError, match=r"large: '.*state\."):
             sg.save_state(path, large)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -373,3 +381,5 @@ def test_what_is_killed_goes_on_and_ends_with_the_same_losses(suffix, tmp_path):
     assert found == expected, "each step had the loss that it has in the unbroken run"
     assert len(resumed) == killed + 1 >= 2
     assert resumed == sorted(resumed)
+    left = {p.name for p in broken.iterdir()} - {"train.py", "log"}
+    assert left == {f"state{suffix}"}, "what was half written is removed by the next to save"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.autodiff.kinks import Kinks
 from symgrad.autodiff.reverse import dependents, nothing_through_zeros, sources
 from symgrad.ir.errors import GradientError
+from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType

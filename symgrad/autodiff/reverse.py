@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from symgrad.autodiff.kinks import Kinks
 from symgrad.ir.errors import GradientError
+from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological

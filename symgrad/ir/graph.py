@@ -105,6 +105,8 @@ class Graph:
     def parse(source: str) -> Graph:
         """The graph that a text describes. Raises `ParseError` with the line that is wrong.
 
+        The user's lines, scopes and choices at kinks are in what `save` writes, not in a text.
+
         >>> Graph.parse(graph.text(full=True)) == graph
         True
         """
@@ -115,7 +117,9 @@ class Graph:
         """Write the graph as JSON (see `symgrad.ir.saved`), whole or not at all.
 
         Constants are exact to the bit; variables are without values, which `sg.save_state` writes.
-        Raises `GraphError` for a graph that runs Python code of yours, which no file holds.
+        Raises `GraphError`, which names the node and its line, for Python code of yours: what a
+        `NumpyFunction` runs, and what differentiates a `Function` or a checkpoint. The graph of a
+        compiled program needs no rule of the latter kind any more.
         """
         target = Path(path)
         write_whole(target, saved.write(self) + "\n")
@@ -189,7 +193,8 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
         if name in names:
             raise GraphError(
                 f"two inputs are called {name[:60]!r}: {describe(names[name])} and "
-                f"{describe(node)}; give each its own name, and list each once"
+                f"{describe(node)}; give each its own name, and list each once; of two modules "
+                "give one a name: module.named(name)"
             )
         names[name] = node
     listed = set(given)

@@ -252,7 +252,7 @@ def give_name(variable: Variable, name: str) -> None:
 
 def constant_node(data: ArrayData) -> Node:
     """A constant of this data."""
-    return leaf(REGISTRY.ops["constant"], data.type, value=data)
+    return leaf(REGISTRY.find("constant"), data.type, value=data)
 
 
 def constant_value(node: Node) -> np.ndarray[Any, DType] | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from symgrad.ir.errors import GraphError
+from symgrad import display
+from symgrad.ir.errors import GraphError, UnsupportedError
 from symgrad.ir.types import DType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -143,6 +144,15 @@ class Op:
                     raise GraphError(f"{t!r} should be cast to {dtype}")
         return self.infer(*types, **attrs)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "ops are not pickled, nor what is told of them: a plan, trace, cost, profile or rule. "
+            "Pickle the program; or keep str(plan), str(cost), trace.save(path), profile.save(path)"
+        )
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
@@ -160,6 +170,18 @@ class Registry:
             raise GraphError(f"there is an op called {op.name!r} already; choose another name")
         self.ops[op.name] = op
         return op
+
+    def every(self) -> Mapping[str, Op]:
+        """Every op by its name, also those that nobody has asked for yet."""
+        display.declare_ops()
+        return self.ops
+
+    def find(self, name: str) -> Op:
+        """The op of this name. Raises `GraphError` if there is none."""
+        found = self.ops.get(name) or self.every().get(name)
+        if found is None:
+            raise GraphError(f"there is no op called {name!r}")
+        return found
 
     def add_function(
         self, name: str, function: Callable[..., Any], numpy: tuple[Callable[..., Any], ...]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -38,19 +38,21 @@ class Location:
         return f"{Path(self.file).name}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Origin:
     """Where a node comes from.
 
     `frames` are the user's lines, the first one the nearest; `scope` the names of the regions it
     was built in; `made_by` the gradient rule and the rewrites that made it, oldest first, empty
     for a node that the user wrote; `kinks` the subgradient asked for in the region, if any.
+    `modules` are those whose state has a next value made of the node: see `nn/offers.py`.
     """
 
     frames: tuple[Frame, ...] = ()
     scope: tuple[str, ...] = ()
     made_by: tuple[str, ...] = ()
     kinks: Any = None
+    modules: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_backward(self) -> bool:

@@ -6,7 +6,8 @@ fused nodes, each with
 
 - `nodes`, each with its `op`; `inputs`, the places of its operands in the list, which come before
   it; `attrs` and `type`, written as in the text form; and, unless they are empty, `lines`, the
-  places of its lines in that list, `scope`, and `made_by`, the gradient rule and the rewrites;
+  places of its lines in that list, `scope`, `made_by`, the gradient rule and the rewrites, and
+  `kinks`, the subgradient that `sg.kinks` asks for there;
 - `inputs`, how many of the first nodes are the inputs;
 - `outputs`, the places of the nodes that are wanted.
 
@@ -25,6 +26,7 @@ import numpy as np
 
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
+from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import Location, Origin, built_as
@@ -80,7 +82,7 @@ class _Writer:
         rest: dict[str, list[Any]] = {"lines": self.places(origin)}
         rest |= {"scope": list(origin.scope), "made_by": list(origin.made_by)}
         if origin.kinks is not None:
-            rest["kinks"] = [self.kept(origin.kinks, node, "a choice of sg.kinks(…)")]
+            written["kinks"] = origin.kinks.written
         return written | {k: v for k, v in rest.items() if v}
 
     def places(self, origin: Origin) -> list[int]:
@@ -99,13 +101,20 @@ class _Writer:
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         if isinstance(value, _SAID):
             return _attr(value, full=True)
-        return f"kept({self.kept(value, node, 'Python code')})"
-
-    def kept(self, value: Any, node: Node, what: str) -> int:
         if self.objects is None:
-            raise GraphError(f"{describe(node)} has {what}, which no file holds; pickle the graph")
+            raise GraphError(_in_python(node, value))
         self.objects.append(value)
-        return len(self.objects) - 1
+        return f"kept({len(self.objects) - 1})"
+
+
+def _in_python(node: Node, code: Any) -> str:
+    """What to say of a node with code of a user's."""
+    does, instead = "runs", "pickle the graph"
+    if not node.op.foreign:
+        does = "is differentiated by"
+        instead += ", or save one that needs no rule: sg.compile(inputs, outputs).graph"
+    line = "".join(f"\n  built at {p}: {p.text}" for p in node.origin.locations[:1])
+    return f"{describe(node)} {does} {code!r:.60}, Python code that no file holds; {instead}{line}"
 
 
 def read(
@@ -171,20 +180,17 @@ class _SavedReader(_Reader):
         attrs = {str(k): self.attr(_syntax(v)) for k, v in _field(record, "attrs", dict).items()}
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
         scope, made_by = (tuple(map(str, _field(record, k, list, []))) for k in _LISTS)
-        kinks = [self.object(i) for i in _field(record, "kinks", list, [])]
-        with built_as(Origin(tuple(frames), scope, made_by, *kinks[:1])):
+        kinks = Kinks.of(record["kinks"]) if "kinks" in record else None
+        with built_as(Origin(tuple(frames), scope, made_by, kinks)):
             return _build(_field(record, "op", str), inputs, attrs, _read_type(record["type"]))
 
     def attr(self, tree: ast.expr) -> Any:
         match tree:
             case ast.Call(func=ast.Name(id="kept"), args=[ast.Constant(value=number)]):
-                return self.object(number)
+                if not isinstance(number, int) or not 0 <= number < len(self.objects):
+                    raise ParseError("it has an object of Python's that no file holds")
+                return self.objects[number]
         return super().attr(tree)
-
-    def object(self, number: Any) -> Any:
-        if not isinstance(number, int) or not 0 <= number < len(self.objects):
-            raise ParseError("it has an object of Python's that no file holds")
-        return self.objects[number]
 
 
 def _field(record: Any, name: str, kind: type, default: Any = None) -> Any:
@@ -244,4 +250,4 @@ def restored_input(
     assert isinstance(found, TensorType)
     cell = {} if value is None else {"cell": new_cell(*value)}
     with built_as(origin):
-        return leaf(REGISTRY.ops[op], found, **attrs, **cell)
+        return leaf(REGISTRY.find(op), found, **attrs, **cell)

@@ -68,7 +68,8 @@ def _body(
 def type_text(type: Type) -> str:
     """`float32[N, 3]`; several results in parentheses."""
     if isinstance(type, tuple):
-        return f"({', '.join(map(repr, type))},)"
+        inside = ", ".join(map(repr, type))
+        return f"({inside},)" if len(type) == 1 else f"({inside})"
     return repr(type)
 
 
@@ -279,9 +280,7 @@ def _read_array(args: list[ast.expr]) -> ArrayData:
 
 
 def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
-    op: Op | None = REGISTRY.ops.get(name)
-    if op is None:
-        raise ParseError(f"there is no op called {name!r}")
+    op = REGISTRY.find(name)
     if name in (*_INPUTS, "constant"):
         if not isinstance(type, TensorType) or inputs:
             raise ParseError(f"{name} has no inputs and one result")

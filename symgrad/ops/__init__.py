@@ -3,6 +3,7 @@
 import symgrad.ops.decompositions  # with determinants and matrices: what sg.linalg has
 import symgrad.ops.determinants
 import symgrad.ops.frequencies  # with fourier: what sg.fft has
+import symgrad.ops.fused
 import symgrad.ops.matrices
 import symgrad.ops.random  # noqa: F401  what sg.random has
 from symgrad.ir.op import REGISTRY

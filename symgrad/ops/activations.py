@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
+from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
-    Choice,
     Masked,
     NodeLike,
     P,

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,19 +37,6 @@ class Masked(NamedTuple):
     """
 
     pieces: tuple[tuple[Node, float], ...]
-
-
-class Choice(Protocol):
-    """What an op with a kink is told when it is differentiated."""
-
-    @property
-    def active(self) -> tuple[bool, ...]:
-        """Which operands depend on what is differentiated by."""
-        ...
-
-    def pick(self, left: float, right: float) -> float:
-        """The slope at a kink between two slopes."""
-        ...
 
 
 def elementwise(

@@ -9,13 +9,14 @@ from functools import partial
 
 import numpy as np
 
+from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.complexes import _complex_sign as complex_sign
-from symgrad.ops.declare import Choice, NodeLike, Partial, as_floats, composite, elementwise
+from symgrad.ops.declare import NodeLike, Partial, as_floats, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 

@@ -14,13 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad.ir.errors import GradientError, GraphError, ShapeError
+from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, apply, constant_value, describe
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import TensorType, Type, broadcast_shapes
 from symgrad.ops.batch import aligned, of_all
-from symgrad.ops.declare import Choice, NodeLike, composite, op, require
+from symgrad.ops.declare import NodeLike, composite, op, require
 
 
 def _batch_alone(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:

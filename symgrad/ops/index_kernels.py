@@ -49,6 +49,16 @@ def one_index(indices, shape, axis):
     return at
 
 
+def in_range(x, size, out=None):
+    """x, if its elements are from 0 on and below a size."""
+    if np.size(x):
+        low, high = np.min(x), np.max(x)
+        if low < 0 or high >= size:
+            bad = low if low < 0 else high
+            raise IndexError(f"{bad} is out of range: the numbers are from 0 to {size - 1}")
+    return np.positive(x, out=out)
+
+
 def scatter(x, u, *indices, axis, mode, out=None):
     """x with u written to the indices of neighbouring axes, of which `axis` is the first.
 

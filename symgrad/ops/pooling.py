@@ -25,7 +25,7 @@ from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
 from symgrad.ops.reduce import as_float
 from symgrad.ops.shape import reshape
-from symgrad.ops.windows import BACK, CASES, normalize, with_windows, without_windows
+from symgrad.ops.windows import BACK, CASES, normalize, positive, with_windows, without_windows
 
 # ---- along one axis -------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ def _windows_of(
 ) -> Iterator[tuple[dict[str, int], tuple[int, int]]]:
     """For each axis, the last one first, the windows along it and the padding."""
     axes = spatial_axes(x.ndim, channels)
-    sizes = each(size, len(axes), "size")
+    sizes = tuple(positive(k, "size") for k in each(size, len(axes), "size"))
     strides = sizes if stride is None else each(stride, len(axes), "stride")
     dilations = each(dilation, len(axes), "dilation")
     pads = paddings(padding, [x.shape[a] for a in axes], sizes, strides, dilations)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
+from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import (
-    Choice,
     Masked,
     NodeLike,
     Partial,

@@ -1,16 +1,21 @@
 """Taking elements by their numbers along an axis: take, repeat, one_hot."""
 
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, ShapeError
-from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
-from symgrad.ir.types import as_dtype, broadcast_shapes, normalize_axis
-from symgrad.ops.declare import NodeLike, composite, require
+from symgrad.ir.dims import Size
+from symgrad.ir.errors import BoundsError, DtypeError, ShapeError
+from symgrad.ir.node import Node, apply, as_node, constant_value
+from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
+from symgrad.ops import index_kernels as kernels
+from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.gather import _gather as gather
 from symgrad.ops.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
@@ -121,6 +126,51 @@ def one_hot(x: NodeLike, num_classes: Any, /, *, axis: int = -1, dtype: Any = "f
         raise DtypeError(f"takes integers, not {node.dtype.name}; convert it with astype")
     found = expand_dims(node, axis=node.ndim) == arange(num_classes)
     return astype(moveaxis(found, -1, normalize_axis(axis, found.ndim)), as_dtype(dtype))
+
+
+def _in_range_infer(x: TensorType, size: Size) -> TensorType:
+    require("iu", x)
+    return x
+
+
+def _in_range_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, size: Size) -> Node:
+    return apply(node.op, inputs, {"size": size})
+
+
+@op(
+    infer=_in_range_infer,
+    kernel=kernels.in_range,
+    piecewise_constant=True,
+    abrupt=True,
+    vjp=lambda g, y, x, size: (None,),
+    jvp=lambda t, y, x, size: None,
+    batch=_in_range_batch,
+    flops=lambda *types, size: 0,
+    out=True,
+    in_place=(0,),
+    preserves_zero=True,
+    domain=((0.0, 4.0),),
+    dtypes="int64 uint8",
+    cases=(case((3, 4), size=5), case((), size=5), case((0,), size=5)),
+)
+def _in_range(x: NodeLike, /, size: Size) -> Node:
+    """Integers as they are, refused when the program runs unless they number so many things."""
+    ...
+
+
+def numbered(x: NodeLike, size: Size) -> Node:
+    """The numbers of some of so many things, counted from 0, and from the end never.
+
+    Raises `BoundsError` for one out of range: now if it is known, else when the program runs.
+    """
+    node = as_node(x)
+    value = constant_value(node)
+    if value is not None and isinstance(size, int) and node.dtype.kind in "iu":
+        try:
+            kernels.in_range(value, size)  # type: ignore[no-untyped-call]
+        except IndexError as error:
+            raise BoundsError(str(error)) from None
+    return _in_range(node, size=size)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -29,7 +29,10 @@ ITEM = REGISTRY.ops["item"]
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Put a `fused` node in the place of each group in which two ops or more compute something."""
+    """Compute neighbouring ops in one pass, block by block: what lies between stays in the cache.
+
+    A `fused` node stands for each group in which two ops or more compute something.
+    """
     groups = _Groups(graph, exact)
     found = list(groups.found())
     if not found:

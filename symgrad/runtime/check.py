@@ -91,32 +91,40 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """What a check found, in the order of the program; true if nothing. It prints.
+    """What a check found, in the order of the program; true if nothing reaches an output.
 
-    `findings[0]` is where to look first. `count` nodes were looked at; `largest` is the largest
-    relative error of a node, if float64 was compared with.
+    `findings[0]` is where to look first. `harmless` are those of which no output has anything, such
+    as what was made in a branch of a `where` that was not taken. `count` nodes were looked at;
+    `largest` is the largest relative error of a node, if float64 was compared with. It prints.
     """
 
     findings: tuple[Finding, ...]
     count: int
     largest: float | None = None
+    harmless: tuple[Finding, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.findings
 
     def __str__(self) -> str:
-        if not self.findings:
-            if self.largest is None:
-                return f"no nan and no inf in {self.count} nodes"
-            return f"the largest relative error of {self.count} nodes is {self.largest:.2g}"
-        first, *rest = self.findings
-        lines = [str(first)]
+        first, rest = self.findings[:1], self.findings[1:]
+        lines = [str(found) for found in first]
         if rest:
-            lines.append(f"and after it {len(rest)} more:")
-            for found in rest[:MOST_LISTED]:
-                place = " ".join(str(found.node.origin).split())
-                lines.append(f"  {found.node.op.name} {found.made}  {place}")
+            lines += [f"and after it {len(rest)} more:", *map(_line, rest[:MOST_LISTED])]
+        if not first and self.largest is not None:
+            lines = [f"the largest relative error of {self.count} nodes is {self.largest:.2g}"]
+        elif not first:
+            reaches = " reaches an output" * bool(self.harmless)
+            lines = [f"no nan and no inf{reaches} in {self.count} nodes"]
+        if self.harmless:
+            lines += ["harmless, of which no output has anything:"]
+            lines += map(_line, self.harmless[:MOST_LISTED])
         return "\n".join(lines)
+
+
+def _line(found: Finding) -> str:
+    place = " ".join(str(found.node.origin).split())
+    return f"  {found.node.op.name} {found.made}  {place}"
 
 
 def checked(
@@ -139,21 +147,40 @@ def checked(
     if wide and all(t.dtype.name not in WIDE for n in program.graph.nodes for t in _types(n)):
         raise GraphError("the program has nothing that float64 holds better: no narrower float")
     findings: list[Finding] = []
-    wrong: set[Node] = set()
+    # What is wrong, and of what that is wrong it was made.
+    wrong: dict[Node, list[Node]] = {}
     largest, count = 0.0, 0
     with np.errstate(all="ignore"):
         for step in _steps(program.graph, values, sizes, wide, {}):
             error = step.error() if wide else None
+            before = [x for x in step.before() if x in wrong]
             if error is None:
-                made = step.made()
+                made, is_wrong = step.made(), bool(_kinds(step.results[0]))
             else:
-                largest, is_first = max(largest, error), wrong.isdisjoint(step.before())
-                wrong.update([step.node] * (error > rtol))
-                made = f"has a relative error of {error:.2g}" * (error > rtol and is_first)
+                largest, is_wrong = max(largest, error), error > rtol
+                made = f"has a relative error of {error:.2g}" * (is_wrong and not before)
+            if is_wrong:
+                wrong.setdefault(step.node, []).extend(before)
             if step.node.op is not FUSED:  # of which the parts have been looked at
                 findings += [step.finding(made, error)] * bool(made)
                 count += 1
-    return Check(tuple(findings), count, largest if wide else None)
+    reaching = _made_of(wrong, program.graph.outputs)
+    found, harmless = (
+        tuple(f for f in findings if (f.node in reaching) is reaches) for reaches in (True, False)
+    )
+    return Check(found, count, largest if wide else None, harmless)
+
+
+def _made_of(wrong: Mapping[Node, Sequence[Node]], outputs: Sequence[Node]) -> set[Node]:
+    """The nodes from which what is wrong with the outputs came, each made of the next."""
+    found: set[Node] = set()
+    stack = [y for y in outputs if y in wrong]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += wrong[node]
+    return found
 
 
 _read = attrgetter("array")
@@ -169,8 +196,9 @@ class _Step:
     results: tuple[Any, ...]
 
     def before(self) -> Iterator[Node]:
-        """The nodes that it is computed from, and those for which they stand."""
-        return chain(self.node.inputs, self.inputs)
+        """The nodes that it is computed from, those for which they stand, and those inside."""
+        inside = dict(self.node.attrs)["graph"].outputs if self.node.op is FUSED else ()
+        return chain(self.node.inputs, self.inputs, inside)
 
     def made(self) -> str:
         """What it made that was not there before; "" for nothing."""

@@ -335,12 +335,13 @@ class Program:
     def check(
         self, /, *args: Any, against: str | None = None, rtol: float = RTOL, **kwargs: Any
     ) -> Check:
-        """Find the first node that makes a NaN or an inf of these arrays; nothing is updated.
+        """Find the first node that makes a NaN or an inf of these arrays that reaches an output.
 
         With `against="float64"`, the first node whose result differs by more than `rtol` from that
         of the same graph in float64, relative to its largest element. Constants, random numbers and
         what Python code of yours gives are taken as they are. The answer is true if nothing was
-        found; printed, it names the node, its line and the ranges of its inputs.
+        found; printed, it names the node, its line and the ranges of its inputs, and lists what
+        reaches no output, being harmless. Nothing is updated.
 
         >>> x = placeholder("x", 3)
         >>> print(compile(x, sum(log(x))).check([1.0, 0.0, 2.0]))  # doctest: +ELLIPSIS

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autodiff.kinks import Policy
 from symgrad.derive import jvp, vjp
 from symgrad.ir.dims import evaluate as evaluate_dim
 from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.kinks import Policy
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import real

@@ -11,6 +11,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.text import type_text
 from tests.helpers import value
 
 numeric = scalar_dtypes().filter(lambda d: d.kind in "biufc")
@@ -29,6 +30,18 @@ CORPUS = {
     "no inputs": [sg.constant(1.0) + 2],
     "no outputs": [],
 }
+
+
+@pytest.mark.parametrize(
+    ("types", "text"),
+    [
+        ((x.type,), "(float32[N, 3],)"),
+        ((x.type, w.type), "(float32[N, 3], float32[3])"),
+        (w.type, "float32[3]"),
+    ],
+)
+def test_types_of_several_results_are_written_like_tuples(types, text):
+    assert type_text(types) == text
 
 
 def round_trip(graph):

@@ -200,3 +200,48 @@ def test_against_a_wider_dtype_masks_that_were_widened():
     program = sg.compile([x], [kept, sg.grad(sg.sum(kept), x)])
     array = np.random.default_rng(0).standard_normal((6, 4)).astype("float32")
     assert program.check(array, against="float64")
+
+
+def test_what_reaches_no_output_is_harmless():
+    x = sg.placeholder("x", "N")
+    guarded = sg.where(x > 0, sg.log(x), 0)
+    value, slope = sg.sum(guarded), sg.grad(sg.sum(guarded), x)
+    found = program([value, slope], x).check([1.0, -1.0, 0.0])
+    assert found
+    assert found.findings == ()
+    assert [f.node.op.name for f in found.harmless][:1] == ["log"]
+    first, second, third, *_ = str(found).splitlines()
+    assert first == f"no nan and no inf reaches an output in {found.count} nodes"
+    assert second == "harmless, of which no output has anything:"
+    assert third.startswith("  log made inf and nan: 2 of 3, first at (1,)  test_check.py:")
+
+
+@pytest.mark.parametrize("passes", [None, ()])
+def test_the_culprit_is_told_from_what_is_harmless_before_and_after_it(passes):
+    x, y = sg.placeholder("x", "N"), sg.placeholder("y", "N")
+    before = sg.where(x > 0, sg.log(x), 0)
+    after = sg.where(y > 0, sg.log2(y), 0)
+    made = program([sg.sqrt(before - 1) * 2, sg.tanh(after)], x, y, passes=passes)
+    found = made.check([1.0, -1.0], [1.0, -1.0])
+    assert [f.node.op.name for f in found.findings] == ["sqrt"]
+    assert [f.node.op.name for f in found.harmless] == ["log", "log2"]
+    assert str(found).startswith("sqrt made nan: 2 of 2")
+    assert "\nharmless, of which no output has anything:\n  log made nan" in str(found)
+
+
+def test_updates_are_outputs():
+    x, w = sg.placeholder("x", 3), sg.variable("w", np.ones(3))
+    step = sg.compile(x, [], {w: w * sg.log(x)})
+    assert [f.node.op.name for f in step.check([1.0, -1.0, 1.0]).findings] == ["log"]
+
+
+def test_precision_that_is_lost_but_not_wanted_is_harmless():
+    x = sg.placeholder("x", "N", "float32")
+    lost = (x * 1e7 + 1) - x * 1e7
+    found = program(sg.where(x > 100, lost, x), x, passes=()).check(
+        np.arange(1, 5, dtype="f4"), against="float64"
+    )
+    assert found
+    assert [f.node.op.name for f in found.harmless] == ["subtract"]
+    assert found.largest > 0.1
+    assert "\nharmless, of which no output has anything:\n  subtract has a rel" in str(found)

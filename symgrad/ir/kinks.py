@@ -43,12 +43,19 @@ class Kinks:
         if isinstance(policy, Kinks):
             return policy
         if isinstance(policy, Mapping):
+            kinked = [n for n, op in REGISTRY.every().items() if op.kinks]
             for name in policy:
-                if name not in REGISTRY.ops or not REGISTRY.ops[name].kinks:
-                    kinked = ", ".join(n for n, op in REGISTRY.ops.items() if op.kinks)
-                    raise GradientError(f"{name!r} is no op with a kink; those are {kinked}")
+                if name not in kinked:
+                    raise GradientError(
+                        f"{name!r} is no op with a kink; those are {', '.join(kinked)}"
+                    )
             return cls("zero", tuple((n, _side(s)) for n, s in policy.items()))
         return cls(_side(policy))
+
+    @property
+    def written(self) -> Side | dict[str, Side]:
+        """What a user writes for it."""
+        return dict(self.by_op) or self.side
 
     def at(self, op_name: str, active: tuple[bool, ...]) -> Choice:
         """The choice for one op, of whose inputs some depend on what is differentiated by."""
