@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from symgrad.autodiff.checkpoint import checkpoint as checkpoint
     from symgrad.autodiff.explain import explain_grad as explain_grad
     from symgrad.autodiff.function import Function as Function
-    from symgrad.autodiff.kinks import kinks as kinks
     from symgrad.autodiff.numpy_function import NumpyFunction as NumpyFunction
     from symgrad.compile import compile as compile
+    from symgrad.data import Batches as Batches
+    from symgrad.data import batches as batches
     from symgrad.derive import grad as grad
     from symgrad.derive import hessian as hessian
     from symgrad.derive import hvp as hvp
@@ -43,10 +44,13 @@ if TYPE_CHECKING:
     from symgrad.dtypes import *
     from symgrad.dtypes import __array_api_version__ as __array_api_version__
     from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
+    from symgrad.history import History as History
+    from symgrad.history import early_stopping as early_stopping
     from symgrad.ir.dims import Dim as Dim
     from symgrad.ir.dims import dim as dim
     from symgrad.ir.errors import *
     from symgrad.ir.graph import Graph as Graph
+    from symgrad.ir.kinks import kinks as kinks
     from symgrad.ir.node import Node as Node
     from symgrad.ir.node import Variable as Variable
     from symgrad.ir.origin import scope as scope
@@ -62,10 +66,6 @@ if TYPE_CHECKING:
     from symgrad.runtime.program import Program as Program
     from symgrad.state import load_state as load_state
     from symgrad.state import save_state as save_state
-    from symgrad.training import Batches as Batches
-    from symgrad.training import History as History
-    from symgrad.training import batches as batches
-    from symgrad.training import early_stopping as early_stopping
     from symgrad.training import evaluate as evaluate
     from symgrad.training import fit as fit
 
@@ -80,7 +80,7 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.ir.origin", "scope"),
     ("symgrad.ir.node", "Node Variable"),
     ("symgrad.ir.graph", "Graph"),
-    ("symgrad.autodiff.kinks", "kinks"),
+    ("symgrad.ir.kinks", "kinks"),
     ("symgrad.autodiff.explain", "explain_grad"),
     ("symgrad.autodiff.function", "Function"),
     ("symgrad.autodiff.numpy_function", "NumpyFunction"),
@@ -92,7 +92,9 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.derive", "grad value_and_grad vjp jvp hvp jacobian hessian vmap"),
     ("symgrad.compile", "compile"),
     ("symgrad.state", "load_state save_state"),
-    ("symgrad.training", "Batches History batches early_stopping evaluate fit"),
+    ("symgrad.data", "Batches batches"),
+    ("symgrad.history", "History early_stopping"),
+    ("symgrad.training", "evaluate fit"),
     ("symgrad.ops", "*"),
     ("symgrad.dtypes", "*"),
 )

@@ -201,7 +201,12 @@ def _nested(make: Form, parts: Sequence[tuple[Form, int]], results: Iterable[Any
     return make([inner(islice(left, count)) for inner, count in parts])
 
 
-def _check_updates(updates: Updates | None) -> list[tuple[Variable, Node]]:
+def _check_updates(updates: Any) -> list[tuple[Variable, Node]]:
+    if updates is not None and not isinstance(updates, Iterable):
+        raise GraphError(
+            "updates are a dict {variable: next value}, such as optimizer.updates(loss), not "
+            f"{_said(updates)}"
+        )
     pairs: list[Any] = list(updates.items() if isinstance(updates, Mapping) else updates or ())
     seen: set[Variable] = set()
     checked = []

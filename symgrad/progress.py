@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from symgrad.ir.errors import FeedError
+
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -86,11 +88,14 @@ def told(figures: Mapping[str, float]) -> str:
 def shown_on(progress: bool | TextIO, epochs: int, count: int | None) -> Silent:
     """Progress on a stream, `True` for `sys.stderr`, `False` for none.
 
-    `epochs` are to be done in all, of `count` batches each, if that is known.
+    `epochs` are to be done in all, of `count` batches each, if that is known. Raises `FeedError`
+    for what is no stream.
     """
     if progress is False:
         return Silent()
     stream = sys.stderr if progress is True else progress
+    if not hasattr(stream, "write"):
+        raise FeedError(f"progress is True, False, or a stream such as sys.stdout, not {stream!r}")
     if stream.isatty() or type(stream).__module__.startswith("ipykernel"):
         try:
             from tqdm import tqdm

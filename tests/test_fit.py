@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad import progress, training
+from symgrad import data, progress, training
 from symgrad.ir.errors import FeedError, UnsupportedError
 from tests.test_docstrings import NAMES
 
@@ -52,7 +52,7 @@ def by_hand(epochs, size, key):
     return losses, w, b
 
 
-EXAMPLES = [training, sg.batches, sg.save_state, sg.Program.check]
+EXAMPLES = [training, data, sg.batches, sg.save_state, sg.Program.check]
 
 
 @pytest.mark.parametrize("thing", EXAMPLES, ids=lambda thing: thing.__name__)
@@ -88,9 +88,24 @@ def test_the_order_is_a_function_of_key_and_epoch():
     assert order(1, 0) == order(1, 0) == order(np.int64(1), 0)
     assert order(1, 0) != order(1, 1) != order(2, 1)
     assert order(None, 0) == order(None, 1)
+    assert repr(sg.batches(np.arange(50), size=8, key=1)) == "<7 batches of 8 of 50 rows>"
+
+
+def test_to_go_over_batches_again_is_the_next_epoch():
     made = sg.batches(np.arange(50), size=8, key=1)
-    assert [x.tolist() for (x,) in made] == [x.tolist() for (x,) in made] == order(1, 0)
-    assert repr(made) == "<7 batches of 8 of 50 rows>"
+
+    def order(some):
+        return [x.tolist() for (x,) in some]
+
+    expected = [order(made(epoch)) for epoch in range(3)]
+    assert [order(made) for _ in range(3)] == expected
+    made.epoch = 1
+    assert [order(made) for _ in range(2)] == expected[1:]
+    seen = []
+    sg.fit(lambda x: seen.append(x.tolist()) or 0.0, made, epochs=3, progress=False)
+    assert seen == [x for epoch in expected for x in epoch], "fit begins with epoch 0"
+    assert order(made(0)) == expected[0]
+    assert made.epoch == 3, "to ask for an epoch by its number is none that was gone over"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +118,8 @@ def test_the_order_is_a_function_of_key_and_epoch():
         ((X,), {"size": 0}, "whole number from 1 on, not 0"),
         ((X,), {"size": -1}, "whole number"),
         ((X,), {"size": 2.5}, "whole number"),
+        ((X,), {"size": True}, "whole number"),
+        (([[1], [1, 2]],), {"size": 1}, "all of one shape"),
         ((X,), {"size": 2, "key": -1}, "an int from 0 on"),
         ((X,), {"size": 2, "key": 0.5}, "an int from 0 on"),
         ((X,), {"size": 2, "key": sg.random.split(sg.random.key(0))}, "an int from 0 on"),
@@ -172,13 +189,13 @@ def test_a_run_that_goes_on_is_the_unbroken_one():
 
 def test_a_count_of_steps_is_enough_to_go_on():
     batches = sg.batches(X, Y, size=16, key=5)
-    history = sg.History.after(np.int64(11), batches)
+    history = sg.History.after(sg.variable("step", 11).value, batches)
     assert (history.epoch, history.batch) == (2, 3)
     expected = list(batches(2))[3][0]
     seen = []
     sg.fit(lambda x, y: seen.append(x) or 0.0, batches, epochs=3, history=history, progress=False)
     np.testing.assert_array_equal(seen, [expected])
-    with pytest.raises(FeedError, match="0 steps or more"):
+    with pytest.raises(FeedError, match="whole number from 0 on, not -1"):
         sg.History.after(-1, batches)
 
 
@@ -220,7 +237,14 @@ def test_early_stopping():
         ([X, X[:, :2]], r"batch 1 of epoch 0 has rows of the shapes \[\(2,\)\].*had \[\(3,\)\]"),
         ([(X, Y), (X,)], "batch 1 of epoch 0"),
         ([{"x": X, "y": Y}, {"x": X}], "batch 1 of epoch 0"),
+        ([{"x": X}, {"z": X}], r"shapes \{'z': \(3,\)\}"),
+        ([X, X[:0]], "batch 1 of epoch 0 has no rows"),
         ([], "no batches in epoch 0"),
+        (X, "a list of batches"),
+        ((X, Y), "a list of batches"),
+        ({"x": X}, "a list of batches"),
+        (lambda epoch: None, "a list of batches, .* not a NoneType"),
+        (3, "a list of batches"),
         ((x for x in [X]), "no batches in epoch 1; a generator can be gone over once"),
     ],
 )
@@ -248,9 +272,53 @@ def test_a_program_must_return_scalars(result, words):
         sg.fit(lambda x: result, [X], progress=False)
 
 
-def test_to_evaluate_on_nothing_is_refused():
+def test_what_measures_has_batches_and_does_not_learn():
     with pytest.raises(FeedError, match="no batches"):
         sg.evaluate(lambda x: 0.0, [])
+    step, _, (w, _) = regression()
+    with pytest.raises(FeedError, match=r"updating w, b> would learn from the data"):
+        sg.evaluate(step, [(X, Y)])
+    assert not w.value.any()
+
+
+X_IN, W_IN = sg.placeholder("x", ("N", 3)), sg.variable("w", 0.0)
+LEARNS = {W_IN: W_IN + 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"program": sg.sum(X_IN)}, r"not sum float64\[\(\)\].*make it: sg\.compile"),
+        ({"program": None}, r"updates=optimizer\.updates\(loss\)"),
+        ({"program": sg.compile([X_IN], sg.sum(X_IN))}, "updates nothing"),
+        ({"program": sg.compile([X_IN], X_IN, LEARNS)}, r"'output: float64\[N, 3\]', which is no"),
+        ({"program": sg.compile([X_IN], [], LEARNS)}, "returns nothing"),
+        ({"epochs": 2.5}, "epochs is a whole number from 0 on, not 2.5"),
+        ({"epochs": -1}, "from 0 on, not -1"),
+        ({"epochs": None}, "not None"),
+        ({"history": []}, r"sg\.History\(\), not \[\]"),
+        ({"progress": None}, "a stream such as sys.stdout, not None"),
+        ({"test": [X]}, r"\(measure, data\)"),
+        ({"test": (sg.compile([X_IN], sg.sum(X_IN), LEARNS), [X])}, "would learn from the data"),
+        ({"test": (sg.compile([X_IN], X_IN), [X])}, "no real scalar"),
+        ({"on_step": None}, "on_step is a function of the history, or a list of them, not None"),
+        ({"on_epoch": [3]}, "on_epoch is a function"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_before_anything_runs(options, words):
+    given = {"program": lambda x: pytest.fail("it ran"), "batches": [X], "progress": False}
+    with pytest.raises(FeedError, match=words):
+        sg.fit(**given | options)
+    assert W_IN.value == 0
+
+
+def test_what_a_step_raises_says_which_batch_it_was():
+    step, _, (w, _) = regression()
+    for batch, words in [({"x": X, "z": Y}, "there is no placeholder 'z'"), ((X, Y[:3]), "axis 0")]:
+        with pytest.raises(FeedError, match=words) as caught:
+            sg.fit(step, [batch], progress=False)
+        assert "in batch 0 of epoch 0, arrays of the shapes" in caught.value.__notes__[0]
+    assert not w.value.any()
 
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------
@@ -290,6 +358,24 @@ def test_after_ctrl_c_a_second_run_goes_on_as_if_there_had_been_none(at, where):
     assert len(history.losses) < 20 or at == 20
     assert run() == expected
     assert calls["the step"] == len(history.losses) == 20
+
+
+def test_ctrl_c_in_the_test_waits_for_one_batch_of_it():
+    step, measure, _ = regression()
+    calls, history = [], sg.History()
+
+    def pressed(x, y):
+        calls.append(len(history.losses))
+        if len(calls) == 2:
+            press()
+        return measure(x, y)
+
+    options = {"test": (pressed, sg.batches(X, Y, size=10)), "history": history, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        sg.fit(step, [(X, Y)], **options)
+    assert (calls, history.epoch, history.batch, history.records) == ([1, 1], 0, 1, [])
+    sg.fit(step, [(X, Y)], **options)
+    assert (calls, history.epoch) == ([1] * 7, 1)
 
 
 def test_a_second_ctrl_c_is_raised_at_once():
@@ -365,6 +451,13 @@ def test_without_tqdm_a_terminal_has_lines(monkeypatch):
     stream = Terminal()
     sg.fit(lambda x: 0.5, [X], progress=stream)
     assert stream.getvalue().startswith("epoch 1/1  loss 0.5")
+
+
+def test_a_history_is_told_in_a_line():
+    assert repr(sg.History()) == "<History of 0 epochs, 0 steps>"
+    assert repr(sg.History(losses=[3.0, 2.0])) == "<History of 0 epochs, 2 steps: loss 2>"
+    history = sg.fit(lambda x: 0.5, [X], epochs=99, test=(lambda x: 0.25, [X]), progress=False)
+    assert repr(history) == "<History of 99 epochs, 99 steps: loss 0.5  test loss 0.25>"
 
 
 def test_a_history_plots_itself(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 from symgrad import random
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
+from symgrad.nn.checks import given
 from symgrad.nn.initializers import Initializer
 from symgrad.nn.layers import Linear
 from symgrad.nn.module import Module
@@ -17,6 +18,7 @@ from symgrad.ops.activations import softmax
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.select import where
 from symgrad.ops.shape import permute_dims, reshape
+from symgrad.ops.windows import positive
 
 
 class MultiHeadAttention(Module):
@@ -36,17 +38,17 @@ class MultiHeadAttention(Module):
         size: int,
         heads: int,
         *,
-        key: NodeLike,
+        key: NodeLike = None,
         bias: bool = True,
         init: Initializer = "xavier_uniform",
         dtype: Any = "float64",
     ) -> None:
+        self.heads, self.size = positive(heads, "heads"), positive(size, "size")
         if size % heads:
             raise ShapeError(f"{heads} heads do not divide {size} features")
-        self.heads, self.size = heads, size
         self.query, self.key, self.value, self.out = (
             Linear(size, size, key=k, bias=bias, init=init, dtype=dtype)
-            for k in random.split(key, 4)
+            for k in random.split(given(key), 4)
         )
 
     def forward(
@@ -65,6 +67,12 @@ class MultiHeadAttention(Module):
         """
         node = as_node(x)
         beside = node if context is None else as_node(context)
+        for source in (node, beside):
+            if source.ndim != 3 or source.shape[-1] != self.size:
+                raise ShapeError(
+                    f"attention takes sequences of the shape (N, length, {self.size}), not "
+                    f"{source.type!r}"
+                )
         query, key, value = (
             self._split(layer(source))
             for layer, source in ((self.query, node), (self.key, beside), (self.value, beside))

@@ -16,6 +16,7 @@ from symgrad.ops.convolution import conv, conv_transpose
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.images import each
 from symgrad.ops.pooling import avg_pool, max_pool
+from symgrad.ops.windows import positive
 
 
 class _Conv(Module):
@@ -30,14 +31,19 @@ class _Conv(Module):
         channels_out: int,
         size: Any,
         *,
-        key: NodeLike,
+        key: NodeLike = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        channels: str = "first",
         bias: bool = True,
         init: Initializer = "kaiming_uniform",
         dtype: Any = "float64",
-        groups: int = 1,
-        **options: Any,
     ) -> None:
-        sizes = each(size, self.axes, "size")
+        sizes = tuple(positive(k, "size") for k in each(size, self.axes, "size"))
+        positive(channels_in, "channels_in"), positive(channels_out, "channels_out")
+        positive(groups, "groups")
         if channels_in % groups or channels_out % groups:
             raise ShapeError(f"{groups} groups do not divide {channels_in} and {channels_out}")
         sides = channels_in, channels_out
@@ -46,7 +52,10 @@ class _Conv(Module):
         fans = (channels_in // groups * prod(sizes), channels_out // groups * prod(sizes))
         self.weight = weights(init, key, shape, fans, dtype)
         self.bias = parameter(np.zeros(channels_out, dtype)) if bias else None
-        self.options = {"groups": groups, **options}
+        self.options: dict[str, Any] = {
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+            "channels": channels,
+        }  # fmt: skip
 
     def forward(self, x: NodeLike) -> Node:
         """The layer of images x."""
@@ -94,6 +103,18 @@ class ConvTranspose2d(_Conv):
     axes = 2
     is_transposed = True
 
+    def __init__(
+        self,
+        channels_in: int,
+        channels_out: int,
+        size: Any,
+        *,
+        output_padding: Any = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(channels_in, channels_out, size, **options)
+        self.options["output_padding"] = output_padding
+
 
 class MaxPool(Module):
     """`max_pool` with windows of this size; `stride`, `padding`, … are its options.
@@ -102,8 +123,19 @@ class MaxPool(Module):
     float64[N, 3, 4, 4]
     """
 
-    def __init__(self, size: Any, **options: Any) -> None:
-        self.size, self.options = size, options
+    def __init__(
+        self,
+        size: Any,
+        *,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        channels: str = "first",
+    ) -> None:
+        self.size = size
+        self.options = {
+            "stride": stride, "padding": padding, "dilation": dilation, "channels": channels
+        }  # fmt: skip
 
     def forward(self, x: NodeLike) -> Node:
         """The largest element of each window."""
@@ -117,8 +149,21 @@ class AvgPool(Module):
     float64[N, 3, 4, 4]
     """
 
-    def __init__(self, size: Any, **options: Any) -> None:
-        self.size, self.options = size, options
+    def __init__(
+        self,
+        size: Any,
+        *,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        count_include_pad: bool = True,
+        channels: str = "first",
+    ) -> None:
+        self.size = size
+        self.options = {
+            "stride": stride, "padding": padding, "dilation": dilation, "channels": channels,
+            "count_include_pad": count_include_pad,
+        }  # fmt: skip
 
     def forward(self, x: NodeLike) -> Node:
         """The mean of each window."""

@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symgrad import random
-from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
+from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, Variable
-from symgrad.ir.types import as_dtype
+from symgrad.nn.checks import floats, given
 from symgrad.nn.module import parameter
 from symgrad.ops.declare import NodeLike
 
@@ -48,16 +48,15 @@ def initial(
     >>> initial("xavier_uniform", sg.random.key(0), (2, 3), (2, 3)).shape
     (2, 3)
     """
-    if not isinstance(init, str):
+    if callable(init):
         found = np.asarray(init(key, shape, dtype), dtype)
         if found.shape != shape:
             raise ShapeError(f"the initialiser gave the shape {found.shape}, not {shape}")
         return found
     if init not in _NAMES.split():
-        raise UnsupportedError(f"there is no initialiser {init!r}; there are {_NAMES}")
-    if as_dtype(dtype).kind != "f":
-        raise DtypeError(f"weights are floats, not {dtype}")
-    return np.asarray(_law(init, key, shape, fans, dtype), dtype)
+        listed = ", ".join(_NAMES.split())
+        raise UnsupportedError(f"there is no initialiser {init!r}; there are {listed}")
+    return np.asarray(_law(init, given(key), shape, fans, floats(dtype)), dtype)
 
 
 def _law(init: str, key: NodeLike, shape: tuple[int, ...], fans: Fans, dtype: Any) -> Any:
@@ -87,7 +86,7 @@ def _orthogonal(noise: Node) -> Any:
 
 
 def weights(
-    init: Initializer, key: NodeLike, shape: tuple[int, ...], fans: Fans, dtype: Any
+    init: Initializer, key: NodeLike | None, shape: tuple[int, ...], fans: Fans, dtype: Any
 ) -> Variable:
-    """A parameter with first values; see `initial`."""
+    """A parameter with first values; see `initial`. All sizes are 1 or more."""
     return parameter(initial(init, key, shape, fans, dtype))

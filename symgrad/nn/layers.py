@@ -7,26 +7,27 @@ in float64 unless `dtype` says otherwise: that of what they are called with.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from symgrad import random
-from symgrad.ir.dims import product
-from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
-from symgrad.ir.node import Node, as_node
+from symgrad.ir.dims import Size, product
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.types import normalize_axis
+from symgrad.nn.checks import called, floats, given, number
 from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.module import Module, parameter
 from symgrad.nn.normalization import batch_norm, layer_norm
 from symgrad.nn.regularization import dropout
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.leaves import ones_like
-from symgrad.ops.logic import less
 from symgrad.ops.reduce import mean, var
 from symgrad.ops.select import maximum, where
-from symgrad.ops.shape import astype
-from symgrad.ops.take import take
+from symgrad.ops.take import numbered, take
+from symgrad.ops.windows import positive
 
 
 def alike(x: NodeLike, weight: Node) -> Node:
@@ -34,8 +35,8 @@ def alike(x: NodeLike, weight: Node) -> Node:
     node = as_node(x)
     if node.tensor.is_inexact and node.dtype != weight.dtype:
         raise DtypeError(
-            f"{node.type!r} meets weights of {weight.dtype.name}: declare both alike, "
-            f"as in Linear(…, dtype={node.dtype.name!r})"
+            f"{describe(node)} meets weights of {weight.dtype.name}, {describe(weight)}: make the "
+            f"layer with dtype={node.dtype.name!r}, or what it is given with {weight.dtype.name!r}"
         )
     return node
 
@@ -55,12 +56,13 @@ class Linear(Module):
         size_in: int,
         size_out: int,
         *,
-        key: NodeLike,
+        key: NodeLike = None,
         bias: bool = True,
         init: Initializer = "kaiming_uniform",
         dtype: Any = "float64",
     ) -> None:
-        self.weight = weights(init, key, (size_in, size_out), (size_in, size_out), dtype)
+        shape = positive(size_in, "size_in"), positive(size_out, "size_out")
+        self.weight = weights(init, key, shape, shape, dtype)
         self.bias = parameter(np.zeros(size_out, dtype)) if bias else None
 
     def forward(self, x: NodeLike) -> Node:
@@ -83,20 +85,17 @@ class Embedding(Module):
         count: int,
         size: int,
         *,
-        key: NodeLike,
+        key: NodeLike = None,
         init: Initializer = "normal",
         dtype: Any = "float64",
     ) -> None:
+        shape = positive(count, "count"), positive(size, "size")
         self.count = count
-        self.weight = weights(init, key, (count, size), (count, size), dtype)
+        self.weight = weights(init, key, shape, shape, dtype)
 
     def forward(self, numbers: NodeLike) -> Node:
         """The rows of these numbers, along a new last axis."""
-        node = as_node(numbers)
-        # A negative one is none, and is not to be counted from the end.
-        if node.dtype.kind == "i":
-            node = where(less(node, 0), self.count, astype(node, "int64"))
-        return take(self.weight, node, axis=0)
+        return take(self.weight, numbered(numbers, self.count), axis=0)
 
 
 class LayerNorm(Module):
@@ -109,9 +108,13 @@ class LayerNorm(Module):
     def __init__(
         self, shape: int | tuple[int, ...], *, eps: float = 1e-5, dtype: Any = "float64"
     ) -> None:
-        self.scale = parameter(np.ones(shape, dtype))
-        self.offset = parameter(np.zeros(shape, dtype))
-        self.eps = eps
+        axes = shape if isinstance(shape, (tuple, list)) else (shape,)
+        sizes = tuple(positive(s, "a shape") for s in axes)
+        if not sizes:
+            raise ShapeError("a shape has one axis or more; for a feature it is its number")
+        self.scale = parameter(np.ones(sizes, floats(dtype)))
+        self.offset = parameter(np.zeros(sizes, dtype))
+        self.eps = number(eps, "eps")
 
     def forward(self, x: NodeLike) -> Node:
         """x, normalised."""
@@ -142,10 +145,12 @@ class BatchNorm(Module):
         eps: float = 1e-5,
         dtype: Any = "float64",
     ) -> None:
-        ones, zeros = np.ones(channels, dtype), np.zeros(channels, dtype)
+        ones = np.ones(positive(channels, "channels"), floats(dtype))
+        zeros = np.zeros_like(ones)
         self.scale, self.offset = parameter(ones), parameter(zeros)
         self.mean, self.variance = parameter(zeros), parameter(ones)
-        self.axis, self.momentum, self.eps = axis, momentum, eps
+        self.axis, self.eps = axis, number(eps, "eps")
+        self.momentum = number(momentum, "momentum", 1)
 
     def forward(self, x: NodeLike) -> Node:
         """x, normalised."""
@@ -156,17 +161,9 @@ class BatchNorm(Module):
         spread: Node = self.variance
         if self.training:
             center, spread = mean(node, axis=axes), var(node, axis=axes)
-            count = product(tuple(node.shape[a] for a in axes)) * ones_like(center)
-            unbiased = spread * (count / maximum(count - 1, 1))
-            unbiased = where(count > 1, unbiased, self.variance)  # of one there is no variance
-            self.offer(
-                {
-                    self.mean: self.mean + self.momentum * (center - self.mean),
-                    self.variance: self.variance + self.momentum * (unbiased - self.variance),
-                },
-                center,
-                spread,
-            )
+            size = product(tuple(node.shape[a] for a in axes))
+            self.offer("mean", partial(_moved, self.momentum), center)
+            self.offer("variance", partial(_moved_unbiased, self.momentum, size), spread)
         return batch_norm(
             node,
             self.scale,
@@ -178,11 +175,26 @@ class BatchNorm(Module):
         )
 
 
+def _moved(momentum: float, present: Node, found: Node) -> Node:
+    """A running average, after one more batch."""
+    moved: Node = present + momentum * (found - present)
+    return moved
+
+
+def _moved_unbiased(momentum: float, size: Size, present: Node, spread: Node) -> Node:
+    count = size * ones_like(spread)
+    unbiased = spread * (count / maximum(count - 1, 1))
+    # Of one element there is no variance.
+    return _moved(momentum, present, where(count > 1, unbiased, present))
+
+
 class Dropout(Module):
     """`dropout` while it trains, x itself in use (`eval`).
 
     Its key is a buffer: every call of a program draws with another, if its next value is among the
-    updates that are compiled. Give the module to an optimiser, or add `module.updates(loss)`.
+    updates that are compiled. Those of an optimiser have it; to others add `module.updates(loss)`.
+    Two calls in one graph drop other parts; what is built again, once the graph that was built
+    before is gone, drops the same. Within `vmap` all elements of the batch lose the same parts.
 
     >>> Dropout(0.5, key=sg.random.key(0)).eval()(placeholder("x", 3)).type
     float64[3]
@@ -190,8 +202,9 @@ class Dropout(Module):
 
     buffers = ("key",)
 
-    def __init__(self, rate: float = 0.5, *, key: NodeLike) -> None:
-        self.rate = rate
+    def __init__(self, rate: float = 0.5, *, key: NodeLike = None) -> None:
+        self.rate = number(rate, "the rate of dropout", 1)
+        random.split(given(key))  # refuses what is no key
         self.key = parameter(np.asarray(key))
 
     def forward(self, x: NodeLike) -> Node:
@@ -199,9 +212,13 @@ class Dropout(Module):
         if not self.training:
             return as_node(x)
         # Two uses in one program drop other parts.
-        own = random.fold_in(self.key, len(self._offers))
-        self.offer({self.key: random.split(self.key, 1)[0]}, own)
+        own = random.fold_in(self.key, self._offers.number())
+        self.offer("key", _next_key, own)
         return dropout(x, own, rate=self.rate)
+
+
+def _next_key(present: Node, own: Node) -> Node:
+    return random.split(present, 1)[0]
 
 
 class Sequential(Module):
@@ -214,8 +231,7 @@ class Sequential(Module):
 
     def __init__(self, *layers: Callable[[Any], Any]) -> None:
         for layer in layers:
-            if not callable(layer):
-                raise UnsupportedError(f"a layer is a module or a function, not {layer!r}")
+            called(layer, "a layer")
         self.layers = layers
 
     def forward(self, x: Any) -> Any:
@@ -233,7 +249,7 @@ class Residual(Module):
     """
 
     def __init__(self, body: Callable[[Any], Any]) -> None:
-        self.body = body
+        self.body = called(body, "the body")
 
     def forward(self, x: NodeLike) -> Node:
         """x, and what the body makes of it."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from symgrad.ir.dims import Dim
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
-from symgrad.ir.node import Node, as_node
+from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.types import normalize_axis
+from symgrad.nn.checks import number
 from symgrad.ops.activations import log_softmax, softplus, xlogy
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import exp, negative, square
-from symgrad.ops.leaves import ones_like, size_of
+from symgrad.ops.leaves import ones_like
 from symgrad.ops.reduce import as_float, mean, sum
-from symgrad.ops.select import clip, select, where
+from symgrad.ops.select import clip, select
 from symgrad.ops.shape import astype, expand_dims, reshape, squeeze
-from symgrad.ops.take import take_along_axis
-
-INT = np.dtype(np.int64)
+from symgrad.ops.take import numbered, take_along_axis
 
 
 def _reduced(losses: Node, reduction: str, weights: Node | None = None) -> Node:
@@ -58,12 +54,15 @@ def huber(
     """Half the squared difference where it is within delta, else delta * (abs - delta / 2).
 
     Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964). Raises
-    `ShapeError` unless both have the same shape.
+    `ShapeError` unless both have the same shape, `UnsupportedError` unless delta is above 0.
 
     >>> float(huber([0.5, 3.0], [0.0, 0.0], reduction="sum"))
     2.625
     """
     x, y = _alike(prediction, target)
+    bound = constant_value(as_node(delta))
+    if bound is not None and not (bound > 0).all():
+        raise UnsupportedError(f"delta is above 0, not {delta!r}")
     away = x - y
     near = clip(away, -delta, delta)
     return _reduced(near * (away - 0.5 * near), reduction)
@@ -127,7 +126,7 @@ def cross_entropy(
     weighs each class; with numbers "mean" divides by the sum of the weights that were used.
     `label_smoothing` mixes that much of the uniform distribution into the target (Szegedy et al.,
     arXiv:1512.00567). Raises `ShapeError` for other shapes, `DtypeError` for a target of booleans;
-    a class out of range raises when the program runs.
+    a class out of range is a `BoundsError`, when the program runs if not before.
 
     >>> float(cross_entropy([[0.0, 0.0]], [1]))
     0.6931471805599453
@@ -136,22 +135,21 @@ def cross_entropy(
     along = normalize_axis(axis, x.ndim)
     if t.dtype.kind not in "iuf":
         raise DtypeError(f"a target is integers or floats, not {t.dtype.name}")
-    if not 0 <= label_smoothing <= 1:
-        raise UnsupportedError(f"label_smoothing is from 0 to 1, not {label_smoothing!r}")
+    label_smoothing = number(label_smoothing, "label_smoothing", 1)
     is_classes = t.dtype.kind in "iu"
     expected = (*x.shape[:along], *x.shape[along + 1 :]) if is_classes else x.shape
     if t.shape != expected:
         words = "of classes" if is_classes else "of probabilities"
-        raise ShapeError(f"a target {words} is of the shape {expected} here, not {t.shape}")
+        raise ShapeError(
+            f"a target {words} is of the shape {expected} here, not {t.shape}; integers are the "
+            "numbers of classes, floats their probabilities"
+        )
     costs = negative(log_softmax(x, axis=along))
     weights = None if weight is None else _along(astype(as_node(weight), x.dtype), x, along)
     if weights is not None:
         costs = weights * costs
     if is_classes:
-        # A negative class is none, and is not to be counted from the end.
-        count, t = x.shape[along], astype(t, INT)
-        none = size_of(dim=count, dtype=INT) if isinstance(count, Dim) else count
-        index = expand_dims(where(t < 0, none, t), axis=along)
+        index = expand_dims(numbered(t, x.shape[along]), axis=along)
         losses = squeeze(take_along_axis(costs, index, axis=along), axis=along)
         if weights is not None:
             spread = ones_like(x) * weights

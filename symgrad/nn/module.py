@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from symgrad.autodiff.function import Function
 from symgrad.autodiff.traced import replaced
-from symgrad.ir.errors import GradientError, GraphError, ShapeError, UnsupportedError
+from symgrad.ir.errors import (
+    GradientError,
+    GraphError,
+    ShapeError,
+    SymgradError,
+    UnsupportedError,
+)
 from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import scope
+from symgrad.ir.origin import current_origin, scope
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
+from symgrad.nn.offers import followed
+from symgrad.nn.offers import offered as offered
+from symgrad.nn.parts import Part, join, loses, refuse_strays, renamed, twin, walk
 from symgrad.nn.state import write
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import variable
@@ -43,21 +50,14 @@ def parameter(value: Any) -> Variable:
     return made
 
 
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """The next values of some state, which hold for graphs in which the witnesses are."""
-
-    updates: Mapping[Variable, Node]
-    witnesses: tuple[Node, ...]
-
-
-class Module:
+class Module(Part):
     """A part of a model: derive from it, make variables and modules attributes, define `forward`.
 
-    Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts.
-    Each has a path, such as `layers.0.weight`, by which `named_parameters`, `state` and `load` know
-    it; a variable made by `parameter` has its path as its name too. A call builds the graph of
-    `forward`, in a `scope` of the module's name; it evaluates nothing.
+    Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts;
+    what holds them otherwise, such as a set or a lambda, is refused with a `GraphError`. Each has a
+    path, such as `layers.0.weight`, by which `named_parameters`, `state` and `load` know it; a
+    variable made by `parameter` has its path as its name too. A call builds the graph of `forward`,
+    in a `scope` of the module's name; it evaluates nothing.
 
     `buffers` lists the attributes that hold state which no optimiser trains, such as running means.
     Their next values are offered by `offer` and collected by `updates`. `train()` and `eval()` say
@@ -87,14 +87,20 @@ class Module:
 
     _label: str | None = None
     _saved: tuple[Any, ...] | None = None
-    _offers: tuple[Offer, ...] = ()
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The graph of `forward`. Raises `GraphError` if two variables have one name."""
         name = self._settled()
+        if not hasattr(self, "forward"):
+            raise UnsupportedError(f"{name} has no forward; define forward(self, x)")
         if not hasattr(self, "backward"):
             with scope(name):
-                return self.forward(*args, **options)
+                try:
+                    return self.forward(*args, **options)
+                except SymgradError as error:
+                    if not getattr(error, "__notes__", ()):
+                        error.add_note(f"in the module {', '.join(current_origin().scope)}")
+                    raise
         if options:
             raise UnsupportedError(
                 f"{name} has a backward of its own, which gives a gradient for each argument by "
@@ -107,18 +113,28 @@ class Module:
         """The name of its scope, once its variables and the modules in it have theirs."""
         self.named_variables()
         for path, part in self._parts():
-            if isinstance(part, Module):
+            if isinstance(part, Module) and part is not self:
                 vars(part)["_label"] = path
         return self.name or self._label or type(self).__name__
 
     def named(self, name: str) -> Self:
         """The module itself, with a name: for pictures, and before the names of its variables.
 
-        Two modules of one program need it, if neither is part of the other.
+        Two modules of one program need it, if neither is part of the other. Graphs that were built
+        before keep the names that they have, and share the values.
 
         >>> Linear(3, 1, key=sg.random.key(0)).named("teacher").parameters()[0].name
         'teacher.weight'
         """
+        modules: dict[int, Any] = {id(m): m for _, m in self.named_modules()}
+        becomes: dict[Variable, Node] = {}
+        for path, m in self.named_modules():
+            for part, v in m._parts():
+                own = join(path, part)
+                if isinstance(v, Variable) and v.name and f".{v.name}".endswith(f".{own}"):
+                    becomes.setdefault(v, renamed(v, join(name, own)))
+        for m in modules.values():
+            vars(m).update({k: twin(v, becomes, modules) for k, v in vars(m).items()})
         self.name = name
         return self
 
@@ -145,7 +161,7 @@ class Module:
             path, module = stack.pop()
             if id(module) not in found:
                 found[id(module)] = path, module
-                parts = [(_join(path, p), m) for p, m in module._parts() if isinstance(m, Module)]
+                parts = [(join(path, p), m) for p, m in module._parts() if isinstance(m, Module)]
                 stack += reversed(parts)
         return list(found.values())
 
@@ -164,30 +180,24 @@ class Module:
         """The variables that are trained, each once, in the order of `named_parameters`."""
         return [v for _, v in self.named_parameters()]
 
-    def _parts(self) -> Iterator[tuple[str, Module | Variable]]:
-        """The modules and variables that its attributes hold, and where."""
-        stack = list(reversed(vars(self).items()))
-        while stack:
-            path, value = stack.pop()
-            if isinstance(value, (Module, Variable)):
-                yield path, value
-            elif isinstance(value, (list, tuple)):
-                stack += reversed([(f"{path}.{i}", v) for i, v in enumerate(value)])
-            elif isinstance(value, Mapping):
-                stack += reversed([(f"{path}.{k}", v) for k, v in value.items()])
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        """The modules, variables and functions that its attributes hold, and where."""
+        return walk(vars(self).items())
 
     def _variables(self) -> list[tuple[str, Variable, bool]]:
         """Each variable once, with its path and whether it is a buffer. All of them get names."""
         found: dict[Variable, tuple[str, Variable, bool]] = {}
-        for path, module in self.named_modules():
+        modules = self.named_modules()
+        refuse_strays(type(self).__name__, modules)
+        for path, module in modules:
             for name, part in module._parts():
                 if isinstance(part, Variable) and part not in found:
                     kept = name.partition(".")[0] in module.buffers or not part.tensor.is_inexact
-                    found[part] = _join(path, name), part, kept
+                    found[part] = join(path, name), part, kept
         paths: dict[str | None, str] = {}
         for path, v, _ in found.values():
             if v.name is None:
-                give_name(v, _join(self.name or "", path))
+                give_name(v, join(self.name or "", path))
             if v.name in paths:
                 raise GraphError(
                     f"{paths[v.name]} and {path} of {type(self).__name__} are two variables called "
@@ -197,6 +207,16 @@ class Module:
                 )
             paths[v.name] = path
         return list(found.values())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = vars(self).get(name)
+        if isinstance(held, Variable) and loses(held, value):
+            raise GraphError(
+                f"{name} of {type(self).__name__} is a variable, and with this in its place "
+                f"nothing would be trained; give it another value, module.{name}.value = array, or "
+                f"make another variable, module.{name} = sg.nn.parameter(array)"
+            )
+        super().__setattr__(name, value)
 
     # ---- its state --------------------------------------------------------------------------
 
@@ -216,33 +236,35 @@ class Module:
         """
         write(dict(self.named_variables()), state)
 
-    def offer(self, updates: Mapping[Variable, Node], *witnesses: Node) -> None:
-        """Offer next values of buffers, within `forward`.
+    def offer(self, buffer: str, following: Callable[..., Node], *witnesses: Node) -> None:
+        """Offer the next value of a buffer, within `forward`: `following(present, *witnesses)`.
 
-        They are made of the witnesses, and hold for a program that computes these: nodes of which
-        the results of `forward` are made.
+        It holds for programs that compute the witnesses: nodes of which the results of `forward`
+        are made. What else it is made of is no node, since it is built when `updates` is called.
+
+        >>> class Steps(Module):
+        ...     buffers = ("count",)
+        ...     def __init__(self):
+        ...         self.count = parameter(0)
+        ...     def forward(self, x):
+        ...         y = x * 2
+        ...         self.offer("count", lambda present, y: present + 1, y)
+        ...         return y
+        >>> steps = Steps()
+        >>> [v.name for v in steps.updates(steps(placeholder("x", 3)))]
+        ['count']
         """
-        self._offers = (*self._offers, Offer(dict(updates), witnesses))
+        self._offers.add(buffer, following, *witnesses)
 
     def updates(self, *outputs: Node) -> dict[Variable, Node]:
         """The next values of its state in a program with these outputs, for `compile`'s updates.
 
         They are those that were offered by the calls of which the outputs are made; if there were
-        several calls, one update after the other. An optimiser that is given a module adds them
-        to its own.
+        several calls, one update after the other. An optimiser adds to its own those of all the
+        modules of which the loss is made. Raises `UnsupportedError` for a call within `vmap`, of
+        which each element of the batch would have a next value of its own.
         """
-        # By origins, which what was built within a checkpoint or a custom function keeps.
-        there = {id(n.origin): n for n in topological(outputs)}
-        found: dict[Variable, Node] = {}
-        for _, module in self.named_modules():
-            for offer in module._offers:
-                actual = [there.get(id(w.origin)) for w in offer.witnesses]
-                present = [n for n in actual if n is not None]
-                if len(present) == len(actual):
-                    becomes = found | dict(zip(offer.witnesses, present, strict=True))
-                    nexts = replaced(list(offer.updates.values()), becomes)
-                    found.update(zip(offer.updates, nexts, strict=True))
-        return found
+        return followed([module for _, module in self.named_modules()], topological(outputs))
 
     # ---- its own backward -------------------------------------------------------------------
 
@@ -269,11 +291,11 @@ class Module:
         given: dict[int, Any] = dict(enumerate(map(np.asarray, arrays)))
         floats = [i for i, a in given.items() if a.dtype.kind in "fc"]
         exact = {p: _in_double(p) for p in self.parameters()}
-        twin = _with(self, exact, {})
+        double = twin(self, exact, {})
 
         def function(*nodes: Node) -> Any:
             args = given | dict(zip(floats, nodes, strict=False))
-            found = twin(*args.values())
+            found = double(*args.values())
             results = found if isinstance(found, (tuple, list)) else [found]
             return replaced(results, dict(zip(exact.values(), nodes[len(floats) :], strict=True)))
 
@@ -285,34 +307,14 @@ class Module:
         for path, module in self.named_modules():
             for name, part in module._parts():
                 if isinstance(part, Variable):
-                    found.setdefault(part, _join(path, name))
+                    found.setdefault(part, join(path, name))
         # To show a module gives no names: it may be a part of another that is yet to be shown.
         listed = [f"{path}: {v.type!r}" for v, path in found.items()]
         return f"{type(self).__name__}({', '.join(listed)})"
 
 
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
 def _in_double(p: Variable) -> Variable:
     return variable(str(p.name), p.value.astype(np.result_type(p.dtype, np.float64)))
-
-
-def _with(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any]) -> Any:
-    """A module, or what an attribute holds, with nodes in the places of variables."""
-    if isinstance(value, Variable):
-        return becomes.get(value, value)
-    if isinstance(value, Module):
-        if id(value) not in made:
-            made[id(value)] = twin = copy(value)
-            vars(twin).update({k: _with(v, becomes, made) for k, v in vars(value).items()})
-        return made[id(value)]
-    if type(value) in (list, tuple):
-        return type(value)(_with(v, becomes, made) for v in value)
-    if type(value) is dict:
-        return {k: _with(v, becomes, made) for k, v in value.items()}
-    return value
 
 
 class _Own(Function):
@@ -329,19 +331,11 @@ class _Own(Function):
         module, becomes = self.module, dict(zip(self.parameters, self.nodes, strict=True))
         states = [v for _, v, is_buffer in module._variables() if is_buffer and v.tensor.is_inexact]
         becomes |= {v: stop_gradient(v) for v in states}
-        self.module = _with(module, becomes, {})
+        self.module = twin(module, becomes, {})
         found = self.module.forward(*args[: self.arguments])
         self.kept: list[Any] = []
         for value in vars(self.module).values():
             self.kept += value if isinstance(value, (list, tuple)) else [value]
-        back = {becomes[v]: v for v in states}
-        for (_, own), (_, twin) in zip(
-            module.named_modules(), self.module.named_modules(), strict=False
-        ):
-            own._offers = tuple(
-                Offer({back.get(v, v): n for v, n in o.updates.items()}, o.witnesses)
-                for o in twin._offers
-            )
         return found
 
     def backward(self, *flows: Any) -> Any:

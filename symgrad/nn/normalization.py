@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import normalize_axes, normalize_axis
+from symgrad.nn.checks import number
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import sqrt
 from symgrad.ops.reduce import as_float, mean, var
@@ -41,13 +42,14 @@ def layer_norm(
 ) -> Node:
     """x less its mean over axes, over its standard deviation, times a scale plus an offset.
 
-    Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450. `eps` is added to the variance.
-    `scale` and `offset` are of the shape that x has along the axes; else it raises `ShapeError`.
+    Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450. `eps`, from 0 on, is added to the
+    variance. `scale` and `offset` are of the shape that x has along the axes; else it raises
+    `ShapeError`.
 
     >>> np.asarray(layer_norm([1.0, 3.0], eps=0.0))
     array([-1.,  1.])
     """
-    node = as_float(x)
+    node, eps = as_float(x), number(eps, "eps")
     axes = normalize_axes(axis, node.ndim)
     away = node - mean(node, axis=axes, keepdims=True)
     y = away / sqrt(mean(away * away, axis=axes, keepdims=True) + eps)
@@ -77,7 +79,7 @@ def batch_norm(
     array([[-1.],
            [ 1.]])
     """
-    node = as_float(x)
+    node, eps = as_float(x), number(eps, "eps")
     channel = normalize_axis(axis, node.ndim)
     others = tuple(a for a in range(node.ndim) if a != channel)
     if (mean is None) != (variance is None):

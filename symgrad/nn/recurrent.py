@@ -14,6 +14,7 @@ from symgrad import random
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.origin import scope
+from symgrad.nn.checks import given
 from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.layers import alike
 from symgrad.nn.module import Module, parameter
@@ -22,6 +23,7 @@ from symgrad.ops.declare import NodeLike
 from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import stack
 from symgrad.ops.trigonometry import tanh
+from symgrad.ops.windows import positive
 
 
 class _Cell(Module):
@@ -34,12 +36,13 @@ class _Cell(Module):
         size_in: int,
         size: int,
         *,
-        key: NodeLike,
+        key: NodeLike = None,
         init: Initializer = "xavier_uniform",
         init_state: Initializer = "orthogonal",
         dtype: Any = "float64",
     ) -> None:
-        first, second = random.split(key)
+        positive(size_in, "size_in"), positive(size, "size")
+        first, second = random.split(given(key))
         shape, inner = (size_in, self.gates * size), (size, self.gates * size)
         self.weight = weights(init, first, shape, (size_in, size), dtype)
         self.weight_state = weights(init_state, second, inner, (size, size), dtype)
@@ -100,7 +103,7 @@ class RNNCell(_Cell):
     gates = 1
 
     def _step(self, entering: Node, state: Any) -> Node:
-        h = self._zeros(entering) if state is None else as_node(state)
+        h = self._zeros(entering) if state is None else alike(state, self.weight_state)
         return tanh(entering + h @ self.weight_state)
 
 
@@ -116,12 +119,21 @@ class GRUCell(_Cell):
 
     gates = 3
 
-    def __init__(self, size_in: int, size: int, **options: Any) -> None:
-        super().__init__(size_in, size, **options)
-        self.bias_state = parameter(np.zeros(size, self.weight.dtype))
+    def __init__(
+        self,
+        size_in: int,
+        size: int,
+        *,
+        key: NodeLike = None,
+        init: Initializer = "xavier_uniform",
+        init_state: Initializer = "orthogonal",
+        dtype: Any = "float64",
+    ) -> None:
+        super().__init__(size_in, size, key=key, init=init, init_state=init_state, dtype=dtype)
+        self.bias_state = parameter(np.zeros(size, dtype))
 
     def _step(self, entering: Node, state: Any) -> Node:
-        h = self._zeros(entering) if state is None else as_node(state)
+        h = self._zeros(entering) if state is None else alike(state, self.weight_state)
         of_x, of_h = self._split(entering), self._split(h @ self.weight_state)
         reset, update = (sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
         new = tanh(of_x[2] + reset * (of_h[2] + self.bias_state))
@@ -143,7 +155,10 @@ class LSTMCell(_Cell):
 
     def _step(self, entering: Node, state: Any) -> tuple[Node, Node]:
         first = self._zeros(entering)
-        h, memory = (first, first) if state is None else map(as_node, state)
+        if state is not None and (not isinstance(state, (tuple, list)) or len(state) != 2):
+            raise ShapeError("the state is a pair: (output, memory), as the cell returns it")
+        given = (first, first) if state is None else state
+        h, memory = (alike(s, self.weight_state) for s in given)
         enter, forget, new, output = self._split(entering + h @ self.weight_state)
         memory = sigmoid(forget) * memory + sigmoid(enter) * tanh(new)
         return sigmoid(output) * tanh(memory), memory

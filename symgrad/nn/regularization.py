@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
+from symgrad.nn.checks import number
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.reduce import as_float
@@ -20,8 +20,7 @@ def dropout(x: NodeLike, key: NodeLike, /, *, rate: float = 0.5) -> Node:
     >>> np.asarray(dropout(np.ones(4), sg.random.key(1)))
     array([2., 2., 2., 0.])
     """
-    if isinstance(rate, (bool, Node)) or not 0 <= rate <= 1:
-        raise UnsupportedError(f"the rate of dropout is a number from 0 to 1, not {rate!r}")
+    rate = number(rate, "the rate of dropout", 1)
     node = as_float(x)
     if rate in (0, 1):
         return multiply(node, 1 - rate)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import abs, sqrt, square
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import clip, minimum
 from symgrad.ops.shape import astype
+from symgrad.optim.checks import number
 
 
 def clip_by_value(gradients: Sequence[Node], limit: float) -> list[Node]:
@@ -19,8 +18,8 @@ def clip_by_value(gradients: Sequence[Node], limit: float) -> list[Node]:
     >>> np.asarray(clip_by_value([sg.constant([0.5, -3.0])], 1.0)[0])
     array([ 0.5, -1. ])
     """
-    _check(limit)
-    return [clip(g, -limit, limit) for g in gradients]
+    most = number(limit, "clip_value", above=True)
+    return [clip(g, -most, most) for g in gradients]
 
 
 def clip_by_norm(gradients: Sequence[Node], limit: float) -> list[Node]:
@@ -32,15 +31,10 @@ def clip_by_norm(gradients: Sequence[Node], limit: float) -> list[Node]:
     >>> np.asarray(clip_by_norm([sg.constant([3.0, 4.0])], 1.0)[0]).round(3)
     array([0.6, 0.8])
     """
-    _check(limit)
+    most = number(limit, "clip_norm", above=True)
     squares = [astype(sum(square(abs(g))), "float64") for g in gradients]
     total = squares[0]
     for s in squares[1:]:
         total = total + s
-    factor = minimum(limit / (sqrt(total) + 1e-6), 1.0)
+    factor = minimum(most / (sqrt(total) + 1e-6), 1.0)
     return [g * astype(factor, g.dtype) for g in gradients]
-
-
-def _check(limit: Any) -> None:
-    if isinstance(limit, Node) or not limit > 0:
-        raise UnsupportedError(f"a limit of gradients is a number above 0, not {limit!r}")

@@ -16,7 +16,8 @@ from symgrad.ops.logic import equal, greater, less, logical_and
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import minimum, select, where
 from symgrad.ops.shape import concat, expand_dims, reshape
-from symgrad.optim.optimizer import Optimizer, like, number
+from symgrad.optim.checks import number, whole
+from symgrad.optim.optimizer import Optimizer, like
 
 
 class LBFGS(Optimizer):
@@ -45,9 +46,8 @@ class LBFGS(Optimizer):
         tolerance: float = 1e-7,
         **options: Any,
     ) -> None:
-        if isinstance(history, bool) or not isinstance(history, int) or history < 1:
-            raise UnsupportedError(f"the history is a number of steps from 1 on, not {history!r}")
-        self.history, self.tolerance = history, number(tolerance, "tolerance")
+        self.history = whole(history, "history")
+        self.tolerance = number(tolerance, "tolerance")
         super().__init__(parameters, lr, **options)
 
     def _state(self) -> list[list[Variable]]:

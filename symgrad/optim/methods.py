@@ -11,7 +11,8 @@ from typing import Any
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, Variable
 from symgrad.ops.elementwise import sqrt, square
-from symgrad.optim.optimizer import Optimizer, like, number
+from symgrad.optim.checks import number
+from symgrad.optim.optimizer import Optimizer, like
 
 
 class SGD(Optimizer):
@@ -74,11 +75,13 @@ class Adam(Optimizer):
         parameters: Any,
         lr: Any = 1e-3,
         *,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: Sequence[float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         **options: Any,
     ) -> None:
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise UnsupportedError(f"betas are two numbers, such as (0.9, 0.999), not {betas!r}")
         self.betas = tuple(number(b, "a beta", below=1.0) for b in betas)
         self.eps = number(eps, "eps")
         self.weight_decay = number(weight_decay, "weight_decay")
@@ -150,7 +153,7 @@ class RMSprop(Optimizer):
         self.alpha, self.eps = number(alpha, "alpha", below=1.0), number(eps, "eps")
         self.weight_decay = number(weight_decay, "weight_decay")
         self.momentum, self.centered = number(momentum, "momentum"), centered
-        self.slots = ("square", *["mean"] * centered, *["velocity"] * bool(momentum))
+        self.slots = ("square", *["mean"] * bool(centered), *["velocity"] * bool(momentum))
         super().__init__(parameters, lr, **options)
 
     def rule(self, p: Variable, g: Node, rate: Any, *kept: Variable) -> Sequence[Node]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
@@ -10,17 +9,19 @@ import numpy as np
 
 from symgrad.derive import grad
 from symgrad.ir.errors import (
-    DtypeError,
+    GradientError,
     GraphError,
     ShapeError,
     SymbolicError,
     UnsupportedError,
 )
-from symgrad.ir.node import Node, Variable, as_node, constant_value, describe
+from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.nn.module import Module
+from symgrad.nn.offers import offered
 from symgrad.ops.leaves import placeholder, variable
 from symgrad.ops.shape import astype
+from symgrad.optim.checks import number, rate
 from symgrad.optim.clipping import clip_by_norm, clip_by_value
 
 Rate: TypeAlias = Any
@@ -30,19 +31,22 @@ Schedule: TypeAlias = Callable[[Node], Any]
 class Optimizer:
     """Turns a loss into next values of parameters: `compile(…, updates=optimizer.updates(loss))`.
 
-    `parameters` are variables, or a module: then the updates have the next values of its state too,
-    such as the running means of `BatchNorm`. `lr` is a number, a scalar node (a variable that you
-    set, a placeholder that you feed), or a schedule: a function of the number of the step.
-    `clip_value` bounds each element of the gradients, `clip_norm` then the norm of all of them.
+    `parameters` are a module, or variables. Either way the updates have the next values of what
+    else changes in a step of training too: the running means of `BatchNorm`, the key of `Dropout`.
+    `lr` is a number, a scalar node (a variable that you set, a placeholder that you feed), or a
+    schedule: a function of the number of the step. `clip_value` bounds each element of the
+    gradients, `clip_norm` then the norm of all of them.
 
     The state is in `variables`, which a checkpoint holds beside the parameters; their names are
-    those of the parameters and of the optimiser, `name`. Two optimisers in one program need two.
+    those of the parameters and of the optimiser, `name`. Two optimisers in one program need two;
+    if both losses call a module, `module.updates(loss_1, loss_2)` counts each call.
 
     For your own, derive from it and define `rule`, and name in `slots` what it keeps for each
     parameter, beginning with zeros.
 
-    Raises `UnsupportedError` for a rate that is negative or NaN, and for complex parameters if the
-    method is for real ones; `GraphError` for parameters that are no variables, or listed twice.
+    Raises `UnsupportedError` for a rate, limit or option that is no finite number from 0 on, and
+    for complex parameters if the method is for real ones; `GraphError` for parameters that are no
+    variables, or listed twice. A rate that becomes NaN later is found by `Program.check`.
     """
 
     slots: tuple[str, ...] = ()
@@ -58,14 +62,13 @@ class Optimizer:
         clip_value: float | None = None,
         name: str | None = None,
     ) -> None:
-        self.module = parameters if isinstance(parameters, Module) else None
-        self.parameters = list(
-            parameters.parameters() if isinstance(parameters, Module) else parameters
-        )
         self.name = type(self).__name__ if name is None else name
-        self.lr = lr if callable(lr) else number(lr, "lr")
-        self.clip_norm, self.clip_value = clip_norm, clip_value
-        self._check()
+        self.parameters = self._listed(parameters)
+        self.lr = lr if callable(lr) else rate(lr)
+        self.clip_norm, self.clip_value = (
+            None if limit is None else number(limit, name, above=True)
+            for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value))
+        )
         self.step: Variable | None = None
         if self.counts or callable(lr):
             self.step = variable(f"{self.name}.step", np.int64(0))
@@ -78,7 +81,7 @@ class Optimizer:
         return kept if self.step is None else [*kept, self.step]
 
     def updates(self, loss: Node | Sequence[Any], **options: Any) -> dict[Variable, Node]:
-        """The next values of the parameters and of the state, as `compile` takes them.
+        """The next values of the parameters and of all state, as `compile` takes them.
 
         `loss` is a scalar node, of which the gradients are taken (`options` are those of `grad`),
         or a sequence of gradients, one for each parameter. Raises `GradientError` for a parameter
@@ -88,18 +91,19 @@ class Optimizer:
             grads: Sequence[Node] = grad(loss, self.parameters, **options)
         else:
             grads = self._fitting(loss)
-        made_of = [loss] if isinstance(loss, Node) else grads
-        of_module = {} if self.module is None else self.module.updates(*made_of)
+        of_modules = offered(*([loss] if isinstance(loss, Node) else grads))
         with scope(self.name):
             if self.clip_value is not None:
                 grads = clip_by_value(grads, self.clip_value)
             if self.clip_norm is not None:
                 grads = clip_by_norm(grads, self.clip_norm)
             if self.step is None:
-                return self._next(grads, self.lr) | of_module
-            rate = self._rate(self.step)
-            found = self._next(grads, rate) | {self.step: self.step + 1}
-        return found | of_module
+                return self._next(grads, self.lr) | of_modules
+            found = self._next(grads, self._rate(self.step)) | {self.step: self.step + 1}
+        return found | of_modules
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {', '.join(str(p.name) for p in self.parameters):.200}>"
 
     def _rate(self, step: Node) -> Any:
         """The learning rate at a step: what a schedule makes of it is graph, too."""
@@ -113,7 +117,7 @@ class Optimizer:
                 "value yet; write it with sg's functions: sg.where(step < 100, 0.1, 0.01), "
                 "sg.cos(step)"
             ) from None
-        return number(self.lr(step), "what the schedule gives")
+        return rate(self.lr(step), "what the schedule gives")
 
     def rule(self, p: Variable, g: Node, rate: Any, *kept: Variable) -> Sequence[Node]:
         """The next value of a parameter, and of what is kept for it, given its gradient.
@@ -141,8 +145,18 @@ class Optimizer:
             for p in self.parameters
         ]
 
-    def _check(self) -> None:
-        listed: list[Any] = self.parameters
+    def _listed(self, given: Any) -> list[Variable]:
+        method = type(self).__name__
+        if isinstance(given, Node) or not isinstance(given, (Module, Iterable)):
+            said = describe(given) if isinstance(given, Node) else repr(given)
+            raise GraphError(
+                f"an optimiser is given a module, or a list of variables, not {said:.80}; "
+                f"write {method}(net, …) or {method}([w, b], …)"
+            )
+        listed = list(given.parameters() if isinstance(given, Module) else given)
+        if not listed:
+            raise GraphError(f"an optimiser needs parameters, and {given!r:.80} has none")
+        seen: set[Variable] = set()
         for p in listed:
             if not isinstance(p, Variable) or not p.tensor.is_inexact:
                 said = describe(p) if isinstance(p, Node) else repr(p)[:80]
@@ -151,10 +165,17 @@ class Optimizer:
                 raise GraphError(f"{describe(p)} has no name yet; ask its module for parameters()")
             if p.tensor.is_complex and not self.takes_complex:
                 raise UnsupportedError(f"{self.name} is for real parameters, not {describe(p)}")
-        if not self.parameters or len({*self.parameters}) != len(self.parameters):
-            raise GraphError("an optimiser needs parameters, and each of them once")
+            if p in seen:
+                raise GraphError(f"{describe(p)} is listed twice; list each parameter once")
+            seen.add(p)
+        return listed
 
-    def _fitting(self, grads: Sequence[Any]) -> list[Node]:
+    def _fitting(self, grads: Any) -> list[Node]:
+        if not isinstance(grads, Iterable):
+            raise GradientError(
+                f"a loss is a scalar node, not {grads!r:.80}; write updates(loss), or "
+                "updates(gradients) with one for each parameter"
+            )
         nodes = list(map(as_node, grads))
         if len(nodes) != len(self.parameters):
             raise ShapeError(f"{len(nodes)} gradients for {len(self.parameters)} parameters")
@@ -167,19 +188,3 @@ class Optimizer:
 def like(x: Any, p: Node) -> Any:
     """A scalar as the arithmetic on a parameter takes it: in its dtype."""
     return astype(x, p.dtype) if isinstance(x, Node) else x
-
-
-def number(value: Any, name: str, below: float = math.inf) -> Any:
-    """A finite number from 0 on, or a real scalar node, which may not be a constant that is none.
-
-    Raises `UnsupportedError` for another number, `DtypeError` for another node.
-    """
-    known = value
-    if isinstance(value, Node):
-        if value.shape or value.dtype.kind not in "iuf":
-            raise DtypeError(f"{name} is a real scalar, not {describe(value)}")
-        known = value.value if isinstance(value, Variable) else constant_value(value)
-    is_number = isinstance(known, (int, float, np.number, np.ndarray)) and np.ndim(known) == 0
-    if known is not None and not (is_number and 0 <= known < below):
-        raise UnsupportedError(f"{name} is a number from 0 on and below {below}, not {known!r}")
-    return value if isinstance(value, Node) else float(value)

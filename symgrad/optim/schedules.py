@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ops.select import maximum, minimum
 from symgrad.ops.trigonometry import cos
-from symgrad.optim.optimizer import Schedule, number
+from symgrad.optim.checks import number, rate, whole
+from symgrad.optim.optimizer import Schedule
 
 
 def constant(lr: float) -> Schedule:
@@ -21,8 +21,8 @@ def constant(lr: float) -> Schedule:
     >>> constant(0.1)(sg.constant(7))
     0.1
     """
-    rate = number(lr, "lr")
-    return lambda step: rate
+    always = rate(lr)
+    return lambda step: always
 
 
 def cosine(lr: float, steps: int, *, end: float = 0.0) -> Schedule:
@@ -33,12 +33,12 @@ def cosine(lr: float, steps: int, *, end: float = 0.0) -> Schedule:
     >>> float(cosine(0.1, 10)(sg.constant(5)))
     0.05
     """
-    top, low, count = number(lr, "lr"), number(end, "end"), _count(steps)
+    top, low, count = rate(lr), number(end, "end"), whole(steps, "steps")
 
-    def rate(step: Node) -> Any:
+    def at(step: Node) -> Any:
         return low + (top - low) * (0.5 + 0.5 * cos(minimum(step, count) * (math.pi / count)))
 
-    return rate
+    return at
 
 
 def step_decay(lr: float, every: int, *, factor: float = 0.1) -> Schedule:
@@ -47,7 +47,7 @@ def step_decay(lr: float, every: int, *, factor: float = 0.1) -> Schedule:
     >>> float(step_decay(1.0, 10, factor=0.5)(sg.constant(20)))
     0.25
     """
-    top, ratio, count = number(lr, "lr"), number(factor, "factor"), _count(every)
+    top, ratio, count = rate(lr), number(factor, "factor"), whole(every, "every")
     return lambda step: top * ratio ** (step // count)
 
 
@@ -59,12 +59,6 @@ def warm_up(steps: int, then: Schedule | float) -> Schedule:
     >>> float(warm_up(4, 0.1)(sg.constant(0)))
     0.025
     """
-    count = _count(steps)
+    count = whole(steps, "steps")
     after = then if callable(then) else constant(then)
     return lambda step: after(maximum(step - count, 0)) * minimum((step + 1) / count, 1)
-
-
-def _count(steps: Any) -> int:
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise UnsupportedError(f"a number of steps is an int from 1 on, not {steps!r}")
-    return steps

@@ -78,8 +78,12 @@ def test_cross_entropy_of_large_logits_and_masked_classes():
 def test_a_class_out_of_range_is_an_error_of_the_run(bad):
     x, t = sg.placeholder("x", (4, 5)), sg.placeholder("t", (4,), "int64")
     program = sg.compile([x, t], nn.cross_entropy(x, t))
-    with pytest.raises(BoundsError, match="axis 1 with size 5"):
-        program(X, np.where(np.arange(4) == 2, bad, CLASSES))
+    words = rf"{bad} is out of range: the numbers are from 0 to 4"
+    wrong = np.where(np.arange(4) == 2, bad, CLASSES)
+    with pytest.raises(BoundsError, match=words):
+        program(X, wrong)
+    with pytest.raises(BoundsError, match=words):
+        nn.cross_entropy(X, wrong)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +96,8 @@ def test_a_class_out_of_range_is_an_error_of_the_run(bad):
         (DtypeError, {}, CLASSES > 1),
         (UnsupportedError, {"reduction": "average"}, CLASSES),
         (UnsupportedError, {"label_smoothing": 1.5}, CLASSES),
+        (UnsupportedError, {"label_smoothing": float("nan")}, CLASSES),
+        (UnsupportedError, {"label_smoothing": "0.1"}, CLASSES),
     ],
 )
 def test_what_cross_entropy_refuses(error, options, target):
@@ -111,6 +117,9 @@ def test_mse_loss_and_huber():
         close(value(nn.huber(X, y, delta=delta, reduction="none")), expected, 1e-12)
     checked(nn.huber, X, y)
     assert nn.mse is nn.mse_loss
+    for delta in (-1.0, 0.0, float("nan"), np.array([1.0, -1.0, 1.0, 1.0, 1.0])):
+        with pytest.raises(UnsupportedError, match="delta is above 0"):
+            nn.huber(X, y, delta=delta)
     with pytest.raises(ShapeError, match="broadcast"):
         nn.mse_loss(X, y[:, :1])
 

@@ -111,7 +111,7 @@ def test_layers_are_their_functions(dtype):
 def test_layers_take_integers_and_refuse_other_floats():
     linear = nn.Linear(3, 2, key=KEY, dtype="float32")
     assert linear(np.ones((1, 3), "uint8")).dtype == "float32"
-    with pytest.raises(DtypeError, match=r"weights of float32: .* dtype='float64'"):
+    with pytest.raises(DtypeError, match=r"weights of float32, 'weight' .* dtype='float64'"):
         linear(np.ones((1, 3)))
     with pytest.raises(ShapeError):
         linear(np.ones((1, 4), "float32"))
@@ -138,7 +138,7 @@ def test_embedding(bad):
     found, slope = program(np.array([4, 0, 4], "int32"))
     same(found, layer.weight.value[[4, 0, 4]])
     same(slope, np.array([1.0, 0, 0, 0, 2])[:, None] * np.ones(3))
-    with pytest.raises(BoundsError, match="size 5"):
+    with pytest.raises(BoundsError, match=rf"{bad} is out of range: .* from 0 to 4"):
         program(np.array([0, bad], "int32"))
 
 
@@ -157,16 +157,18 @@ def test_dropout_draws_anew_at_each_step_and_in_each_place():
 
 
 def test_training_with_dropout_goes_on_from_its_state():
-    def made():
+    def made(calls=0):
         first, second = sg.random.split(KEY)
         net = nn.Sequential(nn.Linear(3, 8, key=first), nn.Dropout(0.5, key=second))
+        for _ in range(calls):
+            net(np.eye(3))
         loss = sg.mean(net(np.eye(3)) ** 2)
         return net, sg.compile([], loss, updates=sg.optim.SGD(net, lr=0.1).updates(loss))
 
     net, step = made()
     for _ in range(3):
         step()
-    other, goes_on = made()
+    other, goes_on = made(calls=3)
     other.load(net.state())
     assert [float(step()) for _ in range(3)] == [float(goes_on()) for _ in range(3)]
 

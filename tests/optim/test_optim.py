@@ -1,5 +1,6 @@
 """Optimisers: what they take, what they refuse, and what they give `compile`."""
 
+import gc
 import math
 
 import numpy as np
@@ -69,22 +70,37 @@ def test_a_rate_is_a_number_a_node_or_a_schedule():
 
 
 @pytest.mark.parametrize(
-    "lr", [-0.1, float("nan"), float("inf"), sg.constant(-1.0), sg.variable("lr", np.nan), "fast"]
+    "lr",
+    [
+        -0.1,
+        np.nan,
+        np.inf,
+        10**400,
+        True,
+        None,
+        sg.constant(-1.0),
+        sg.variable("lr", np.nan),
+        "fast",
+    ],
 )
 @pytest.mark.parametrize("method", METHODS)
 def test_a_rate_that_is_none_is_refused(method, lr):
-    with pytest.raises(UnsupportedError, match="lr is a number from 0 on"):
+    with pytest.raises(UnsupportedError, match="lr is a finite number from 0 on"):
         getattr(optim, method)([sg.variable("w", 1.0)], lr=lr)
 
 
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda w: optim.SGD([w], 0.1, momentum=-1), UnsupportedError, "momentum is a number"),
+        (
+            lambda w: optim.SGD([w], 0.1, momentum=-1),
+            UnsupportedError,
+            "momentum is a finite",
+        ),
         (lambda w: optim.SGD([w], 0.1, nesterov=True), UnsupportedError, "nesterov needs"),
         (lambda w: optim.Adam([w], betas=(0.9, 1.0)), UnsupportedError, "a beta .* below 1.0"),
         (lambda w: optim.SGD([w], sg.constant([0.1])), DtypeError, "lr is a real scalar"),
-        (lambda w: optim.SGD([w, w], 0.1), GraphError, "each of them once"),
+        (lambda w: optim.SGD([w, w], 0.1), GraphError, "listed twice"),
         (lambda w: optim.SGD([], 0.1), GraphError, "needs parameters"),
         (lambda w: optim.SGD([w + 1], 0.1), GraphError, "a variable of floats, not add"),
         (lambda w: optim.SGD({"w": w}, 0.1), GraphError, "a variable of floats, not 'w'"),
@@ -92,14 +108,43 @@ def test_a_rate_that_is_none_is_refused(method, lr):
         (lambda w: optim.SGD([nn.parameter(1.0)], 0.1), GraphError, "has no name yet"),
         (lambda w: optim.Adam([sg.variable("z", 1j)]), UnsupportedError, "for real parameters"),
         (lambda w: optim.LBFGS([w], history=0), UnsupportedError, "from 1 on, not 0"),
+        (lambda w: optim.SGD(w, 0.1), GraphError, r"write SGD\(net, …\) or SGD\(\[w, b\], …\)"),
+        (lambda w: optim.Adam(None), GraphError, r"a module, or a list of variables, not None"),
+        (lambda w: optim.Adam(nn.Sequential(sg.relu)), GraphError, r"Sequential\(\) has none"),
+        (lambda w: optim.Adam([w], betas=0.9), UnsupportedError, r"two numbers, .* not 0\.9"),
+        (lambda w: optim.Adam([w], betas=(0.9,)), UnsupportedError, "two numbers"),
+        (lambda w: optim.Adam([w], betas=(1.0, 0.9)), UnsupportedError, "a beta .* not 1.0"),
+        (lambda w: optim.SGD([w], 0.1, momentum=np.nan), UnsupportedError, "momentum .* not nan"),
+        (lambda w: optim.SGD([w], 0.1, momentum=w), UnsupportedError, "momentum .* not 'w'"),
+        (
+            lambda w: optim.SGD([w], 0.1, weight_decay=-1),
+            UnsupportedError,
+            "decay .* not -1",
+        ),
+        (lambda w: optim.SGD([w], 0.1, clip_norm="a"), UnsupportedError, "clip_norm .* above 0"),
+        (lambda w: optim.SGD([w], 0.1, clip_norm=0), UnsupportedError, "clip_norm .* above 0"),
+        (
+            lambda w: optim.SGD([w], 0.1, clip_value=True),
+            UnsupportedError,
+            "value .* not True",
+        ),
+        (lambda w: optim.SGD([w], 0.1).updates(None), GradientError, "a scalar node, not None"),
+        (
+            lambda w: sg.compile([], w, optim.SGD([w], 0.1)),
+            GraphError,
+            r"optimizer\.updates\(loss\)",
+        ),
+        (lambda w: optim.cosine(None, 3), UnsupportedError, "lr is .* not None"),
+        (lambda w: optim.cosine(0.1, 2.5), UnsupportedError, "steps is a whole number"),
+        (lambda w: optim.SGD([w], lambda s: None).updates(w), UnsupportedError, "schedule gives"),
         (lambda w: optim.LBFGS([w, sg.variable("h", np.float32(1))]), UnsupportedError, "one dtyp"),
         (lambda w: optim.SGD([w], 0.1, clip_norm=-1).updates(w), UnsupportedError, "above 0"),
         (lambda w: optim.SGD([w], 0.1).updates([w, w]), ShapeError, "2 gradients for 1"),
         (lambda w: optim.SGD([w], 0.1).updates([np.ones(2)]), ShapeError, "types differ"),
         (lambda w: optim.Optimizer([w], 0.1).updates(w), UnsupportedError, "define it"),
         (lambda w: optim.cosine(0.1, 0), UnsupportedError, "from 1 on"),
-        (lambda w: optim.step_decay(-0.1, 5), UnsupportedError, "lr is a number"),
-        (lambda w: optim.warm_up(5, float("nan")), UnsupportedError, "lr is a number"),
+        (lambda w: optim.step_decay(-0.1, 5), UnsupportedError, "lr is a finite number"),
+        (lambda w: optim.warm_up(5, float("nan")), UnsupportedError, "lr is a finite number"),
     ],
 )
 def test_what_is_refused(make, error, words):
@@ -117,6 +162,14 @@ def test_a_parameter_on_which_the_loss_does_not_depend_is_named_by_its_path():
     assert len(updates) == 6
 
 
+def test_a_rate_that_becomes_nan_is_what_a_check_finds():
+    w, rate = sg.variable("w", 1.0), sg.variable("rate", 0.1)
+    step = sg.compile([], w * w, optim.Adam([w], rate).updates(w * w))
+    rate.value = np.nan
+    assert "'rate' float64" in str(step.check())
+    assert w.value == 1
+
+
 def test_gradients_may_be_given():
     w = sg.variable("w", [3.0, -4.0])
     (g,) = sg.grad(sg.sum(w * w), [w])
@@ -124,17 +177,50 @@ def test_gradients_may_be_given():
     same(w.value, np.zeros(2))
 
 
-def test_a_module_brings_its_own_updates():
-    model = nn.Sequential(nn.Linear(5, 3, key=KEY), nn.BatchNorm(3))
-    loss = sg.mean(model(X) ** 2)
+def with_state():
+    """A module with running means and a key, and its loss."""
+    model = nn.Sequential(
+        nn.Linear(5, 3, key=KEY), nn.BatchNorm(3), nn.Dropout(key=sg.random.key(1))
+    )
+    return model, sg.mean(model(X) ** 2)
+
+
+def test_the_updates_have_what_else_changes_in_training():
+    model, loss = with_state()
     updates = optim.SGD(model, lr=0.1).updates(loss)
-    assert [v.name for v in updates] == [
-        "layers.0.weight", "layers.0.bias", "layers.1.scale", "layers.1.offset",
-        "layers.1.mean", "layers.1.variance",
-    ]  # fmt: skip
-    alone = optim.SGD(model.parameters(), lr=0.1).updates(loss)
-    assert len(alone) == 4
-    assert (alone | model.updates(loss)).keys() == updates.keys()
+    assert updates.keys() == {v for _, v in model.named_variables()}
+    assert model.updates(loss).keys() == {*updates} - {*model.parameters()}
+
+
+@pytest.mark.parametrize("listed", [list, lambda parameters: parameters[:2]])
+def test_parameters_without_their_module_do_not_leave_its_state_behind(listed):
+    states = []
+    for given in (lambda model: model, lambda model: listed(model.parameters())):
+        model, loss = with_state()
+        trained(optim.SGD(given(model), lr=0.1), loss, 1)
+        states.append(model.state())
+    with_module, with_parameters = states
+    fresh = with_state()[0].state()
+    for name in ("layers.1.mean", "layers.1.variance", "layers.2.key"):
+        same(with_parameters[name], with_module[name])
+        assert (with_parameters[name] != fresh[name]).all()
+
+
+def test_a_loss_and_parameters_are_enough_when_nobody_holds_the_module():
+    def made():
+        model, loss = with_state()
+        return loss, model.parameters(), {v for _, v in model.named_variables()}
+
+    loss, parameters, variables = made()
+    gc.collect()
+    assert optim.SGD(parameters, lr=0.1).updates(loss).keys() == variables
+
+
+def test_state_that_is_not_in_training_is_left_alone():
+    model, _ = with_state()
+    head = nn.Linear(3, 1, key=KEY).named("head")
+    loss = sg.mean(head(model.eval()(X)) ** 2)
+    assert {*optim.SGD(head, lr=0.1).updates(loss)} == {*head.parameters()}
 
 
 def test_two_optimisers_in_one_program():

@@ -19,18 +19,20 @@ MADE = {
 }
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-6), ("float32", 1e-4)])
 @pytest.mark.parametrize("name", REFERENCE["cases"])
-def test_twenty_steps_are_those_of_torch(name):
+def test_twenty_steps_are_those_of_torch(name, dtype, rtol):
     case = REFERENCE["cases"][name]
     options = case.get("options", {"momentum": 0.5, **MADE.get(name, {})})
     if "history_size" in options:
         options["history"] = options.pop("history_size")
-    w, b, v = (sg.variable(n, a) for n, a in zip("wbv", START, strict=True))
+    w, b, v = (sg.variable(n, a.astype(dtype)) for n, a in zip("wbv", START, strict=True))
     optimizer = getattr(sg.optim, case.get("optimizer", "SGD"))([w, b, v], **options)
-    x, y = sg.placeholder("x", X.shape), sg.placeholder("y", Y.shape)
+    x, y = sg.placeholder("x", X.shape, dtype), sg.placeholder("y", Y.shape, dtype)
     loss = sg.nn.mse_loss(sg.tanh(x @ w + b) @ v, y)
     step = sg.compile([x, y], loss, updates=optimizer.updates(loss))
-    losses = [float(step(X, Y)) for _ in case["losses"]]
-    np.testing.assert_allclose(losses, case["losses"], rtol=1e-6)
+    losses = [float(step(X.astype(dtype), Y.astype(dtype))) for _ in case["losses"]]
+    np.testing.assert_allclose(losses, case["losses"], rtol=rtol)
     for p, after in zip((w, b, v), case["after"], strict=True):
-        np.testing.assert_allclose(p.value, after, rtol=1e-6, atol=1e-9)
+        assert p.value.dtype == dtype
+        np.testing.assert_allclose(p.value, after, rtol=rtol, atol=rtol / 1000)
