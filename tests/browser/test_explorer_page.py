@@ -93,6 +93,9 @@ def test_passes_that_change_nothing_are_hidden_until_asked_for(opened, net_page,
     assert page.locator("#list .pass").count() == len(net.trace.stages) + 1 > shown
     assert "no change" in page.locator("#list .pass.same").first.text_content()
     assert state(page)["all"] == "1"
+    page.locator("#list .pass.same").first.click()
+    page.locator("#all").uncheck()
+    assert page.locator("#list .pass.same[aria-current]").count() == 1  # for it is shown
 
 
 def test_the_filter_finds_passes_and_rules(opened, net_page):
@@ -175,7 +178,7 @@ def test_groups_open_and_close(opened, net_page):
     page = opened(net_page)
     (fused,) = nodes(page, "#hulls g")
     members = page.locator("#hulls g").count()
-    page.locator("#hulls g text").first.click(force=True)
+    page.locator("#hulls g rect").first.click(force=True, position={"x": 30, "y": 4})
     assert page.locator("#hulls .is-picked").count() == members
     inside = page.locator("#pane p", has_text="inside:").locator("[data-to]")
     assert inside.count() == members
@@ -184,7 +187,7 @@ def test_groups_open_and_close(opened, net_page):
     page.keyboard.press("g")
     assert nodes(page, "#boxes .is-fused") == nodes(page, ".is-picked") == {fused}
     assert page.locator("#hulls g").count() == 0
-    page.locator("#groups").click()
+    page.locator("#worlds [data-world=open]").click()
     assert page.locator("#hulls g").count() == members
 
 
@@ -229,17 +232,102 @@ def test_the_profile_has_every_step_and_colours_by_time(opened, net_page, net):
     assert "measured" in page.locator("#legend").text_content()
 
 
-def test_scopes_close_and_open(opened, deep_page):
+def test_a_large_program_opens_as_an_overview(opened, deep_page):
     page = opened(deep_page)
-    full = page.locator("#boxes .node").count()
-    page.keyboard.press("c")
-    assert page.locator("#boxes .node").count() < full
-    groups = page.locator("#boxes .is-group", has_text="layer3")
-    assert groups.count() == 2  # of the forward and of the backward part
+    overview = page.locator("#boxes .node").count()
+    assert page.locator("#worlds [aria-pressed=true]").text_content() == "overview"
+    groups = page.locator("#boxes .is-group", has_text="layer")
+    assert groups.count() >= 2  # of the forward and of the backward part
     full = page.evaluate("data.worlds.full.stages[state.pass].boxes.length")
+    assert overview <= 40 < full
+    page.keyboard.press("f")
     groups.first.locator(".shape").first.dblclick(force=True)
     assert page.locator("#boxes .node").count() == full
-    assert "layer3" in page.locator("#pane").text_content()
+    assert "layer" in page.locator("#pane").text_content()
+    page.keyboard.press("c")
+    assert page.locator("#boxes .node").count() == overview
+    page.locator("#worlds [data-world=full]").click()
+    assert page.locator("#boxes .node").count() == full
+
+
+def scale(page):
+    return page.evaluate("view.k")
+
+
+def in_window(page, node):
+    box = page.locator(f'#boxes [data-node="{node}"] .shape').first.bounding_box()
+    stage = page.locator("#stage").bounding_box()
+    return all(
+        stage[at] <= box[at] and box[at] + box[side] <= stage[at] + stage[side]
+        for at, side in (("x", "width"), ("y", "height"))
+    )
+
+
+@pytest.mark.parametrize("world", ["closed", "full"])
+def test_it_opens_where_text_can_be_read(opened, big_page, world):
+    page = opened(big_page, f"#world={world}")
+    assert scale(page) >= 0.7
+    result = page.locator("#boxes .is-output:not(.is-update)").first.get_attribute("data-node")
+    assert in_window(page, result)
+    page.keyboard.press("f")
+    if world == "full":
+        assert page.locator("#map").is_hidden()
+        assert scale(page) < 0.2
+        page.keyboard.press("n")  # as near as to read it
+        assert scale(page) >= 0.7
+        assert in_window(page, state(page)["node"])
+
+
+def test_the_map_leads_to_what_is_pointed_at(opened, big_page):
+    page = opened(big_page, "#world=full")
+    box = page.locator("#map").bounding_box()
+    before = page.evaluate("[view.x, view.y]")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert page.evaluate("[view.x, view.y]") != before
+    middle = page.evaluate("(size.width / 2 - view.x) / view.k / world.sheet[0]")
+    assert middle == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_changes_of_a_pass_are_shown_one_by_one(opened, net_page):
+    page = opened(net_page, "#world=full")
+    choose(page, "simplify")
+    changed = nodes(page, "#boxes .is-added") | nodes(page, "#ghosts .node")
+    told = re.fullmatch(r"(\d+) new, (\d+) gone: .*", page.locator("#changes").text_content())
+    assert sum(map(int, told.groups())) == len(changed)
+    seen = set()
+    for _ in changed:
+        page.keyboard.press("n")
+        seen.add(state(page)["node"])
+    assert seen == changed
+    choose(page, "as written")
+    assert page.locator("#changes").is_hidden()
+
+
+def test_the_parts_are_named_wherever_one_looks(opened, big_page):
+    page = opened(big_page, "#world=full")
+    assert page.locator("#captions text").all_text_contents() == ["forward", "backward", "update"]
+    stage = page.locator("#stage").bounding_box()
+    frame = page.locator("#captions .is-forward").bounding_box()
+    assert stage["x"] <= frame["x"] <= stage["x"] + stage["width"]
+    assert stage["y"] <= frame["y"] + 20 <= stage["y"] + stage["height"]
+
+
+def test_the_figures_say_for_which_sizes_and_of_what(opened, net_page, net):
+    page = opened(net_page)
+    sums = page.locator("#sums")
+    assert sums.locator("caption").text_content() == "for N = 64"
+    rows = {
+        r[0]: r[1:]
+        for r in sums.locator("tbody tr").evaluate_all(
+            "all => all.map(r => [...r.children].map(c => c.textContent))"
+        )
+    }
+    figure = {k: int(v[1].replace(",", "")) for k, v in rows.items() if k != "fullest in"}
+    assert figure["bytes of memory"] == net.plan.peak_bytes
+    assert figure["next values"] + figure["arena"] == figure["bytes of memory"]
+    assert rows["fullest in"][1] == "keep_where_positive"
+    assert figure["scratch there"] == 64 * 100 * 4
+    assert "memory_budget" in page.locator("#pane").text_content()
 
 
 # Search, keys, the address
@@ -294,6 +382,7 @@ def test_everything_is_reached_by_keys(opened, net_page):
 def test_zoom_pan_and_fit(opened, net_page):
     page = opened(net_page)
     view = page.locator("#view")
+    page.keyboard.press("f")
     fitted = view.get_attribute("transform")
     page.mouse.move(600, 500)
     page.mouse.wheel(0, -400)
@@ -341,6 +430,18 @@ def test_a_bad_address_does_no_harm(opened, net_page, state):
 @pytest.mark.parametrize("tab", ["graph", "numpy", "code", "memory", "profile"])
 def test_axe_finds_nothing(opened, net_page, scheme, tab):
     page = opened(net_page, f"#tab={tab}&node=n5", scheme)
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_overview(opened, big_page, scheme):
+    page = opened(big_page, scheme=scheme)
+    assert_accessible(page)
+    page.locator("#changes").click()
+    assert_accessible(page)
+
+
+def assert_accessible(page):
     # The tool itself is not the page's script, so it is put in from outside.
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
     assert found.violations_count == 0, found.generate_report()
@@ -391,8 +492,7 @@ TOUCHED = """async (action) => {
 
 def test_of_two_thousand_nodes_only_what_changes_is_touched(opened, big_page):
     page = opened(big_page)
-    assert page.locator("#boxes .is-group").count() >= 200  # so many are closed at first
-    page.keyboard.press("c")
+    page.keyboard.press("c")  # out of the overview
     boxes = page.locator("#boxes .node").count()
     assert boxes > 900
     assert page.evaluate(TOUCHED, "pan") == [1, 0]

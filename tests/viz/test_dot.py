@@ -14,7 +14,7 @@ import symgrad
 import symgrad_viz
 from symgrad.ir.errors import RenderError
 from symgrad_viz import to_dot
-from symgrad_viz.scene import scene_of
+from symgrad_viz.builder import scene_of
 
 NODE = re.compile(r"^\t+(n\w+) \[label=", re.MULTILINE)
 EDGE = re.compile(r"^\t+(n\w+) -> (n\w+)(?!.*style=invis)", re.MULTILINE)

@@ -17,7 +17,7 @@ import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
-from symgrad_viz.explorer_data import document
+from symgrad_viz.explorer_data import OVERVIEW, document
 
 
 def build_net(layers=2, **options):
@@ -34,6 +34,48 @@ def build_net(layers=2, **options):
     return sg.compile([x, y], {"loss": loss}, updates=updates, **options)
 
 
+def rows(columns):
+    """The rows of a table that is kept by its columns, as the page reads it."""
+    fields = {
+        name: c if isinstance(c, list) else [c["of"][i] for i in c["at"]]
+        for name, c in columns.items()
+    }
+    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+
+
+def read(program, **options):
+    """The document of a program with everything in its place, as the page has it."""
+    given = {"title": None, "embed_source": True, "profile": None}
+    shown = json.loads(in_script(document(program, **given | options)))
+    texts, shared = shown["texts"], rows(shown["boxes"])
+
+    def filled(pieces):
+        first, *rest = texts[pieces[0]].split("\0")
+        return first + "".join(f"{n}{t}" for n, t in zip(pieces[1:], rest, strict=True))
+
+    def own(element, text):
+        return (f"n{element} =" if text[0] == "=" else "") + text[1:]
+
+    shown["elements"] = [{k: v for k, v in e.items() if v is not None}
+                         for e in rows(shown["elements"])]  # fmt: skip
+    for element in shown["elements"]:
+        if "verdict" in element:
+            element["verdict"] = filled(element["verdict"])
+    for box in shared:
+        first, *more = (texts[t] for t in box["lines"])
+        box["lines"] = [own(box["element"], first), *more]
+        box["call"] = own(box["element"], filled(box["call"]))
+    for world in shown["worlds"].values():
+        world["boxes"] = [
+            SimpleNamespace(**shared[p.pop("box")], **p) for p in rows(world["boxes"])
+        ]
+        boxes = []
+        for stage in world["stages"]:
+            gone, new = stage["boxes"]
+            boxes = stage["boxes"] = [b for b in boxes if b not in gone] + new
+    return shown
+
+
 @pytest.fixture(scope="module")
 def net():
     return build_net()
@@ -41,7 +83,7 @@ def net():
 
 @pytest.fixture(scope="module")
 def shown(net):
-    return document(net, title=None, embed_source=True, profile=None)
+    return read(net)
 
 
 def stage_of(shown, name, world="full"):
@@ -49,11 +91,10 @@ def stage_of(shown, name, world="full"):
     return shown["worlds"][world]["stages"][names.index(name)]
 
 
-def boxes_of(shown, stage, what="boxes"):
-    """The boxes of a stage by the number of their element: spot, kind, lines."""
-    table = shown["worlds"]["full"]["boxes"]
-    return {table[b][0]: SimpleNamespace(spot=table[b][1], kind=table[b][2], lines=table[b][3],
-                                         call=table[b][7]) for b in stage[what]}  # fmt: skip
+def boxes_of(shown, stage, what="boxes", world="full"):
+    """The boxes of a stage by the number of their element."""
+    table = shown["worlds"][world]["boxes"]
+    return {table[b].element: table[b] for b in stage[what]}
 
 
 # The stages
@@ -122,7 +163,8 @@ def test_no_two_boxes_overlap_in_any_stage(shown):
     world = shown["worlds"]["full"]
     for stage in filter(None, world["stages"]):
         placed = [
-            (world["spots"][b[1]], b[5], b[6]) for b in (world["boxes"][i] for i in stage["boxes"])
+            (world["spots"][b.spot], b.width, b.height)
+            for b in (world["boxes"][i] for i in stage["boxes"])
         ]
         for i, ((x, y), w, h) in enumerate(placed):
             for (a, b), v, g in placed[:i]:
@@ -131,20 +173,25 @@ def test_no_two_boxes_overlap_in_any_stage(shown):
 
 def test_a_rewritten_node_stands_where_the_old_one_stood():
     x = sg.placeholder("x", (4,))
-    shown = document(sg.compile(x, sg.exp(x**2.0)), title=None, embed_source=True, profile=None)
+    shown = read(sg.compile(x, sg.exp(x**2.0)))
     first, last = (boxes_of(shown, stage_of(shown, n)) for n in ("as written", "simplify"))
     power = next(b for b in first.values() if "pow" in b.lines[0])
     square = next(b for b in last.values() if "square" in b.lines[0])
     assert square.spot == power.spot
 
 
-def test_closed_scopes_are_one_box_a_part(shown):
-    world = shown["worlds"]["closed"]
-    first = [world["boxes"][b] for b in world["stages"][0]["boxes"]]
-    groups = [b for b in first if shown["elements"][b[0]].get("group")]
-    assert {b[3][0] for b in groups} == {"layer0", "layer1"}
-    assert {b[2] for b in groups} == {"op", "backward"}
-    assert len(first) < len(shown["worlds"]["full"]["stages"][0]["boxes"])
+@pytest.mark.parametrize(("layers", "names"), [(4, {"layer0", "layer3"}), (60, {"layer ×60"})])
+def test_the_overview_has_scopes_as_boxes_and_repeated_ones_once(layers, names):
+    shown = read(build_net(layers))
+    stages = shown["worlds"]["closed"]["stages"]
+    first = boxes_of(shown, stages[0], world="closed").values()
+    assert all(len(stage["boxes"]) <= OVERVIEW for stage in stages)
+    groups = [b for b in first if shown["elements"][b.element].get("group")]
+    assert names <= {b.lines[0] for b in groups}
+    assert {b.kind for b in groups} >= {"op", "backward"}
+    inside = [e for b in groups for e in shown["elements"][b.element]["inside"]]
+    assert len(inside) > len(groups)
+    assert len(inside) == len(set(inside))
 
 
 def test_open_groups_show_what_is_inside_where_it_stood_before(shown):
@@ -152,22 +199,21 @@ def test_open_groups_show_what_is_inside_where_it_stood_before(shown):
     names = [s["name"] for s in shown["stages"]]
     at = names.index("fusion")
     before = next(s for s in reversed(world["stages"][:at]) if s)
-    spots = {world["boxes"][b][0]: world["boxes"][b][1] for b in before["boxes"]}
+    spots = {world["boxes"][b].element: world["boxes"][b].spot for b in before["boxes"]}
     groups = {}
     for b in world["stages"][at]["boxes"]:
-        element, spot, *_, group = world["boxes"][b]
-        assert spots[element] == spot
-        if group is not None:
-            groups.setdefault(group, set()).add(element)
+        box = world["boxes"][b]
+        assert spots[box.element] == box.spot
+        if box.group is not None:
+            groups.setdefault(box.group, set()).add(box.element)
     assert groups
     assert groups == {g: set(shown["elements"][g]["inside"]) for g in groups}
     assert world["stages"][at]["added"] == world["stages"][at]["ghosts"] == []
 
 
 @pytest.mark.parametrize(("layers", "world"), [(2, "open"), (60, "closed")])
-def test_large_programs_begin_with_their_scopes_closed(layers, world):
-    program = build_net(layers)
-    assert document(program, title=None, embed_source=True, profile=None)["world"] == world
+def test_large_programs_begin_with_the_overview(layers, world):
+    assert read(build_net(layers))["world"] == world
 
 
 # Nodes, lines and rules
@@ -207,8 +253,9 @@ def test_gradient_rules_are_told_apart_from_rewrites(shown):
 
 def test_every_line_that_computes_has_a_node_and_back(net, shown):
     (section,) = shown["sections"]
-    assert set(section["computes"]) == set(net._shown().source.lines)
-    for line, number in section["computes"].items():
+    computes = {int(line): number for line, number in section["computes"].items()}
+    assert set(computes) == set(net._shown().source.lines)
+    for line, number in computes.items():
         holders = [
             number,
             *(i for i, e in enumerate(shown["elements"]) if number in e.get("inside", ())),
@@ -248,23 +295,23 @@ def test_what_is_kept_is_a_section_of_its_own():
     a, b = (sg.variable(n, np.full((64, 64), 0.1)) for n in "ab")
     program = sg.compile(x, x @ (a @ b))
     assert program.kept is not None
-    shown = document(program, title=None, embed_source=True, profile=None)
+    shown = read(program)
     assert [s["title"] for s in shown["sections"]] == ["every call", "once, and kept"]
     for section in shown["sections"]:
         (number,) = section["computes"].values()
         assert shown["elements"][number]["op"] == "matmul"
     kept = shown["sections"][1]["computes"]
-    assert [1, next(iter(kept))] in shown["elements"][next(iter(kept.values()))]["lines"]
+    assert [1, int(next(iter(kept)))] in shown["elements"][next(iter(kept.values()))]["lines"]
 
 
 def test_a_profile_is_shown_and_must_be_this_program_s(net):
     x = np.ones((4, 8), "float32")
     profile = net.profile(x, x, runs=1)
-    shown = document(net, title=None, embed_source=True, profile=profile)
+    shown = read(net, profile=profile)
     assert shown["sizes"] == {"N": 4}
     assert len(shown["profile"]["steps"]) == len(net.plan.steps)
     with pytest.raises(RenderError, match="of another program"):
-        document(build_net(3), title=None, embed_source=True, profile=profile)
+        read(build_net(3), profile=profile)
 
 
 @pytest.mark.parametrize("what", ["no pass", "an input", "a constant", "nothing fused"])
@@ -315,7 +362,7 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script(page):
 
 
 def test_the_page_of_a_net_is_small(page):
-    assert len(page.encode()) < 500_000
+    assert len(page.encode()) < 120_000
     assert "<title>two layers</title>" in page
 
 

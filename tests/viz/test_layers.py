@@ -8,7 +8,7 @@ import pytest
 
 import symgrad as sg
 from symgrad_viz import layers, render
-from symgrad_viz.scene import scene_of
+from symgrad_viz.builder import scene_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -14,9 +14,9 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import draw, render, save
+from symgrad_viz.builder import scene_of
 from symgrad_viz.engines import ENGINES, Engine, EngineError, EngineTimeoutError
 from symgrad_viz.picture import MOST_NODES
-from symgrad_viz.scene import scene_of
 from symgrad_viz.view import view_of
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad.ir.origin import Origin, built_as, scope
-from symgrad_viz import scene
+from symgrad_viz import builder
+from symgrad_viz.builder import scene_of
 from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
-from symgrad_viz.scene import REACH, part_of, ranks, scene_of
+from symgrad_viz.scene import REACH, part_of, ranks
 from symgrad_viz.words import bytes_text, printable, shortened
 
 
@@ -217,6 +218,18 @@ def test_scopes_nest():
     assert len(ids) == 3
 
 
+def test_a_parameter_is_drawn_in_the_scope_that_alone_reads_it():
+    x = sg.placeholder("x", (3,))
+    own, shared, made = (sg.variable(n, np.zeros(3)) for n in ("own", "shared", "made"))
+    with sg.scope("a"):
+        y = x * own + shared
+    with sg.scope("b"):
+        y = sg.tanh(y) * shared + made
+    boxes = {b.lines[0]: b for b in scene_of(sg.Graph([y * 2 + made])).boxes}
+    titles = {n: [r.title for r in boxes[n].regions] for n in ("own", "shared", "made", "x")}
+    assert titles == {"own": ["a"], "shared": [], "made": [], "x": []}
+
+
 def test_fused_nodes_show_what_is_inside(fused_graph):
     scene = scene_of(fused_graph)
     fused = {r.id for b in scene.boxes for r in b.regions if r.kind == "fused"}
@@ -234,7 +247,7 @@ def test_fused_nodes_show_what_is_inside(fused_graph):
 def test_fused_nodes_of_much_are_closed(monkeypatch, fused_graph):
     inside = 6 + 4
     for most, closed in ((len(fused_graph) + inside, 0), (len(fused_graph) + inside - 1, 2)):
-        monkeypatch.setattr(scene, "EXPANDED", most)
+        monkeypatch.setattr(builder, "EXPANDED", most)
         assert sum(b.kind == "fused" for b in scene_of(fused_graph).boxes) == closed
 
 

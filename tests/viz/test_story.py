@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,8 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import story
-from symgrad_viz.lifetimes import _rows
-from symgrad_viz.story import MOST_NODES, story_svg
+from symgrad_viz.lifetimes import MOST_ROWS, _rows
+from symgrad_viz.story import MOST_BOXES, story_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -71,20 +72,48 @@ def test_the_first_stage_is_the_forward_part(drawn):
 
 
 def test_every_node_keeps_its_place(drawn):
-    _, *later = panels(drawn)
+    keeps_its_places(drawn)
+
+
+def keeps_its_places(root):
+    _, *later = panels(root)
     known = {}
     for panel in later:
         for id, x in places(panel).items():
             assert known.setdefault(id, x) == x
 
 
+def test_forward_backward_and_update_have_frames_of_their_own(drawn):
+    first, *others = panels(drawn)
+    frames = [[c.get("class") for c in of_class(p, "cluster")] for p in (first, *others)]
+    assert frames[0] == ["cluster is-forward"]
+    for found in frames[1:]:
+        assert found == [f"cluster is-{part}" for part in ("forward", "backward", "update")]
+
+
+def test_headings_count_the_nodes_of_the_trace(step, drawn):
+    """And what they say of a stage adds up to what they said of the one before."""
+    lengths = [len(step.raw), *(len(s.after) for s in step.trace.stages if s.after is not s.before)]
+    _, gradient, *later = [texts(p)[1] for p in panels(drawn)]
+    assert gradient == f"{len(step.raw)} nodes"
+    now = len(step.raw)
+    for told in later:
+        counts = {what: int(n) for n, what in re.findall(r"(\d+) (new|gone|merged|fused)", told)}
+        before, after = map(int, re.match(r"(\d+) → (\d+) nodes", told).groups())
+        assert before == now
+        assert after == before + counts.pop("new", 0) - sum(counts.values())
+        assert after in lengths
+        now = after
+    assert now == len(step.graph)
+
+
 def test_what_is_new_is_marked_and_what_went_struck_through(drawn):
     written, gradient, *later = panels(drawn)
-    assert not of_class(written, "mark")
-    assert not of_class(gradient, "mark")
+    assert not of_class(written, "is-new")
+    assert not of_class(gradient, "is-new")
     for before, panel in zip([gradient, *later], later, strict=False):
         new = set(places(panel)) - set(places(before))
-        assert len(of_class(panel, "mark")) == len(new)
+        assert len(of_class(panel, "is-new")) == len(new)
         for ghost in of_class(panel, "is-gone"):
             assert ghost.get("id").partition("-")[2] in places(before)
             assert ghost.get("id").partition("-")[2] not in places(panel)
@@ -114,9 +143,18 @@ def test_the_lifetimes_stand_under_the_last_stage(step, drawn):
 
 
 def test_buffers_in_one_row_do_not_live_at_once(step):
-    for row in _rows(step.plan):
+    for row in _rows(step.plan)[0]:
         for (_, last, _), (first, _, _) in pairwise(row):
             assert first >= last
+
+
+def test_of_very_many_buffers_the_largest_are_drawn():
+    x = sg.placeholder("x", (3,), "float32")
+    outputs = [sg.exp(x[:2] * i) for i in range(MOST_ROWS)] + [sg.tanh(x)]
+    plan = sg.compile([x], outputs, passes=()).plan
+    rows, left_out = _rows(plan)
+    assert (len(rows), left_out > 0) == (MOST_ROWS, True)
+    assert max(s.nbytes for s in plan.slots) in {s.nbytes for row in rows for _, _, s in row}
 
 
 def test_a_story_without_a_gradient():
@@ -145,12 +183,13 @@ def test_the_same_program_gives_the_same_story(step):
     assert story_svg(step) == story_svg(step)
 
 
-def test_hostile_names_are_shown_and_do_no_harm(hostile_graph, hostile_names):
-    root = ET.fromstring(story_svg(sg.compile(list(hostile_graph.inputs), hostile_graph.outputs[0]),
-                                   title=hostile_names[0]))  # fmt: skip
+@pytest.mark.parametrize("most", [1000, 20, 1], ids=["open", "scopes closed", "parts closed"])
+def test_hostile_names_are_shown_and_do_no_harm(hostile_graph, hostile_names, most):
+    program = sg.compile(list(hostile_graph.inputs), hostile_graph.outputs[0])
+    root = ET.fromstring(story_svg(program, title=hostile_names[0], most=most))
     assert not list(root.iter(f"{SVG}script"))
     assert "</svg><script>alert(1)</script>" in texts(root)
-    assert r"\u202egnp.exe" in texts(root)
+    assert any(r"\u202egnp.exe" in t for t in texts(root)) or most == 1
 
 
 def test_it_is_written(step, tmp_path):
@@ -167,6 +206,7 @@ def test_it_is_written(step, tmp_path):
         ("none/story.svg", {}, "there is no folder"),
         ("story.svg", {"theme": "pink"}, "theme is one of"),
         ("story.svg", {"columns": 0}, "columns is a number from 1 on"),
+        ("story.svg", {"most": 0}, "most is a number from 1 on"),
     ],
 )
 def test_wrong_options_are_refused(step, tmp_path, name, options, message):
@@ -180,12 +220,84 @@ def test_a_graph_has_no_story(net, tmp_path):
         story(net(), tmp_path / "story.svg")
 
 
-def test_a_large_program_is_shown_by_the_explorer(tmp_path):
+# Large programs
+
+
+def unrolled(scopes):
+    """Many layers, in scopes or not."""
+    h = x = sg.placeholder("x", ("N", 4), "float32")
+    weights = [sg.variable(f"w{i}", np.zeros((4, 4), "float32")) for i in range(30)]
+    for i, w in enumerate(weights):
+        with sg.scope(f"block{i // 10}"), sg.scope(f"layer{i}") if scopes else nullcontext():
+            h = sg.tanh(h @ w)
+    loss = sg.sum(h * h)
+    gradients = zip(weights, sg.grad(loss, weights), strict=True)
+    return sg.compile([x], loss, updates={w: w - 0.1 * g for w, g in gradients})
+
+
+def chain():
+    """So many nodes that hang together that no scope or line tells them apart."""
     h = x = sg.placeholder("x", (3,), "float32")
-    for _ in range(MOST_NODES):
+    for _ in range(500):
         h = sg.tanh(h)
-    with pytest.raises(RenderError, match=r"program\.explore"):
-        story(sg.compile([x], h, passes=()), tmp_path / "story.svg")
+    return sg.compile([x], h, passes=())
+
+
+def drawn_boxes(panel):
+    return [g for g in of_class(panel, "node") if "is-gone" not in g.get("class")]
+
+
+@pytest.mark.parametrize(
+    ("build", "said", "titles"),
+    [
+        (lambda: unrolled(True), "what is in a scope is one box", ["block0", "block2"]),
+        (lambda: unrolled(False), "what is in a scope is one box", ["block0", "block2"]),
+        (chain, "what a line wrote is one box", ["test_story.py"]),
+    ],
+    ids=["scopes in scopes", "scopes", "a line"],
+)
+def test_a_large_program_is_drawn_with_its_scopes_closed(build, said, titles):
+    root = ET.fromstring(story_svg(build()))
+    for panel in panels(root):
+        assert 2 <= len(drawn_boxes(panel)) <= MOST_BOXES
+    assert said in " ".join(texts(root)[:2])
+    first = texts(panels(root)[0])
+    assert all(any(t.startswith(title) for t in first) for title in titles)
+    keeps_its_places(root)
+
+
+def test_a_closed_box_says_what_is_in_it_and_is_marked_when_that_changes():
+    program = unrolled(True)
+    root = ET.fromstring(story_svg(program))
+    _, gradient, *later = panels(root)
+    assert "⟶ 28 more" in texts(gradient)  # next values
+    assert any(re.fullmatch(r"\d+ ops, \d+ parameters", t) for t in texts(gradient))
+    assert all(of_class(p, "is-new") for p in later)
+    assert not of_class(gradient, "is-new")
+    assert any(re.fullmatch(r"\d+ fused", t) for t in texts(later[-1]))
+
+
+def test_a_scope_that_is_left_and_entered_again_is_two_boxes():
+    h = x = sg.placeholder("x", (3,), "float32")
+    for _ in range(2):
+        with sg.scope("a"):
+            h = sg.tanh(sg.exp(h))
+        h = sg.sin(h)
+    (only,) = panels(ET.fromstring(story_svg(sg.compile([x], h, passes=()), most=5)))
+    names = [texts(g)[0] for g in drawn_boxes(only)]
+    assert sorted(names) == ["a", "a (2)", "n3 = sin", "n6 = sin", "x"]
+    ends = [float(g.find(f"{SVG}path").get("d").split()[-1]) for g in of_class(only, "edge")]
+    starts = [float(g.find(f"{SVG}path").get("d").split()[2]) for g in of_class(only, "edge")]
+    assert all(a < b for a, b in zip(starts, ends, strict=True))
+
+
+@pytest.mark.parametrize("most", [1, 5, 20, 10_000])
+def test_so_many_boxes_are_drawn_as_are_wanted(step, most):
+    whole, drawn = (ET.fromstring(story_svg(step, **o)) for o in ({}, {"most": most}))
+    counts = [[len(drawn_boxes(p)) for p in panels(root)] for root in (whole, drawn)]
+    # Each of the three parts is at least one box.
+    assert max(counts[1]) <= max(most, 3)
+    assert counts[0] == counts[1] or most < max(counts[0])
 
 
 def test_columns(step):

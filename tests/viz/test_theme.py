@@ -56,7 +56,10 @@ def test_every_kind_has_its_colours(palette):
 def test_figures_and_marks_can_be_read(palette):
     assert all(contrast(ON_HEAT, colour) >= READABLE for colour in HEAT)
     for ground in (palette.page, *(r.fill for r in palette.regions.values())):
-        assert contrast(palette.mark, ground) >= READABLE
+        assert contrast(palette.nodes["new"].text, ground) >= READABLE
+        assert contrast(palette.nodes["new"].stroke, ground) >= 3
+    assert contrast(palette.edge_text, palette.nodes["new"].fill) >= READABLE
+    assert contrast(palette.edge, palette.nodes["new"].fill) >= 3
 
 
 def test_the_ramp_grows_darker():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -11,6 +12,7 @@ import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import render, to_dot
 from symgrad_viz.dot import dot_of
+from symgrad_viz.legend import ramp, samples
 from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
 from symgrad_viz.scene import LEAVES, part_of, ranks
 from symgrad_viz.theme import HEAT
@@ -21,6 +23,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 WIDTH = 1000  # so wide that products are no part of a fused group
+
+
+def words_of(dot: str) -> str:
+    """A DOT text without the line breaks of its labels."""
+    return " ".join(dot.replace(r"\n", " ").split())
 
 
 def layered(layers: int, *, between=lambda h: h, width: int = 8) -> sg.Program:
@@ -78,9 +85,11 @@ def test_what_the_backward_part_keeps_is_told_with_its_bytes(program):
         value = boxes[edge.tail.partition("_at_")[0]]
         assert (part_of(value), part_of(boxes[edge.head])) == (FORWARD, BACKWARD)
         assert value.kind not in LEAVES
-        assert boxes[edge.tail].lines[-1] == f"kept: {bytes_text(edge.nbytes)}"
+        assert boxes[edge.tail].lines[-1] == f"kept: {bytes_text(edge.nbytes)} (N = 16)"
         assert "kept for the backward part" in edge.tooltip
-    assert f"kept: {16 * WIDTH * 4 / 1e3:g} kB" in {line for b in scene.boxes for line in b.lines}
+    assert f"kept: {16 * WIDTH * 4 / 1e3:g} kB (N = 16)" in {
+        line for b in scene.boxes for line in b.lines
+    }
     assert "is-saved" in to_dot(program)
 
 
@@ -212,11 +221,12 @@ def test_what_layers_that_are_one_keep_is_added_up():
     program = layered(6, width=WIDTH)
     scene, apart = (view_of(program, collapse=c, expand=False) for c in (True, False))
     each = {(e.tail.partition("_at_")[0], e.carries): e.nbytes for e in apart.edges if e.is_saved}
-    assert scene.kept == apart.kept == sum(each.values())
+    total = sum(each.values())
+    assert scene.kept == apart.kept == f"{bytes_text(total)} (N = 64)"
     one = min(each.values())
     layers = [e.nbytes for e in scene.edges if e.is_saved and "_and_like" in e.tail]
     assert max(layers) > one
-    assert all(n % one == 0 and n <= scene.kept for n in layers), "no parameter is counted"
+    assert all(n % one == 0 and n <= total for n in layers), "no parameter is counted"
 
 
 def test_layers_with_something_in_between_are_not_one():
@@ -243,7 +253,7 @@ def test_a_large_graph_is_collapsed_and_says_so():
     svg = render(program)
     root = ET.fromstring(svg)
     notes = [g for g in root.iter(f"{SVG}g") if g.get("class") == "note"]
-    assert f"{len(view_of(program, collapse=False, stubs=False).boxes):,} nodes are drawn as" in (
+    assert f"{len(view_of(program, collapse=False, stubs=False).boxes):,} boxes are drawn as" in (
         " ".join(t.text for g in notes for t in g)
     )
     assert len(svg) < 100_000
@@ -252,7 +262,7 @@ def test_a_large_graph_is_collapsed_and_says_so():
 
 def test_a_bitmap_says_what_was_drawn_together():
     scene = view_of(layered(6, width=WIDTH), collapse=True)
-    assert "are drawn as" in dot_of(scene, opaque=True)
+    assert "are drawn as" in words_of(dot_of(scene, opaque=True, legend=True))
     assert "are drawn as" not in dot_of(scene)
 
 
@@ -286,7 +296,7 @@ def test_the_text_of_a_small_graph_is_in_the_description(program, net):
 
 def test_what_is_kept_is_added_up_below(program):
     words = " ".join(t.text or "" for t in ET.fromstring(render(program)).iter(f"{SVG}text"))
-    assert f"{bytes_text(view_of(program).kept)} in all." in words
+    assert f"{view_of(program).kept} in all." in words
 
 
 @pytest.mark.parametrize("engine", [None, "layers"])
@@ -314,6 +324,16 @@ def test_the_legend_lies_within_the_picture(program):
         assert 0 <= float(text.get("x")) <= wide
         assert low <= float(text.get("y")) <= high
     assert not [g for g in without.iter(f"{SVG}g") if g.get("class") == "legend"]
+
+
+@pytest.mark.parametrize("color_by", [None, "cost"])
+def test_a_bitmap_has_the_legend_that_an_svg_has(program, color_by):
+    scene = view_of(program, color_by=color_by)
+    dot, without = (dot_of(scene, opaque=True, legend=on) for on in (True, False))
+    for box in (*samples(scene), *ramp(scene)):
+        assert re.search(f'label="?{re.escape(box.lines[0])}"? ', dot)
+    assert "in memory until the backward reads it" in words_of(dot)
+    assert "cluster_legend" not in without
 
 
 def test_titles_of_frames_are_drawn_over_the_edges(program):

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import symgrad as sg
+from symgrad.ir.files import write_whole
 from symgrad_viz import render, to_dot
 from symgrad_viz.story import story_svg
 
@@ -116,7 +117,7 @@ def main() -> None:
     """Write all pictures."""
     for name, (draw, shown) in pictures().items():
         path = HERE / f"{name}.svg"
-        path.write_text(draw() + stamp(shown()), encoding="utf-8")
+        write_whole(path, draw() + stamp(shown()))
         sys.stdout.write(f"wrote {path.relative_to(HERE.parent.parent)}\n")
 
 

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from symgrad_viz.parts import PARTS
-from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, part_of
+from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, all_sizes, contents_text, part_of
 from symgrad_viz.words import shortened
 
 MOST_READ = 5  # edges into a box that stands for many
@@ -48,7 +48,7 @@ def collapsed(scene: Scene) -> Scene:
         box = boxes[id]
         boxes[id] = replace(box, lines=(*box.lines, f"reads {count} more"))
     note = (
-        f"{len(scene.boxes):,} nodes are drawn as {len(boxes):,}; drawn once: "
+        f"{len(scene.boxes):,} boxes are drawn as {len(boxes):,}; drawn once: "
         f"{', '.join(told[:6])}{', …' * (len(told) > 6)}."
     )
     place = {b.id: i for i, b in enumerate(scene.boxes)}
@@ -137,14 +137,13 @@ def _drawn_once(units: Sequence[_Unit]) -> Box:
     stem = stems.pop() if len(stems) == 1 else ""
     shown = shortened(stem or f"{titles[0]} … {titles[-1]}", 40)
     ops = [b.lines[0].partition(" = ")[2].split(" ")[0] for b in first.members]
-    nodes = f"{len(first.members)} node{'s' * (len(first.members) != 1)} each"
     summary = " + ".join(dict.fromkeys(op for op in ops if op))
     figures = [b.figure for u in units for b in u.members if b.figure is not None]
     outputs = any(b.is_output for b in first.members)
     return Box(
         f"{first.members[0].id}_and_like",
         "many",
-        (f"{shown} ×{len(units)}", nodes, shortened(summary, 40)),
+        (f"{shown} ×{len(units)}", f"{contents_text(first.members)} each", shortened(summary, 40)),
         shortened(", ".join(titles)) + "\n" + "\n".join(b.lines[0] for b in first.members[:12]),
         first.around,
         is_output=outputs,
@@ -168,7 +167,8 @@ def _rewired(scene: Scene, stands_for: Mapping[str, str]) -> Iterator[Edge]:
     for (tail, head), found in merged.items():
         values = {(e.tail, e.carries): e.nbytes for e in found if e.tail not in given}
         total = sum(values.values()) if values else None
-        yield replace(found[0], tail=tail, head=head, operand="", nbytes=total)
+        sizes = all_sizes(found)
+        yield replace(found[0], tail=tail, head=head, operand="", nbytes=total, sizes=sizes)
 
 
 def _few_into(edges: Iterable[Edge], many: set[str]) -> tuple[list[Edge], Counter[str]]:

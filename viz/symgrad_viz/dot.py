@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from symgrad_viz.legend import notes, ramp, samples
 from symgrad_viz.parts import BACKWARD, UPDATE
 from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, ranks
 from symgrad_viz.shapes import paint_of
@@ -20,17 +21,23 @@ from symgrad_viz.theme import (
     Palette,
 )
 
+LETTERS = 44  # in a line of the legend
 # What Graphviz is told when it took too long: stop improving early, draw straight lines.
 HURRIED: Mapping[str, str] = {"nslimit": "2", "nslimit1": "2", "mclimit": "0.2", "splines": "line"}
 
 
 def dot_of(
-    scene: Scene, *, theme: str = "auto", opaque: bool = False, hurried: bool = False
+    scene: Scene,
+    *,
+    theme: str = "auto",
+    opaque: bool = False,
+    legend: bool = False,
+    hurried: bool = False,
 ) -> str:
     """The DOT text of a scene.
 
-    `opaque` gives it a background, which pictures without a style sheet need; `hurried` trades
-    beauty for time.
+    `opaque` gives it a background, which pictures without a style sheet need, `legend` a legend,
+    which is drawn below an SVG otherwise; `hurried` trades beauty for time.
     """
     palette = THEMES[theme]
     digraph = import_module("graphviz").Digraph(
@@ -40,11 +47,10 @@ def dot_of(
             "fontcolor": palette.text,
             "fontname": LAYOUT_FONT,
             "fontsize": _number(NODE_SIZE + 1),
-            # A picture without a style sheet has no legend either, which says what was left out.
-            "label": _text([scene.title, *textwrap.wrap(scene.note, 120)][: None if opaque else 1]),
+            "label": _text([scene.title]),
             "labelloc": "t",
             "nodesep": "0.25",
-            "ranksep": "0.35",
+            "ranksep": "0.4",
             "tooltip": _text([scene.title]),
             **(HURRIED if hurried else {}),
         },
@@ -67,7 +73,22 @@ def dot_of(
         digraph.edge(edge.tail, edge.head, **_edge_attrs(edge))
     for tail, head in _below(scene):
         digraph.edge(tail, head, style="invis", weight="0")
+    if legend:
+        _write_legend(digraph, scene, palette)
     return str(digraph.source)
+
+
+def _write_legend(digraph: Any, scene: Scene, palette: Palette) -> None:
+    """The legend as a graph of its own, which Graphviz puts beside the other: two boxes a row."""
+    boxes = (*samples(scene), *ramp(scene))
+    lines = tuple(notes(scene, LETTERS))
+    boxes += (Box("", "stub", lines, ""),) if lines else ()
+    with digraph.subgraph(name="cluster_legend") as cluster:
+        cluster.attr(color=palette.edge, fontcolor=palette.text, label="legend", style="rounded")
+        for i, box in enumerate(boxes):
+            cluster.node(f"legend{i}", **_node_attrs(replace(box, id=f"legend{i}"), palette))
+            if i > 1:
+                cluster.edge(f"legend{i - 2}", f"legend{i}", style="invis")
 
 
 def _below(scene: Scene) -> Iterator[tuple[str, str]]:
@@ -140,7 +161,7 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
 def _edge_attrs(edge: Edge) -> Mapping[str, str]:
     attrs = {"tooltip": _text([edge.tooltip])}
     if edge.operand:
-        attrs |= {"headlabel": edge.operand, "labeldistance": "1.5", "labelangle": "30"}
+        attrs |= {"headlabel": edge.operand, "labeldistance": "1.6", "labelangle": "24"}
     if edge.is_stub:
         attrs |= {"class": edge.classes, "style": "dashed", "arrowhead": "open"}
     return attrs

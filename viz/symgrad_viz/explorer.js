@@ -1,7 +1,7 @@
 // All of it together: what is shown for a state, keys, and the beginning.
 
-// Buttons that go to another way of drawing and back, with what they say.
-const SWITCHES = [["scopes", "closed", "open scopes", "close scopes"], ["groups", "open", "close groups", "open groups"]];
+// How much is shown, from the least to the most.
+const WORLDS = [["closed", "overview", "few boxes, each of a scope or a line of yours (c)"], ["full", "nodes", "every node; a fused group is one (g)"], ["open", "inside groups", "every op, those in fused groups too (g)"]].filter(([id]) => data.worlds[id]);
 const turn = (other) => { if (data.worlds[other]) change({ world: state.world === other ? "full" : other }); };
 
 const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile };
@@ -11,10 +11,7 @@ function show(before, still) {
   document.documentElement.className = state.theme === "auto" ? "" : state.theme;
   for (const [id, key] of [["find", "find"], ["filter", "filter"], ["colour", "colour"], ["theme", "theme"]]) if ($(id).value !== state[key]) $(id).value = state[key];
   $("all").checked = state.all;
-  for (const [id, other, open, close] of SWITCHES) {
-    $(id).hidden = !data.worlds[other];
-    $(id).textContent = state.world === other ? open : close;
-  }
+  for (const button of $("worlds").children) button.setAttribute("aria-pressed", button.dataset.world === state.world);
   if (is("world")) enterWorld();
   if (is("pass") || is("world")) showStage();
   if (is("pass") || is("find") || is("world")) found = matches(state.find);
@@ -30,7 +27,8 @@ function show(before, still) {
   }
   if (is("pass") || is("node") || is("rule") || is("line") || is("world")) showPane();
   VIEWS[state.tab]?.();
-  if (is("world")) fit();
+  if (is("world")) begun();
+  else if (is("tab")) place();
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
   if (is("world")) prepare();
   // Who works with keys stays where they were, though what had the focus is drawn anew.
@@ -59,20 +57,28 @@ function nextTab(by) {
   change({ tab: TABS[at % TABS.length][0] });
   $(`tab-${state.tab}`).focus();
 }
-const middle = () => { const r = $("stage").getBoundingClientRect(); return [r.width / 2, r.height / 2]; };
+/** Choose the next of those that a pass has changed. */
+function nextChange() {
+  const all = changedBoxes().map((b) => world.boxes[b][0]);
+  if (all.length) change({ node: all[(all.indexOf(state.node) + 1) % all.length], rule: null, line: null, tab: "graph" });
+}
+const middle = () => [size.width / 2, size.height / 2];
+function pan(x, y) { view.x += x; view.y += y; place(); }
+const PANS = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 80], ArrowDown: [0, -80] };
 
 const KEYS = {
   ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => walk(false), ArrowDown: () => walk(true),
-  "/": () => { $("find").focus(); $("find").select(); }, f: fit, c: () => turn("closed"), g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
+  "/": () => { $("find").focus(); $("find").select(); }, f: fit, n: nextChange, c: () => turn("closed"), g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
 };
 TABS.forEach(([id], i) => { KEYS[String(i + 1)] = () => change({ tab: id }); });
 
 function begin() {
   $("title").textContent = data.title;
   document.title = data.title;
-  $("sizes").textContent = Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
+  $("sizes").textContent = sizesText();
   $("colour").append(...COLOURS.map(([id, text]) => html("option", { value: id }, text)));
   $("tabs").append(...TABS.map(([id, text]) => html("button", { id: `tab-${id}`, role: "tab", "aria-controls": `panel-${id}`, onclick: () => change({ tab: id }) }, text)));
+  $("worlds").append(...(WORLDS.length > 1 ? WORLDS.map(([id, text, title]) => html("button", { "data-world": id, title, onclick: () => change({ world: id }) }, text)) : []));
   $("view").append(...Object.values(layer));
   $("graph").addEventListener("wheel", (event) => {
     event.preventDefault();
@@ -91,9 +97,7 @@ function begin() {
     if (drag.far < 4) return;
     $("graph").setPointerCapture(event.pointerId);
     $("graph").classList.add("dragged");
-    view.x += dx;
-    view.y += dy;
-    place();
+    pan(dx, dy);
   });
   $("graph").addEventListener("pointerup", () => {
     if (drag && drag.far < 4) change({ node: drag.on ? Number(drag.on.dataset.node.slice(1)) : null, rule: null, line: null }, true);
@@ -106,7 +110,22 @@ function begin() {
     const inside = on && elements[Number(on.dataset.node.slice(1))];
     if (inside?.group) change({ world: "full", node: inside.inside.find((e) => data.worlds.full.stages[state.pass].boxOf.has(e)) ?? inside.inside[0] });
   });
-  for (const [id, other] of SWITCHES) $(id).addEventListener("click", () => turn(other));
+  // On the map, what is pointed at comes into the middle.
+  const go = (event) => {
+    if (!event.buttons) return;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform($("map").getScreenCTM().inverse());
+    Object.assign(view, { x: size.width / 2 - at.x * view.k, y: size.height / 2 - at.y * view.k });
+    place();
+  };
+  for (const moved of ["pointerdown", "pointermove"]) $("map").addEventListener(moved, go);
+  $("changes").addEventListener("click", nextChange);
+  new ResizeObserver(() => {
+    const first = !size.width;
+    measure();
+    if (!first) return place();
+    begun();
+    if (state.node !== null) reveal(state.node);
+  }).observe($("stage"));
   $("fit").addEventListener("click", fit);
   $("in").addEventListener("click", () => zoom(1.3, ...middle()));
   $("out").addEventListener("click", () => zoom(1 / 1.3, ...middle()));
@@ -119,6 +138,7 @@ function begin() {
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, select, textarea");
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+    if (event.shiftKey && PANS[event.key] && state.tab === "graph") return pan(...PANS[event.key]);
     const scrolls = event.key.startsWith("Arrow") && (state.tab !== "graph" || event.target.closest("aside, .code")) && /Up|Down/.test(event.key);
     if (!KEYS[event.key] || scrolls) return;
     event.preventDefault();

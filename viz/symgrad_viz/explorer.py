@@ -102,7 +102,11 @@ def _theme() -> str:
     for kind, paint in LIGHT.nodes.items():
         rules += _painted(f".node.is-{kind}", paint, DARK.nodes[kind])
     for kind, paint in LIGHT.regions.items():
-        rules += _painted(f".frame.is-{kind}", paint, DARK.regions[kind])
+        dark = DARK.regions[kind]
+        text, ground = _pair(paint.text, dark.text), _pair(paint.fill, dark.fill)
+        rules += _painted(f".frame.is-{kind}", paint, dark)
+        rules += [f"#captions .is-{kind} text {{ fill: {text}; }}"]
+        rules += [f"#captions .is-{kind} rect {{ fill: {ground}; }}"]
     stub = _pair(LIGHT.nodes["stub"].text, DARK.nodes["stub"].text)
     rules.append(f".stub text {{ fill: {stub}; }}")
     for i, colour in enumerate(HEAT):

@@ -15,16 +15,33 @@ const html = (tag, props, ...children) => put(document.createElement(tag), props
 const svg = (tag, props, ...children) => put(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 const number = (n) => (n === null || n === undefined ? "?" : n.toLocaleString("en"));
-const name = (e) => data.elements[e].name ?? `n${e}`;
+const name = (e) => elements[e].name ?? `n${e}`;
 
 // ---- what the data say, put at hand ------------------------------------------------------------
 
-const elements = data.elements;
+/** The rows of a table that is kept by its columns, some of them as places in a list of values. */
+function rowsOf(columns) {
+  const fields = Object.entries(columns).map(([field, c]) => [field, Array.isArray(c) ? c : c.at.map((i) => c.of[i])]);
+  return fields[0][1].map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
+}
+/** A text that is kept without its numbers, and those. */
+const filled = ([t, ...numbers]) => data.texts[t].replaceAll("\0", () => numbers.shift());
+
+const elements = rowsOf(data.elements);
+const shared = rowsOf(data.boxes).map(({ element, kind, output, width, height, lines, call }) => {
+  const own = (text) => (text[0] === "=" ? `n${element} =` : "") + text.slice(1);
+  return [element, null, kind, lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t]))), output, width, height, own(filled(call))];
+});
 // The same program drawn in several ways, of which one is shown: with groups as one node each, with
-// what is inside of them, and with the user's scopes as one node each.
+// what is inside of them, and in few boxes, each a scope or a line.
 for (const drawing of Object.values(data.worlds)) {
+  drawing.boxes = rowsOf(drawing.boxes).map(({ box, spot, group }) => Object.assign([...shared[box], group], { 1: spot }));
+  drawing.edges = drawing.edges.map(([tail, head, carries = 0, end = 0, way = [], operand = "", stub = []]) => [tail, head, end, way, stub, operand, data.texts[carries]]);
   drawing.stages.forEach((stage, i) => {
-    if (!stage) stage = drawing.stages[i] = { ...drawing.stages[i - 1], ghosts: [], added: [], left: 0 };
+    for (const of of ["boxes", "edges"]) {
+      const gone = new Set(stage[of][0]);
+      stage[of] = [...(drawing.stages[i - 1]?.[of] ?? []).filter((x) => !gone.has(x)), ...stage[of][1]];
+    }
     stage.boxOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][0], b]));
     stage.spotOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][1], b]));
     stage.fresh = new Set(stage.added);

@@ -8,28 +8,31 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
-from symgrad.lowering.plan import Step
+from symgrad.lowering.cost import Cost, cost
+from symgrad.lowering.lower import lower
+from symgrad.lowering.plan import Plan, Step
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.profile import Profile, StepTime
 from symgrad.runtime.program import Program
 from symgrad.runtime.why import Teller
-from symgrad_viz.explorer_nodes import Nodes, Section, Table
-from symgrad_viz.scene import Edge
-from symgrad_viz.sheet import Placed, Stage, size_of
+from symgrad_viz.explorer_nodes import Nodes, Section
+from symgrad_viz.explorer_tables import Table, change, in_columns
+from symgrad_viz.sheet import Placed, size_of
 from symgrad_viz.stages import Elements, Stages
 from symgrad_viz.words import printable, shortened
 
-FORMAT, VERSION = "symgrad-explorer", 1
+FORMAT, VERSION = "symgrad-explorer", 2
 AROUND = 12  # so many lines of a file are shown around each that built something
-MANY = 400  # above so many nodes the scopes are closed at first
+OVERVIEW = 40  # boxes that can be taken in at once
 Json: TypeAlias = dict[str, Any]
 AS_WRITTEN = "as written"
 
@@ -42,53 +45,59 @@ def document(
 
 
 class _World:
-    """The stages as they are drawn: boxes and edges in tables, each stage by their numbers."""
+    """The stages as they are drawn: boxes and edges in tables, each stage by what has changed."""
 
-    def __init__(self, stages: Stages, types: Table) -> None:
-        self.stages, self.types = stages, types
-        self.boxes, self.edges = Table(), Table()
+    def __init__(self, stages: Stages, boxes: Table, texts: Table) -> None:
+        self.stages, self.texts = stages, texts
+        self.boxes, self.placed, self.edges = boxes, Table(), Table()
+        # Most of a stage is as it was in the one before.
+        self._box, self._edge = cache(self._entered), cache(self._drawn)
 
     def written(self) -> Json:
-        """The world in what JSON has; a stage that is like the one before is None."""
+        """The world in what JSON has."""
         sheet = self.stages.sheet
-        stages = [
-            None if i and stage.boxes is self.stages.stages[i - 1].boxes else self._stage(stage)
-            for i, stage in enumerate(self.stages.stages)
-        ]
+        stages: list[Json] = []
+        boxes: list[int] = []
+        edges: list[int] = []
+        for stage in self.stages.stages:
+            spots = {p.box.id: p.spot for p in stage.boxes}
+            drawn = ((spots[e.tail], spots[e.head], e.operand, e.carries) for e in stage.edges)
+            boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
+            edges, old_edges = [self._edge(*e) for e in drawn], edges
+            told = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
+            ghosts = list(map(self._box, stage.ghosts))
+            stages.append({**told, "ghosts": ghosts, "added": stage.added, "left": stage.left})
+        placed = (dict(zip(("box", "spot", "group"), p, strict=True)) for p in self.placed)
         return {
             "sheet": [round(sheet.width), round(sheet.height)],
             "frames": [[k, t, *map(round, place)] for k, t, *place in sheet.frames],
             "spots": [_rounded(sheet.spots[i]) for i in range(len(sheet.spots))],
             "stages": stages,
-            "boxes": list(self.boxes),
+            "boxes": in_columns(list(placed)),
             "edges": list(self.edges),
         }
 
-    def _stage(self, stage: Stage) -> Json:
-        spots = {p.box.id: p.spot for p in stage.boxes}
-        return {
-            "boxes": [self._box(p) for p in stage.boxes],
-            "edges": [self._edge(e, spots) for e in stage.edges],
-            "ghosts": [self._box(p) for p in stage.ghosts],
-            "added": list(stage.added),
-            "left": stage.left,
-        }
+    def _entered(self, placed: Placed) -> int:
+        box, own = placed.box, f"n{placed.element} ="
+        # Without its own name, what begins with it is the same text for many.
+        call, first = (
+            f"={t.removeprefix(own)}" if t.startswith(own) else f":{t}"
+            for t in (box.tooltip.partition("\n")[0], box.lines[0])
+        )
+        shown = placed.element, box.kind, int(box.is_output), *map(round, size_of(box))
+        lines = tuple(self.texts[line] for line in (first, *box.lines[1:]))
+        number = self.boxes[*shown, lines, self.texts.pieces(call)]
+        return self.placed[number, placed.spot, placed.group]
 
-    def _box(self, placed: Placed) -> int:
-        box = placed.box
-        size = map(round, size_of(box))
-        call = box.tooltip.partition("\n")[0]
-        output = int(box.is_output)
-        shown = placed.element, placed.spot, box.kind, box.lines, output, *size, call
-        return self.boxes[*shown, placed.group]
-
-    def _edge(self, edge: Edge, spots: Mapping[str, int]) -> int:
-        pair = spots[edge.tail], spots[edge.head]
-        route = self.stages.sheet.routes[pair]
-        way = tuple(map(_rounded, route.points))
-        stub = None if route.stub is None else _rounded(route.stub)
-        carries = self.types[edge.carries]
-        return self.edges[*pair, round(route.end), way, stub, edge.operand, carries]
+    def _drawn(self, tail: int, head: int, operand: str, carries: str) -> int:
+        route = self.stages.sheet.routes[tail, head]
+        end = round(route.end - self.stages.sheet.spots[head][0])
+        way = tuple(round(n) for point in route.points for n in point)
+        stub = () if route.stub is None else _rounded(route.stub)
+        rest = [self.texts[carries], end, way, operand, stub]
+        while rest and not rest[-1]:
+            rest.pop()
+        return self.edges[tail, head, *rest]
 
 
 class _Document:
@@ -107,22 +116,30 @@ class _Document:
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
         self.elements = Elements(self.lineage)
         self.stages = Stages(self.graphs, self.elements, program.output_names)
-        self.nodes = Nodes(program, self.sections, self.elements, self.names)
+        sizes, updates = ready.plan.sizes, program._updates
+        # Step by step, as they are counted.
+        raw = lower(program.raw, sizes, updates, in_blocks=False)
+        runs = program._lowered(sizes, updates, in_blocks=False)
+        self.cost = Cost(cost(raw), cost(runs))
+        self.nodes = Nodes(program, self.sections, self.elements, self.names, self.cost)
         self.places = self.nodes.places
-        self.rules, self.types = Table(), Table()
+        self.rules, self.boxes = Table(), Table()
+        self.texts = self.nodes.texts
 
     def written(self, title: str | None) -> Json:
         """The document."""
-        worlds = {"full": _World(self.stages, self.types).written()}
+        worlds = {"full": self._world(self.stages)}
         names = self.program.output_names
         if self.nodes.inside:
             opened = Stages(self.graphs, self.elements, names, opened=True)
-            worlds["open"] = _World(opened, self.types).written()
+            worlds["open"] = self._world(opened)
         elements = list(map(self.nodes.told, range(len(self.elements.nodes))))
-        if any(n.origin.scope for g in self.graphs for n in g.nodes):
-            closed = Stages(self.graphs, self.elements, names, closed=True)
-            worlds["closed"] = _World(closed, self.types).written()
+        if len(self.stages.stages[0].boxes) > OVERVIEW:
+            closed = Stages(self.graphs, self.elements, names, most=OVERVIEW)
+            worlds["closed"] = self._world(closed)
             elements += map(_group, closed.groups.items())
+        fields = "element", "kind", "output", "width", "height", "lines", "call"
+        boxes = [dict(zip(fields, box, strict=True)) for box in self.boxes]
         given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
         listed = ", ".join(str(n.name) for n in given) or "no inputs"
         return {
@@ -130,25 +147,30 @@ class _Document:
             "version": VERSION,
             "title": shortened(f"a program of {listed}" if title is None else title, 120),
             "sizes": dict(self.sections[0].plan.sizes),
+            "guessed": not (self.profile or self.program._plans),
             "summary": self._summary(),
             "stages": list(map(self._stage, range(len(self.graphs)))),
             "worlds": worlds,
             "world": self._first(worlds),
-            "elements": elements,
+            "boxes": in_columns(boxes),
+            "elements": in_columns(elements),
             "rewrites": [self._rewrite(i) for i in range(len(self.program.trace.fired))],
             "rules": list(map(self._rule, self.rules)),
             "places": [self._place(p) for p in self.places],
             "fileNames": list(self._file_names().values()),
             "files": self._files() if self.embed_source else [],
-            "types": list(self.types),
             "sections": list(map(self._section, self.sections)),
             "profile": self.profile and self._profile(self.profile),
+            "texts": list(self.texts),
         }
+
+    def _world(self, stages: Stages) -> Json:
+        return _World(stages, self.boxes, self.texts).written()
 
     def _first(self, worlds: Json) -> str:
         """How the program is drawn at first."""
-        wanted = ("closed",) if len(self.program.raw) > MANY else ("open",)
-        return next(filter(worlds.__contains__, wanted), "full")
+        wanted = "closed" if len(self.stages.stages[-1].boxes) > OVERVIEW else "open"
+        return wanted if wanted in worlds else "full"
 
     def _stage(self, i: int) -> Json:
         """What is told of a pass."""
@@ -239,17 +261,23 @@ class _Document:
         return self.elements.of_form(self.lineage.form(step.node))
 
     def _summary(self) -> list[list[Any]]:
-        """What was written, and what runs."""
+        """What was written, and what runs: of each figure, what it is and of which it is a part."""
         plan = self.sections[0].plan
-        whole = self.program.cost(**plan.sizes)
-        pairs = (
-            ("nodes", len(self.program.raw), len(self.program.graph)),
-            ("steps", len(whole.before.steps), len(plan.steps)),
-            ("floating-point operations", whole.before.flops, whole.after.flops),
-            ("bytes moved", whole.before.bytes_moved, whole.after.bytes_moved),
-            ("bytes of memory", whole.before.plan.peak_bytes, plan.peak_bytes),
-        )
-        return [list(row) for row in pairs]
+        raw, runs = self.cost.before, self.cost.after
+        full, full_raw = _fullest(plan), _fullest(raw.plan)
+        rows: list[list[Any]] = [
+            [0, "nodes", len(self.program.raw), len(self.program.graph)],
+            [0, "steps", len(raw.steps), len(plan.steps)],
+            [0, "operations (FLOP)", raw.flops, runs.flops],
+            [0, "bytes moved", raw.bytes_moved, runs.bytes_moved],
+            [0, "bytes of memory", raw.plan.peak_bytes, plan.peak_bytes],
+            [1, "next values", raw.plan.next_bytes, plan.next_bytes],
+            [1, "outputs", raw.plan.output_bytes, plan.output_bytes],
+            [1, "arena", raw.plan.arena_bytes, plan.arena_bytes],
+            [2, "fullest in", full_raw[0], full[0]],
+            [2, "scratch there", full_raw[1], full[1]],
+        ]
+        return [row for row in rows if not row[0] or any(row[2:])]
 
     def _profile(self, profile: Profile) -> Json:
         section = self.sections[0]
@@ -264,6 +292,20 @@ class _Document:
         }
 
 
+def _fullest(plan: Plan) -> tuple[str, int]:
+    """The kernel during which most of the arena is in use, and how much of that is its scratch."""
+    used: list[dict[int, int]] = [{} for _ in plan.steps]
+    for slot in plan.slots:
+        if slot.kind == "arena":
+            for at in used[slot.first : slot.last + 1]:
+                at[slot.offset] = max(slot.nbytes, at.get(slot.offset, 0))
+    most = max(range(len(used)), key=lambda i: sum(used[i].values()), default=-1)
+    if most < 0 or not used[most]:
+        return "", 0
+    step = plan.steps[most]
+    return step.op.name, sum(plan.slots[r.slot].nbytes for r in step.scratch)
+
+
 def _reason(name: str) -> str:
     """What a pass does, as its function says, and why it does so at its place."""
     for step in DEFAULT:
@@ -274,15 +316,9 @@ def _reason(name: str) -> str:
 
 
 def _group(group: tuple[tuple[str, str], tuple[int, set[int]]]) -> Json:
-    """What is told of a scope that is drawn closed."""
+    """What is told of several nodes that are drawn as one."""
     (part, name), (_, members) = group
-    return {
-        "op": f"{part} of {name}",
-        "type": "",
-        "name": name,
-        "inside": sorted(members),
-        "group": True,
-    }
+    return {"op": f"{part} of {name}", "name": name, "inside": sorted(members), "group": True}
 
 
 def _time(step: StepTime) -> list[Any]:

@@ -1,8 +1,10 @@
 // The graph: boxes at their spots, what marks them, zoom.
 
 const view = { x: 0, y: 0, k: 1 };
-const layer = Object.fromEntries(["frames", "hulls", "edges", "ghosts", "boxes"].map((id) => [id, svg("g", { id })]));
-const LAYERS = ["hulls", "edges", "ghosts", "boxes"];
+const layer = Object.fromEntries(["frames", "lines", "hulls", "edges", "tags", "ghosts", "boxes"].map((id) => [id, svg("g", { id })]));
+const LAYERS = ["hulls", "edges", "tags", "ghosts", "boxes"];
+// At this scale text can be read; a graph that does not fit so is shown in part, with a map.
+const READABLE = 0.7;
 const drawn = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
 const ready = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
 
@@ -30,7 +32,7 @@ function draw(box, ghost) {
   const top = -5.5 * (lines.length - 1) + 3.5 + (kind === "variable" ? 2.5 : 0);
   const texts = lines.map((line, i) => svg("text", { y: top + 11 * i + (i ? 1 : 0), class: i ? "small" : null }, line));
   const shapes = outline(kind, w, h);
-  const short = elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
+  const short = elements[e].group ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
   const size = Math.min(20, h - 4, (w - 4) / (0.6 * short.length)).toFixed(1);
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {
@@ -52,18 +54,23 @@ function mark(node, cls, on) {
 function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)][6]; }
 
 function drawEdge(stage, edge) {
-  const [tail, head, end, way, stub, operand, type] = world.edges[edge];
-  const to = world.spots[head][1] - height(stage, head) / 2;
-  let [x, y] = stub ?? world.spots[tail];
-  y += stub ? 8 : height(stage, tail) / 2;
+  const [tail, head, aside, way, stub, operand, type] = world.edges[edge];
+  const [end, to] = [world.spots[head][0] + aside, world.spots[head][1] - height(stage, head) / 2];
+  const far = stub.length > 0;
+  let [x, y] = far ? stub : world.spots[tail];
+  y += far ? 8 : height(stage, tail) / 2;
   let d = `M${x} ${y}`;
-  for (const [a, b] of [...way, [end, to]]) { d += `C${x} ${(y + b) / 2} ${a} ${(y + b) / 2} ${a} ${b}`; [x, y] = [a, b]; }
+  for (let i = 0; i <= way.length; i += 2) {
+    const [a, b] = i < way.length ? way.slice(i, i + 2) : [end, to];
+    d += `C${x} ${(y + b) / 2} ${a} ${(y + b) / 2} ${a} ${b}`;
+    [x, y] = [a, b];
+  }
   d += `m-3 -7l3 7l3 -7`;
   const from = world.boxes[stage.spotOf.get(tail)];
-  const parts = [svg("path", { class: `edge${stub ? " is-stub" : ""}`, d })];
+  const parts = [svg("path", { class: `edge${far ? " is-stub" : ""}`, d })];
   if (operand) parts.push(svg("text", { class: "operand", x: end + 5, y: to - 4 }, operand));
-  if (stub) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from[0]}` }, svg("text", { y: 3 }, from[3][0].split(" = ")[0])));
-  return svg("g", { "data-tail": from[0], "data-tip": `${name(from[0])} : ${data.types[type]}`, "data-head": world.boxes[stage.spotOf.get(head)][0] }, parts);
+  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from[0]}` }, svg("text", { y: 3 }, from[3][0].split(" = ")[0])));
+  return svg("g", { "data-tail": from[0], "data-tip": `${name(from[0])} : ${type}`, "data-head": world.boxes[stage.spotOf.get(head)][0] }, parts);
 }
 
 /** The ground on which the members of a group stand: one area around each, and one along each edge. */
@@ -71,30 +78,70 @@ function hull(box) {
   const [, spot, , , , w, h, , group] = world.boxes[box];
   const [x, y] = world.spots[spot];
   return svg("g", { class: "hull", transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: fused` },
-    svg("rect", { x: -w / 2 - 9, y: -h / 2 - 17, width: w + 18, height: h + 26, rx: 10 }), svg("text", { x: -w / 2 - 3, y: -h / 2 - 6 }, `fused n${group}`));
+    svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }));
+}
+function tag(box) {
+  const [, spot, , , , w, h, , group] = world.boxes[box];
+  const [x, y] = world.spots[spot];
+  return svg("text", { class: "tag", x: x - w / 2 - 3, y: y - h / 2 - 13 }, `fused n${group}`);
 }
 function hullEdge(stage, edge) {
   return svg("path", { class: "hull", d: drawEdge(stage, edge).firstChild.getAttribute("d").replace(/m[^m]*$/, "") });
 }
 
-/** What a stage draws: for each layer, keys and how to make what they stand for. */
+/** Where a box, an edge or what belongs to it lies on the sheet: left, top, right, bottom. */
+function extent(points, pad) {
+  const [xs, ys] = [points.map((p) => p[0]), points.map((p) => p[1])];
+  return [Math.min(...xs) - pad, Math.min(...ys) - pad, Math.max(...xs) + pad, Math.max(...ys) + pad];
+}
+function aroundBox(box) {
+  const [, spot, , , , w, h] = world.boxes[box];
+  const [x, y] = world.spots[spot];
+  return extent([[x - w / 2, y - h / 2], [x + w / 2, y + h / 2]], 30);
+}
+function alongEdge(edge) {
+  const [tail, head, , way, stub] = world.edges[edge];
+  const points = way.flatMap((x, i) => (i % 2 ? [] : [[x, way[i + 1]]]));
+  return extent([stub.length ? stub : world.spots[tail], ...points, world.spots[head]], 60);
+}
+
+/** What a stage draws: for each layer, keys, how to make what they stand for, and where it lies. */
 function wantedOf(stage) {
   const inGroup = (e) => {
     const [tail, head] = world.edges[e].slice(0, 2).map((s) => world.boxes[stage.spotOf.get(s)][8]);
-    return tail !== null && tail === head && !world.edges[e][4];
+    return tail !== null && tail === head && !world.edges[e][4].length;
   };
+  const inside = stage.boxes.filter((b) => world.boxes[b][8] !== null);
   const keyOf = (e) => `${e}:${stage.spotOf.get(world.edges[e][0])}:${stage.spotOf.get(world.edges[e][1])}`;
   return {
-    ghosts: new Map(stage.ghosts.map((b) => [b, () => draw(b, true)])),
-    boxes: new Map(stage.boxes.map((b) => [b, () => draw(b, false)])),
-    edges: new Map(stage.edges.map((e) => [keyOf(e), () => drawEdge(stage, e)])),
-    hulls: new Map([...stage.edges.filter(inGroup).map((e) => [keyOf(e), () => hullEdge(stage, e)]),
-      ...stage.boxes.filter((b) => world.boxes[b][8] !== null).map((b) => [b, () => hull(b)])]),
+    ghosts: new Map(stage.ghosts.map((b) => [b, [() => draw(b, true), () => aroundBox(b)]])),
+    boxes: new Map(stage.boxes.map((b) => [b, [() => draw(b, false), () => aroundBox(b)]])),
+    edges: new Map(stage.edges.map((e) => [keyOf(e), [() => drawEdge(stage, e), () => alongEdge(e)]])),
+    hulls: new Map([...stage.edges.filter(inGroup).map((e) => [keyOf(e), [() => hullEdge(stage, e), () => alongEdge(e)]]), ...inside.map((b) => [b, [() => hull(b), () => aroundBox(b)]])]),
+    tags: new Map(inside.map((b) => [b, [() => tag(b), () => aroundBox(b)]])),
   };
 }
-function made(id, key, make) {
-  if (!ready[id].has(key)) ready[id].set(key, make());
+function made(id, key, [make, where]) {
+  if (!ready[id].has(key)) {
+    const node = make();
+    node.extent = where();
+    ready[id].set(key, node);
+  }
   return ready[id].get(key);
+}
+/** Leave out what lies far from the window: a browser lays out all text anew at every scale. */
+let kept = null;
+function cull(anew) {
+  const [w, h] = [size.width / view.k, size.height / view.k];
+  const [x, y] = [-view.x / view.k, -view.y / view.k];
+  const near = kept && kept[0] <= x && kept[1] <= y && kept[2] >= x + w && kept[3] >= y + h && kept[2] - kept[0] < 3 * w;
+  if (near && !anew) return;
+  kept = [x - w / 4, y - h / 4, x + 1.25 * w, y + 1.25 * h];
+  for (const id of LAYERS) for (const node of drawn[id].values()) {
+    const [l, t, r, b] = node.extent;
+    const out = r < kept[0] || b < kept[1] || l > kept[2] || t > kept[3];
+    if (out !== node.out) { node.out = out; out ? node.setAttribute("display", "none") : node.removeAttribute("display"); }
+  }
 }
 /** Make what is drawn what is wanted; only the difference is touched. */
 function renew(id, wanted) {
@@ -118,8 +165,10 @@ function prepare() {
 function enterWorld() {
   world = data.worlds[state.world];
   for (const id of LAYERS) { drawn[id].clear(); ready[id].clear(); layer[id].replaceChildren(); }
-  layer.frames.replaceChildren(...world.frames.map(([kind, title, x, y, w, h]) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width: w, height: h, rx: 8 }), svg("text", { x: x + 10, y: y + 17 }, title))));
+  layer.frames.replaceChildren(...frames());
+  $("captions").replaceChildren(...world.frames.map(([kind, title]) => svg("g", { class: `is-${kind}` }, svg("rect", { x: -4, y: -13, width: 7.3 * title.length + 8, height: 18, rx: 3 }), svg("text", null, title))));
 }
+const frames = () => world.frames.map(([kind, , x, y, w, h]) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width: w, height: h, rx: 8 })));
 
 function showStage() {
   const stage = now();
@@ -128,12 +177,46 @@ function showStage() {
     const fresh = stage.fresh.has(world.boxes[b][0]);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
+  // From afar all edges are one path, which is drawn much faster.
+  const line = ([tail, head, , , stub]) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
+  layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
+  drawMap();
+  cull(true);
 }
 
+/** The sheet as a map: frames, a dot for each node, those that are new or chosen, what is seen. */
+function drawMap() {
+  const stage = now();
+  const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const [, s, , , , w, h] = world.boxes[b]; const [x, y] = world.spots[s]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
+  put($("map"), { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
+  $("map").replaceChildren(...frames(), dots(stage.boxes, ""), dots([...changedBoxes()], "fresh"), dots([stage.boxOf.get(state.node)].filter((b) => b !== undefined), "chosen"), svg("rect", { class: "seen" }));
+}
+/** What is new in a stage, and what is gone, from top to bottom. */
+function changedBoxes() {
+  const stage = now();
+  const at = (b) => world.spots[world.boxes[b][1]];
+  return [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].sort((a, b) => at(a)[0] - at(b)[0] || at(a)[1] - at(b)[1]);
+}
+
+let size = { width: 0, height: 0 }; // of the window; 0 until the graph is shown
+function measure() { if ($("stage").clientWidth) size = { width: $("stage").clientWidth, height: $("stage").clientHeight }; }
 function place() {
   $("view").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
   $("graph").classList.toggle("far", view.k < 0.5);
   $("graph").classList.toggle("farther", view.k < 0.22);
+  cull(false);
+  // A title stays in sight as long as its frame is; of a small frame it stands above.
+  [...$("captions").children].forEach((caption, i) => {
+    const [, title, x, y, w, h] = world.frames[i];
+    const [left, top, right, bottom] = [x * view.k + view.x, y * view.k + view.y, (x + w) * view.k + view.x, (y + h) * view.k + view.y];
+    const down = view.k < 0.6 && top > 16 ? top - 5 : Math.min(Math.max(top, 0) + 17, bottom - 6);
+    caption.setAttribute("transform", `translate(${Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8))} ${down})`);
+  });
+  const [w, h] = [size.width / view.k, size.height / view.k];
+  const [x, y] = [-view.x / view.k, -view.y / view.k];
+  $("map").toggleAttribute("hidden", state.tab !== "graph" || x <= 0 && y <= 0 && x + w >= world.sheet[0] && y + h >= world.sheet[1]);
+  const seen = $("map").lastChild;
+  if (seen) put(seen, { x, y, width: w, height: h }, []);
 }
 function zoom(factor, x, y) {
   const k = Math.min(4, Math.max(0.01, view.k * factor));
@@ -142,26 +225,45 @@ function zoom(factor, x, y) {
   view.k = k;
   place();
 }
+const fitting = () => Math.min(1.2, size.width / (world.sheet[0] + 12), size.height / (world.sheet[1] + 12)) || 1;
 function fit() {
-  const { width, height: tall } = $("stage").getBoundingClientRect();
-  const [w, h] = world.sheet;
-  view.k = Math.min(1.2, width / (w + 40), tall / (h + 40)) || 1;
-  view.x = (width - w * view.k) / 2;
-  view.y = Math.max(0, (tall - h * view.k) / 2);
+  measure();
+  view.k = fitting();
+  const [w, h] = world.sheet.map((n) => n * view.k);
+  view.x = (size.width - w) / 2;
+  view.y = (size.height - h) / 2;
+  place();
+}
+/** All of it if it can be read so; else what comes of it, readable. */
+function begun() {
+  measure();
+  if (!size.width) return place();
+  if (fitting() >= READABLE) return fit();
+  const result = now().boxes.find((b) => world.boxes[b][4] && world.boxes[b][2] !== "update") ?? now().boxes[0];
+  view.k = 0.9;
+  centre(result, 0.8);
+}
+/** Bring a box into the middle, or `down` so far, or as near to it as leaves nothing empty. */
+function centre(box, down = 0.5) {
+  const spot = world.spots[world.boxes[box][1]];
+  const [x, y] = ["width", "height"].map((side, i) => {
+    const [room, whole] = [size[side], world.sheet[i] * view.k];
+    const wanted = room * (i ? down : 0.5) - spot[i] * view.k;
+    return whole <= room ? (room - whole) / 2 : Math.max(room - whole, Math.min(0, wanted));
+  });
+  Object.assign(view, { x, y });
   place();
 }
 /** Move so that a node can be seen, if it cannot, and near enough to be read. */
 function reveal(e) {
-  const box = now().boxOf.get(e);
+  if (!size.width) return;
+  const box = now().boxOf.get(e) ?? now().ghosts.find((b) => world.boxes[b][0] === e) ?? now().boxes.find((b) => world.boxes[b][8] === e);
   if (box === undefined) return;
-  const { width, height: tall } = $("stage").getBoundingClientRect();
   const [x, y] = world.spots[world.boxes[box][1]];
   const [at, down] = [x * view.k + view.x, y * view.k + view.y];
-  if (view.k >= 0.5 && at > 60 && at < width - 60 && down > 30 && down < tall - 30) return;
-  view.k = Math.max(view.k, 0.8);
-  view.x = width / 2 - x * view.k;
-  view.y = tall / 2 - y * view.k;
-  place();
+  if (view.k >= 0.5 && at > 60 && at < size.width - 60 && down > 30 && down < size.height - 30) return;
+  view.k = Math.max(view.k, 0.9);
+  centre(box);
 }
 
 function heat(e) {
@@ -213,6 +315,7 @@ function paint() {
     const step = heats ? String(Math.min(4, Math.floor(5 * Math.sqrt(heats.get(b) / most)))) : null;
     if (step !== node.getAttribute("data-heat")) step === null ? node.removeAttribute("data-heat") : node.setAttribute("data-heat", step);
   }
+  drawMap();
   for (const node of drawn.hulls.values()) {
     const picked = node.dataset.node === `n${state.node}`;
     if (picked !== node.classList.contains("is-picked")) node.classList.toggle("is-picked", picked);

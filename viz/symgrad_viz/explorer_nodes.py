@@ -8,29 +8,17 @@ from typing import Any, TypeAlias
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.text import type_text
-from symgrad.lowering.cost import cost
+from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan, Step
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
 from symgrad.runtime.why import Teller, steps_text
+from symgrad_viz.explorer_tables import Table
 from symgrad_viz.stages import Elements
 from symgrad_viz.words import shortened
 
 MOST_REWRITES = 60  # told of one node
 Json: TypeAlias = dict[str, Any]
-
-
-class Table:
-    """Things that are named by their places in a list, each there once."""
-
-    def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
-
-    def __getitem__(self, thing: Any) -> int:
-        return self.places.setdefault(thing, len(self.places))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.places)
 
 
 class Section:
@@ -48,7 +36,12 @@ class Nodes:
     """Tells of every element what the page shows; `places` are the user's lines that it names."""
 
     def __init__(
-        self, program: Program, sections: list[Section], elements: Elements, passes: list[str]
+        self,
+        program: Program,
+        sections: list[Section],
+        elements: Elements,
+        passes: list[str],
+        whole: Cost,
     ) -> None:
         self.program, self.sections, self.elements = program, sections, elements
         self.teller = sections[0].teller
@@ -57,8 +50,8 @@ class Nodes:
         self.fired = {id(f): i for i, f in enumerate(program.trace.fired)}
         self.rule_names = {f.rule.name for f in program.trace.fired}
         self.pass_names = set(passes)
-        self.costs = self._costs()
-        self.places, self.values = Table(), Table()
+        self.costs = self._costs(whole)
+        self.places, self.values, self.texts = Table(), Table(), Table()
 
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
         """What is inside the fused nodes; all of it gets numbers of its own."""
@@ -93,7 +86,7 @@ class Nodes:
             "value": self.values[self.lineage.value(node)],
             "ends": [e for e in ends if e is not None and e != number],
             "inside": self.inside.get(number, []),
-            "verdict": self._verdict(number, story.verdict),
+            "verdict": self.texts.pieces(self._verdict(number, story.verdict)),
             "lines": [[section, n] for n, _ in story.code],
             "cost": self.costs.get(number),
             "buffers": self._buffers(number),
@@ -136,10 +129,8 @@ class Nodes:
             found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
         return [list(pair) for pair in found]
 
-    def _costs(self) -> dict[int, list[int | None]]:
+    def _costs(self, whole: Cost) -> dict[int, list[int | None]]:
         """Operations, bytes read and bytes written of each node, as written and as it runs."""
-        sizes = self.sections[0].plan.sizes
-        whole = self.program.cost(**sizes)
         plans = [whole.before, whole.after, *(cost(s.plan) for s in self.sections[1:])]
         found: dict[int, list[int | None]] = {}
         for plan in plans:

@@ -5,7 +5,8 @@
 function showPasses() {
   const words = state.filter.toLowerCase();
   const fits = (s) => !words || s.name.toLowerCase().includes(words) || s.rules.some(([r]) => data.rules[r].name.toLowerCase().includes(words));
-  const rows = shownStages(state.all || words !== "").filter((i) => i === state.pass || fits(data.stages[i]));
+  const among = new Set([...shownStages(state.all || words !== ""), state.pass]);
+  const rows = [...among].sort((a, b) => a - b).filter((i) => i === state.pass || fits(data.stages[i]));
   const list = rows.map((i) => {
     const s = data.stages[i];
     const full = data.worlds.full.stages[i];
@@ -13,7 +14,7 @@ function showPasses() {
     const facts = [
       html("span", null, before === null || s.same ? count(s.nodes, "node") : `${before} → ${s.nodes}`),
       s.same ? html("span", null, "no change") : i > 0 && html("span", null, full.added.length + full.left ? `+${full.added.length} −${full.left}` : "constants"),
-      i > 0 && html("span", { class: "ms" }, `${s.ms} ms`),
+      i > 0 && html("span", { class: "ms" }, `${s.ms.toFixed(1)} ms`),
     ];
     const item = html("li", null, html("button", { class: `pass${s.same ? " same" : ""}`, "data-pass": i, "aria-current": i === state.pass ? "step" : null, onclick: () => change({ pass: i, rule: null }) },
       html("span", { class: "name" }, s.name.replaceAll("_", " ")), html("span", { class: "facts" }, facts)));
@@ -38,6 +39,9 @@ function headline(lit) {
   const at = stage.name.replaceAll("_", " ");
   $("what").textContent = before === null ? `${at}: ${count(stage.nodes, "node")}, nothing optimised yet`
     : stage.same ? `${at}: changes nothing here` : `${at}: ${before} → ${count(stage.nodes, "node")}${rewrites ? ` by ${count(rewrites, "rewrite")}` : ""}`;
+  const changes = changedBoxes().length;
+  $("changes").hidden = !changes;
+  $("changes").textContent = state.world === "closed" ? `${changes} changed ${changes === 1 ? "box" : "boxes"}: show the next (n)` : `${now().added.length} new, ${now().ghosts.length} gone: show the next (n)`;
   const first = data.places.length && state.pass === 0 ? "What you built, and the gradient that was derived from it." : "";
   $("why").textContent = state.rule !== null ? `${data.rules[state.rule].name}: ${data.rules[state.rule].reason} ${count(lit.size, "node")} here came of it.`
     : state.line ? `${count(lit.size, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
@@ -51,7 +55,8 @@ function showLegend() {
     outline(kind, 26, 14), cls.includes("is-added") && svg("rect", { class: "ring", x: -15, y: -9, width: 30, height: 18, rx: 5 }))), text);
   const items = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, text]) => swatch(kind, "", text));
   if (now().groups.size) items.push(html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: "hull" }, svg("rect", { x: -15, y: -9, width: 30, height: 18, rx: 6 }))), FUSED));
-  if (now().added.length) items.push(swatch("op", "is-added", state.world === "closed" ? "new or changed in this pass" : "new in this pass"));
+  if (state.world === "closed") items.push(swatch("op", "is-group", "several nodes: double-click to see them"));
+  if (now().added.length) items.push(swatch("op", "is-added", state.world === "closed" ? "changed in this pass" : "new in this pass"));
   if (now().ghosts.length) items.push(swatch("op", "ghost", "gone in this pass"));
   if (state.colour !== "role") items.push(html("li", null, "few", [0, 1, 2, 3, 4].map((i) => html("span", { class: `swatch heat${i}` })), `many ${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}`));
   $("legend").replaceChildren(...items);
@@ -87,7 +92,7 @@ function around(pairs, most, reach, make) {
 // ---- the pane -----------------------------------------------------------------------------------
 
 function link(e, text) {
-  return html("button", { class: "link", "data-to": `n${e}`, onclick: () => change({ node: e, rule: null, line: null }) }, text ?? (elements[e].name ? name(e) : `n${e} ${elements[e].op}`));
+  return html("button", { class: "link", "data-to": `n${e}`, onclick: () => change({ node: e, rule: null, line: null }) }, text ?? (elements[e].group ? elements[e].op : elements[e].name ? name(e) : `n${e} ${elements[e].op}`));
 }
 const listed = (es) => es.flatMap((e, i) => [i ? ", " : "", link(e)]);
 
@@ -134,7 +139,7 @@ function nodePane(e) {
   const here = stage.boxOf.has(e) || stage.groups.has(e);
   const group = stage.groupOf.get(e);
   const [reads, readers] = here ? neighbours(e) : [[], []];
-  const out = [html("h2", null, html("code", null, box >= 0 ? world.boxes[box][7].replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
+  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box][7].replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
   if (x.scope) out.push(html("p", { class: "soft" }, `in ${x.scope.join(" / ")}`));
   if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
   if (!here) {
@@ -144,7 +149,7 @@ function nodePane(e) {
   if (reads.length) out.push(html("p", null, "reads ", listed(reads)));
   if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
   if (x.inside) out.push(html("p", null, "inside: ", listed(x.inside.slice(0, 60)), x.inside.length > 60 && ` and ${x.inside.length - 60} more`));
-  if (x.group) return [...out, html("p", { class: "soft" }, "A scope of yours, drawn closed. Double-click it, or press c, to open all scopes.")];
+  if (x.group) return [...out, html("p", { class: "soft" }, "Drawn as one box in the overview. Double-click it to see its nodes, or press c to see all.")];
   out.push(html("h3", null, "Where it comes from"), provenance(e));
   const own = places(e);
   if (data.files.length && own.length) {
@@ -153,7 +158,7 @@ function nodePane(e) {
     out.push(html("h3", null, "Your source ", html("span", { class: "file" }, data.files[file].name)), html("div", { class: "code", id: "own", tabindex: 0 },
       around(own.filter((p) => p[0] === file).map((p) => p[1]), Infinity, 2, (n) => lines.has(n) && codeRow(file, n, lines.get(n), own))));
   }
-  out.push(html("h3", null, "What runs"), html("p", { id: "verdict" }, x.verdict ?? ""));
+  out.push(html("h3", null, "What runs"), html("p", { id: "verdict" }, x.verdict ? filled(x.verdict) : ""));
   const lines = linesOf(e);
   for (const [i, section] of data.sections.entries()) {
     const mine = lines.filter(([s]) => s === i).map(([, n]) => n);
@@ -161,7 +166,7 @@ function nodePane(e) {
   }
   if (x.cost) {
     const [flops, read, written] = x.cost;
-    out.push(html("h3", null, "Cost"), html("p", { id: "cost" }, `${number(flops)} floating-point operations, ${number(read)} bytes read, ${number(written)} written`));
+    out.push(html("h3", null, "Cost"), html("p", { id: "cost" }, `${flops === null ? "? floating-point operations" : count(flops, "floating-point operation")}, ${count(read, "byte")} read, ${number(written)} written`));
   }
   if (seconds.has(e)) out.push(html("p", null, `${number(Number((1e6 * seconds.get(e)).toFixed(1)))} µs measured`));
   if (x.buffers) {
@@ -189,11 +194,14 @@ function linePane([file, n]) {
     html("p", null, `${count(lit.length, "node")} of this stage ${lit.length === 1 ? "comes" : "come"} of it:`), html("ul", null, lit.slice(0, 60).map((e) => html("li", null, link(e))))];
 }
 
+const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
+const moreMemory = data.summary.some(([, what, a, b]) => what === "bytes of memory" && b > a);
 function programPane() {
-  const keys = [["← →", "pass by pass"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["f", "fit the graph"], ...(data.worlds.closed ? [["c", "close or open the scopes"]] : []), ...(data.worlds.open ? [["g", "open or close fused groups"]] : []), ["+ −", "nearer, farther"], ["1 … 5", "views"], ["Esc", "let go"]];
+  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside fused groups, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
-    html("table", null, html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
-      html("tbody", null, data.summary.map(([what, a, b]) => html("tr", null, html("th", { scope: "row", class: "left" }, what), html("td", null, number(a)), html("td", null, number(b)))))),
+    html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
+      html("tbody", null, data.summary.map(([depth, what, a, b]) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(a)), html("td", null, number(b)))))),
+    moreMemory && html("p", { class: "soft" }, "More memory than as written: the passes aim at fewer operations and fewer bytes moved, for which steps change their order and kernels use scratch. compile(…, memory_budget=…) aims at memory."),
     html("h3", null, "How to read it"),
     html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
     html("h3", null, "Keys"), html("table", null, html("tbody", null, keys.map(([k, what]) => html("tr", null, html("th", { scope: "row", class: "left" }, html("kbd", null, k)), html("td", { class: "left" }, what))))),

@@ -17,7 +17,7 @@ from symgrad.lowering.plan import Plan, Ref, Step
 from symgrad.runtime.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.parts import inner_graph
-from symgrad_viz.words import bytes_text, count_text, nbytes, time_text
+from symgrad_viz.words import bytes_text, count_text, nbytes, sizes_text, time_text
 
 STEPS = 5
 HEATS: Mapping[str, str] = {
@@ -46,8 +46,7 @@ class Figures:
     @property
     def at(self) -> str:
         """For which sizes they hold."""
-        listed = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
-        return f" ({listed})" if listed else ""
+        return sizes_text(self.sizes.items())
 
     def of(self, kind: str) -> Mapping[Node, float]:
         """The numbers by which to colour."""

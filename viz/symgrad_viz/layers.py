@@ -7,17 +7,17 @@ Scopes have no frames here, and fused nodes are drawn closed.
 
 from __future__ import annotations
 
-import unicodedata
 import xml.etree.ElementTree as ET
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from symgrad_viz.parts import UPDATE
+from symgrad_viz.parts import PARTS, UPDATE
 from symgrad_viz.scene import Box, Edge, Scene, part_of, ranks
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_title
-from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE, THEMES, Palette
+from symgrad_viz.theme import NODE_SIZE, SMALL_SIZE, THEMES, Palette
+from symgrad_viz.words import text_width
 
 PAD = 9.0
 LINE = 14.0
@@ -65,11 +65,7 @@ def layout(scene: Scene, theme: str = "auto") -> ET.Element:
     No edge may go from one part to another, so the scene is one with stubs.
     """
     palette = THEMES[theme]
-    blocks = blocks_of(scene)
-    corners = list(_corners(blocks))
-    placed = list(zip(blocks, corners, strict=True))
-    width = max((x + b.width for b, (x, _) in placed), default=0.0) + MARGIN
-    height = max((y + b.height for b, (_, y) in placed), default=0.0) + MARGIN
+    placed, width, height = arranged(_columns(blocks_of(scene)), TITLE)
     root = ET.Element("svg", {"width": f"{width:.0f}", "height": f"{height:.0f}"})
     root.set("viewBox", f"0 0 {width:.0f} {height:.0f}")
     canvas = ET.SubElement(root, "g", {"class": "graph"})
@@ -79,14 +75,30 @@ def layout(scene: Scene, theme: str = "auto") -> ET.Element:
     return root
 
 
-def _corners(blocks: Sequence[Block]) -> Iterator[tuple[float, float]]:
-    """Where each part goes: beside the one before, but the update below the backward part."""
-    left, right, bottom = MARGIN, MARGIN, TITLE
+def _columns(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Each part beside the one before, but the update below the backward part."""
+    columns: list[list[Block]] = []
     for block in blocks:
-        below = block.kind == UPDATE and bottom > TITLE
-        left, top = (left, bottom + MARGIN) if below else (right, TITLE)
-        yield left, top
-        right, bottom = max(right, left + block.width + MARGIN), top + block.height
+        if block.kind == UPDATE and columns:
+            columns[-1].append(block)
+        else:
+            columns.append([block])
+    return columns
+
+
+def arranged(
+    columns: Sequence[Sequence[Block]], top: float
+) -> tuple[list[tuple[Block, tuple[float, float]]], float, float]:
+    """The upper left corner of each block, in columns that begin at `top`; the width and height."""
+    placed, left, lowest = [], MARGIN, top
+    for column in columns:
+        at = top
+        for block in column:
+            placed.append((block, (left, at)))
+            at += block.height + MARGIN
+        left += max(b.width for b in column) + MARGIN
+        lowest = max(lowest, at)
+    return placed, left, lowest
 
 
 def blocks_of(scene: Scene) -> list[Block]:
@@ -95,11 +107,11 @@ def blocks_of(scene: Scene) -> list[Block]:
 
 
 def _parts(scene: Scene) -> Mapping[str, list[Box]]:
-    """The boxes of each frame."""
-    parts: dict[str, list[Box]] = {}
+    """The boxes of each frame, in the order of computing."""
+    parts: dict[str, list[Box]] = {part: [] for part in ("", *PARTS)}
     for box in scene.boxes:
-        parts.setdefault(part_of(box), []).append(box)
-    return parts
+        parts[part_of(box)].append(box)
+    return {part: boxes for part, boxes in parts.items() if boxes}
 
 
 def _block(kind: str, boxes: Sequence[Box], all_edges: Sequence[Edge]) -> Block:
@@ -130,12 +142,6 @@ def spot_of(box: Box) -> Spot:
     pad = 2.0 if box.kind == "stub" else PAD
     tall = 8.0 if box.kind == "variable" else 0.0
     return Spot(widest * around + 2 * pad, len(box.lines) * LINE + pad + tall, box)
-
-
-def text_width(text: str, size: float = NODE_SIZE) -> float:
-    """How wide a text is in a fixed-width font; letters of East Asia take two places."""
-    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return (len(text) + wide) * size * ADVANCE
 
 
 def _route(tail: Spot, head: Spot) -> list[Spot]:
@@ -247,7 +253,8 @@ def _draw(canvas: ET.Element, block: Block, corner: tuple[float, float], palette
             end = head.x + head.width * 0.6 * (nth / (len(arriving) + 1) - 0.5)
             points = [(tail.x, tail.y + tail.height / 2)]
             points += [(s.x, s.y) for s in route[1:-1]]
-            points.append((end, head.y - head.height / 2))
+            rim = 3.5 * (head.box is not None and head.box.is_output)
+            points.append((end, head.y - head.height / 2 - rim))
             draw_arrow(canvas, edge, [(x + left, y + top) for x, y in points], palette)
     for spot in block.spots:
         if spot.box is not None:

@@ -10,7 +10,6 @@ from symgrad_viz.scene import Box, Scene
 from symgrad_viz.shapes import draw_box, draw_note
 from symgrad_viz.svg import element
 from symgrad_viz.theme import ADVANCE, SMALL_SIZE, Palette
-from symgrad_viz.words import bytes_text
 
 GAP = 10.0
 ROW = 34.0
@@ -25,17 +24,23 @@ MEANINGS: Mapping[str, str] = {
     "fused": "fused: one pass",
     "many": "repeated, drawn once",
     "stub": "from elsewhere",
+    "new": "+ new in this stage",
+    "gone": "gone",
 }
 
 
-def add_legend(root: ET.Element, scene: Scene, palette: Palette) -> None:
+def add_legend(root: ET.Element, scene: Scene, palette: Palette, scale: float = 1.0) -> None:
     """Put the legend of a scene below a drawn picture, which grows by it."""
     left, top, width, height = map(float, root.get("viewBox", "0 0 0 0").split())
-    wide = max(width, LEAST_WIDTH)
+    bottom = top + height
+    wide = max(width / scale, LEAST_WIDTH)
     canvas = element(root, "g", class_="legend")
-    at = top + height + GAP / 2
-    ramp = [Box("", "op", (t,), "", heat=i) for i, t in enumerate(scene.key[1])]
-    rows = [r for boxes in (list(_samples(scene)), ramp) for r in _rows(boxes, wide - 2 * GAP)]
+    if scale != 1.0:
+        # Larger, from the lower left corner of the picture on.
+        moved = f"{left * (1 - scale):.2f} {bottom * (1 - scale):.2f}"
+        canvas.set("transform", f"translate({moved}) scale({scale:g})")
+    at = bottom + GAP / 2
+    rows = [r for boxes in (samples(scene), ramp(scene)) for r in _rows(boxes, wide - 2 * GAP)]
     for row in rows:
         x = left + GAP
         for box in row:
@@ -44,10 +49,10 @@ def add_legend(root: ET.Element, scene: Scene, palette: Palette) -> None:
             draw_box(canvas, box, centre, (spot.width, spot.height), palette, "key")
             x += spot.width + GAP
         at += ROW
-    for note in _notes(scene, wide - 2 * GAP):
+    for note in notes(scene, int((wide - 2 * GAP) / (SMALL_SIZE * ADVANCE))):
         at += LINE
         draw_note(canvas, note, (left + GAP, at), palette)
-    grown = at + GAP - top
+    wide, grown = wide * scale, height + (at + GAP - bottom) * scale
     # Graphviz counts in points, the style sheet in pixels.
     for name, new, old in (("width", wide, width), ("height", grown, height)):
         given = root.get(name, "")
@@ -57,14 +62,18 @@ def add_legend(root: ET.Element, scene: Scene, palette: Palette) -> None:
     root.set("viewBox", f"{left:g} {top:g} {wide:.2f} {grown:.2f}")
 
 
-def _samples(scene: Scene) -> Iterator[Box]:
+def samples(scene: Scene) -> list[Box]:
     """A sample of each kind of box that the picture has; the label says what it is."""
     present = _kinds(scene)
-    for kind, meaning in MEANINGS.items():
-        if kind in present:
-            yield Box("", kind, (meaning,), "")
+    found = [Box("", kind, (what,), "") for kind, what in MEANINGS.items() if kind in present]
     if any(b.is_output for b in scene.boxes):
-        yield Box("", "op", ("output",), "", is_output=True)
+        found.append(Box("", "op", ("output",), "", is_output=True))
+    return found
+
+
+def ramp(scene: Scene) -> list[Box]:
+    """A sample of each step of the colours, if figures are coloured."""
+    return [Box("", "op", (text,), "", heat=i) for i, text in enumerate(scene.key[1])]
 
 
 def _kinds(scene: Scene) -> set[str]:
@@ -87,23 +96,22 @@ def _rows(boxes: list[Box], width: float) -> Iterator[list[Box]]:
         yield row
 
 
-def _notes(scene: Scene, width: float) -> Iterator[str]:
+def notes(scene: Scene, letters: int) -> Iterator[str]:
+    """What is to be said below a picture, in lines of so many letters."""
     said = []
     if any("⟵" in line for b in scene.boxes for line in b.lines):
         said.append("⟵ names the rewrite that made a node.")
     if "fused" in _kinds(scene):
         said.append("Fused ops take the data block by block: what lies between stays in the cache.")
-    if scene.kept is not None:
-        total = bytes_text(scene.kept)
+    if scene.kept:
         said.append(
-            f"kept: computed forward, in memory until the backward reads it; {total} in all."
+            f"kept: computed forward, in memory until the backward reads it; {scene.kept} in all."
         )
     if scene.key[0]:
         said.append(f"Colour: {scene.key[0]}.")
     if scene.note:
         said.append(scene.note)
-    letters = max(int(width / (SMALL_SIZE * ADVANCE)), 40)
-    line = ""
+    letters, line = max(letters, 40), ""
     for word in " ".join(said).split():
         if line and len(line) + len(word) >= letters:
             yield line

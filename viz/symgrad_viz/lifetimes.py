@@ -11,9 +11,10 @@ from symgrad_viz.scene import Box
 from symgrad_viz.shapes import draw_box, draw_note, draw_title
 from symgrad_viz.svg import element
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE, Palette
-from symgrad_viz.words import bytes_text, shortened
+from symgrad_viz.words import bytes_text, counted, shortened
 
 HEAD, ROW, BAR = 50.0, 24.0, 18.0
+MOST_ROWS = 24
 KINDS: Mapping[str, tuple[str, str]] = {
     "arena": ("op", "shared"),
     "output": ("fused", "an output"),
@@ -23,7 +24,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
 
 def lifetimes_size(plan: Plan) -> float:
     """How high the picture of a plan's buffers is."""
-    return HEAD + ROW * len(_rows(plan))
+    return HEAD + ROW * len(_rows(plan)[0])
 
 
 def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palette) -> None:
@@ -35,15 +36,18 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
     title = f"memory of {len(plan.steps)} steps{f' at {sizes}' if sizes else ''}: "
     title += f"{bytes_text(plan.peak_bytes)} in all, {bytes_text(plan.arena_bytes)} of it shared"
     draw_title(canvas, title, 0, 10, palette, NODE_SIZE * 1.2, "start")
-    draw_note(canvas, "one row is one place in memory; a bar lasts from the step that first "
-              "writes a buffer to the last that reads it", (0, 24), palette)  # fmt: skip
+    rows, left_out = _rows(plan)
+    note = f"{counted(left_out, 'smaller place')} left out; " if left_out else ""
+    note += "one row is one place in memory; a bar lasts from the step that first writes a buffer "
+    note += "to the last that reads it"
+    draw_note(canvas, shortened(note, int(width / (SMALL_SIZE * ADVANCE))), (0, 24), palette)
     step = width / max(len(plan.steps), 1)
     letters = int(step / (SMALL_SIZE * ADVANCE)) - 1
     for i, of in enumerate(plan.steps):
         named = shortened(f"{i} {of.op.name}", letters) if letters > 6 else str(i)
         if step >= len(named) * SMALL_SIZE * ADVANCE:
             draw_note(canvas, named, (i * step, 42), palette)
-    for row, slots in enumerate(_rows(plan)):
+    for row, slots in enumerate(rows):
         y = HEAD + row * ROW + BAR / 2
         for first, last, slot in slots:
             size = ((last - first + 1) * step - 3, BAR)
@@ -58,8 +62,11 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
             draw_box(group, box, (first * step + size[0] / 2, y), size, palette, "key")
 
 
-def _rows(plan: Plan) -> list[list[tuple[int, int, Slot]]]:
-    """The buffers by where they lie: those of the arena, then outputs and next values."""
+def _rows(plan: Plan) -> tuple[list[list[tuple[int, int, Slot]]], int]:
+    """The buffers by where they lie: those of the arena, then outputs and next values.
+
+    Of very many only the largest; and how many are left out.
+    """
     end = len(plan.steps) - 1
     rows: dict[tuple[bool, int], list[tuple[int, int, Slot]]] = defaultdict(list)
     for i, slot in enumerate(plan.slots):
@@ -68,4 +75,5 @@ def _rows(plan: Plan) -> list[list[tuple[int, int, Slot]]]:
         elif slot.kind in KINDS:
             writing = (k for k, s in enumerate(plan.steps) if any(r.slot == i for r in s.results))
             rows[True, i].append((next(writing, 0), end, slot))
-    return [rows[key] for key in sorted(rows)]
+    largest = sorted(rows, key=lambda key: -max(slot.nbytes for _, _, slot in rows[key]))
+    return [rows[key] for key in sorted(largest[:MOST_ROWS])], max(len(rows) - MOST_ROWS, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from symgrad.ir.errors import RenderError
+from symgrad.ir.files import whole_file
 from symgrad.runtime.profile import Profile
 from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of
@@ -138,8 +138,8 @@ def draw(
 
     `color_by` is "cost" (floating-point operations), "memory" (the bytes of each result), both
     counted for the sizes of a program's last call, or "time", which needs the `profile` that
-    `program.profile(…)` gave. A profile also puts the times into the tooltips. Below an SVG stands
-    a `legend`, unless it is not wanted. Raises `RenderError`.
+    `program.profile(…)` gave. A profile also puts the times into the tooltips. A `legend` stands
+    below an SVG and in a PNG, unless it is not wanted. Raises `RenderError`.
     """
     _check_choice("format", format, FORMATS)
     _check_choice("theme", theme, THEMES)
@@ -158,7 +158,7 @@ def draw(
     wanted, notes = _engines(engine, format, len(scene.boxes))
     for name in wanted:
         try:
-            drawn = _run(name, scene, format, theme, timeout, notes)
+            drawn = _run(name, scene, format, theme, timeout, notes, legend)
         except EngineTimeoutError:
             # The other Graphviz would take as long.
             break
@@ -192,17 +192,23 @@ def _engines(engine: str | None, format: str, nodes: int) -> tuple[Sequence[str]
 
 
 def _run(
-    name: str, scene: Scene, format: str, theme: str, timeout: float, notes: list[str]
+    name: str,
+    scene: Scene,
+    format: str,
+    theme: str,
+    timeout: float,
+    notes: list[str],
+    legend: bool,
 ) -> bytes | ET.Element:
     """One engine's picture; a second, hurried try if the first took too long."""
-    opaque = format == "png"
+    bitmap = format == "png"
+    written = partial(dot_of, scene, theme=theme, opaque=bitmap, legend=legend and bitmap)
     try:
-        data = ENGINES[name].run(dot_of(scene, theme=theme, opaque=opaque), format, timeout)
+        data = ENGINES[name].run(written(), format, timeout)
     except EngineTimeoutError as error:
         notes.append(f"{error}.")
-        dot = dot_of(scene, theme=theme, opaque=opaque, hurried=True)
         try:
-            data = ENGINES[name].run(dot, format, timeout)
+            data = ENGINES[name].run(written(hurried=True), format, timeout)
         except EngineTimeoutError:
             notes.append("It did so again when told to hurry.")
             raise
@@ -238,18 +244,10 @@ def _no_picture(format: str, notes: list[str]) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a new file beside it takes its place.
-
-    Raises `RenderError`.
-    """
-    target = path.resolve()
-    beside = target.parent / f".symgrad-{secrets.token_hex(8)}"
+    """Write a file whole or not at all. Raises `RenderError`."""
     try:
-        try:
-            with beside.open("xb") as file:
-                file.write(data)
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            file.write(data)
     except OSError as error:
-        raise RenderError(f"{str(path)!r} could not be written: {error.strerror}") from error
+        said = error.strerror or error
+        raise RenderError(f"{str(path)!r} could not be written: {said}") from error

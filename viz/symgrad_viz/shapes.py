@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from symgrad_viz.captions import tab
 from symgrad_viz.scene import Box, Edge
 from symgrad_viz.svg import element
 from symgrad_viz.theme import (
@@ -63,9 +64,7 @@ def draw_frame(
     frame = element(group, "rect", x=x, y=y, width=width, height=height, rx=8.0)
     frame.set("stroke-dasharray", DASHES.get(kind, "none"))
     _paint(frame, paint)
-    caption = element(canvas, "g", class_=f"caption is-{kind}")
-    _text(caption, title, (x + 10, y + 17), paint.text, NODE_SIZE + 1, "start")
-    caption[0].set("stroke", paint.fill)
+    canvas.append(tab(kind, title, (x + 10, y), paint, NODE_SIZE + 1))
 
 
 def draw_box(
@@ -138,14 +137,14 @@ def _outline(
 def draw_mark(
     canvas: ET.Element, centre: Point, size: tuple[float, float], palette: Palette
 ) -> None:
-    """What marks a box as new: a frame around it, and a plus."""
+    """What marks a box as new: a ground under it like that of a marker, and a plus."""
     (x, y), (width, height) = centre, size
-    left, top = x - width / 2 - 5, y - height / 2 - 5
-    group = element(canvas, "g", class_="mark")
-    frame = element(group, "rect", x=left, y=top, width=width + 10, height=height + 10, rx=10.0)
-    _paint(frame, Paint(palette.mark, "none", ""))
-    frame.set("stroke-width", "2.5")
-    _text(group, "+", (left - 1, top + 4), palette.mark, NODE_SIZE * 1.4, "end")
+    left, top = x - width / 2 - 8, y - height / 2 - 8
+    paint = palette.nodes["new"]
+    group = element(canvas, "g", class_="key is-new")
+    frame = element(group, "rect", x=left, y=top, width=width + 16, height=height + 16, rx=10.0)
+    _paint(frame, paint)
+    _text(group, "+", (left - 1, top + 8), paint.text, NODE_SIZE * 1.8, "end")
 
 
 def paint_of(box: Box, palette: Palette) -> Paint:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, TypeAlias
 
-from symgrad_viz.layers import LINE, MARGIN, PAD, Block, Spot, blocks_of, text_width
-from symgrad_viz.parts import BACKWARD, PARTS, UPDATE
+from symgrad_viz.layers import LINE, MARGIN, PAD, Block, Spot, arranged, blocks_of
 from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, with_stubs
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE
+from symgrad_viz.words import shortened, text_width
 
 SMALL_LINE = 11.0
 ASPECT = 1.4  # of the window; parts stand beside each other or not, as they fill it best
-SIDES: Mapping[str, str] = {UPDATE: BACKWARD}  # updates stand with the gradients that they use
 Pair: TypeAlias = tuple[int, int]
 
 
@@ -75,8 +74,9 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
     at: dict[int, list[Box]] = defaultdict(list)
     heads: dict[int, dict[int, None]] = defaultdict(dict)
     tails: dict[int, dict[int, None]] = defaultdict(dict)
-    # The last stage is what runs, and is to be the most beautiful.
-    for stage in reversed(stages):
+    # The last stage is what runs, and is to be the most beautiful. Those that change nothing are
+    # there once.
+    for stage in {id(s.boxes): s for s in reversed(stages)}.values():
         spot = {f"n{p.element}": p.spot for p in stage.boxes}
         for placed in stage.boxes:
             at[placed.spot].append(placed.box)
@@ -84,23 +84,25 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
             heads[spot[edge.tail]][spot[edge.head]] = None
             tails[spot[edge.head]][spot[edge.tail]] = None
     place = {s: i for i, s in enumerate(_in_order(at, tails))}
-    titles = _titles(b for found in at.values() for b in found)
+    titles = {r.kind: r.title for found in at.values() for b in found for r in b.regions}
     boxes = tuple(_union(s, at[s], titles) for s in place)
-    part = {int(b.id): side_of(b) for b in boxes}
+    part = {int(b.id): part_of(b) for b in boxes}
     # Between parts there are no edges but stubs, which can contradict nothing.
     pairs = [(t, h) for t in place for h in heads[t] if place[t] < place[h] or part[t] != part[h]]
     edges = tuple(Edge(str(t), str(h), "") for t, h in pairs)
     boxes, edges = with_stubs(boxes, edges)
+    # A stub says but the name, for the value stands on the same sheet.
+    names = {s: max((stub_text(b) for b in found), key=len) for s, found in at.items()}
+    boxes = tuple(
+        replace(b, lines=(names[int(b.id.partition("_at_")[0])],)) if b.kind == "stub" else b
+        for b in boxes
+    )
     sheet = Sheet()
     blocks = blocks_of(Scene("", "", boxes, edges))
-    left, top = MARGIN, MARGIN
-    wide, high = [b.width / ASPECT for b in blocks], [b.height for b in blocks]
-    beside = max(sum(wide), *high, 0.0) <= max(*wide, sum(high), 0.0)
-    for block in blocks:
-        _enter(sheet, block, (left, top), at)
-        sheet.width = max(sheet.width, left + block.width)
-        sheet.height = max(sheet.height, top + block.height)
-        left, top = (sheet.width + MARGIN, top) if beside else (left, sheet.height + MARGIN)
+    ways = (arranged(columns, MARGIN) for columns in _columns(blocks))
+    best, sheet.width, sheet.height = min(ways, key=lambda way: max(way[1] / ASPECT, way[2]))
+    for block, corner in best:
+        _enter(sheet, block, corner, at)
     for tail, inner in heads.items():
         for head in inner:
             sheet.routes.setdefault((tail, head), Route(sheet.spots[head][0]))
@@ -124,13 +126,13 @@ def _in_order(at: Mapping[int, Any], tails: Mapping[int, Mapping[int, None]]) ->
     return list(order)
 
 
-def _titles(boxes: Iterable[Box]) -> dict[str, str]:
-    """What each side is called: by the parts that stand on it."""
-    found = {r.kind: r.title for b in boxes for r in b.regions if r.kind in PARTS}
-    sides: dict[str, list[str]] = defaultdict(list)
-    for part in filter(found.__contains__, PARTS):
-        sides[SIDES.get(part, part)].append(found[part])
-    return {side: " and ".join(titles) for side, titles in sides.items()}
+def _columns(blocks: Sequence[Block]) -> Iterator[list[Sequence[Block]]]:
+    """The ways to set parts below and beside each other that keep their order."""
+    if not blocks:
+        yield []
+    for n in range(1, len(blocks) + 1):
+        for rest in _columns(blocks[n:]):
+            yield [blocks[:n], *rest]
 
 
 def _union(spot: int, boxes: Sequence[Box], titles: Mapping[str, str]) -> Box:
@@ -138,15 +140,14 @@ def _union(spot: int, boxes: Sequence[Box], titles: Mapping[str, str]) -> Box:
     sizes = [size_of(b) for b in boxes]
     letters = ceil((max(w for w, _ in sizes) - 2 * PAD) / (NODE_SIZE * ADVANCE))
     lines = ceil((max(h for _, h in sizes) - PAD) / LINE)
-    side = side_of(boxes[0])
-    regions = (Region(side, side, titles[side]),) if side else ()
+    part = part_of(boxes[0])
+    regions = (Region(part, part, titles[part]),) if part else ()
     return Box(str(spot), "op", ("x" * letters,) * lines, "", regions)
 
 
-def side_of(box: Box) -> str:
-    """Where a box stands."""
-    part = part_of(box)
-    return SIDES.get(part, part)
+def stub_text(box: Box) -> str:
+    """What a box is called where it is used from afar."""
+    return shortened(box.lines[0].partition(" = ")[0], 24)
 
 
 def size_of(box: Box) -> tuple[float, float]:

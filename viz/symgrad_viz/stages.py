@@ -15,9 +15,12 @@ from typing import Any
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage
-from symgrad_viz.parts import BACKWARD
-from symgrad_viz.scene import Box, Edge, Scene, part_of, scene_of
-from symgrad_viz.sheet import Placed, Stage, laid_out, side_of
+from symgrad_viz.builder import scene_of
+from symgrad_viz.closing import OUTERMOST, Closing, closing_of
+from symgrad_viz.parts import BACKWARD, UPDATE
+from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
+from symgrad_viz.sheet import Placed, Stage, laid_out
+from symgrad_viz.words import shortened
 
 _INSIDE = re.compile(r"n\d+(_\d+)+")
 
@@ -32,6 +35,8 @@ class Elements:
         self.lineage = lineage
         self.nodes: list[Node] = []
         self._numbers: dict[tuple[Any, int], int] = {}
+        # Graphs that were drawn, each with what is inside its fused nodes or without.
+        self.views: dict[tuple[int, bool], _View] = {}
 
     def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
         """The number of each of these nodes, which are of one graph."""
@@ -64,6 +69,20 @@ class _Drawn:
     output_names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _View:
+    """A graph, the numbers and names of its nodes, and its scene before anything is closed."""
+
+    graph: Graph
+    numbers: Mapping[Node, int]
+    names: Mapping[Node, str]
+    scene: Scene
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        return {name: node for node, name in self.names.items()}
+
+
 class Stages:
     """The stages of a program, the first as it was written, and the sheet that they lie on."""
 
@@ -75,45 +94,60 @@ class Stages:
         *,
         closed: bool = False,
         opened: bool = False,
+        most: int | None = None,
     ) -> None:
-        self.elements = elements
-        self.closed, self.opened = closed, opened
-        # Of each closed scope, by part and name: its number, after those of all elements, and the
+        """Draw some graphs of one lineage.
+
+        `closed` draws what is in a scope as one box, `opened` what is inside fused nodes. If a
+        stage has more than `most` boxes, as much is closed as must be.
+        """
+        self.elements, self.opened = elements, opened
+        # Of each closed box, by part and title: its number, after those of all elements, and the
         # elements that were ever in it.
         self.groups: dict[tuple[str, str], tuple[int, set[int]]] = {}
+        self._titles: dict[str, str] = {}  # of the leaves, which stay in the box that they came to
+        self._members: dict[str, list[Box]] = {}  # of each closed box, in the stage drawn last
         self._groups = _rewritten_together(elements.lineage)
         self._spot_of: dict[tuple[int, str], int] = {}
         self._count = 0
+        views = {id(graph): self._view(_Drawn(graph, output_names)) for graph in graphs}
+        self.closing = OUTERMOST if closed else None
+        if most is not None:
+            self.closing = closing_of([(v.scene, v.nodes) for v in views.values()], most)
         self.stages: list[Stage] = []
         for i, graph in enumerate(graphs):
             if i and graph is graphs[i - 1]:
                 self.stages.append(Stage(self.stages[-1].boxes, self.stages[-1].edges))
             else:
-                self.stages.append(self._stage(_Drawn(graph, output_names)))
+                self.stages.append(self._stage(views[id(graph)]))
         self.sheet = laid_out(self.stages)
 
-    def _stage(self, drawn: _Drawn) -> Stage:
-        before = self.stages[-1].boxes if self.stages else ()
+    def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
+        key = id(drawn.graph), bool(parts)
+        if key in self.elements.views:
+            return self.elements.views[key]
         numbers = self.elements.enter([*drawn.graph.nodes, *parts])
         names = {node: f"n{number}" for node, number in numbers.items()}
         scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
-        scene = _without_items(scene, {names[n] for n in drawn.graph.nodes if n.op.name == "item"})
-        groups: dict[str, int] = {}
+        items = {names[n] for n in drawn.graph.nodes if n.op.name == "item"}
+        view = _View(drawn.graph, numbers, names, _without_items(scene, items))
+        return self.elements.views.setdefault(key, view)
+
+    def _stage(self, view: _View) -> Stage:
+        before = self.stages[-1].boxes if self.stages else ()
+        scene, groups, changed = view.scene, dict[str, int](), set[str]()
         if self.opened:
-            scene, groups = _with_names(scene, drawn.graph, names, before)
-        if self.closed:
-            scene = self._with_scopes_closed(scene)
-        spots = self._spots(drawn.graph, numbers, scene.boxes, before)
+            scene, groups = _with_names(scene, view.graph, view.names, before)
+        if self.closing is not None:
+            scene, changed = self._closed(scene, self.closing, view.nodes)
+        spots = self._spots(view.graph, view.numbers, scene.boxes, before)
         boxes = tuple(Placed(int(b.id[1:]), spots[b.id], b, groups.get(b.id)) for b in scene.boxes)
         if not self.stages:
             return Stage(boxes, scene.edges)
         here, there = ({p.element for p in ps} for ps in (boxes, before))
-        if self.closed:
-            # A closed scope stays; it is marked if what is in it has changed.
-            numbers_of_groups = {number for number, _ in self.groups.values()}
-            same = {p.box for p in before} & {p.box for p in boxes}
-            there -= {p.element for p in before if p.box not in same} & numbers_of_groups
+        # A closed box stays; it is marked if what is in it has changed.
+        there -= {int(id[1:]) for id in changed}
         taken = set(spots.values())
         gone = [p for p in before if p.element not in here]
         return Stage(
@@ -124,30 +158,43 @@ class Stages:
             len(gone),
         )
 
-    def _with_scopes_closed(self, scene: Scene) -> Scene:
-        """The scene with one box for all that a part has of a user's scope, the outermost."""
+    def _closed(
+        self, scene: Scene, closing: Closing, nodes: Mapping[str, Node]
+    ) -> tuple[Scene, set[str]]:
+        """The scene with one box for all that is closed, and which of these boxes have changed."""
+        titles = closing.titles(scene, nodes)
         members: dict[str, list[Box]] = defaultdict(list)
         stands_for: dict[str, str] = {}
         for box in scene.boxes:
-            title = next((r.title for r in box.regions if r.kind == "scope"), None)
-            if title is None:
+            title = titles[box.id]
+            if box.kind in LEAVES:
+                title = self._titles.setdefault(box.id, title)
+            if not title:
                 stands_for[box.id] = box.id
                 continue
             new = len(self.elements.nodes) + len(self.groups), set[int]()
-            number, inside = self.groups.setdefault((side_of(box), title), new)
+            number, inside = self.groups.setdefault((part_of(box), title), new)
             inside.add(int(box.id[1:]))
             stands_for[box.id] = f"n{number}"
             members[f"n{number}"].append(box)
         boxes = [b for b in scene.boxes if stands_for[b.id] == b.id]
         names = {f"n{number}": name for (_, name), (number, _) in self.groups.items()}
-        boxes += [_group(id, names[id], inside) for id, inside in members.items()]
+        boxes += [
+            _group(id, closing.label(names[id], inside), inside) for id, inside in members.items()
+        ]
+        changed = {
+            id
+            for id, inside in self._members.items()
+            if id in members and _computed(inside) != _computed(members[id])
+        }
+        self._members = members
         edges: dict[tuple[str, str], Edge] = {}
         for edge in scene.edges:
             pair = stands_for[edge.tail], stands_for[edge.head]
             if pair[0] != pair[1]:
                 operand = edge.operand if pair[1] == edge.head else ""
                 edges.setdefault(pair, Edge(*pair, edge.carries, operand))
-        return replace(scene, boxes=tuple(boxes), edges=tuple(edges.values()))
+        return replace(scene, boxes=tuple(boxes), edges=tuple(edges.values())), changed
 
     def _spots(
         self,
@@ -169,19 +216,19 @@ class Stages:
         vacated: dict[Any, list[int]] = defaultdict(list)
         for placed in before:
             if placed.element not in present:
-                for key in self._roles(placed.element, side_of(placed.box)):
+                for key in self._roles(placed.element, part_of(placed.box)):
                     vacated[key].append(placed.spot)
         found: dict[str, int] = {}
         taken: set[int] = set()
         for box in boxes:
-            spot = self._spot_of.get((int(box.id[1:]), side_of(box)))
+            spot = self._spot_of.get((int(box.id[1:]), part_of(box)))
             if spot is not None:
                 found[box.id] = spot
                 taken.add(spot)
         # First those that compute the same value, then those that do the same for another.
         for by_role in (False, True):
             for box in boxes:
-                number, part = int(box.id[1:]), side_of(box)
+                number, part = int(box.id[1:]), part_of(box)
                 keys = [(v, part) for v in values.get(number, ())]
                 if by_role:
                     keys = self._roles(number, part)[1:]
@@ -249,16 +296,30 @@ def _with_names(
 
 
 def _group(id: str, name: str, inside: Sequence[Box]) -> Box:
-    """A closed scope."""
-    ops = Counter(b.lines[0].partition(" = ")[2].split(" ")[0].split("(")[0] for b in inside)
+    """What is closed: how many ops and parameters it has, which ops, how many fused."""
+    computed = _computed(inside)
+    ops = Counter(line.partition(" = ")[2].split(" ")[0].split("(")[0] for line in computed)
+    fused = ops.pop("fused", 0)
     listed = [f"{op} ×{n}" if n > 1 else op for op, n in ops.most_common(3) if op]
     marks = [line for b in inside for line in b.lines if line.startswith("⟶")]
-    part = side_of(inside[0])
-    lines = (name, f"{len(inside)} nodes", ", ".join(listed), *marks[:2])
-    regions = tuple(r for r in inside[0].regions if r.kind == part_of(inside[0]))
-    kind = "backward" if part == BACKWARD else "op"
-    said = f"{name}: {len(inside)} nodes"
+    part = part_of(inside[0])
+    lines = (
+        *shortened(name, 60).split("  ", 1),
+        contents_text(inside),
+        f"{fused} fused" if fused else "",
+        f"{', '.join(listed)}{', …' * (len(ops) > len(listed))}",
+        *marks[:2],
+        f"⟶ {len(marks) - 2} more" if len(marks) > 2 else "",
+    )
+    regions = tuple(r for r in inside[0].regions if r.kind == part)
+    kind = part if part in (BACKWARD, UPDATE) else "op"
+    said = "\n".join((name, *(b.lines[0] for b in inside[:20]), *["…"] * (len(inside) > 20)))
     return Box(id, kind, tuple(filter(None, lines)), said, regions, bool(marks))
+
+
+def _computed(inside: Sequence[Box]) -> list[str]:
+    """The first lines of those boxes that compute something."""
+    return [b.lines[0] for b in inside if b.kind not in LEAVES]
 
 
 def _rewritten_together(lineage: Lineage) -> dict[Any, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from inspect import getdoc
 from math import ceil, sqrt
 from pathlib import Path
 
 from symgrad.ir.errors import RenderError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
@@ -20,19 +22,22 @@ from symgrad_viz.parts import BACKWARD, FORWARD, inner_graph, nexts_of, part_tit
 from symgrad_viz.picture import write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
-from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of
+from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
 from symgrad_viz.stages import Elements, Stages
 from symgrad_viz.svg import element, finished
-from symgrad_viz.theme import ADVANCE, NODE_SIZE, THEMES, Palette
-from symgrad_viz.words import name_text, shortened
+from symgrad_viz.theme import ADVANCE, THEMES, Palette
+from symgrad_viz.words import counted, name_text, shortened
 
-MOST_NODES = 300
+MOST_BOXES = 40
 GAP = 28.0
-CAPTION = 54.0
+CAPTION = 72.0
+HEAD, TOLD = 22.0, 14.0  # the sizes of a heading's letters, and of those below it
+LEGEND = 1.6  # how much larger than in other pictures the legend is
 ASPECT = 1.6
 MARKS = (
-    "+ and a frame: new in this stage. Struck through: gone; '= n5' is the equal that is kept, "
-    "'in n7' the group that computes it. Every node keeps its place."
+    "Every node keeps its place. Of what is gone, '= n5' is the equal that is kept, 'in n7' the "
+    "fused op that computes it. Nodes are counted as print(program.trace) does: with constants "
+    "that stand in labels."
 )
 
 
@@ -45,6 +50,7 @@ class _Panel:
     stage: Stage
     marked: bool
     forward_only: bool = False
+    fates: Mapping[int, str] = field(default_factory=dict)
 
 
 def story(
@@ -54,14 +60,16 @@ def story(
     title: str | None = None,
     theme: str = "auto",
     columns: int | None = None,
+    most: int = MOST_BOXES,
 ) -> Path:
     """Draw the way of a program, from what was written to what runs, into an SVG. Gives its path.
 
     The stages stand side by side, in so many `columns` (None: as fits a screen): the forward part,
     the gradient, what each pass that changed something made of it, and at the end the lifetimes of
     the buffers. Every node keeps its place; what is new, gone or merged is marked, and a node that
-    a rewrite made has the rewrite's name. Raises `RenderError` for what is no program, a program
-    of more than 300 nodes, another suffix than .svg, or a missing folder.
+    a rewrite made has the rewrite's name. A program of more than `most` boxes is drawn with the
+    scopes closed, each a box, and where that is too much still, lines of the source, too. Raises
+    `RenderError` for what is no program, another suffix than .svg, or a missing folder.
 
     >>> story(program, "story.svg")
     PosixPath('story.svg')
@@ -71,7 +79,8 @@ def story(
         raise RenderError(f"a story is an SVG; name {path.name!r} with .svg at its end")
     if not path.parent.is_dir():
         raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
-    write(path, story_svg(program, title=title, theme=theme, columns=columns).encode())
+    text = story_svg(program, title=title, theme=theme, columns=columns, most=most)
+    write(path, text.encode())
     return path
 
 
@@ -81,85 +90,96 @@ def story_svg(
     title: str | None = None,
     theme: str = "auto",
     columns: int | None = None,
+    most: int = MOST_BOXES,
 ) -> str:
     """The text of the picture that `story` writes."""
     if not isinstance(program, Program):
         raise RenderError(f"a Program has a story, not a {type(program).__name__}")
     if theme not in THEMES:
         raise RenderError(f"theme is one of {', '.join(map(repr, THEMES))}, not {theme!r}")
-    if columns is not None and columns < 1:
-        raise RenderError(f"columns is a number from 1 on, not {columns!r}")
-    if len(program.raw) > MOST_NODES:
-        raise RenderError(
-            f"a story of {len(program.raw)} nodes is too much for one picture (at most "
-            f"{MOST_NODES}); program.explore('page.html') shows it stage by stage"
-        )
-    return _Teller(program, theme).told(title, columns)
+    for name, number in (("columns", columns), ("most", most)):
+        if number is not None and number < 1:
+            raise RenderError(f"{name} is a number from 1 on, not {number!r}")
+    return _Teller(program, theme, most).told(title, columns)
 
 
 class _Teller:
     """Draws the stages of a program, each in its panel."""
 
-    def __init__(self, program: Program, theme: str) -> None:
+    def __init__(self, program: Program, theme: str, most: int) -> None:
         self.program, self.theme = program, theme
         self.palette: Palette = THEMES[theme]
         changed = [s for s in program.trace.stages if s.after is not s.before]
         self.lineage = Lineage(program.raw, program.graph, program.trace)
-        graphs = [program.raw, *(s.after for s in changed)]
+        self.graphs = [program.raw, *(s.after for s in changed)]
         self.elements = Elements(self.lineage)
-        self.stages = Stages(graphs, self.elements, program.output_names)
+        self.stages = Stages(self.graphs, self.elements, program.output_names, most=most)
         self.sheet: Sheet = self.stages.sheet
         self.panels = list(self._panels([s.name for s in changed]))
 
     def _panels(self, names: Sequence[str]) -> Iterator[_Panel]:
         raw, *rest = self.stages.stages
         graph = self.program.raw
-        titles = part_titles(graph, parts_of(graph, nexts_of(graph, self.program.output_names)))
+        parts = parts_of(graph, nexts_of(graph, self.program.output_names))
+        titles = part_titles(graph, parts)
+        whole = counted(len(graph), "node")
         if FORWARD in titles and BACKWARD in titles:
             own = [p for p in raw.boxes if part_of(p.box) == FORWARD]
             ids = {f"n{p.element}" for p in own}
             edges = tuple(e for e in raw.edges if e.tail in ids and e.head in ids)
-            told = (_plural(len(own), "node"), "before any gradient")
+            forward = sum(parts[n] == FORWARD for n in graph.nodes)
+            told = (counted(forward, "node"), "before any gradient")
             yield _Panel("as written", told, Stage(tuple(own), edges), False, True)
             how = f"with its {titles[BACKWARD]} part, which differentiation derived"
-            yield _Panel("its gradient", (_plural(len(self.program.raw), "node"), how), raw, False)
+            yield _Panel("its gradient", (whole, how), raw, False)
         else:
-            yield _Panel("as written", (_plural(len(self.program.raw), "node"),), raw, False)
+            yield _Panel("as written", (whole,), raw, False)
         # What merges constants, which labels hold, changes nothing that can be seen.
         seen = [i for i, stage in enumerate(rest) if stage.added or stage.left]
+        before = self._numbers(graph)
         for i in seen:
             last = "what runs, after " if i == seen[-1] else ""
-            yield _Panel(f"{last}{names[i]}", self._told(names[i], rest[i], i), rest[i], True)
+            after = self._numbers(self.graphs[i + 1])
+            fates = self._fates(before - after, self.graphs[i + 1])
+            told = self._told(names[i], before, after, fates)
+            yield _Panel(f"{last}{names[i]}", told, rest[i], True, fates=fates)
+            before = after
 
-    def _told(self, name: str, stage: Stage, i: int) -> tuple[str, str]:
+    def _numbers(self, graph: Graph) -> set[int]:
+        return set(self.elements.enter(graph.nodes).values())
+
+    def _told(
+        self, name: str, before: set[int], after: set[int], fates: Mapping[int, str]
+    ) -> tuple[str, str]:
         """What a pass did, in numbers and by the names of its rules, or in words."""
-        before, after = (len(self.stages.stages[j].boxes) for j in (i, i + 1))
-        became = [self._became(g, stage).partition(" ")[0] for g in stage.ghosts]
-        merged, fused = became.count("="), became.count("in")
+        became = Counter(fate.partition(" ")[0] for fate in fates.values())
         counts = [
-            (len(stage.added), "new"),
-            (stage.left - merged - fused, "gone"),
-            (merged, "merged with an equal"),
-            (fused, "fused"),
+            (len(after - before), "new"),
+            (became[""], "gone"),
+            (became["="], "merged with an equal"),
+            (became["in"], "fused"),
         ]
-        told = ", ".join(f"{n} {what}" for n, what in counts if n)
+        told = ", ".join(f"{n:,} {what}" for n, what in counts if n)
         fired = Counter(f.rule.name for f in self.program.trace.fired if f.stage == name)
         rules = [f"{rule}{f' ×{n}' if n > 1 else ''}" for rule, n in fired.most_common()]
         does = next((getdoc(p.run) or "" for p in DEFAULT if p.name == name), "")
         what = " ".join(does.partition("\n\n")[0].split())
-        return f"{before} → {after} boxes: {told}", ", ".join(rules) or what
+        return f"{len(before):,} → {len(after):,} nodes: {told}", ", ".join(rules) or what
 
-    def _became(self, ghost: Placed, stage: Stage) -> str:
-        """What computes the value of a node that went: `= n5`, its equal, or `in n7`, a group."""
-        value = self.elements.value(ghost.element)
-        for placed in stage.boxes:
-            if self.elements.value(placed.element) is value:
-                return f"= n{placed.element}"
-        for placed in stage.boxes:
-            inner = inner_graph(self.elements.nodes[placed.element])
-            if inner and any(self.lineage.value(n) is value for n in inner.nodes if n.inputs):
-                return f"in n{placed.element}"
-        return ""
+    def _fates(self, gone: Iterable[int], graph: Graph) -> dict[int, str]:
+        """What computes the values of nodes that went: `= n5`, an equal, or `in n7`, a group."""
+        equals: dict[Node, str] = {}
+        inside: dict[Node, str] = {}
+        for node, number in self.elements.enter(graph.nodes).items():
+            inner = inner_graph(node)
+            if inner is not None:
+                own = (self.lineage.value(n) for n in inner.nodes if n.inputs)
+                inside |= dict.fromkeys(own, f"in n{number}")
+            # A result that is picked from a fused node is computed there.
+            if node.op.name != "item":
+                equals.setdefault(self.lineage.value(node), f"= n{number}")
+        computing = inside | equals
+        return {n: computing.get(self.elements.value(n), "") for n in gone}
 
     def told(self, title: str | None, columns: int | None) -> str:
         """The whole picture."""
@@ -169,12 +189,20 @@ class _Teller:
         rows_of = columns or ceil(sqrt(len(panels) * ASPECT * (sheet.height + 80) / sheet.width))
         rows_of = min(rows_of, len(panels))
         narrow = self._forward_width()
-        inputs = ", ".join(name_text(str(n.name)) for n in self.program.raw.inputs)
-        shown = f"the story of a program of {inputs}" if title is None else title
+        given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
+        listed = ", ".join(name_text(str(n.name)) for n in given) or "no inputs"
+        shown = f"the story of a program of {listed}" if title is None else title
         root = ET.Element("svg")
         canvas = element(root, "g", class_="graph")
-        draw_title(canvas, shortened(shown, 120), GAP, GAP, self.palette, NODE_SIZE * 1.8, "start")
-        x, y, wide, row_height = GAP, GAP * 2, 0.0, 0.0
+        draw_title(canvas, shortened(shown, 120), GAP, GAP * 1.3, self.palette, HEAD * 1.4, "start")
+        closing = self.stages.closing
+        if closing is not None:
+            done = (
+                f"{len(self.program.raw):,} nodes are much for one picture: {closing}; "
+                "+ says that what is in it has changed. All of them: program.explore('page.html')"
+            )
+            draw_note(canvas, done, (GAP, GAP * 1.3 + 2 * TOLD), self.palette, TOLD)
+        x, y, wide, row_height = GAP, GAP * 3.5, 0.0, 0.0
         for i, panel in enumerate(panels):
             if i and i % rows_of == 0:
                 x, y, row_height = GAP, y + row_height + GAP, 0.0
@@ -194,12 +222,16 @@ class _Teller:
         root.set("height", f"{height:.0f}")
         root.set("viewBox", f"0 0 {wide:.0f} {height:.0f}")
         boxes = tuple(p.box for panel in panels for p in panel.stage.boxes)
-        if any(route.stub is not None for route in sheet.routes.values()):
-            boxes += (Box("", "stub", ("",), ""),)
+        there_are = {
+            "stub": any(route.stub is not None for route in sheet.routes.values()),
+            "new": any(p.marked and p.stage.added for p in panels),
+            "gone": any(p.stage.ghosts for p in panels),
+        }
+        boxes += tuple(Box("", kind, ("",), "") for kind, there in there_are.items() if there)
         edges = tuple(e for panel in panels for e in panel.stage.edges)
         names = ", ".join(p.name for p in panels)
         scene = Scene(shortened(shown, 120), f"Stages: {names}.", boxes, edges, MARKS)
-        add_legend(root, scene, self.palette)
+        add_legend(root, scene, self.palette, LEGEND)
         return finished(root, scene, self.theme, ())
 
     def _forward_width(self) -> float:
@@ -208,31 +240,32 @@ class _Teller:
 
     def _draw(self, canvas: ET.Element, panel: _Panel, number: int, width: float) -> None:
         stage, palette = panel.stage, self.palette
-        draw_title(canvas, f"{number + 1}. {panel.name}", 0, 10, palette, NODE_SIZE * 1.3, "start")
-        letters = max(int(width / (NODE_SIZE * ADVANCE)), 30)
+        draw_title(canvas, f"{number + 1}. {panel.name}", 0, 12, palette, HEAD, "start")
+        letters = max(int(width / (TOLD * ADVANCE)), 30)
         for i, line in enumerate(panel.told):
-            draw_note(canvas, shortened(line, letters), (0, 26 + 15 * i), palette, NODE_SIZE)
+            below = 14 + (TOLD + 4) * (i + 1)
+            draw_note(canvas, shortened(line, letters), (0, below), palette, TOLD)
         drawn = element(canvas, "g", transform=f"translate(0 {CAPTION:.0f})")
         for kind, title, *place in self.sheet.frames:
             if not panel.forward_only or kind == FORWARD:
                 left, top, wide, high = place
                 draw_frame(drawn, kind, title, (left, top, wide, high), palette)
+        new = set(stage.added) if panel.marked else set()
+        for placed in stage.boxes:
+            if placed.element in new:
+                draw_mark(drawn, self.sheet.spots[placed.spot], size_of(placed.box), palette)
         at = {f"n{p.element}": p for p in stage.boxes}
         for edge in stage.edges:
             tail, head = at[edge.tail], at[edge.head]
             route = self.sheet.routes[tail.spot, head.spot]
             self._draw_edge(drawn, tail, head, route, edge)
         for ghost in stage.ghosts:
-            became = self._became(ghost, stage)
+            became = panel.fates.get(ghost.element, "")
             lines = (ghost.box.lines[0], *([became] if became else []))
             gone = replace(ghost.box, kind="gone", lines=lines)
             self._draw_box(drawn, replace(gone, is_output=False), ghost, number)
-        new = set(stage.added) if panel.marked else set()
         for placed in stage.boxes:
             self._draw_box(drawn, placed.box, placed, number)
-            if placed.element in new:
-                width_of, height_of = size_of(placed.box)
-                draw_mark(drawn, self.sheet.spots[placed.spot], (width_of, height_of), palette)
 
     def _draw_box(self, canvas: ET.Element, box: Box, placed: Placed, number: int) -> None:
         own = replace(box, id=f"s{number}-{box.id}")
@@ -245,13 +278,9 @@ class _Teller:
         x, y = self.sheet.spots[tail.spot]
         start = (x, y + size_of(tail.box)[1] / 2)
         if route.stub is not None:
-            stub = Box("", "stub", (tail.box.lines[0].partition(" = ")[0],), "")
+            stub = Box("", "stub", (stub_text(tail.box),), "")
             draw_box(canvas, stub, route.stub, (0.0, 0.0), self.palette, "key")
             start = (route.stub[0], route.stub[1] + 6)
         above = self.sheet.spots[head.spot][1] - size_of(head.box)[1] / 2
         points = [start, *route.points, (route.end, above - 3.5 * head.box.is_output)]
         draw_arrow(canvas, replace(edge, is_stub=route.stub is not None), points, self.palette)
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"

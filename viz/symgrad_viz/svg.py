@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from symgrad_viz.scene import Scene
-from symgrad_viz.theme import style_sheet
+from symgrad_viz.captions import Area, corner_of, drawn_by, tab, tab_width
+from symgrad_viz.scene import Region, Scene
+from symgrad_viz.theme import NODE_SIZE, Paint, style_sheet
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 _IN_SVG = f"{{{NAMESPACE}}}"
@@ -46,15 +47,17 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     canvas = root.find("g")
     if canvas is not None:
         _drop_page(canvas)
+    groups = list(root.iter("g"))
+    edges_drawn = list(drawn_by(g for g in groups if g.get("class", "").startswith("edge")))
     captions: list[ET.Element] = []
-    for group in root.iter("g"):
+    for group in groups:
         title = group.find("title")
         match group.get("class", "").split()[:1]:
             case ["node"] if (box := boxes.get(group.get("id", ""))) is not None:
                 _say(group, title, box.tooltip, box.lines)
             case ["cluster"] if (region := regions.get(group.get("id", ""))) is not None:
                 _say(group, title, region.tooltip or region.title, (region.title,))
-                captions.append(_caption(group, region.kind))
+                captions.append(_caption(group, region, edges_drawn))
             case ["edge"] if title is not None and (edge := edges.get(title.text or "")):
                 _say(group, title, edge.tooltip, ())
             case ["graph"]:
@@ -64,15 +67,16 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     return root
 
 
-def _caption(group: ET.Element, kind: str) -> ET.Element:
-    """The title of a frame, taken out of it: it is drawn over the edges, with a rim."""
-    caption = ET.Element("g", {"class": f"caption is-{kind}"})
-    frame = next((x for x in group if x.get("fill") is not None and x.tag != "text"), group)
+def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> ET.Element:
+    """The title of a frame, taken out of it: it is drawn over the edges."""
+    frame = next(x for x in group if x.get("fill") is not None and x.tag != "text")
+    size, colour = NODE_SIZE, ""
     for text in group.findall("text"):
         group.remove(text)
-        text.set("stroke", frame.get("fill", "none"))
-        caption.append(text)
-    return caption
+        size, colour = float(text.get("font-size", size)), text.get("fill", colour)
+    paint = Paint(frame.get("stroke", "none"), frame.get("fill", "none"), colour)
+    corner = corner_of(frame, tab_width(region.title, size), drawn)
+    return tab(region.kind, region.title, corner, paint, size)
 
 
 def _unwrap_links(parent: ET.Element) -> None:

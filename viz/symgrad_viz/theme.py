@@ -40,14 +40,13 @@ class Palette:
     """The colours for one background.
 
     `nodes` and `regions` map a kind to its paint; `page` is what a picture that cannot be
-    transparent lies on. `mark` is the colour of what is new.
+    transparent lies on.
     """
 
     page: str
     text: str
     edge: str
     edge_text: str
-    mark: str
     nodes: Mapping[str, Paint]
     regions: Mapping[str, Paint]
 
@@ -63,6 +62,7 @@ LOOKS: Mapping[str, Look] = {
     "many": Look("box3d", "filled,bold"),
     "stub": Look("plaintext", "dashed"),
     "gone": Look("box", "dotted"),
+    "new": Look("box", "rounded,filled"),
 }
 
 REGION_STYLES: Mapping[str, str] = {
@@ -78,7 +78,6 @@ LIGHT = Palette(
     text="#1a1a1a",
     edge="#6b6b6b",
     edge_text="#4d4d4d",
-    mark="#b34700",
     nodes={
         "placeholder": Paint("#0072b2", "#dceefb", "#0b2f47"),
         "variable": Paint("#e69f00", "#fdf0d3", "#4a3300"),
@@ -90,6 +89,7 @@ LIGHT = Palette(
         "many": Paint("#4d4d4d", "#e6e8ea", "#1a1a1a"),
         "stub": Paint("none", "none", "#4d4d4d"),
         "gone": Paint("#8c8c8c", "none", "#595959"),
+        "new": Paint("#7a5c00", "#ffe066", "#5c4500"),
     },
     regions={
         "forward": Paint("#8c8c8c", "#f6f7f8", "#333333"),
@@ -105,7 +105,6 @@ DARK = Palette(
     text="#ececec",
     edge="#a0a4a8",
     edge_text="#c4c8cc",
-    mark="#ff9a52",
     nodes={
         "placeholder": Paint("#56b4e9", "#0d3047", "#dff1fc"),
         "variable": Paint("#e69f00", "#43310a", "#fdefcf"),
@@ -117,6 +116,7 @@ DARK = Palette(
         "many": Paint("#c4c8cc", "#3a3f45", "#f0f0f0"),
         "stub": Paint("none", "none", "#c4c8cc"),
         "gone": Paint("#7d8186", "none", "#a9aeb3"),
+        "new": Paint("#ffd84d", "#4f4000", "#ffd84d"),
     },
     regions={
         "forward": Paint("#7d8186", "#1d2024", "#dddddd"),
@@ -149,8 +149,6 @@ def style_sheet(theme: str, *, heated: bool = False) -> str:
         f"{root} .node text:first-of-type, {root} .caption > text {{ font-weight: bold; }}",
         f"{root} .is-stub text:first-of-type {{ font-weight: normal; font-style: italic; }}",
         f"{root} .is-gone text:first-of-type {{ text-decoration: line-through; }}",
-        # Edges may pass behind the title of a frame.
-        f"{root} .caption > text {{ stroke-width: 4px; paint-order: stroke; }}",
     ]
     if theme == "auto":
         # A page around it may be light all the same, so that a dark picture has its own ground.
@@ -174,8 +172,6 @@ def _recolour(root: str, palette: Palette) -> list[str]:
     rules = [
         f"{root} > g > text, {root} .title {{ fill: {palette.text}; }}",
         f"{root} .note > text {{ fill: {palette.edge_text}; }}",
-        f"{root} .mark > rect {{ stroke: {palette.mark}; }}",
-        f"{root} .mark > text {{ fill: {palette.mark}; }}",
         f"{root} .edge text {{ fill: {palette.edge_text}; }}",
         f"{root} .edge path {{ stroke: {palette.edge}; }}",
         f"{root} .edge polygon {{ stroke: {palette.edge}; fill: {palette.edge}; }}",
@@ -190,8 +186,10 @@ def _recolour(root: str, palette: Palette) -> list[str]:
                 f"{chosen} text {{ fill: {paint.text}; }}",
             ]
     for kind, paint in palette.regions.items():
-        halo = f"fill: {paint.text}; stroke: {paint.fill};"
-        rules.append(f"{root} .caption.is-{kind} > text {{ {halo} }}")
+        rules += [
+            f"{root} .caption.is-{kind} > rect {{ stroke: {paint.stroke}; fill: {paint.fill}; }}",
+            f"{root} .caption.is-{kind} > text {{ fill: {paint.text}; }}",
+        ]
     return rules
 
 

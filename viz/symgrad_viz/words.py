@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from symgrad.ir.op import Op
 from symgrad.ir.text import type_text
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
+from symgrad_viz.theme import ADVANCE, NODE_SIZE
 
 LONGEST = 200
 
@@ -46,6 +48,12 @@ def shortened(text: str, most: int = LONGEST) -> str:
 def name_text(name: str, most: int = 40) -> str:
     """A user's name for a label; one that cannot be seen, in quotation marks."""
     return shortened(name, most) if name.strip() else repr(name[:most])
+
+
+def text_width(text: str, size: float = NODE_SIZE) -> float:
+    """How wide a text is in a fixed-width font; letters of East Asia take two places."""
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return (len(text) + wide) * size * ADVANCE
 
 
 def call_text(op: Op, operands: Sequence[object]) -> str:
@@ -100,6 +108,17 @@ def nbytes(type: Any, sizes: Mapping[str, int] | None = None) -> Any:
         size: Any = product(t.shape)
         found = found + size * t.dtype.itemsize
     return found if isinstance(found, int) or not sizes else found.evaluate(sizes)
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something: `1 node`, `3 nodes`; an empty text for none."""
+    return f"{count:,} {what}{'s' * (count != 1)}" if count else ""
+
+
+def sizes_text(sizes: Iterable[tuple[str, int]]) -> str:
+    """For which sizes of named dimensions something holds: ` (N = 64)`, or nothing."""
+    listed = ", ".join(f"{name_text(k)} = {v}" for k, v in sizes)
+    return f" ({listed})" if listed else ""
 
 
 def bytes_text(number: Any) -> str:

@@ -1,0 +1,289 @@
+"""From a graph to its scene: a box for each node, an edge for each value that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from symgrad.ir.errors import RenderError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.text import type_text
+from symgrad.ir.types import TensorType
+from symgrad_viz.parts import (
+    BACKWARD,
+    FORWARD,
+    UPDATE,
+    inner_graph,
+    nexts_of,
+    part_titles,
+    parts_of,
+)
+from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, Sizes, part_of, with_stubs
+from symgrad_viz.words import call_text, counted, name_text, nbytes, printable, shortened, tooltip
+
+EXPANDED = 150  # graphs of up to so many nodes in all show what is inside fused nodes
+NESTED = 6  # scopes within scopes are drawn to this depth
+
+
+class Details:
+    """What is known of nodes beyond the graph: nothing, here."""
+
+    sizes: Mapping[str, int] | None = None
+
+    def lines(self, node: Node) -> list[str]:
+        """More lines for its tooltip."""
+        return []
+
+    def figure(self, node: Node) -> float | None:
+        """The number by which it is coloured, if it is."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a value is drawn."""
+
+    box: str
+    type: str
+    nbytes: Any = None
+    sizes: Sizes = ()
+
+
+# A small constant is not drawn: it is written into the label of the op that takes it.
+_Operand: TypeAlias = "_Source | str"
+
+
+def scene_of(
+    thing: Any,
+    *,
+    title: str | None = None,
+    stubs: bool = True,
+    expand: bool | None = None,
+    names: Mapping[Node, str] | None = None,
+    details: Details | None = None,
+) -> Scene:
+    """The scene of a graph, or of something that has one as its `.graph`.
+
+    `stubs=False` draws every edge in full. `expand` says whether fused nodes show what is inside;
+    None is: if that makes 150 nodes at most. `names` is what the nodes are called, each in its own
+    way; None is: by their numbers. `details` tells more of each. Raises `RenderError` for anything
+    else.
+    """
+    graph = graph_of(thing)
+    if expand is None:
+        inside = (inner_graph(n) for n in graph.nodes)
+        expand = len(graph) + sum(len(g) for g in inside if g is not None) <= EXPANDED
+    nexts = nexts_of(graph, getattr(thing, "output_names", ()))
+    builder = _Builder(graph, expand, details or Details(), nexts)
+    builder.draw(_output_names(thing, graph), names or _numbered(graph))
+    boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
+    if stubs:
+        boxes, edges = with_stubs(boxes, edges)
+    given = f"a graph of {len(graph)} nodes" if thing is graph else f"what runs: {len(graph)} nodes"
+    wanted = given if title is None else title
+    return Scene(shortened(wanted, 120), builder.summary(), boxes, edges)
+
+
+def graph_of(thing: Any) -> Graph:
+    """The graph that is to be drawn."""
+    found = thing if isinstance(thing, Graph) else getattr(thing, "graph", None)
+    if isinstance(found, Graph):
+        return found
+    hint = "; draw sg.Graph([node])" if isinstance(thing, Node) else ""
+    raise RenderError(f"a Graph or a Program can be drawn, not a {type(thing).__name__}{hint}")
+
+
+def _output_names(thing: Any, graph: Graph) -> list[str]:
+    given = tuple(getattr(thing, "output_names", ()))
+    return [
+        printable(given[i]) if i < len(given) else f"output {i}" for i in range(len(graph.outputs))
+    ]
+
+
+def _numbered(graph: Graph) -> dict[Node, str]:
+    return {n: f"n{i}" for i, n in enumerate(graph.nodes)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A graph that is being drawn: the whole one, or one inside a fused node.
+
+    `names` is what each node is called in the texts; `sources` says where each of its results is
+    drawn. `regions` is what lies around a fused node.
+    """
+
+    graph: Graph
+    names: dict[Node, str]
+    sources: dict[Node, list[_Operand]]
+    regions: tuple[Region, ...] = ()
+
+
+class _Builder:
+    """Draws the nodes of a graph in order, one box or one region each."""
+
+    def __init__(
+        self, graph: Graph, expand: bool, details: Details, nexts: frozenset[Node]
+    ) -> None:
+        self.graph = graph
+        self.expand = expand
+        self.details = details
+        self.parts = parts_of(graph, nexts)
+        self.titles = part_titles(graph, self.parts)
+        self.boxes: dict[str, Box] = {}
+        self.edges: list[Edge] = []
+        self.scopes: dict[tuple[str, ...], str] = {}
+
+    def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
+        level = _Level(self.graph, dict(names), {})
+        self._draw_all(level)
+        for node, name in zip(self.graph.outputs, output_names, strict=True):
+            source = level.sources[node][0]
+            # A fused node may give back a constant, which has no box of its own to mark.
+            if isinstance(source, _Source):
+                box = self.boxes[source.box]
+                lines = (*box.lines, f"⟶ {name_text(name)}")
+                self.boxes[box.id] = replace(box, lines=lines, is_output=True)
+        self._move_parameters()
+
+    def _move_parameters(self) -> None:
+        """Draw a parameter made outside of scopes in the scope that alone reads it, of its part."""
+        readers: dict[str, list[Box]] = {}
+        for edge in self.edges:
+            tail, head = self.boxes[edge.tail], self.boxes[edge.head]
+            if tail.kind == "variable" and part_of(tail) == part_of(head):
+                readers.setdefault(tail.id, []).append(head)
+        for id, heads in readers.items():
+            own = self.boxes[id].regions
+            shared = _shared(b.regions for b in heads)
+            around = tuple(takewhile(lambda r: r.kind != "fused", shared))
+            if around[: len(own)] == own:
+                self.boxes[id] = replace(self.boxes[id], regions=around)
+
+    def summary(self) -> str:
+        counts = [
+            f"{sum(self.parts[n] == part for n in self.graph.nodes)} {title}"
+            for part, title in self.titles.items()
+        ]
+        inputs = ", ".join(name_text(str(n.name)) for n in self.graph.inputs[:20])
+        split = f" ({', '.join(counts)})" if len(counts) > 1 else ""
+        return (
+            f"A graph of {len(self.graph)} nodes{split}, from the inputs {inputs or 'none'} to "
+            f"{len(self.graph.outputs)} outputs. Arrows go from a value to where it is used."
+        )
+
+    def _draw_all(self, level: _Level) -> None:
+        graph, sources = level.graph, level.sources
+        used = {x for node in graph.nodes for x in node.inputs}.difference(graph.outputs)
+        for node in graph.nodes:
+            if node in sources:
+                continue
+            value = constant_value(node)
+            inner = inner_graph(node)
+            results = sources[node.inputs[0]] if node.inputs else []
+            if value is not None and value.ndim == 0 and node in used:
+                sources[node] = [str(value[()])]
+                level.names[node] = str(value[()])
+            elif node.op.name == "item" and len(results) > 1:
+                sources[node] = [results[dict(node.attrs)["index"]]]
+            elif inner is not None and self.expand:
+                self._draw_inside(level, node, inner)
+            else:
+                self._draw_box(level, node, inner)
+
+    def _draw_inside(self, level: _Level, node: Node, inner: Graph) -> None:
+        """A node with a graph inside: its inputs are the operands, its outputs the results."""
+        own = level.names[node]
+        computed = [n for n in inner.nodes if n.op.name not in LEAVES]
+        title = f"{own} = {node.op.name}: {counted(len(computed), 'op')} in one pass"
+        region = Region(own, "fused", title, self._tooltip(level, node))
+        inside = _Level(
+            inner,
+            {n: f"{own}_{i}" for i, n in enumerate(inner.nodes)}
+            | {p: level.names[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
+            {p: level.sources[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
+            (*self._around(level, node), region),
+        )
+        self._draw_all(inside)
+        level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
+
+    def _draw_box(self, level: _Level, node: Node, inner: Graph | None) -> None:
+        own = level.names[node]
+        operands = [level.sources[x][0] for x in node.inputs]
+        self.boxes[own] = Box(
+            own,
+            _kind(node, self.parts[node], inner),
+            tuple(_lines(node, own, operands, inner)),
+            self._tooltip(level, node),
+            self._around(level, node),
+            figure=self.details.figure(node),
+        )
+        types = node.type if isinstance(node.type, tuple) else (node.type,)
+        level.sources[node] = [_Source(own, type_text(t), *self._size(t)) for t in types]
+        drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
+        ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
+        for i, x in drawn:
+            operand = str(i) if ordered else ""
+            self.edges.append(Edge(x.box, own, x.type, operand, nbytes=x.nbytes, sizes=x.sizes))
+
+    def _size(self, type: TensorType) -> tuple[Any, Sizes]:
+        """The bytes of a value, and for which sizes of its named dimensions that holds."""
+        sizes = self.details.sizes or {}
+        own = {name: sizes[name] for name in sorted(type.names) if name in sizes}
+        return nbytes(type, own), tuple(own.items())
+
+    def _tooltip(self, level: _Level, node: Node) -> str:
+        return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
+
+    def _around(self, level: _Level, node: Node) -> tuple[Region, ...]:
+        if level.regions:
+            return level.regions
+        part = self.parts[node]
+        regions = [Region(part, part, self.titles[part])] if len(self.titles) > 1 else []
+        scope = node.origin.scope[:NESTED]
+        for depth, name in enumerate(scope, 1):
+            path = (part, *scope[:depth])
+            # Ids are numbers, for a user's name can hold anything.
+            id = self.scopes.setdefault(path, f"scope{len(self.scopes)}")
+            regions.append(Region(id, "scope", name_text(name)))
+        return tuple(regions)
+
+
+def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
+    """What all of these begin with."""
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+    return [level[0] for level in levels]
+
+
+def _lines(
+    node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None
+) -> Iterator[str]:
+    """The label of a box, line by line: what it is, its type, and the last rewrite that made it."""
+    value = constant_value(node)
+    if node.name is not None:
+        yield name_text(node.name)
+    elif value is None:
+        index = f" {dict(node.attrs)['index']}" if node.op.name == "item" else ""
+        yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
+    elif value.size <= 6:
+        yield shortened(" ".join(str(value).split()), 40)
+    else:
+        yield f"{own} = constant"
+    yield shortened(type_text(node.type), 48)
+    if inner is not None:
+        ops = [n.op.name for n in inner.nodes if n.op.name not in LEAVES]
+        yield shortened(" + ".join(dict.fromkeys(ops)), 48)
+    rules = [m for m in node.origin.made_by if not m.startswith(("vjp(", "jvp("))]
+    if rules:
+        more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
+        yield f"⟵ {shortened(rules[-1], 40)}{more}"
+
+
+def _kind(node: Node, part: str, inner: Graph | None) -> str:
+    if node.op.name in LEAVES:
+        return node.op.name
+    if inner is not None:
+        return "fused"
+    return {FORWARD: "op", BACKWARD: "backward", UPDATE: "update"}.get(part, "op")

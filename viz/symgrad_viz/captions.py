@@ -1,0 +1,106 @@
+"""Titles of frames: tabs on the upper line, beside the edges where there is room.
+
+Graphviz routes edges as if titles were not there.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from symgrad_viz.theme import ADVANCE, LAYOUT_FONT, SMALL_SIZE, Paint
+from symgrad_viz.words import text_width
+
+_NUMBER = re.compile(r"-?\d+\.?\d*")
+SAMPLES = 8  # of each curve
+AROUND = 4.0
+Point: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A rectangle that holds something."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def tab(kind: str, title: str, corner: Point, paint: Paint, size: float) -> ET.Element:
+    """The title of a frame on its upper line, beginning at `corner`."""
+    left, top = corner
+    group = ET.Element("g", {"class": f"caption is-{kind}"})
+    around = {
+        "x": f"{left:.2f}", "y": f"{top - size * 0.65:.2f}", "rx": "4",
+        "width": f"{tab_width(title, size):.2f}", "height": f"{size * 1.5:.2f}",
+        "stroke": paint.stroke, "fill": paint.fill,
+    }  # fmt: skip
+    ET.SubElement(group, "rect", around)
+    text = ET.SubElement(
+        group, "text", {"x": f"{left + AROUND:.2f}", "y": f"{top + size * 0.43:.2f}"}
+    )
+    text.set("font-family", LAYOUT_FONT)
+    text.set("font-size", f"{size:.2f}")
+    text.set("fill", paint.text)
+    text.text = title
+    return group
+
+
+def tab_width(title: str, size: float) -> float:
+    """How wide a tab is."""
+    return text_width(title, size) + 2 * AROUND
+
+
+def corner_of(frame: ET.Element, width: float, drawn: Sequence[Area]) -> Point:
+    """Where on the upper line of a frame a tab of this width covers nothing that is drawn.
+
+    Where there is no such place it begins at the left.
+    """
+    xs, ys = zip(*_points(frame), strict=True)
+    top, first = min(ys), min(xs) + 2.5 * AROUND
+    taken = (a for a in drawn if a.top <= top + 2 * AROUND and a.bottom >= top - 2 * AROUND)
+    left = first
+    for area in sorted(taken, key=lambda a: a.left):
+        if left < area.right + AROUND and left + width > area.left - AROUND:
+            left = area.right + AROUND
+    return (left if left + width < max(xs) - AROUND else first), top
+
+
+def drawn_by(edges: Iterable[ET.Element]) -> Iterator[Area]:
+    """Small areas that cover what edges draw, and their labels."""
+    for edge in edges:
+        for path in edge.iter("path"):
+            points = _points(path)
+            for i in range(0, len(points) - 3, 3):
+                curve = list(_curve(*points[i : i + 4]))
+                yield from (_around(pair) for pair in pairwise(curve))
+        for head in edge.iter("polygon"):
+            yield _around(_points(head))
+        for text in edge.iter("text"):
+            x, y = (float(text.get(name, "0")) for name in "xy")
+            wide = len(text.text or "") * SMALL_SIZE * ADVANCE
+            yield Area(x - wide / 2, y - SMALL_SIZE, x + wide / 2, y)
+
+
+def _points(shape: ET.Element) -> list[Point]:
+    numbers = [float(n) for n in _NUMBER.findall(shape.get("d") or shape.get("points") or "")]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _around(points: Sequence[Point]) -> Area:
+    xs, ys = zip(*points, strict=True)
+    return Area(min(xs), min(ys), max(xs), max(ys))
+
+
+def _curve(a: Point, b: Point, c: Point, d: Point) -> Iterator[Point]:
+    for i in range(SAMPLES + 1):
+        t = i / SAMPLES
+        u = 1 - t
+        weights = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+        at = list(zip(weights, (a, b, c, d), strict=True))
+        yield sum(w * p[0] for w, p in at), sum(w * p[1] for w, p in at)

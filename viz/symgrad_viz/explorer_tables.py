@@ -1,0 +1,62 @@
+"""How the explorer's data are kept small: what is there many times is there once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+_NUMBER = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,8})(?![0-9])")
+
+# For each field its values, row by row; or its different values, and which of them each row has.
+Columns: TypeAlias = dict[str, Any]
+
+
+class Table:
+    """Things that are named by their places in a list, each there once."""
+
+    def __init__(self) -> None:
+        self.places: dict[Any, int] = {}
+
+    def __getitem__(self, thing: Any) -> int:
+        return self.places.setdefault(thing, len(self.places))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.places)
+
+    def pieces(self, text: str) -> tuple[int, ...]:
+        """A text as the place of one with gaps for its numbers, and the numbers.
+
+        >>> table = Table()
+        >>> table.pieces("step 3"), table.pieces("step 14"), list(table)
+        ((0, 3), (0, 14), ['step \\x00'])
+        """
+        numbers = _NUMBER.findall(text)
+        return self[_NUMBER.sub("\0", text)], *map(int, numbers)
+
+
+def in_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Rows as columns; a field that a row has not is None.
+
+    >>> in_columns([{"a": 1, "b": [7]}, {"a": 2}, {"a": 3}, {"a": 4}])
+    {'a': [1, 2, 3, 4], 'b': {'of': [[7], None], 'at': [0, 1, 1, 1]}}
+    """
+    found: Columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        column = [row.get(name) for row in rows]
+        places = Table()
+        at = [places[json.dumps(value)] for value in column]
+        few = 2 * len(places.places) <= len(rows)
+        found[name] = {"of": list(map(json.loads, places)), "at": at} if few else column
+    return found
+
+
+def change(before: Sequence[int], after: Sequence[int]) -> list[list[int]]:
+    """What went, and what came.
+
+    >>> change([1, 2, 3], [2, 3, 4])
+    [[1], [4]]
+    """
+    had, has = set(before), set(after)
+    return [[x for x in before if x not in has], [x for x in after if x not in had]]
