@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import symgrad as sg
 from tests import rules_table
 
 ROOT = Path(__file__).parent.parent
@@ -51,6 +53,29 @@ def test_the_table_of_rules_is_that_of_the_rules(path):
 def test_every_rule_is_in_the_table():
     whole = rules_table.WHOLE.read_text(encoding="utf-8")
     assert all(f"| `{rule.name}` |" in whole for rule in rules_table.RULES)
+
+
+def test_a_model_of_your_own_learns_what_is_shown(tmp_path, monkeypatch, capsys):
+    text = README.read_text(encoding="utf-8").partition("\n## A model of your own")[2]
+    script, shown = re.search(r"```python\n(.*?)```.*?`(<History[^`]*)`", text, re.S).groups()
+    assert len([line for line in script.splitlines() if line]) < 30
+    (tmp_path / "model.py").write_text(script, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    net = runpy.run_path("model.py")["net"]
+    number = r"\d+\.\d+"
+    printed = capsys.readouterr().out.strip()
+    assert re.sub(number, "", printed) == re.sub(number, "", shown)
+    found, wanted = (list(map(float, re.findall(number, t))) for t in (printed, shown))
+    assert found == pytest.approx(wanted, abs=0.05)
+    saved = dict(np.load("net.npz"))
+    assert np.array_equal(saved["layers.0.weight"], net.state()["layers.0.weight"])
+
+
+def test_what_there_is_to_build_with_is_listed():
+    table = README.read_text(encoding="utf-8").partition("There is to build with")[2]
+    listed = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", table.partition("\n## ")[0])))}
+    others = {"mse", "initial", "Optimizer", "clip_by_norm", "clip_by_value"}
+    assert not {*sg.nn.__all__, *sg.optim.__all__} - others - listed
 
 
 # ---- CONTRIBUTING ---------------------------------------------------------------------------
