@@ -20,14 +20,28 @@ def gather(x, *indices, axis, out=None):
     """The elements at the indices of neighbouring axes of x, of which `axis` is the first."""
     if len(indices) == 1 or x.flags.c_contiguous:
         at, end = one_index(indices, x.shape, axis), axis + len(indices)
-        cells = int(np.prod(x.shape[axis:end]))
-        x = x if len(indices) == 1 else x.reshape(*x.shape[:axis], cells, *x.shape[end:])
+        if len(indices) > 1:
+            x = x.reshape(*x.shape[:axis], _cells_of(x.shape[axis:end]), *x.shape[end:])
         return np.take(x, at, axis=axis, out=out, mode="clip")
     y = x[(slice(None),) * axis + indices]
     if out is None:
         return y
     np.copyto(out, y)
     return out
+
+
+def _cells_of(sizes):
+    """The product of a few sizes, in less time than NumPy takes."""
+    y = 1
+    for size in sizes:
+        y *= size
+    return y
+
+
+def _all_below(index, size):
+    """Whether integers are from 0 on and below a size: as unsigned, those below 0 are largest."""
+    most = np.maximum.reduce(index.view(f"u{index.itemsize}"), axis=None, initial=0)
+    return most < size or not index.size
 
 
 def one_index(indices, shape, axis):
@@ -38,24 +52,22 @@ def one_index(indices, shape, axis):
     at = None
     for k, index in enumerate(indices, axis):
         size = shape[k]
-        if np.size(index):
+        if not _all_below(index, size):
             low, high = np.min(index), np.max(index)
             if low < -size or high >= size:
                 bad = low if low < -size else high
                 raise IndexError(f"index {bad} is out of bounds for axis {k} with size {size}")
-            if low < 0:
-                index = np.where(np.less(index, 0), np.add(index, size), index)
+            index = np.where(np.less(index, 0), np.add(index, size), index)
         at = index if at is None else at * size + index
     return at
 
 
 def in_range(x, size, out=None):
     """x, if its elements are from 0 on and below a size."""
-    if np.size(x):
+    if not _all_below(x, size):
         low, high = np.min(x), np.max(x)
-        if low < 0 or high >= size:
-            bad = low if low < 0 else high
-            raise IndexError(f"{bad} is out of range: the numbers are from 0 to {size - 1}")
+        bad = low if low < 0 else high
+        raise IndexError(f"{bad} is out of range: the numbers are from 0 to {size - 1}")
     return np.positive(x, out=out)
 
 
@@ -64,7 +76,7 @@ def scatter(x, u, *indices, axis, mode, out=None):
 
     Of elements written to one place the last stays, or they are added, or an extremum stays.
     """
-    at = np.ravel(one_index(indices, x.shape, axis))
+    at = one_index(indices, x.shape, axis).reshape(-1)
     if out is None or not out.flags.c_contiguous:
         y = np.array(x, order="C")
     else:
@@ -72,11 +84,12 @@ def scatter(x, u, *indices, axis, mode, out=None):
         if y is not x:
             np.copyto(y, x)
     end = axis + len(indices)
-    before, cells, after = (
-        int(np.prod(s)) for s in (x.shape[:axis], x.shape[axis:end], x.shape[end:])
-    )
+    before, after = _cells_of(x.shape[:axis]), _cells_of(x.shape[end:])
+    cells = _cells_of(x.shape[axis:end])
     u = np.reshape(u, (before, len(at), after))
-    if mode == "set":
+    if mode == "set" and before == 1:
+        y.reshape(cells, after)[at] = u[0]
+    elif mode == "set":
         y.reshape(before, cells, after)[:, at] = u
     else:
         # NumPy is several times as fast at single elements as at rows.
