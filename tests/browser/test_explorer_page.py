@@ -162,6 +162,19 @@ def test_a_line_of_numpy_finds_its_node_in_every_stage(opened, net_page, net):
     assert " = sum(" in page.locator("#pane h2").text_content()
 
 
+def test_in_the_overview_a_line_of_numpy_leads_to_its_node_and_its_box(opened, deep_page):
+    page = opened(deep_page, "#tab=numpy")
+    page.locator("#panel-numpy button.row", has_text="matmul(").first.click()
+    assert " = matmul" in page.locator("#pane h2").text_content()
+    node = state(page)["node"]
+    assert "In the overview part of forward of layer" in page.locator("#pane").text_content()
+    page.keyboard.press("1")
+    assert page.locator(".is-picked .shape").count() >= 1
+    assert "layer" in page.locator(".is-picked").text_content()
+    page.keyboard.press("c")
+    assert nodes(page, ".is-picked") == {node} == {state(page)["node"]}
+
+
 def test_from_a_line_of_the_user_s_to_its_nodes(opened, net_page):
     page = opened(net_page)
     page.keyboard.press("3")
@@ -232,86 +245,6 @@ def test_the_profile_has_every_step_and_colours_by_time(opened, net_page, net):
     assert "measured" in page.locator("#legend").text_content()
 
 
-def test_a_large_program_opens_as_an_overview(opened, deep_page):
-    page = opened(deep_page)
-    overview = page.locator("#boxes .node").count()
-    assert page.locator("#worlds [aria-pressed=true]").text_content() == "overview"
-    groups = page.locator("#boxes .is-group", has_text="layer")
-    assert groups.count() >= 2  # of the forward and of the backward part
-    full = page.evaluate("data.worlds.full.stages[state.pass].boxes.length")
-    assert overview <= 40 < full
-    page.keyboard.press("f")
-    groups.first.locator(".shape").first.dblclick(force=True)
-    assert page.locator("#boxes .node").count() == full
-    assert "layer" in page.locator("#pane").text_content()
-    page.keyboard.press("c")
-    assert page.locator("#boxes .node").count() == overview
-    page.locator("#worlds [data-world=full]").click()
-    assert page.locator("#boxes .node").count() == full
-
-
-def scale(page):
-    return page.evaluate("view.k")
-
-
-def in_window(page, node):
-    box = page.locator(f'#boxes [data-node="{node}"] .shape').first.bounding_box()
-    stage = page.locator("#stage").bounding_box()
-    return all(
-        stage[at] <= box[at] and box[at] + box[side] <= stage[at] + stage[side]
-        for at, side in (("x", "width"), ("y", "height"))
-    )
-
-
-@pytest.mark.parametrize("world", ["closed", "full"])
-def test_it_opens_where_text_can_be_read(opened, big_page, world):
-    page = opened(big_page, f"#world={world}")
-    assert scale(page) >= 0.7
-    result = page.locator("#boxes .is-output:not(.is-update)").first.get_attribute("data-node")
-    assert in_window(page, result)
-    page.keyboard.press("f")
-    if world == "full":
-        assert page.locator("#map").is_hidden()
-        assert scale(page) < 0.2
-        page.keyboard.press("n")  # as near as to read it
-        assert scale(page) >= 0.7
-        assert in_window(page, state(page)["node"])
-
-
-def test_the_map_leads_to_what_is_pointed_at(opened, big_page):
-    page = opened(big_page, "#world=full")
-    box = page.locator("#map").bounding_box()
-    before = page.evaluate("[view.x, view.y]")
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert page.evaluate("[view.x, view.y]") != before
-    middle = page.evaluate("(size.width / 2 - view.x) / view.k / world.sheet[0]")
-    assert middle == pytest.approx(0.5, abs=0.02)
-
-
-def test_the_changes_of_a_pass_are_shown_one_by_one(opened, net_page):
-    page = opened(net_page, "#world=full")
-    choose(page, "simplify")
-    changed = nodes(page, "#boxes .is-added") | nodes(page, "#ghosts .node")
-    told = re.fullmatch(r"(\d+) new, (\d+) gone: .*", page.locator("#changes").text_content())
-    assert sum(map(int, told.groups())) == len(changed)
-    seen = set()
-    for _ in changed:
-        page.keyboard.press("n")
-        seen.add(state(page)["node"])
-    assert seen == changed
-    choose(page, "as written")
-    assert page.locator("#changes").is_hidden()
-
-
-def test_the_parts_are_named_wherever_one_looks(opened, big_page):
-    page = opened(big_page, "#world=full")
-    assert page.locator("#captions text").all_text_contents() == ["forward", "backward", "update"]
-    stage = page.locator("#stage").bounding_box()
-    frame = page.locator("#captions .is-forward").bounding_box()
-    assert stage["x"] <= frame["x"] <= stage["x"] + stage["width"]
-    assert stage["y"] <= frame["y"] + 20 <= stage["y"] + stage["height"]
-
-
 def test_the_figures_say_for_which_sizes_and_of_what(opened, net_page, net):
     page = opened(net_page)
     sums = page.locator("#sums")
@@ -377,26 +310,6 @@ def test_everything_is_reached_by_keys(opened, net_page):
     page.locator("#story [data-place]").first.focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "pane"
-
-
-def test_zoom_pan_and_fit(opened, net_page):
-    page = opened(net_page)
-    view = page.locator("#view")
-    page.keyboard.press("f")
-    fitted = view.get_attribute("transform")
-    page.mouse.move(600, 500)
-    page.mouse.wheel(0, -400)
-    page.wait_for_function(
-        f"document.querySelector('#view').getAttribute('transform') !== '{fitted}'"
-    )
-    near = view.get_attribute("transform")
-    page.mouse.move(600, 700)
-    page.mouse.down()
-    page.mouse.move(660, 720)
-    page.mouse.up()
-    assert view.get_attribute("transform") != near
-    page.keyboard.press("f")
-    assert view.get_attribute("transform") == fitted
 
 
 def test_the_address_brings_back_the_view(opened, net_page):
@@ -473,31 +386,3 @@ def test_without_source_there_is_none(opened, net, tmp_path):
     click_node(page, node_of(page, "relu"))
     assert "conftest.py:" in page.locator("#story").text_content()
     assert "sg.relu" not in page.content()
-
-
-# What a frame costs is what is touched in it; no time is asserted, for machines differ.
-TOUCHED = """async (action) => {
-  const records = [];
-  const watch = new MutationObserver((found) => records.push(...found));
-  const all = { attributes: true, childList: true, subtree: true };
-  watch.observe(document.getElementById("view"), all);
-  const pan = () => { view.x += 9; place(); };
-  ({ pan, zoom: () => zoom(1.01, 500, 300), step: () => step(-1) })[action]();
-  records.push(...watch.takeRecords());
-  watch.disconnect();
-  const moved = records.flatMap((r) => [...r.addedNodes, ...r.removedNodes]);
-  return [records.length, moved.filter((n) => n.matches?.(".node")).length];
-}"""
-
-
-def test_of_two_thousand_nodes_only_what_changes_is_touched(opened, big_page):
-    page = opened(big_page)
-    page.keyboard.press("c")  # out of the overview
-    boxes = page.locator("#boxes .node").count()
-    assert boxes > 900
-    assert page.evaluate(TOUCHED, "pan") == [1, 0]
-    assert page.evaluate(TOUCHED, "zoom") == [1, 0]
-    choose(page, "simplify")
-    changed = page.evaluate("[now().added.length, now().left]")
-    _, moved = page.evaluate(TOUCHED, "step")
-    assert 0 < moved < 4 * sum(changed) < boxes

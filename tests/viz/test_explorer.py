@@ -412,6 +412,20 @@ def test_without_the_user_s_source_none_of_it_is_in_the_page(tmp_path):
     assert "Two negations cancel" in without  # and so do the reasons
 
 
+def test_nor_does_the_overview_quote_it(tmp_path):
+    secret_name = sg.placeholder("x", ("N", 8))
+    y = secret_name
+    for _ in range(30):
+        y = sg.tanh(secret_name * 2.0 + y)
+    program = sg.compile(secret_name, y, passes=())
+    assert "secret_name * 2.0" in json.dumps(
+        read(program)["worlds"]["closed"]["boxes"], default=vars
+    )
+    without = explore(program, tmp_path / "b.html", embed_source=False).read_text(encoding="utf-8")
+    assert "secret_name" not in without
+    assert "test_explorer.py:" in without.partition('"texts"')[2]
+
+
 def test_no_path_of_the_machine_is_in_the_page(page, tmp_path):
     assert str(tmp_path.parent) not in page
     assert str(files("symgrad_viz")) not in page

@@ -113,9 +113,6 @@ def _apart(titles: Mapping[str, Title], above: Mapping[str, list[str]]) -> dict[
     return found
 
 
-OUTERMOST = Closing(1)
-
-
 def closing_of(stages: Sequence[tuple[Scene, Mapping[str, Node]]], most: int) -> Closing | None:
     """The way to close that leaves most to be seen, and `most` boxes a stage if any way does."""
     if all(len(scene.boxes) <= most for scene, _ in stages):

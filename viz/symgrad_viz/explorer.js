@@ -79,7 +79,6 @@ function begin() {
   $("colour").append(...COLOURS.map(([id, text]) => html("option", { value: id }, text)));
   $("tabs").append(...TABS.map(([id, text]) => html("button", { id: `tab-${id}`, role: "tab", "aria-controls": `panel-${id}`, onclick: () => change({ tab: id }) }, text)));
   $("worlds").append(...(WORLDS.length > 1 ? WORLDS.map(([id, text, title]) => html("button", { "data-world": id, title, onclick: () => change({ world: id }) }, text)) : []));
-  $("view").append(...Object.values(layer));
   $("graph").addEventListener("wheel", (event) => {
     event.preventDefault();
     const r = $("graph").getBoundingClientRect();
@@ -90,7 +89,7 @@ function begin() {
   $("graph").addEventListener("pointermove", (event) => {
     const over = event.target.closest?.("[data-node]");
     const edge = event.target.closest?.("[data-tip]");
-    $("hover").textContent = drag ? "" : edge && !over ? edge.dataset.tip : over ? told(Number(over.dataset.node.slice(1)), over.getAttribute("aria-label") ?? name(Number(over.dataset.node.slice(1)))) : "";
+    $("hover").textContent = drag ? "" : edge && !over ? edge.dataset.tip : over ? tip(Number(over.dataset.node.slice(1)), over.getAttribute("aria-label") ?? name(Number(over.dataset.node.slice(1)))) : "";
     if (!drag) return;
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
     Object.assign(drag, { x: event.clientX, y: event.clientY, far: drag.far + Math.abs(dx) + Math.abs(dy) });
@@ -108,12 +107,12 @@ function begin() {
   $("graph").addEventListener("dblclick", (event) => {
     const on = event.target.closest("[data-node]");
     const inside = on && elements[Number(on.dataset.node.slice(1))];
-    if (inside?.group) change({ world: "full", node: inside.inside.find((e) => data.worlds.full.stages[state.pass].boxOf.has(e)) ?? inside.inside[0] });
+    if (inside?.group) change({ world: "full", node: present(Number(on.dataset.node.slice(1)), data.worlds.full.stages[state.pass]) });
   });
   // On the map, what is pointed at comes into the middle.
   const go = (event) => {
     if (!event.buttons) return;
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform($("map").getScreenCTM().inverse());
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform($("map").firstChild.getScreenCTM().inverse());
     Object.assign(view, { x: size.width / 2 - at.x * view.k, y: size.height / 2 - at.y * view.k });
     place();
   };

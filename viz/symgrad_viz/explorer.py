@@ -37,7 +37,8 @@ def explore(
     """Write a page that shows a program: each pass, each node, each line. Gives back its path.
 
     It is one file that any browser opens, without a network. It shows the graph after every pass,
-    with what the pass has changed; for each node your line, the rules that made it with their
+    with what the pass has changed, and of a large program first an overview, in which scopes and
+    lines of yours are one box each; for each node your line, the rules that made it with their
     reasons, the line of NumPy that computes it, its cost and its memory. With `profile`, what
     `program.profile` gave, it shows the times. The parts of your source around the lines that
     built something are in the file, unless `embed_source=False`.

@@ -61,6 +61,7 @@ const placeText = (p) => `${data.files[p[0]]?.name ?? data.fileNames[p[0]]}:${p[
 /** The node of a stage that is, or holds, what an element computes. */
 function present(e, stage) {
   if (stage.boxOf.has(e) || stage.groups.has(e)) return e;
+  if (elements[e].group) return elements[e].inside.find((part) => stage.boxOf.has(part)) ?? null;
   const holder = (holders.get(e) ?? []).find((h) => stage.boxOf.has(h));
   if (holder !== undefined) return holder;
   const values = new Set([e, ...(elements[e].ends ?? [])].map((x) => elements[x].value));
@@ -69,6 +70,12 @@ function present(e, stage) {
     if ((elements[other].inside ?? []).some((part) => values.has(elements[part].value))) return other;
   }
   return null;
+}
+
+/** What to tell of when an element is chosen: itself, where an overview draws it with others. */
+function told(e) {
+  const here = present(e, now());
+  return here === null || elements[here].group ? e : here;
 }
 
 /** The lines of the generated source that compute an element: pairs of section and line. */
@@ -117,6 +124,6 @@ function change(next, still) {
   Object.assign(state, next);
   world = data.worlds[state.world];
   const moved = state.pass !== before.pass || state.world !== before.world;
-  if (moved && state.node !== null && next.node === undefined) state.node = present(state.node, now()) ?? state.node;
+  if (moved && state.node !== null && next.node === undefined) state.node = told(state.node);
   show(before, still);
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -33,6 +33,7 @@ from symgrad_viz.words import printable, shortened
 FORMAT, VERSION = "symgrad-explorer", 2
 AROUND = 12  # so many lines of a file are shown around each that built something
 OVERVIEW = 40  # boxes that can be taken in at once
+QUOTE = "  "  # in the title of what a line built, between its place and its text
 Json: TypeAlias = dict[str, Any]
 AS_WRITTEN = "as written"
 
@@ -47,8 +48,11 @@ def document(
 class _World:
     """The stages as they are drawn: boxes and edges in tables, each stage by what has changed."""
 
-    def __init__(self, stages: Stages, boxes: Table, texts: Table) -> None:
-        self.stages, self.texts = stages, texts
+    def __init__(
+        self, stages: Stages, boxes: Table, texts: Table, quoting: Collection[int] = ()
+    ) -> None:
+        """`quoting` are closed boxes whose second line, a line of the user's, is to stay secret."""
+        self.stages, self.texts, self.quoting = stages, texts, quoting
         self.boxes, self.placed, self.edges = boxes, Table(), Table()
         # Most of a stage is as it was in the one before.
         self._box, self._edge = cache(self._entered), cache(self._drawn)
@@ -79,6 +83,9 @@ class _World:
 
     def _entered(self, placed: Placed) -> int:
         box, own = placed.box, f"n{placed.element} ="
+        if placed.element in self.quoting:
+            said = box.tooltip.partition(QUOTE)[0]
+            box = replace(box, lines=(box.lines[0], *box.lines[2:]), tooltip=said)
         # Without its own name, what begins with it is the same text for many.
         call, first = (
             f"={t.removeprefix(own)}" if t.startswith(own) else f":{t}"
@@ -136,8 +143,10 @@ class _Document:
         elements = list(map(self.nodes.told, range(len(self.elements.nodes))))
         if len(self.stages.stages[0].boxes) > OVERVIEW:
             closed = Stages(self.graphs, self.elements, names, most=OVERVIEW)
-            worlds["closed"] = self._world(closed)
-            elements += map(_group, closed.groups.items())
+            secret = {} if self.embed_source else closed.groups
+            quoting = {n for (_, title), (n, _) in secret.items() if QUOTE in title}
+            worlds["closed"] = _World(closed, self.boxes, self.texts, quoting).written()
+            elements += (_group(*group, quoting) for group in closed.groups.items())
         fields = "element", "kind", "output", "width", "height", "lines", "call"
         boxes = [dict(zip(fields, box, strict=True)) for box in self.boxes]
         given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
@@ -315,9 +324,10 @@ def _reason(name: str) -> str:
     return ""
 
 
-def _group(group: tuple[tuple[str, str], tuple[int, set[int]]]) -> Json:
+def _group(key: tuple[str, str], group: tuple[int, set[int]], quoting: Collection[int]) -> Json:
     """What is told of several nodes that are drawn as one."""
-    (part, name), (_, members) = group
+    (part, name), (number, members) = key, group
+    name = name.partition(QUOTE)[0] if number in quoting else name
     return {"op": f"{part} of {name}", "name": name, "inside": sorted(members), "group": True}
 
 

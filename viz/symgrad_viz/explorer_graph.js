@@ -21,7 +21,7 @@ function outline(kind, w, h) {
   return [svg("rect", { class: "shape", x: l, y: t, width: w, height: h, rx: 7 })];
 }
 
-function told(e, call) {
+function tip(e, call) {
   const made = (elements[e].makers ?? []).map(([m]) => m).join(" then ");
   return [call, ...places(e).slice(0, 3).map((p) => `${placeText(p)}  ${p[2]}`), made && `made by: ${made}`].filter(Boolean).join("\n");
 }
@@ -129,7 +129,8 @@ function made(id, key, [make, where]) {
   }
   return ready[id].get(key);
 }
-/** Leave out what lies far from the window: a browser lays out all text anew at every scale. */
+/** Leave out what lies far from the window: at every scale a browser lays out anew all there is. */
+const MANY = 200;
 let kept = null;
 function cull(anew) {
   const [w, h] = [size.width / view.k, size.height / view.k];
@@ -137,19 +138,32 @@ function cull(anew) {
   const near = kept && kept[0] <= x && kept[1] <= y && kept[2] >= x + w && kept[3] >= y + h && kept[2] - kept[0] < 3 * w;
   if (near && !anew) return;
   kept = [x - w / 4, y - h / 4, x + 1.25 * w, y + 1.25 * h];
-  for (const id of LAYERS) for (const node of drawn[id].values()) {
-    const [l, t, r, b] = node.extent;
-    const out = r < kept[0] || b < kept[1] || l > kept[2] || t > kept[3];
-    if (out !== node.out) { node.out = out; out ? node.setAttribute("display", "none") : node.removeAttribute("display"); }
+  const few = now().boxes.length < MANY;
+  for (const id of LAYERS) {
+    const back = [];
+    for (const node of drawn[id].values()) {
+      const [l, t, r, b] = node.extent;
+      const out = !few && (r < kept[0] || b < kept[1] || l > kept[2] || t > kept[3]);
+      if (out) node.remove();
+      else if (!node.parentNode) back.push(node);
+    }
+    if (back.length) layer[id].append(...back);
   }
+}
+/** Show the layers that can be told apart at this scale: from afar all edges are one path. */
+let afar = null;
+function attach() {
+  if (afar === view.k < 0.22) return;
+  afar = view.k < 0.22;
+  const wanted = afar ? ["frames", "lines", "ghosts", "boxes"] : ["frames", ...LAYERS];
+  $("view").replaceChildren(...wanted.map((id) => layer[id]));
+  $("graph").classList.toggle("farther", afar);
 }
 /** Make what is drawn what is wanted; only the difference is touched. */
 function renew(id, wanted) {
   const have = drawn[id];
   for (const [key, node] of have) if (!wanted.has(key)) { node.remove(); have.delete(key); }
-  const fresh = [];
-  for (const [key, make] of wanted) if (!have.has(key)) { const node = made(id, key, make); have.set(key, node); fresh.push(node); }
-  layer[id].append(...fresh);
+  for (const [key, make] of wanted) if (!have.has(key)) have.set(key, made(id, key, make));
 }
 /** Make in idle moments what the other stages will draw. */
 function prepare() {
@@ -177,7 +191,6 @@ function showStage() {
     const fresh = stage.fresh.has(world.boxes[b][0]);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
-  // From afar all edges are one path, which is drawn much faster.
   const line = ([tail, head, , , stub]) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
   layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
   drawMap();
@@ -188,9 +201,12 @@ function showStage() {
 function drawMap() {
   const stage = now();
   const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const [, s, , , , w, h] = world.boxes[b]; const [x, y] = world.spots[s]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
-  put($("map"), { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
-  $("map").replaceChildren(...frames(), dots(stage.boxes, ""), dots([...changedBoxes()], "fresh"), dots([stage.boxOf.get(state.node)].filter((b) => b !== undefined), "chosen"), svg("rect", { class: "seen" }));
+  const map = put($("map").firstChild, { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
+  $("map").style.width = `min(100%, ${(30 * world.sheet[0]) / world.sheet[1]}vh)`;
+  map.replaceChildren(...frames(), dots(stage.boxes, ""), dots([...changedBoxes()], "fresh"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
 }
+/** What is drawn of the element that is chosen. */
+const chosen = () => (state.node === null ? null : present(state.node, now()));
 /** What is new in a stage, and what is gone, from top to bottom. */
 function changedBoxes() {
   const stage = now();
@@ -203,7 +219,7 @@ function measure() { if ($("stage").clientWidth) size = { width: $("stage").clie
 function place() {
   $("view").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
   $("graph").classList.toggle("far", view.k < 0.5);
-  $("graph").classList.toggle("farther", view.k < 0.22);
+  attach();
   cull(false);
   // A title stays in sight as long as its frame is; of a small frame it stands above.
   [...$("captions").children].forEach((caption, i) => {
@@ -215,8 +231,8 @@ function place() {
   const [w, h] = [size.width / view.k, size.height / view.k];
   const [x, y] = [-view.x / view.k, -view.y / view.k];
   $("map").toggleAttribute("hidden", state.tab !== "graph" || x <= 0 && y <= 0 && x + w >= world.sheet[0] && y + h >= world.sheet[1]);
-  const seen = $("map").lastChild;
-  if (seen) put(seen, { x, y, width: w, height: h }, []);
+  const part = (n, side) => `${(100 * n) / world.sheet[side]}%`;
+  Object.assign($("map").lastChild.style, { left: part(x, 0), top: part(y, 1), width: part(w, 0), height: part(h, 1) });
 }
 function zoom(factor, x, y) {
   const k = Math.min(4, Math.max(0.01, view.k * factor));
@@ -257,7 +273,7 @@ function centre(box, down = 0.5) {
 /** Move so that a node can be seen, if it cannot, and near enough to be read. */
 function reveal(e) {
   if (!size.width) return;
-  const box = now().boxOf.get(e) ?? now().ghosts.find((b) => world.boxes[b][0] === e) ?? now().boxes.find((b) => world.boxes[b][8] === e);
+  const box = now().boxOf.get(present(e, now())) ?? now().ghosts.find((b) => world.boxes[b][0] === e) ?? now().boxes.find((b) => world.boxes[b][8] === e);
   if (box === undefined) return;
   const [x, y] = world.spots[world.boxes[box][1]];
   const [at, down] = [x * view.k + view.x, y * view.k + view.y];
@@ -307,21 +323,22 @@ function paint() {
   const heats = state.colour === "role" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b][0])]));
   const most = heats && Math.max(1e-12, ...heats.values());
   const lit = new Set(marked());
+  const here = chosen();
   // Whatever is written makes the browser look again, so that only what differs is.
   for (const [b, node] of drawn.boxes) {
     const e = world.boxes[b][0];
     if (lit.has(e) !== node.classList.contains("is-found")) mark(node, "is-found", lit.has(e));
-    if ((state.node === e) !== node.classList.contains("is-picked")) mark(node, "is-picked", state.node === e);
+    if ((here === e) !== node.classList.contains("is-picked")) mark(node, "is-picked", here === e);
     const step = heats ? String(Math.min(4, Math.floor(5 * Math.sqrt(heats.get(b) / most)))) : null;
     if (step !== node.getAttribute("data-heat")) step === null ? node.removeAttribute("data-heat") : node.setAttribute("data-heat", step);
   }
   drawMap();
   for (const node of drawn.hulls.values()) {
-    const picked = node.dataset.node === `n${state.node}`;
+    const picked = node.dataset.node === `n${here}`;
     if (picked !== node.classList.contains("is-picked")) node.classList.toggle("is-picked", picked);
   }
   for (const node of drawn.edges.values()) {
-    const near = state.node !== null && (Number(node.dataset.tail) === state.node || Number(node.dataset.head) === state.node);
+    const near = here !== null && (Number(node.dataset.tail) === here || Number(node.dataset.head) === here);
     if (near !== node.firstChild.classList.contains("is-near")) node.firstChild.classList.toggle("is-near", near);
   }
   return lit;

@@ -73,8 +73,7 @@ function numpyRow(s, n, lines) {
   const e = section.computes[n];
   const mark = lines.some(([a, b]) => a === s && b === n) ? "marked" : "";
   return row(n, section.lines[n - 1], { class: mark, "data-line": `${s}:${n}` }, e === undefined ? null : () => {
-    const here = present(e, now());
-    change({ node: here ?? e, rule: null, line: null });
+    change({ node: told(e), rule: null, line: null });
   });
 }
 function codeRow(file, n, text, marks) {
@@ -144,7 +143,7 @@ function nodePane(e) {
   if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
   if (!here) {
     const now = present(e, stage);
-    out.push(html("p", null, "Not in this stage", now !== null ? [": now part of, or computed by, ", link(now)] : "", "."));
+    out.push(html("p", null, now === null ? "Not in this stage" : elements[now].group ? ["In the overview part of ", link(now)] : ["Not in this stage: now part of, or computed by, ", link(now)], "."));
   }
   if (reads.length) out.push(html("p", null, "reads ", listed(reads)));
   if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
@@ -235,7 +234,7 @@ function showMemory() {
   const mine = state.node === null ? [] : elements[state.node].buffers ?? [];
   const parts = data.sections.flatMap((section, s) => {
     const is = (i) => mine.some(([a, b]) => a === s && b === i);
-    const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: present(e, now()) ?? e, rule: null, line: null }); };
+    const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: told(e), rule: null, line: null }); };
     const held = section.slots.map((slot, i) => [slot, i]);
     const arena = held.filter(([slot]) => slot[1] === "arena" && slot[2] >= 0);
     const [w, h, wide] = [Math.max(300, Math.min(900, 26 * section.steps.length)), 260, Math.max(1, section.steps.length)];
@@ -268,7 +267,7 @@ function showProfile() {
     const code = data.sections[0].lines[line - 1].split("  # ")[0].trim();
     const bar = html("span", { class: "bar" });
     bar.style.width = `${(100 * share) / most}%`;
-    return [html("tr", { class: lines.some(([s, n]) => s === 0 && n === line) ? "marked" : null }, html("td", null, String(line)), html("td", { class: "left mono" }, "  ".repeat(depth), e === undefined ? code : link(present(e, now()) ?? e, code)),
+    return [html("tr", { class: lines.some(([s, n]) => s === 0 && n === line) ? "marked" : null }, html("td", null, String(line)), html("td", { class: "left mono" }, "  ".repeat(depth), e === undefined ? code : link(told(e), code)),
       html("td", null, number(Number((1e6 * time).toFixed(1)))), html("td", null, `${(100 * share).toFixed(1)} %`), html("td", { class: "barred" }, bar), html("td", null, gbytes?.toFixed(1)), html("td", null, gflops?.toFixed(1) ?? "?"), html("td", null, `${(100 * reach).toFixed(0)} %`)),
     ...inner.flatMap((s) => cells(s, depth + 1))];
   };

@@ -16,7 +16,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.builder import scene_of
-from symgrad_viz.closing import OUTERMOST, Closing, closing_of
+from symgrad_viz.closing import Closing, closing_of
 from symgrad_viz.parts import BACKWARD, UPDATE
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
 from symgrad_viz.sheet import Placed, Stage, laid_out
@@ -92,14 +92,13 @@ class Stages:
         elements: Elements,
         output_names: tuple[str, ...],
         *,
-        closed: bool = False,
         opened: bool = False,
         most: int | None = None,
     ) -> None:
         """Draw some graphs of one lineage.
 
-        `closed` draws what is in a scope as one box, `opened` what is inside fused nodes. If a
-        stage has more than `most` boxes, as much is closed as must be.
+        `opened` draws what is inside fused nodes. If a stage has more than `most` boxes, as much
+        of it is closed as must be, so that what is in a scope is one box.
         """
         self.elements, self.opened = elements, opened
         # Of each closed box, by part and title: its number, after those of all elements, and the
@@ -111,9 +110,8 @@ class Stages:
         self._spot_of: dict[tuple[int, str], int] = {}
         self._count = 0
         views = {id(graph): self._view(_Drawn(graph, output_names)) for graph in graphs}
-        self.closing = OUTERMOST if closed else None
-        if most is not None:
-            self.closing = closing_of([(v.scene, v.nodes) for v in views.values()], most)
+        drawn = [(view.scene, view.nodes) for view in views.values()]
+        self.closing = None if most is None else closing_of(drawn, most)
         self.stages: list[Stage] = []
         for i, graph in enumerate(graphs):
             if i and graph is graphs[i - 1]:
