@@ -65,7 +65,7 @@ def to_networkx(graph: Any) -> Any:
 def _count(thing: Any) -> int:
     """How large a thing is: in nodes, or in the steps or passes that a plan or a trace lists."""
     try:
-        graph = getattr(thing, "raw", getattr(thing, "graph", thing))
+        graph = getattr(thing, "graph", thing)
         return len(getattr(graph, "nodes", ()) or getattr(thing, "stages", ()))
     except Exception:
         return 0

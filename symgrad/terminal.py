@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import linecache
 import platform
 import runpy
 import sys
@@ -33,10 +34,16 @@ from symgrad.runtime.program import Program
 from symgrad.runtime.threads import available
 
 FAILED = 1
-WRITTEN = """
+WRITTEN = """\
+rng = np.random.default_rng(0)
+x, y = sg.placeholder("x", ("N", 8), "float32"), sg.placeholder("y", ("N", 2), "float32")
+w1 = sg.variable("w1", rng.standard_normal((8, 16), dtype="float32"))
+w2 = sg.variable("w2", rng.standard_normal((16, 2), dtype="float32"))
 loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
 dw1, dw2 = sg.grad(loss, [w1, w2])
 step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw2})
+X, Y = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
+losses = [float(step(X, Y)) for _ in range(100)]
 """
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
 EXTRAS = ("pygraphviz", "scipy", "safetensors", "matplotlib", "tqdm")
@@ -126,16 +133,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def demo(arguments: Any, style: _Style) -> Answer:
     """A two-layer net, trained for some steps."""
-    rng = np.random.default_rng(0)
-    x, y = sg.placeholder("x", ("N", 8), "float32"), sg.placeholder("y", ("N", 2), "float32")
-    w1 = sg.variable("w1", rng.standard_normal((8, 16), dtype="float32"))
-    w2 = sg.variable("w2", rng.standard_normal((16, 2), dtype="float32"))
-    loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
-    dw1, dw2 = sg.grad(loss, [w1, w2])
-    step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw2})
-    data = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
-    X, Y = data
-    losses = [float(step(X, Y)) for _ in range(100)]
+    # Run as a file of the user's is, so that nodes know these lines, and their text.
+    linecache.cache["demo.py"] = len(WRITTEN), None, WRITTEN.splitlines(True), "demo.py"
+    made: dict[str, Any] = {"np": np, "sg": sg}
+    exec(compile(WRITTEN, "demo.py", "exec"), made)
+    step, losses = made["step"], made["losses"]
     files = [] if arguments.to is None else _demo_files(Path(arguments.to), step)
     parts = [
         ("What was written", WRITTEN),

@@ -164,6 +164,7 @@ def test_explain_a_line(run, script):
 
 def test_demo(run, tmp_path):
     code, out, _ = run("demo")
+    assert "# demo.py:5 x @ w1" in out
     assert code == 0
     assert "the loss fell from" in out
     answer = json.loads(run("demo", "--json", "--to", tmp_path / "out")[1])

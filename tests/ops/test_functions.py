@@ -457,10 +457,7 @@ def test_what_is_not_known_of_a_named_dimension_is_refused(build, words):
         (lambda x: sg.concat([1.0, 2.0]), "out of range for 0"),
         (lambda x: sg.stack([x, x[:1]]), "2 and 1 do not match"),
         (lambda x: x @ np.float64(2), "a scalar has no matrix product"),
-        (
-            lambda x: x @ np.ones(3),
-            r"(?s)matmul.float64\[3, 4\], float64\[3\].: 4 and 3 do not match",
-        ),
+        (lambda x: x @ np.ones(3), r"4\], float64\[3\]\): 4 and 3 do not match"),
         (lambda x: sg.matrix_transpose(np.ones(3)), "two axes or more"),
         (lambda x: sg.tensordot(x, x, axes=4), "no 4 axes"),
         (lambda x: sg.tensordot(x, x, axes=-1), "no -1 axes"),
