@@ -133,3 +133,10 @@ def test_nothing_that_goes_wrong_is_raised():
         __repr__ = __str__
 
     assert display.mimebundle(Broken()) == {"text/plain": "<Broken>"}
+
+
+def test_of_a_program_what_runs_is_counted():
+    x = sg.placeholder("x", 3)
+    program = sg.compile(x, sum(sg.tanh(x) * i for i in range(60)))
+    assert len(program.raw) > 150 > len(program.graph)
+    assert "image/svg+xml" in program._repr_mimebundle_()
