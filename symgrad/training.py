@@ -15,7 +15,9 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import islice
+from math import isnan
 from typing import Any, TextIO, TypeAlias
+from warnings import warn
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from symgrad.data import Batches, whole
 from symgrad.history import TEST, History, Means
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
+from symgrad.nn.offers import offered
 from symgrad.progress import shown_on
 from symgrad.runtime.program import Program
 
@@ -64,7 +67,8 @@ def fit(
     Raises `FeedError`, before anything runs, for a program that does not return scalars or updates
     nothing, a `test` that updates something, and arguments that are none; before its step, for a
     batch that does not fit the placeholders, has no rows, or differs from the first one in
-    more than their number; and for no batches.
+    more than their number; and for no batches. Warns of a loss that is NaN, and of a `test` that
+    was built for training.
     """
     last = whole(epochs, "epochs", 0)
     history = _history(history)
@@ -79,6 +83,7 @@ def fit(
             for batch in islice(_epoch(batches, history.epoch), history.batch, None):
                 figures, rows = _run(program, batch, shapes, history.batch, of)
                 history.losses.append(next(iter(figures.values())))
+                _warn_of_nan(history.losses)
                 history._means.add(figures, rows)
                 history.batch += 1
                 shown.step(history.epoch, history.batch, history.losses[-1])
@@ -125,6 +130,16 @@ def _evaluated(
     if not means.sums:
         raise FeedError("there are no batches to evaluate on")
     return means.means()
+
+
+def _warn_of_nan(losses: Sequence[float]) -> None:
+    """Warn of the first NaN in a row."""
+    if isnan(losses[-1]) and not any(map(isnan, losses[-2:-1])):
+        warn(
+            f"the loss of step {len(losses) - 1} is NaN; program.check(X, Y), with a batch, names "
+            "the node that makes the first",
+            stacklevel=3,
+        )
 
 
 def _history(given: Any) -> History:
@@ -238,6 +253,12 @@ def _check_program(program: Any, *, trains: bool) -> None:
             "compile another without updates: sg.compile([x, y], loss)"
         )
     outputs = program.raw.outputs[: len(program.raw.outputs) - len(program._updates)]
+    if not trains and (state := offered(*outputs)):
+        warn(
+            f"what measures was built for training, in which {next(iter(state)).name!r} changes, "
+            "with noise and statistics of the batch; build it after net.eval()",
+            stacklevel=4,
+        )
     named = zip(program.output_names, outputs, strict=False)
     wrong = [f"{n}: {y.type!r}" for n, y in named if y.shape or y.dtype.kind not in "biuf"]
     _check_scalars(len(outputs), wrong)

@@ -217,6 +217,7 @@ def test_callbacks_are_given_the_history_and_may_end_the_run(tmp_path):
     assert history.epoch == 3
 
 
+@pytest.mark.filterwarnings("ignore:the loss of step")
 def test_early_stopping():
     figures = iter([3.0, 2.0, np.nan, 2.5, 2.0, 1.0])
     stop = sg.early_stopping(patience=3)
@@ -225,8 +226,10 @@ def test_early_stopping():
     rising = sg.History(records=[{"test accuracy": a} for a in (0.1, 0.9, 0.8)])
     assert sg.early_stopping("test accuracy", patience=1, higher=True)(rising)
     assert not sg.early_stopping("test accuracy", patience=2, higher=True)(rising)
+    with pytest.raises(FeedError, match="no 'test_accuracy', but 'test accuracy'"):
+        sg.early_stopping("test_accuracy", patience=1)(rising)
     with pytest.raises(KeyError, match="no 'accuracy', but 'test accuracy'"):
-        sg.early_stopping("accuracy", patience=1)(rising)
+        rising["accuracy"]
     with pytest.raises(FeedError, match="patience"):
         sg.early_stopping(patience=0)
 
@@ -474,3 +477,19 @@ def test_a_plot_without_matplotlib_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(UnsupportedError, match="pip install matplotlib"):
         sg.History().plot()
+
+
+def test_what_may_have_gone_wrong_is_told():
+    net = sg.nn.Sequential(sg.nn.BatchNorm(3), sg.nn.Linear(3, 1, key=sg.random.key(0)))
+    x, rate = sg.placeholder("x", ("N", 3)), sg.placeholder("rate", ())
+    loss = sg.mean(net(x) ** 2)
+    step = sg.compile([x, rate], loss, updates=sg.optim.SGD(net, lr=rate).updates(loss))
+    measure = sg.compile([x, rate], loss)
+    batches = [(np.eye(3), r) for r in (0.1, np.nan, 0.1, 0.1)]
+    with pytest.warns(UserWarning, match=r"built for training|loss of step") as told:
+        sg.fit(step, batches, test=(measure, batches[:1]), progress=False)
+    found = [str(w.message) for w in told]
+    assert len(found) == 2
+    assert "built for training, in which 'layers.0.mean' changes" in found[0]
+    assert "the loss of step 2 is NaN" in found[1]
+    assert {w.filename for w in told} == {__file__}

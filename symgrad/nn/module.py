@@ -54,10 +54,11 @@ class Module(Part):
     """A part of a model: derive from it, make variables and modules attributes, define `forward`.
 
     Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts;
-    what holds them otherwise, such as a set or a lambda, is refused with a `GraphError`. Each has a
-    path, such as `layers.0.weight`, by which `named_parameters`, `state` and `load` know it; a
-    variable made by `parameter` has its path as its name too. A call builds the graph of `forward`,
-    in a `scope` of the module's name; it evaluates nothing.
+    a set that holds them is refused with a `GraphError`, as is a call that uses a variable which
+    the module does not have. Each has a path, such as `layers.0.weight`, by which
+    `named_parameters`, `state` and `load` know it; a variable made by `parameter` has its path as
+    its name too. A call builds the graph of `forward`, in a `scope` of the module's name; it
+    evaluates nothing.
 
     `buffers` lists the attributes that hold state which no optimiser trains, such as running means.
     Their next values are offered by `offer` and collected by `updates`. `train()` and `eval()` say
@@ -89,14 +90,20 @@ class Module(Part):
     _saved: tuple[Any, ...] | None = None
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The graph of `forward`. Raises `GraphError` if two variables have one name."""
-        name = self._settled()
+        """The graph of `forward`.
+
+        Raises `GraphError` if two variables have one name, and for a variable that `forward` uses
+        and the module does not have: it would be neither trained nor saved.
+        """
+        name, own = self._settled()
         if not hasattr(self, "forward"):
             raise UnsupportedError(f"{name} has no forward; define forward(self, x)")
         if not hasattr(self, "backward"):
             with scope(name):
                 try:
-                    return self.forward(*args, **options)
+                    found = self.forward(*args, **options)
+                    refuse_strays(name, found, current_origin().scope, own)
+                    return found
                 except SymgradError as error:
                     if not getattr(error, "__notes__", ()):
                         error.add_note(f"in the module {', '.join(current_origin().scope)}")
@@ -109,13 +116,13 @@ class Module(Part):
         # The class has the module's name, by which messages call it, and pictures.
         return type(name, (_Own,), {})(self)(*args, *self.parameters())
 
-    def _settled(self) -> str:
-        """The name of its scope, once its variables and the modules in it have theirs."""
-        self.named_variables()
+    def _settled(self) -> tuple[str, set[Variable]]:
+        """The name of its scope, and its variables, once they and the modules in it have names."""
+        own = {v for _, v in self.named_variables()}
         for path, part in self._parts():
             if isinstance(part, Module) and part is not self:
                 vars(part)["_label"] = path
-        return self.name or self._label or type(self).__name__
+        return self.name or self._label or type(self).__name__, own
 
     def named(self, name: str) -> Self:
         """The module itself, with a name: for pictures, and before the names of its variables.
@@ -181,15 +188,13 @@ class Module(Part):
         return [v for _, v in self.named_parameters()]
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
-        """The modules, variables and functions that its attributes hold, and where."""
+        """The modules and variables that its attributes hold, and where."""
         return walk(vars(self).items())
 
     def _variables(self) -> list[tuple[str, Variable, bool]]:
         """Each variable once, with its path and whether it is a buffer. All of them get names."""
         found: dict[Variable, tuple[str, Variable, bool]] = {}
-        modules = self.named_modules()
-        refuse_strays(type(self).__name__, modules)
-        for path, module in modules:
+        for path, module in self.named_modules():
             for name, part in module._parts():
                 if isinstance(part, Variable) and part not in found:
                     kept = name.partition(".")[0] in module.buffers or not part.tensor.is_inexact

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, Variable, describe
@@ -86,6 +88,24 @@ def followed(modules: Iterable[Any], outputs: Iterable[Node]) -> dict[Variable, 
                     found[variable] = offer.following(present, *witnesses)
                 _check_next(variable, found[variable])
     return found
+
+
+def idle(module: Any, outputs: Iterable[Node], found: Container[Variable]) -> list[str]:
+    """The buffers of a module, by their paths, that training with these nodes leaves as they are.
+
+    Those of parts that are set for use, not for training; and running means that are not read, and
+    keys that are, of parts that the nodes are not known to come from, as after pickling.
+    """
+    there = {n for n in outputs if isinstance(n, Variable)}
+    listed = []
+    for path, part in module.named_modules():
+        is_used = any(v in there for _, v in part._parts())
+        for buffer in part.buffers:
+            v: Variable = getattr(part, buffer)
+            forgotten = is_used and (v not in there or v.dtype == np.uint64)
+            if v not in found and (forgotten or not part.training):
+                listed.append(f"{path}.{buffer}" if path else buffer)
+    return listed
 
 
 def _check_next(variable: Variable, value: Node) -> None:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import dis
 from collections import deque
 from collections.abc import (
+    Container,
     Iterable,
     Iterator,
     Mapping,
     MutableMapping,
-    Sequence,
     Set,
     ValuesView,
 )
 from contextlib import suppress
 from copy import copy
-from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, GeneratorType, MethodType
+from functools import partial
+from types import CellType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import is_input
-from symgrad.ir.node import Node, Variable
+from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.origin import PACKAGE
 from symgrad.ir.walk import topological
 from symgrad.nn.offers import Offers
@@ -50,38 +49,40 @@ def join(path: str, name: str) -> str:
 
 
 def walk(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The modules, variables and functions among some values and what these hold, and where.
+    """The modules and variables among some values and what these hold, and where.
 
-    Raises `GraphError` for a value that holds some and has no places for them.
+    Raises `GraphError` for a value that holds some and has no places for them, or holds itself.
     """
-    stack = list(items)[::-1]
+    stack: list[tuple[str, Any, tuple[Any, ...]]] = [(path, v, ()) for path, v in items][::-1]
     known: set[int] = set()
     while stack:
-        path, value = stack.pop()
+        path, value, around = stack.pop()
+        inner: list[tuple[str, Any]] = []
         if isinstance(value, (Part, Variable)):
             yield path, value
         elif isinstance(value, FunctionType) and value.__code__.co_filename.startswith(PACKAGE):
             # Such as checkpoint(module).
-            inner = [v for v in _enclosed(value).values() if callable(v) and id(v) not in known]
-            known.update(map(id, inner))
-            stack += [(path, v) for v in inner]
-        elif isinstance(value, FunctionType):
-            yield path, value
+            used = [v for v in _enclosed(value).values() if callable(v) and id(v) not in known]
+            known.update(map(id, used))
+            inner = [(path, v) for v in used]
+        elif any(value is other for other in around):
+            raise GraphError(f"{path} is a {type(value).__name__} that holds itself; take it out")
         elif isinstance(value, (list, tuple)):
-            stack += [(join(path, str(i)), v) for i, v in enumerate(value)][::-1]
+            inner = [(join(path, str(i)), v) for i, v in enumerate(value)]
         elif isinstance(value, Mapping):
-            stack += [(join(path, str(k)), v) for k, v in value.items()][::-1]
+            inner = [(join(path, str(k)), v) for k, v in value.items()]
         elif isinstance(value, MethodType):
-            stack.append((path, value.__self__))
+            inner = [(path, value.__self__)]
         elif isinstance(value, partial):
             given = dict(enumerate(value.args)) | value.keywords
-            stack += [(path, given), (path, value.func)]
+            inner = [(path, value.func), (path, given)]
         elif _hides(value):
             raise GraphError(
                 f"{path} is a {type(value).__name__}, in which modules and variables have no "
                 "places to be called by, and would not be trained; make it a list, a tuple or a "
                 "dict"
             )
+        stack += [(p, v, (*around, value)) for p, v in inner[::-1]]
 
 
 def _hides(value: Any) -> bool:
@@ -91,29 +92,40 @@ def _hides(value: Any) -> bool:
     return isinstance(value, ONCE) or any(isinstance(v, (Part, Variable)) for v in held)
 
 
-def refuse_strays(whole: str, modules: Sequence[tuple[str, Part]]) -> None:
-    """Refuse functions among the attributes of modules that use others with variables.
+def refuse_strays(
+    name: str, results: Any, scope: tuple[str, ...], own: Container[Variable]
+) -> None:
+    """Refuse variables that are not a module's own among the operands of what was built in a scope.
 
-    What they use is no part of the whole, by the class of which it is called: it would be neither
-    trained nor saved.
+    Those of what was built before were given to it. One through which nothing flows back, since it
+    is given to `stop_gradient`, is not meant to be trained.
     """
-    own = {id(module) for _, module in modules}
-    for path, module in modules:
-        for name, function in walk(vars(module).items()):
-            for taken, other in _around(function) if isinstance(function, FunctionType) else ():
-                if id(other) not in own and _has_variables(other):
-                    raise GraphError(
-                        f"{join(path, name)} of {whole} is a function that uses {taken}, a "
-                        f"{type(other).__name__} that is no part of the module, and would be "
-                        "neither trained nor saved; make it an attribute of the module, too"
-                    )
+    stack = list(_nodes(results))
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node.op.name == "stop_gradient" or node.origin.scope[: len(scope)] != scope:
+            continue
+        for x in node.inputs:
+            if isinstance(x, Variable) and x.tensor.is_inexact and x not in own:
+                raise GraphError(
+                    f"{name} uses {describe(x)}, which is no part of it, and would be neither "
+                    "trained nor saved with it; make it, or the module that has it, an attribute: "
+                    "self.part = …; or give it as an argument, or stop_gradient(it) to leave it "
+                    "as it is"
+                )
+            if x not in seen:
+                seen.add(x)
+                stack.append(x)
 
 
-def _around(function: FunctionType) -> Iterator[tuple[str, Part]]:
-    """The modules that a function takes from around it, and their names there."""
-    for name, value in walk((_enclosed(function) | _globals(function)).items()):
-        if isinstance(value, Part):
-            yield name, value
+def _nodes(results: Any) -> Iterator[Node]:
+    """The nodes among what a module returns."""
+    if isinstance(results, Node):
+        yield results
+    elif isinstance(results, (list, tuple, Mapping)):
+        for part in results.values() if isinstance(results, Mapping) else results:
+            yield from _nodes(part)
 
 
 def _enclosed(function: FunctionType) -> dict[str, Any]:
@@ -126,29 +138,9 @@ def _enclosed(function: FunctionType) -> dict[str, Any]:
 
 
 def _globals(function: FunctionType) -> dict[str, Any]:
-    """The globals that a function reads."""
-    used = _globals_of(function.__code__) & function.__globals__.keys()
+    """The globals that a function names, or that are called as an attribute that it names."""
+    used = {*function.__code__.co_names} & function.__globals__.keys()
     return {name: function.__globals__[name] for name in sorted(used)}
-
-
-@lru_cache(maxsize=1024)
-def _globals_of(code: CodeType) -> frozenset[str]:
-    steps = dis.get_instructions(code)
-    return frozenset(step.argval for step in steps if step.opname == "LOAD_GLOBAL")
-
-
-def _has_variables(module: Part) -> bool:
-    seen: set[int] = set()
-    stack = [module]
-    while stack:
-        part = stack.pop()
-        if id(part) not in seen:
-            seen.add(id(part))
-            held = [v for _, v in walk(vars(part).items())]
-            if any(isinstance(v, Variable) for v in held):
-                return True
-            stack += [v for v in held if isinstance(v, Part)]
-    return False
 
 
 def loses(held: Variable, value: Any) -> bool:

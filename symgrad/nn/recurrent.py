@@ -54,10 +54,16 @@ class _Cell(Module):
         return self._step(self._entering(x), state)
 
     def unroll(self, x: NodeLike, state: Any = None) -> tuple[Node, Any]:
-        """The outputs for sequences x of the shape (N, steps, size_in), and the last state.
+        """`(outputs, state)` for sequences x of the shape (N, steps, size_in).
 
-        The outputs are of the shape (N, steps, size). Raises `ShapeError` if the number of steps
-        is a named dimension.
+        The outputs are of the shape (N, steps, size). The state is the last one, as `forward`
+        returns it: of the shape (N, size), for `LSTMCell` a pair of them; given back it goes on
+        from there. Raises `ShapeError` if the number of steps is a named dimension.
+
+        >>> cell = GRUCell(3, 5, key=sg.random.key(0))
+        >>> outputs, state = cell.unroll(placeholder("x", ("N", 7, 3)))
+        >>> outputs.type, state.type
+        (float64[N, 7, 5], float64[N, 5])
         """
         node = as_node(x)
         if node.ndim != 3 or not isinstance(node.shape[1], int) or not node.shape[1]:
@@ -65,7 +71,7 @@ class _Cell(Module):
                 f"sequences are of the shape (N, steps, features), with a number of steps, and not "
                 f"{node.type!r}; each step is a part of the graph"
             )
-        with scope(self._settled()):
+        with scope(self._settled()[0]):
             entering = self._entering(node)  # one product for all steps
             outputs = []
             for i in range(node.shape[1]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
+from warnings import warn
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from symgrad.ir.errors import (
 )
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
+from symgrad.ir.walk import topological
 from symgrad.nn.module import Module
-from symgrad.nn.offers import offered
+from symgrad.nn.offers import idle, offered
 from symgrad.ops.leaves import placeholder, variable
 from symgrad.ops.shape import astype
 from symgrad.optim.checks import number, rate
@@ -33,6 +35,7 @@ class Optimizer:
 
     `parameters` are a module, or variables. Either way the updates have the next values of what
     else changes in a step of training too: the running means of `BatchNorm`, the key of `Dropout`.
+    Of a module there is a warning if they stay as they are, since it was called after `eval()`.
     `lr` is a number, a scalar node (a variable that you set, a placeholder that you feed), or a
     schedule: a function of the number of the step. `clip_value` bounds each element of the
     gradients, `clip_norm` then the norm of all of them.
@@ -64,6 +67,7 @@ class Optimizer:
     ) -> None:
         self.name = type(self).__name__ if name is None else name
         self.parameters = self._listed(parameters)
+        self._module = parameters if isinstance(parameters, Module) else None
         self.lr = lr if callable(lr) else rate(lr)
         self.clip_norm, self.clip_value = (
             None if limit is None else number(limit, name, above=True)
@@ -91,7 +95,9 @@ class Optimizer:
             grads: Sequence[Node] = grad(loss, self.parameters, **options)
         else:
             grads = self._fitting(loss)
-        of_modules = offered(*([loss] if isinstance(loss, Node) else grads))
+        outputs = [loss] if isinstance(loss, Node) else grads
+        of_modules = offered(*outputs)
+        self._warn_of_idle(outputs, of_modules)
         with scope(self.name):
             if self.clip_value is not None:
                 grads = clip_by_value(grads, self.clip_value)
@@ -101,6 +107,16 @@ class Optimizer:
                 return self._next(grads, self.lr) | of_modules
             found = self._next(grads, self._rate(self.step)) | {self.step: self.step + 1}
         return found | of_modules
+
+    def _warn_of_idle(self, outputs: Sequence[Node], found: Mapping[Variable, Node]) -> None:
+        still = [] if self._module is None else idle(self._module, topological(outputs), found)
+        if still:
+            warn(
+                f"{', '.join(still)} will stay as {'they are' if still[1:] else 'it is'}: the loss "
+                "was built after net.eval(), or pickled; build it after net.train(), or give the "
+                "optimiser net.parameters() if that is meant",
+                stacklevel=3,
+            )
 
     def __repr__(self) -> str:
         return f"<{self.name} of {', '.join(str(p.name) for p in self.parameters):.200}>"

@@ -78,16 +78,56 @@ def test_what_has_no_places_is_refused(made):
             use()
 
 
-def test_a_function_that_hides_a_module_is_refused():
-    inner, table, pool = layer(), layer(), nn.MaxPool(2)
-    for hiding, name in ((lambda x: inner(x), "inner"), (lambda x: OUTSIDE(x), "OUTSIDE"),
-                         (lambda x: [m(x) for m in [inner]], "inner")):  # fmt: skip
-        with pytest.raises(GraphError, match=rf"layers.1 .* uses {name}, a Linear that is no part"):
-            nn.Sequential(layer(), hiding)(X)
+def test_a_list_that_holds_itself_is_refused():
+    net, again = Holder([layer()]), [layer()]
+    net.held.append({"inner": net.held})
+    for use in (net.parameters, lambda: net(X)):
+        with pytest.raises(GraphError, match=r"held\.1\.inner is a list that holds itself"):
+            use()
+    assert paths(Holder([again, again])) == ["held.0.0.weight"], "twice is not within itself"
+
+
+def hiding(inner):
+    """Layers that use a module which nobody finds in them."""
+    scale, nested = sg.variable("scale", np.ones(3)), [lambda x: inner(x)]
+
+    class Wrapped:
+        def __call__(self, x):
+            return inner(x)
+
+    class Classwide(nn.Module):
+        trunk = inner
+
+        def forward(self, x):
+            return self.trunk(x)
+
+    return [
+        lambda x: inner(x),
+        lambda x: OUTSIDE(x),
+        lambda x: x * scale,
+        lambda x: {"y": inner(x)}["y"],
+        lambda x, layer=inner: layer(x),
+        lambda x: nested[0](x),
+        Wrapped(),
+        Classwide(),
+    ]
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_what_a_module_uses_and_does_not_have_is_refused(i):
+    with pytest.raises(GraphError, match=r"uses '.*test_parts.py.* is no part of it, .* self.part"):
+        nn.Sequential(layer(), hiding(layer())[i])(X)
+
+
+def test_what_a_module_may_use():
+    table, teacher, pool = layer(), layer().named("teacher"), nn.MaxPool(2)
     tied = nn.Sequential(table, lambda x: x @ table.weight.T)
     assert paths(tied) == ["layers.0.weight"]
     tied.check_grads(np.eye(3)[:2], order=1)
     assert paths(nn.Sequential(layer(), lambda x: pool(x))) == ["layers.0.weight"]
+    nn.Sequential(layer(), lambda x: x - sg.stop_gradient(teacher(x)))(X)
+    given = Holder(layer(), lambda held, x: held(x[0]) + x[1])
+    given((X, teacher(X)))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import gc
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -308,3 +309,47 @@ def test_gradients_given_to_the_optimiser_of_a_module_update_its_state_too():
     optimiser = sg.optim.SGD(net, lr=0.1)
     grads = sg.grad(loss, net.parameters())
     assert optimiser.updates(grads).keys() == optimiser.updates(loss).keys()
+
+
+# ---- state that would stay as it is -----------------------------------------------------------
+
+
+def noisy():
+    keys = sg.random.split(sg.random.key(0))
+    return sg.nn.Sequential(
+        sg.nn.BatchNorm(3), sg.nn.Dropout(0.5, key=keys[0]), sg.nn.Linear(3, 1, key=keys[1])
+    )
+
+
+def test_a_module_that_was_called_for_use_is_told(recwarn):
+    net, x = noisy(), sg.placeholder("x", ("N", 3))
+    training = sg.mean(net(x) ** 2)
+    sg.optim.SGD(net, 0.1).updates(training)
+    in_use = sg.mean(net.eval()(x) ** 2)
+    sg.optim.SGD(net, 0.1).updates(training)
+    sg.optim.SGD(net.parameters(), 0.1).updates(in_use)
+    assert not recwarn
+    with pytest.warns(UserWarning, match=r"layers.0.mean, layers.0.variance, layers.1.key will"):
+        sg.optim.SGD(net, 0.1).updates(in_use)
+
+
+def test_a_loss_that_was_pickled_is_told():
+    net, x = noisy(), sg.placeholder("x", ("N", 3))
+    net, loss = pickle.loads(pickle.dumps((net, sg.mean(net(x) ** 2))))
+    with pytest.warns(UserWarning, match=r"layers.0.mean, layers.0.variance, layers.1.key will"):
+        sg.optim.SGD(net, 0.1).updates(loss)
+
+
+def test_buffers_that_are_constant_are_no_matter(recwarn):
+    class Shifted(sg.nn.Module):
+        buffers = ("shift",)
+
+        def __init__(self):
+            self.scale, self.shift = sg.nn.parameter(np.ones(3)), sg.nn.parameter(np.ones(3))
+
+        def forward(self, x):
+            return x * self.scale + self.shift
+
+    net = Shifted()
+    sg.optim.SGD(net, 0.1).updates(sg.mean(net(sg.placeholder("x", ("N", 3)))))
+    assert not recwarn
