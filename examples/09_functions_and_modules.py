@@ -35,7 +35,7 @@ def in_sequence(*, key):
     return nn.Sequential(
         nn.Conv2d(1, 4, 3, key=key1, padding="same"), nn.relu, nn.MaxPool(2),
         nn.Conv2d(4, 8, 3, key=key2, padding="same"), nn.gelu, nn.AvgPool(2),
-        lambda x: sg.reshape(x, (-1, 8 * 2 * 2)), nn.Linear(8 * 2 * 2, 2, key=key3),
+        nn.Flatten(), nn.Linear(8 * 2 * 2, 2, key=key3),
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def data() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]
 def mlp(key: sg.Node) -> nn.Module:
     first, second = sg.random.split(key)
     return nn.Sequential(
-        lambda x: sg.reshape(x, (-1, 64)),
+        nn.Flatten(),
         nn.Linear(64, 128, key=first, dtype="float32"),
         sg.relu,
         nn.Linear(128, 10, key=second, dtype="float32"),
@@ -44,7 +44,7 @@ def conv_net(key: sg.Node) -> nn.Module:
         nn.Conv2d(16, 32, 3, padding=1, key=second, dtype="float32"),
         sg.relu,
         nn.MaxPool(2),
-        lambda x: sg.reshape(x, (-1, 32 * 2 * 2)),
+        nn.Flatten(),
         nn.Linear(32 * 2 * 2, 10, key=third, dtype="float32"),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.data import whole
-from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.errors import FeedError, UnsupportedError
 from symgrad.progress import told
 
 TEST = "test "  # before the names of figures that are no part of training
@@ -97,12 +97,17 @@ def early_stopping(
 ) -> Callable[[History], bool]:
     """For `on_epoch`: stop when a figure has not become better for `patience` epochs.
 
-    Lower is better, or `higher`. A NaN is not better than anything.
+    `watch` is its name in the history: "loss", "test loss", …. Lower is better, or `higher`. A NaN
+    is not better than anything. After the first epoch a name that it does not have is a
+    `FeedError`.
     """
     epochs = whole(patience, "patience, in epochs,", 1)
 
     def is_over(history: History) -> bool:
-        figures = np.array(history[watch]) * (-1 if higher else 1)
+        try:
+            figures = np.array(history[watch]) * (-1 if higher else 1)
+        except KeyError as error:
+            raise FeedError(f"early_stopping watches a figure: {error.args[0]}") from None
         best = int(np.argmin(np.where(np.isnan(figures), np.inf, figures)))
         return len(figures) - 1 - best >= epochs
 

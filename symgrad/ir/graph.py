@@ -194,7 +194,7 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
             raise GraphError(
                 f"two inputs are called {name[:60]!r}: {describe(names[name])} and "
                 f"{describe(node)}; give each its own name, and list each once; of two modules "
-                "give one a name: module.named(name)"
+                "give one a name: module.named(name), of two optimisers: Adam(net, name='other')"
             )
         names[name] = node
     listed = set(given)

@@ -19,6 +19,7 @@ from symgrad.nn.initializers import initial as initial
 from symgrad.nn.layers import BatchNorm as BatchNorm
 from symgrad.nn.layers import Dropout as Dropout
 from symgrad.nn.layers import Embedding as Embedding
+from symgrad.nn.layers import Flatten as Flatten
 from symgrad.nn.layers import LayerNorm as LayerNorm
 from symgrad.nn.layers import Linear as Linear
 from symgrad.nn.layers import Residual as Residual
@@ -62,6 +63,7 @@ __all__ = [
     "ConvTranspose2d",
     "Dropout",
     "Embedding",
+    "Flatten",
     "GRUCell",
     "LSTMCell",
     "LayerNorm",

@@ -1,4 +1,4 @@
-"""Layers: linear, embedding, normalisation, dropout, and modules made of others.
+"""Layers: linear, embedding, normalisation, dropout, flat rows, and modules made of others.
 
 Their weights are drawn with a key, by the law that `init` names (see `symgrad.nn.initializers`),
 in float64 unless `dtype` says otherwise: that of what they are called with.
@@ -6,9 +6,9 @@ in float64 unless `dtype` says otherwise: that of what they are called with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from symgrad.ops.declare import NodeLike
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.reduce import mean, var
 from symgrad.ops.select import maximum, where
+from symgrad.ops.shape import reshape
 from symgrad.ops.take import numbered, take
 from symgrad.ops.windows import positive
 
@@ -224,9 +225,12 @@ def _next_key(present: Node, own: Node) -> Node:
 class Sequential(Module):
     """Modules and functions, one after the other: each is given what the one before it gave.
 
-    >>> key = sg.random.key(0)
-    >>> Sequential(Linear(3, 4, key=key), relu)(placeholder("x", ("N", 3))).type
-    float64[N, 4]
+    `net[0]` is the first of its `len(net)` layers, and `net[1:]` a `Sequential` of the others, with
+    the same weights.
+
+    >>> net = Sequential(Linear(3, 4, key=sg.random.key(0)), relu, Dropout(key=sg.random.key(1)))
+    >>> net(placeholder("x", ("N", 3))).type, len(net[:2])
+    (float64[N, 4], 2)
     """
 
     def __init__(self, *layers: Callable[[Any], Any]) -> None:
@@ -234,11 +238,46 @@ class Sequential(Module):
             called(layer, "a layer")
         self.layers = layers
 
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Callable[[Any], Any]]:
+        return iter(self.layers)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Callable[[Any], Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequential: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            return Sequential(*self.layers[index])
+        return self.layers[index]
+
     def forward(self, x: Any) -> Any:
         """What the last one gives."""
         for layer in self.layers:
             x = layer(x)
         return x
+
+
+class Flatten(Module):
+    """All axes after the first as one, of which the sizes must be known: the features of each row.
+
+    Raises `ShapeError` for x without axes, or with a named dimension after the first.
+
+    >>> Flatten()(placeholder("x", ("N", 32, 2, 2))).type
+    float64[N, 128]
+    """
+
+    def forward(self, x: NodeLike) -> Node:
+        """x, of the shape (N, features)."""
+        node = as_node(x)
+        if not node.ndim or not all(isinstance(size, int) for size in node.shape[1:]):
+            raise ShapeError(
+                f"what is made flat is of the shape (N, …), with sizes that are known after the "
+                f"first, and not {node.type!r}"
+            )
+        return reshape(node, (node.shape[0], product(node.shape[1:])))
 
 
 class Residual(Module):

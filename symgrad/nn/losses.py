@@ -1,7 +1,12 @@
-"""Losses. `reduction` is "mean" or "sum" of the losses of all elements, or "none": each its own."""
+"""Losses. `reduction` is "mean" or "sum" of the losses of all elements, or "none": each its own.
+
+`weight` weighs the elements before that, and broadcasts to them; "mean" divides by how many there
+are, whatever they weigh. That of `cross_entropy` is one of classes.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
@@ -36,25 +41,52 @@ def _alike(a: NodeLike, b: NodeLike) -> tuple[Node, Node]:
     return x, y
 
 
-@composite()
-def mse_loss(prediction: NodeLike, target: NodeLike, /, *, reduction: str = "mean") -> Node:
-    """The squared differences; `mse` is the same. Raises `ShapeError` unless both shapes agree.
+def _weighted(x: Node, weight: Any) -> Node:
+    """x, each element as often as it weighs."""
+    if weight is None:
+        return x
+    w = astype(as_node(weight), x.dtype)
+    with suppress(ShapeError):
+        found: Node = x * w
+        if found.shape == x.shape:
+            return found
+    raise ShapeError(
+        f"a weight broadcasts to the losses, of the shape {x.shape}, not of the shape {w.shape}; "
+        "for one of each row write weight[:, np.newaxis]"
+    )
 
-    >>> float(mse_loss([1.0, 2.0], [1.0, 4.0]))
-    2.0
+
+@composite()
+def mse_loss(
+    prediction: NodeLike, target: NodeLike, /, *, weight: Any = None, reduction: str = "mean"
+) -> Node:
+    """The squared differences; `mse` is the same.
+
+    `weight` broadcasts to them; "mean" divides by the number of elements. Raises `ShapeError`
+    unless prediction and target have the same shape.
+
+    >>> float(mse_loss([1.0, 2.0], [0.0, 4.0], weight=[4, 1]))
+    4.0
     """
     x, y = _alike(prediction, target)
-    return _reduced(square(x - y), reduction)
+    return _reduced(_weighted(square(x - y), weight), reduction)
 
 
 @composite()
 def huber(
-    prediction: NodeLike, target: NodeLike, /, *, delta: Any = 1.0, reduction: str = "mean"
+    prediction: NodeLike,
+    target: NodeLike,
+    /,
+    *,
+    delta: Any = 1.0,
+    weight: Any = None,
+    reduction: str = "mean",
 ) -> Node:
     """Half the squared difference where it is within delta, else delta * (abs - delta / 2).
 
-    Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964). Raises
-    `ShapeError` unless both have the same shape, `UnsupportedError` unless delta is above 0.
+    Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964). `weight`
+    broadcasts to them; "mean" divides by the number of elements. Raises `ShapeError` unless
+    prediction and target have the same shape, `UnsupportedError` unless delta is above 0.
 
     >>> float(huber([0.5, 3.0], [0.0, 0.0], reduction="sum"))
     2.625
@@ -65,24 +97,31 @@ def huber(
         raise UnsupportedError(f"delta is above 0, not {delta!r}")
     away = x - y
     near = clip(away, -delta, delta)
-    return _reduced(near * (away - 0.5 * near), reduction)
+    return _reduced(_weighted(near * (away - 0.5 * near), weight), reduction)
 
 
 @composite()
 def bce_with_logits(
-    logits: NodeLike, target: NodeLike, /, *, pos_weight: Any = None, reduction: str = "mean"
+    logits: NodeLike,
+    target: NodeLike,
+    /,
+    *,
+    weight: Any = None,
+    pos_weight: Any = None,
+    reduction: str = "mean",
 ) -> Node:
     """The cross entropy of yes and no: -t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x)).
 
-    It neither overflows nor cancels. `pos_weight` weighs the first term. Raises `ShapeError`
+    It neither overflows nor cancels. `weight` weighs each element, `pos_weight` its first term;
+    both broadcast to the logits, and "mean" divides by the number of elements. Raises `ShapeError`
     unless logits and target have the same shape.
 
     >>> float(bce_with_logits([0.0], [1.0]))
     0.6931471805599453
     """
     x, t = _alike(logits, target)
-    positive = t if pos_weight is None else t * pos_weight
-    return _reduced(positive * softplus(negative(x)) + (1 - t) * softplus(x), reduction)
+    losses = _weighted(t, pos_weight) * softplus(negative(x)) + (1 - t) * softplus(x)
+    return _reduced(_weighted(losses, weight), reduction)
 
 
 @composite()

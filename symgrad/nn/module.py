@@ -102,7 +102,7 @@ class Module(Part):
             with scope(name):
                 try:
                     found = self.forward(*args, **options)
-                    refuse_strays(name, found, current_origin().scope, own)
+                    refuse_strays(name, found, [*args, options], current_origin().scope, own)
                     return found
                 except SymgradError as error:
                     if not getattr(error, "__notes__", ()):

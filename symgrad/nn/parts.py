@@ -93,15 +93,16 @@ def _hides(value: Any) -> bool:
 
 
 def refuse_strays(
-    name: str, results: Any, scope: tuple[str, ...], own: Container[Variable]
+    name: str, results: Any, given: Any, scope: tuple[str, ...], own: Container[Variable]
 ) -> None:
     """Refuse variables that are not a module's own among the operands of what was built in a scope.
 
-    Those of what was built before were given to it. One through which nothing flows back, since it
-    is given to `stop_gradient`, is not meant to be trained.
+    What was given to it, or built in other scopes, is not looked into. One through which nothing
+    flows back, since it is given to `stop_gradient`, is not meant to be trained.
     """
-    stack = list(_nodes(results))
-    seen = set(stack)
+    seen = set(_nodes(given))
+    stack = [y for y in _nodes(results) if y not in seen]
+    seen.update(stack)
     while stack:
         node = stack.pop()
         if node.op.name == "stop_gradient" or node.origin.scope[: len(scope)] != scope:
@@ -120,7 +121,7 @@ def refuse_strays(
 
 
 def _nodes(results: Any) -> Iterator[Node]:
-    """The nodes among what a module returns."""
+    """The nodes among what a module is given or returns."""
     if isinstance(results, Node):
         yield results
     elif isinstance(results, (list, tuple, Mapping)):

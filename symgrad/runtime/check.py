@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.ir.errors import GraphError, KernelError
-from symgrad.ir.evaluate import resolve
+from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType
@@ -277,7 +277,7 @@ def _computed(
     except (MemoryError, KernelError):
         raise
     except Exception as error:
-        raise KernelError(f"{describe(node)} failed: {type(error).__name__}: {error}") from error
+        raise kernel_error(error, node, node.op.name) from error
 
 
 def _is_given(node: Node) -> bool:

@@ -144,6 +144,38 @@ def test_bce_with_logits():
     np.testing.assert_allclose(dx, [0, 0, -np.exp(-40)], 1e-12)
 
 
+@pytest.mark.parametrize("loss", [nn.mse_loss, nn.huber, nn.bce_with_logits])
+@pytest.mark.parametrize(
+    "weight", [RNG.uniform(0, 2, (4, 5)), WEIGHT, WEIGHT[:4, None], [0, 1, 2, 3, 4], 2]
+)
+def test_weights_of_elements(loss, weight):
+    expected = value(loss(X, P, reduction="none")) * weight
+    for reduction, of in (("none", np.array), ("sum", np.sum), ("mean", np.mean)):
+        close(value(loss(X, P, weight=weight, reduction=reduction)), of(expected), 1e-12)
+    assert loss(X.astype("f4"), P.astype("f4"), weight=weight).dtype == "float32"
+    checked(lambda x, t: loss(x, t, weight=weight), X, P)
+
+
+def test_weights_may_be_fed_and_have_a_gradient():
+    x, w = sg.placeholder("x", ("N", 5), "float32"), sg.placeholder("w", ("N",))
+    loss = nn.bce_with_logits(x, sg.ones_like(x), weight=w[:, None], pos_weight=WEIGHT)
+    assert loss.dtype == "float32"
+    each = np.log1p(np.exp(-X)) * WEIGHT
+    found = sg.compile([x, w], [loss, sg.grad(loss, w)])(X.astype("f4"), WEIGHT[:4])
+    close(found[0], (each * WEIGHT[:4, None]).mean(), 1e-6)
+    close(found[1], each.sum(1) / 20, 1e-6)
+
+
+@pytest.mark.parametrize("weight", [np.ones(4), np.ones((1, 4, 5)), np.ones((4, 2))])
+def test_weights_that_fit_no_loss(weight):
+    words = r"broadcasts to the losses, of the shape \(4, 5\).* weight\[:, np.newaxis\]"
+    for loss in (nn.mse_loss, nn.huber, nn.bce_with_logits):
+        with pytest.raises(ShapeError, match=words):
+            loss(X, P, weight=weight)
+    with pytest.raises(ShapeError, match=words):
+        nn.bce_with_logits(X, P, pos_weight=weight)
+
+
 def test_kl_div():
     q = np.roll(P, 1, 0)
     expected = rel_entr(P, q).sum(1)

@@ -1,6 +1,7 @@
 """The layers that are modules: beside PyTorch's (see make_reference.py), and what they refuse."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,33 @@ def test_layers_take_integers_and_refuse_other_floats():
         nn.Residual(nn.Linear(3, 1, key=KEY))(np.ones((2, 3)))
     with pytest.raises(UnsupportedError, match="a module or a function"):
         nn.Sequential(linear, 3)
+
+
+def test_a_sequence_has_the_manners_of_one():
+    first, last = nn.Linear(3, 4, key=KEY), nn.Linear(4, 2, key=KEY)
+    net = nn.Sequential(first, sg.relu, last)
+    assert (len(net), net[0], net[-1], [*net]) == (3, first, last, [first, sg.relu, last])
+    x = np.ones((2, 3))
+    same(value(net[1:](net[:1](x))), value(net(x)))
+    assert net[::2].parameters() == net.parameters()
+    with pytest.raises(IndexError):
+        net[3]
+
+
+def test_flatten():
+    flat = pickle.loads(pickle.dumps(nn.Flatten()))
+    x = np.arange(24.0).reshape(2, 3, 2, 2)
+    same(value(flat(x)), x.reshape(2, 12))
+    assert flat(sg.placeholder("x", ("N", 3, 2, 2))).shape == (
+        sg.placeholder("y", "N").shape[0],
+        12,
+    )
+    assert [flat(sg.placeholder("x", s)).shape for s in ((0, 3), (2, 0, 3), 5)] == [
+        (0, 3), (2, 0), (5, 1)
+    ]  # fmt: skip
+    for shape in ((), ("N", 3, "M")):
+        with pytest.raises(ShapeError, match=r"made flat is of the shape \(N, …\)"):
+            flat(sg.placeholder("x", shape))
 
 
 @pytest.mark.parametrize("bad", [-1, 5])

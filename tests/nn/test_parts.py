@@ -125,6 +125,7 @@ def test_what_a_module_may_use():
     assert paths(tied) == ["layers.0.weight"]
     tied.check_grads(np.eye(3)[:2], order=1)
     assert paths(nn.Sequential(layer(), lambda x: pool(x))) == ["layers.0.weight"]
+    layer()(layer()(X))  # both in a scope of one name
     nn.Sequential(layer(), lambda x: x - sg.stop_gradient(teacher(x)))(X)
     given = Holder(layer(), lambda held, x: held(x[0]) + x[1])
     given((X, teacher(X)))
