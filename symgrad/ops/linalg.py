@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, apply, as_node, explained
+from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import (
@@ -101,12 +101,10 @@ def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
 def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes; a vector counts as a row left, a column right."""
     a, b = as_node(x1), as_node(x2)
-    try:
-        if a.ndim == 0 or b.ndim == 0:
-            raise ShapeError("a scalar has no matrix product; use *")
-        require_equal(a.shape[-1], b.shape[max(b.ndim - 2, 0)])
-    except ShapeError as error:  # of what was written, and not of rows and columns
-        raise explained(error, "matmul", (a, b)) from None
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError("a scalar has no matrix product; use *")
+    # Refused before they become rows and columns, which nobody wrote.
+    require_equal(a.shape[-1], b.shape[max(b.ndim - 2, 0)])
     left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     right = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
     y = _matmul(left, right)
