@@ -102,7 +102,7 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes; a vector counts as a row left, a column right."""
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError("a scalar has no matrix product; use *")
+        raise ShapeError(f"matmul({a.type!r}, {b.type!r}): a scalar has no matrix product; use *")
     # Refused before they become rows and columns, which nobody wrote.
     require_equal(a.shape[-1], b.shape[max(b.ndim - 2, 0)])
     left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
