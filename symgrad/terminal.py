@@ -176,6 +176,9 @@ def render(arguments: Any, style: _Style) -> Answer:
     if (page or arguments.story) and not isinstance(thing, Program):
         what = "a story" if arguments.story else "an explorer"
         raise CommandError(f"{what} is of a compiled Program, not of a {type(thing).__name__}")
+    if arguments.color_by and (arguments.story or page):
+        what = "a story" if arguments.story else "an explorer"
+        raise CommandError(f"--color-by is for a picture, not {what}; write --to {name}.svg alone")
     if arguments.story:
         written = display.story(thing, path, theme=arguments.theme)
     elif page:

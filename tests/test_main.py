@@ -81,7 +81,7 @@ def test_render_has_a_name_for_the_file_and_options(run, script):
     answer = json.loads(out)
     assert code == 0
     assert answer == {"written": "program.svg", "bytes": Path("program.svg").stat().st_size}
-    assert "floating-point operations" in Path("program.svg").read_text(encoding="utf-8")
+    assert "floating-point" in Path("program.svg").read_text(encoding="utf-8")
 
 
 def test_render_tells_stories_and_writes_explorers(run, script):
@@ -92,6 +92,11 @@ def test_render_tells_stories_and_writes_explorers(run, script):
     code, _, err = run("render", "train.py:graph", "--story")
     assert code == 1
     assert "a story is of a compiled Program, not of a Graph" in err
+    for options in (("--story", "--to", "c.svg"), ("--to", "c.html")):
+        code, _, err = run("render", "train.py:program", "--color-by", "cost", *options)
+        assert code == 1
+        assert "--color-by is for a picture, not" in err
+        assert not Path(options[-1]).exists()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.browser.test_explorer_page import choose, nodes, state
@@ -43,7 +41,7 @@ def in_window(page, node):
 @pytest.mark.parametrize("world", ["closed", "full"])
 def test_it_opens_where_text_can_be_read(opened, big_page, world):
     page = opened(big_page, f"#world={world}")
-    assert scale(page) >= 0.7
+    assert scale(page) >= 0.55
     result = page.locator("#boxes .is-output:not(.is-update)").first.get_attribute("data-node")
     assert in_window(page, result)
     page.keyboard.press("f")
@@ -69,8 +67,7 @@ def test_the_changes_of_a_pass_are_shown_one_by_one(opened, net_page):
     page = opened(net_page, "#world=full")
     choose(page, "simplify")
     changed = nodes(page, "#boxes .is-added") | nodes(page, "#ghosts .node")
-    told = re.fullmatch(r"(\d+) new, (\d+) gone: .*", page.locator("#changes").text_content())
-    assert sum(map(int, told.groups())) == len(changed)
+    assert page.locator("#changes").text_content().startswith(f"{len(changed)} changes here: ")
     seen = set()
     for _ in changed:
         page.keyboard.press("n")

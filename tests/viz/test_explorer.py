@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import colorsys
 import hashlib
 import json
 import re
+import xml.etree.ElementTree as ET
 from importlib.resources import files
 from itertools import pairwise
 from types import SimpleNamespace
@@ -18,6 +20,8 @@ from symgrad.ir.errors import RenderError
 from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
 from symgrad_viz.explorer_data import OVERVIEW, document
+from symgrad_viz.story import story_svg
+from symgrad_viz.theme import DARK, LIGHT, contrast
 
 
 def build_net(layers=2, **options):
@@ -121,6 +125,8 @@ def test_every_pass_is_there_with_its_counts_and_rules(net, shown):
         assert told["same"] == (done.before is done.after)
         assert told["ms"] >= 0
         assert told["reason"]
+    for before, after in pairwise(stages):
+        assert before["nodes"] + after["new"] - sum(after["gone"].values()) == after["nodes"]
     counted = {shown["rules"][r]["name"]: n for s in stages for r, n in s["rules"]}
     assert counted == net.trace.rules()
 
@@ -145,6 +151,33 @@ def test_what_is_new_and_what_is_gone(shown):
         assert after["left"] == len(old.keys() - new.keys())
         assert ghosts.keys() <= old.keys() - new.keys()
         assert not {b.spot for b in ghosts.values()} & {b.spot for b in new.values()}
+
+
+def test_where_to_went_what_is_gone(shown):
+    told = {s["name"]: s for s in shown["stages"]}
+    merging = told["common_subexpressions"]
+    assert merging["new"] == 0
+    assert merging["gone"] == {"merged": merging["constants"]}
+    fused = told["fusion"]["gone"]["fused"]
+    groups = stage_of(shown, "fusion")["added"]
+    assert fused == len({i for g in groups for i in shown["elements"][g]["inside"]})
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+def test_the_story_counts_as_the_explorer_does(layers):
+    program = build_net(layers)
+    told = " ".join(ET.fromstring(story_svg(program)).itertext())
+    stages = read(program)["stages"]
+    words = {"dropped": "gone", "replaced": "replaced", "merged": "merged with an equal",
+             "fused": "fused"}  # fmt: skip
+    at = [s["name"] for s in stages].index("simplify")
+    changed = [(a, b) for a, b in pairwise(stages[at:]) if not b["same"]]
+    assert {"replaced", "fused"} <= {way for _, stage in changed for way in stage["gone"]}
+    for before, after in changed:
+        went = ((after["gone"].get(way), text) for way, text in words.items())
+        counts = [(after["new"], "new"), *went]
+        parts = ", ".join(f"{n} {text}" for n, text in counts if n)
+        assert f"{before['nodes']} → {after['nodes']} nodes: {parts}" in " ".join(told.split())
 
 
 def test_fusion_makes_the_fused_nodes_and_nothing_else(shown):
@@ -359,6 +392,20 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script(page):
     assert "innerHTML" not in page
     assert "eval(" not in page
     assert not re.search(r"\sstyle=", page)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_marks_differ_from_each_other_and_from_every_ground(palette):
+    style = files("symgrad_viz").joinpath("explorer.css").read_text(encoding="utf-8")
+    at = [LIGHT, DARK].index(palette)
+    pairs = re.findall(r"--(new|found|pick): light-dark\((#\w+), (#\w+)\)", style)
+    marks = {name: colours[at] for name, *colours in pairs}
+    hues = [colorsys.rgb_to_hsv(*bytes.fromhex(c[1:]))[0] for c in marks.values()]
+    for i, hue in enumerate(hues):
+        assert all(min(abs(hue - h), 1 - abs(hue - h)) > 0.15 for h in hues[:i])
+    paints = [*palette.nodes.values(), *palette.regions.values()]
+    for ground in {palette.page, *(p.fill for p in paints)} - {"none"}:
+        assert all(contrast(colour, ground) >= 3 for colour in marks.values()), ground
 
 
 def test_the_page_of_a_net_is_small(page):

@@ -304,6 +304,9 @@ def test_a_big_graph_is_drawn_by_the_built_in_layout(engines):
         ({"engine": "neato"}, "engine is one of 'dot', 'pygraphviz', 'layers', not 'neato'"),
         ({"theme": "pink"}, "theme is one of"),
         ({"timeout": 0}, "timeout is a number of seconds above 0"),
+        ({"timeout": "1"}, "timeout is a number of seconds above 0"),
+        ({"title": 5}, "title is a text, not 5; write title='5'"),
+        ({"theme": ["light"]}, "theme is one of"),
     ],
 )
 def test_wrong_options_are_refused(net, options, message):

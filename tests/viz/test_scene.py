@@ -17,8 +17,8 @@ from symgrad.ir.origin import Origin, built_as, scope
 from symgrad_viz import builder
 from symgrad_viz.builder import scene_of
 from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
-from symgrad_viz.scene import REACH, part_of, ranks
-from symgrad_viz.words import bytes_text, printable, shortened
+from symgrad_viz.scene import REACH, part_of, ranks, saved_text
+from symgrad_viz.words import printable, shortened
 
 
 def box_of(scene, id):
@@ -98,7 +98,7 @@ def test_a_stub_stands_for_its_value_beside_the_use(net):
         value = box_of(scene, edge.tail.partition("_at_")[0])
         assert stub.kind == "stub"
         assert stub.regions == head.regions
-        kept = (f"kept: {bytes_text(edge.nbytes)}",) if edge.is_saved else ()
+        kept = (f"kept: {saved_text([edge])}",) if edge.is_saved else ()
         assert stub.lines == (*value.lines[:2], *kept)
         assert stub.tooltip == value.tooltip
         assert PARTS.index(part_of(value)) < PARTS.index(part_of(head))

@@ -15,6 +15,7 @@ from symgrad.ir.errors import RenderError
 from symgrad_viz import story
 from symgrad_viz.lifetimes import MOST_ROWS, _rows
 from symgrad_viz.story import MOST_BOXES, story_svg
+from symgrad_viz.words import bytes_text, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -98,7 +99,9 @@ def test_headings_count_the_nodes_of_the_trace(step, drawn):
     assert gradient == f"{len(step.raw)} nodes"
     now = len(step.raw)
     for told in later:
-        counts = {what: int(n) for n, what in re.findall(r"(\d+) (new|gone|merged|fused)", told)}
+        counts = {
+            what: int(n) for n, what in re.findall(r"(\d+) (new|gone|replaced|merged|fused)", told)
+        }
         before, after = map(int, re.match(r"(\d+) → (\d+) nodes", told).groups())
         assert before == now
         assert after == before + counts.pop("new", 0) - sum(counts.values())
@@ -128,6 +131,55 @@ def test_the_group_that_swallowed_a_node_is_named(drawn):
     assert {t.removeprefix("in ") for t in told} <= fused
 
 
+def test_what_a_rewrite_made_is_told_apart_from_an_equal_that_was_there():
+    x = sg.placeholder("x", ("N", 1000), "float32")
+    w1, w2 = (
+        sg.variable(f"w{i}", np.zeros(shape, "float32"))
+        for i, shape in enumerate([(1000, 100), (100, 10)])
+    )
+    loss = sg.sum((sg.relu(x @ w1) @ w2 - 1) ** 2)
+    steps = zip((w1, w2), sg.grad(loss, [w1, w2]), strict=True)
+    program = sg.compile([x], loss, updates={w: w - 0.1 * d for w, d in steps})
+    _, gradient, *later = panels(ET.fromstring(story_svg(program)))
+    headings = " ".join(texts(p)[1] for p in later)
+    assert re.search(r"\d replaced", headings)
+    assert re.search(r"\d merged with an equal", headings)
+    marks = {"became": [], "=": []}
+    for before, panel in zip([gradient, *later], later, strict=False):
+        for ghost in of_class(panel, "is-gone"):
+            how, _, of = (texts(ghost)[1:] or [""])[0].partition(" ")
+            marks.get(how, []).append((of in places(before), of in places(panel)))
+    assert set(marks["became"]) == {(False, True)}
+    assert set(marks["="]) == {(True, True)}
+
+
+def ends(element, left=0.0):
+    """Where every line that begins at the left ends."""
+    left += float((re.findall(r"translate\((\S+) ", element.get("transform", "")) or [0])[0])
+    if element.tag == f"{SVG}text" and element.get("text-anchor") == "start":
+        yield (
+            left
+            + float(element.get("x"))
+            + text_width(element.text or "", float(element.get("font-size")))
+        )
+    for child in element:
+        if child.get("class") != "legend":
+            yield from ends(child, left)
+
+
+@pytest.mark.parametrize("columns", [1, None, 9])
+@pytest.mark.parametrize("most", [1, 40])
+def test_all_that_is_told_lies_within_the_sheet(step, columns, most):
+    x = sg.placeholder("x", (3,), "float32")
+    tiny = sg.compile([x], sg.exp(x) * 2 * 3)
+    for program, title in ((step, None), (tiny, None), (tiny, "title " * 20)):
+        root = ET.fromstring(story_svg(program, title=title, columns=columns, most=most))
+        assert max(ends(root)) <= float(root.get("width"))
+        assert "…" not in "".join(t for p in panels(root) for t in texts(p)[:4])
+        if most == 1:
+            assert "program.explore('page.html')" in " ".join(texts(root))
+
+
 def test_the_rules_name_stands_at_what_it_made_and_above_its_stage(step, drawn):
     simplify = next(p for p in panels(drawn) if texts(p)[0].endswith("simplify"))
     made = {t for g in of_class(simplify, "node") for t in texts(g) if t.startswith("⟵ ")}
@@ -137,6 +189,9 @@ def test_the_rules_name_stands_at_what_it_made_and_above_its_stage(step, drawn):
 
 def test_the_lifetimes_stand_under_the_last_stage(step, drawn):
     titles = [t.text for t in panels(drawn)[-1].iter(f"{SVG}title")]
+    assert any(
+        t.endswith(f"{bytes_text(step.plan.arena_bytes)} in the arena") for t in texts(drawn)
+    )
     for slot in step.plan.slots:
         if slot.kind in ("arena", "output", "next"):
             assert any(t.startswith(f"{slot.name} ") for t in titles), slot
@@ -206,6 +261,9 @@ def test_it_is_written(step, tmp_path):
         ("none/story.svg", {}, "there is no folder"),
         ("story.svg", {"theme": "pink"}, "theme is one of"),
         ("story.svg", {"columns": 0}, "columns is a number from 1 on"),
+        ("story.svg", {"columns": 1.5}, "columns is a number from 1 on"),
+        ("story.svg", {"title": 5}, "title is a text, not 5"),
+        ("story.svg", {"theme": ["light"]}, "theme is one of"),
         ("story.svg", {"most": 0}, "most is a number from 1 on"),
     ],
 )
@@ -241,6 +299,57 @@ def chain():
     for _ in range(500):
         h = sg.tanh(h)
     return sg.compile([x], h, passes=())
+
+
+def named(count):
+    """So many scopes with names of their own."""
+    h = x = sg.placeholder("x", ("N", 400), "float32")
+    weights = [sg.variable(f"w{i}", np.zeros((400, 400), "float32")) for i in range(count)]
+    for i, w in enumerate(weights):
+        with sg.scope(chr(ord("a") + i) * 2):
+            h = sg.tanh(h @ w)
+    loss = sg.sum(h * h)
+    gradients = zip(weights, sg.grad(loss, weights), strict=True)
+    return sg.compile([x], loss, updates={w: w - 0.1 * g for w, g in gradients})
+
+
+def looped(times):
+    """Lines that feed each other over and over."""
+    x = sg.placeholder("x", ("N", 400), "float32")
+    w = sg.variable("w", np.zeros((400, 400), "float32"))
+    h = x
+    for _ in range(times):
+        z = h @ w
+        h = sg.tanh(z + x)
+    loss = sg.sum(h * h)
+    return sg.compile([x], loss, updates={w: w - 0.1 * sg.grad(loss, w)})
+
+
+def upward(root):
+    """The edges of what runs that do not lead downwards."""
+    for edge in of_class(panels(root)[-1], "edge"):
+        numbers = edge.find(f"{SVG}path").get("d").split()
+        if float(numbers[2]) >= float(numbers[-1]):
+            yield edge.find(f"{SVG}title").text
+
+
+def test_scopes_with_names_of_their_own_are_put_together_with_their_neighbours():
+    root = ET.fromstring(story_svg(named(19)))
+    first, *_ = panels(root)
+    names = [texts(g)[0] for g in drawn_boxes(first)]
+    assert {"aa … bb", "cc … dd", "ee … ff"} <= set(names)
+    assert max(len(drawn_boxes(p)) for p in panels(root)) <= MOST_BOXES
+    assert "neighbours are put together" in " ".join(texts(root)[:3])
+    assert list(upward(root)) == []
+
+
+def test_lines_of_a_loop_are_one_box():
+    root = ET.fromstring(story_svg(looped(20)))
+    boxes = [texts(g) for g in drawn_boxes(panels(root)[0])]
+    (loop,) = (lines for lines in boxes if "h @ w" in lines[1])
+    assert len(re.findall(r":\d+", loop[0])) == 2
+    assert "sg.tanh(z + x)" in loop[1]
+    assert list(upward(root)) == []
 
 
 def drawn_boxes(panel):

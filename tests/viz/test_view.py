@@ -12,9 +12,10 @@ import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import render, to_dot
 from symgrad_viz.dot import dot_of
+from symgrad_viz.figures import figures_of
 from symgrad_viz.legend import ramp, samples
 from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
-from symgrad_viz.scene import LEAVES, part_of, ranks
+from symgrad_viz.scene import LEAVES, part_of, ranks, saved_text
 from symgrad_viz.theme import HEAT
 from symgrad_viz.view import COLLAPSED, view_of
 from symgrad_viz.words import bytes_text, count_text, nbytes, time_text
@@ -30,7 +31,7 @@ def words_of(dot: str) -> str:
     return " ".join(dot.replace(r"\n", " ").split())
 
 
-def layered(layers: int, *, between=lambda h: h, width: int = 8) -> sg.Program:
+def layered(layers: int, *, between=lambda h: h, width: int = 8, **options) -> sg.Program:
     """A step of descent for a net with a scope for each layer."""
     x = sg.placeholder("x", ("N", width), "float32")
     weights, h = [], x
@@ -42,12 +43,20 @@ def layered(layers: int, *, between=lambda h: h, width: int = 8) -> sg.Program:
     loss = sg.sum(h**2)
     grads = sg.grad(loss, weights)
     updates = {w: w - 0.01 * g for w, g in zip(weights, grads, strict=True)}
-    return sg.compile([x], loss, updates=updates)
+    return sg.compile([x], loss, updates=updates, **options)
 
 
 @pytest.fixture(scope="module")
 def program():
     made = layered(2, width=WIDTH)
+    made(np.ones((16, WIDTH), "float32"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def keeping():
+    """A program that keeps what its activations gave."""
+    made = layered(2, width=WIDTH, passes=())
     made(np.ones((16, WIDTH), "float32"))
     return made
 
@@ -63,6 +72,15 @@ def test_a_fused_group_with_the_loss_in_it_lies_forward_and_its_gradient_part_is
     assert kinds >= {"op", "backward"}
 
 
+@pytest.mark.parametrize("expand", [True, False])
+def test_a_fused_group_says_what_it_spans(program, expand):
+    boxes = view_of(program, expand=expand).boxes
+    said = {r.title for b in boxes for r in b.regions} | {line for b in boxes for line in b.lines}
+    assert any("2 forward and 4 gradient ops" in text for text in said)
+    assert any("1 forward and 2 gradient ops" in text for text in said)
+    assert not any("0 forward" in text for text in said)
+
+
 def test_each_part_of_a_fused_node_is_known(program):
     parts = parts_of(program.graph)
     assert set(parts.values()) == set(PARTS)
@@ -76,8 +94,8 @@ def test_each_part_of_a_fused_node_is_known(program):
 # What is kept for the backward part
 
 
-def test_what_the_backward_part_keeps_is_told_with_its_bytes(program):
-    scene = view_of(program)
+def test_what_the_backward_part_keeps_is_told_with_its_bytes(keeping):
+    scene = view_of(keeping)
     saved = [e for e in scene.edges if e.is_saved]
     assert saved
     boxes = {b.id: b for b in scene.boxes}
@@ -85,17 +103,51 @@ def test_what_the_backward_part_keeps_is_told_with_its_bytes(program):
         value = boxes[edge.tail.partition("_at_")[0]]
         assert (part_of(value), part_of(boxes[edge.head])) == (FORWARD, BACKWARD)
         assert value.kind not in LEAVES
-        assert boxes[edge.tail].lines[-1] == f"kept: {bytes_text(edge.nbytes)} (N = 16)"
+        assert boxes[edge.tail].lines[-1] == f"kept: {saved_text([edge])}"
         assert "kept for the backward part" in edge.tooltip
     assert f"kept: {16 * WIDTH * 4 / 1e3:g} kB (N = 16)" in {
         line for b in scene.boxes for line in b.lines
     }
-    assert "is-saved" in to_dot(program)
+    assert "is-saved" in to_dot(keeping)
 
 
-def test_without_sizes_bytes_are_an_expression(program):
-    lines = {line for b in view_of(program.graph).boxes for line in b.lines}
+def test_without_sizes_bytes_are_an_expression(keeping):
+    lines = {line for b in view_of(keeping.graph).boxes for line in b.lines}
     assert "kept: 4000*N bytes" in lines
+
+
+def attention():
+    """What is kept: queries, keys, values and weights. Their product is read in one pass."""
+    x = sg.placeholder("x", (8, 16), "float32")
+    weights = [sg.variable(name, np.zeros((16, 16), "float32")) for name in ("q", "k", "v")]
+    q, k, v = (x @ w for w in weights)
+    loss = sg.sum((sg.nn.softmax(q @ k.T * 0.25, axis=-1) @ v) ** 2)
+    return sg.compile([x], [loss, *sg.grad(loss, weights)])
+
+
+def two_results_of_one_type():
+    """Two results of one fused node are two values, though they have the same type."""
+    x, u, v = (sg.placeholder(name, (100, 100), "float32") for name in "xuv")
+    a, b = sg.tanh(x * 2), sg.exp(x * 2)
+    loss = sg.sum((a @ u) ** 2 + (b @ v) ** 2)
+    return sg.compile([x, u, v], [loss, *sg.grad(loss, [u, v])])
+
+
+def net():
+    """What is kept: the activations. A gradient op within the loss's pass is no forward part."""
+    x, y = (sg.placeholder(name, (64, n), "float32") for name, n in (("x", 1000), ("y", 10)))
+    w1, w2 = (sg.variable(f"w{s[0]}", np.ones(s, "float32")) for s in ((1000, 100), (100, 10)))
+    loss = sg.sum((sg.relu(x @ w1) @ w2 - y) ** 2)
+    return sg.compile([x, y], [loss, *sg.grad(loss, [w1, w2])])
+
+
+@pytest.mark.parametrize(
+    ("build", "number"),
+    [(net, 64 * 100), (attention, 3 * 8 * 16 + 8 * 8), (two_results_of_one_type, 2 * 100 * 100)],
+)
+@pytest.mark.parametrize("expand", [True, False])
+def test_what_is_kept_are_the_results_of_forward_ops(build, number, expand):
+    assert view_of(build(), expand=expand).kept == bytes_text(number * 4)
 
 
 # Figures
@@ -125,6 +177,23 @@ def test_the_matrix_products_of_a_net_cost_most(program):
     scene = view_of(program, color_by="cost")
     hottest = {b.lines[0].partition(" = ")[2] for b in scene.boxes if b.heat == len(HEAT) - 1}
     assert hottest == {"matmul"}
+
+
+def test_the_memory_in_use_is_all_that_the_plan_holds(program):
+    figures = figures_of(program, program.graph, None, None)
+    plan = program.plan
+    assert max(figures.alive.values()) <= plan.peak_bytes
+    assert figures.alive[plan.steps[-1].node] >= plan.next_bytes > plan.arena_bytes
+
+
+def test_views_and_what_is_written_in_place_allocate_nothing(program):
+    boxes = [b for b in view_of(program, color_by="memory").boxes if b.figure is not None]
+    free = {"a view: nothing is copied", "in place: it overwrites"}
+    for box in boxes:
+        assert box.figure == 0.0 or not any(text in box.tooltip for text in free), box
+    figures = {b.lines[0].partition(" = ")[2]: b.figure for b in boxes}
+    assert figures["matmul"] == WIDTH * WIDTH * 4
+    assert figures["permute_dims"] == figures["subtract"] == 0.0
 
 
 def test_tooltips_tell_figures_and_the_reason_of_the_last_rewrite(program):
@@ -218,13 +287,13 @@ def test_like_layers_are_drawn_once():
 
 
 def test_what_layers_that_are_one_keep_is_added_up():
-    program = layered(6, width=WIDTH)
-    scene, apart = (view_of(program, collapse=c, expand=False) for c in (True, False))
-    each = {(e.tail.partition("_at_")[0], e.carries): e.nbytes for e in apart.edges if e.is_saved}
+    program = layered(6, width=WIDTH, passes=())
+    scene, apart = (view_of(program, collapse=c) for c in (True, False))
+    each = dict(value for e in apart.edges for value in e.saved)
     total = sum(each.values())
     assert scene.kept == apart.kept == f"{bytes_text(total)} (N = 64)"
     one = min(each.values())
-    layers = [e.nbytes for e in scene.edges if e.is_saved and "_and_like" in e.tail]
+    layers = [sum(dict(e.saved).values()) for e in scene.edges if "_and_like" in e.tail]
     assert max(layers) > one
     assert all(n % one == 0 and n <= total for n in layers), "no parameter is counted"
 
@@ -294,9 +363,9 @@ def test_the_text_of_a_small_graph_is_in_the_description(program, net):
     assert "= matmul(" not in ET.fromstring(render(net(20))).find(f"{SVG}desc").text
 
 
-def test_what_is_kept_is_added_up_below(program):
-    words = " ".join(t.text or "" for t in ET.fromstring(render(program)).iter(f"{SVG}text"))
-    assert f"{view_of(program).kept} in all." in words
+def test_what_is_kept_is_added_up_below(keeping):
+    words = " ".join(t.text or "" for t in ET.fromstring(render(keeping)).iter(f"{SVG}text"))
+    assert f"{view_of(keeping).kept} in all." in words
 
 
 @pytest.mark.parametrize("engine", [None, "layers"])
@@ -311,6 +380,19 @@ def test_the_legend_explains_what_is_there_and_nothing_else(program, engine):
     forward = ET.fromstring(render(sg.Graph([sg.tanh(sg.placeholder("x", (3,)))])))
     keys = [g for g in forward.iter(f"{SVG}g") if "key" in g.get("class", "").split()]
     assert {g.find(f"{SVG}text").text for g in keys} == {"input", "op", "output"}
+
+
+def test_the_legend_shows_fused_ops_as_the_picture_does(program):
+    for expand, kind in ((True, "frame"), (False, "fused")):
+        kinds = {b.kind for b in samples(view_of(program, expand=expand))}
+        assert kinds & {"frame", "fused"} == {kind}
+
+
+def test_the_built_in_layout_says_that_it_draws_no_scopes(program):
+    words = " ".join(
+        t.text or "" for t in ET.fromstring(render(program, engine="layers")).iter(f"{SVG}text")
+    )
+    assert "no frames around scopes" in words
 
 
 def test_the_legend_lies_within_the_picture(program):
@@ -332,7 +414,7 @@ def test_a_bitmap_has_the_legend_that_an_svg_has(program, color_by):
     dot, without = (dot_of(scene, opaque=True, legend=on) for on in (True, False))
     for box in (*samples(scene), *ramp(scene)):
         assert re.search(f'label="?{re.escape(box.lines[0])}"? ', dot)
-    assert "in memory until the backward reads it" in words_of(dot)
+    assert "names the rewrite that made a node" in words_of(dot)
     assert "cluster_legend" not in without
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -11,18 +12,28 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
-from symgrad.ir.types import TensorType
+from symgrad_viz.kept import Kept, Path
 from symgrad_viz.parts import (
     BACKWARD,
     FORWARD,
+    PARTS,
     UPDATE,
     inner_graph,
     nexts_of,
     part_titles,
     parts_of,
 )
-from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, Sizes, part_of, with_stubs
-from symgrad_viz.words import call_text, counted, name_text, nbytes, printable, shortened, tooltip
+from symgrad_viz.scene import LEAVES, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
+from symgrad_viz.words import (
+    call_text,
+    counted,
+    name_text,
+    nbytes,
+    printable,
+    shortened,
+    title_text,
+    tooltip,
+)
 
 EXPANDED = 150  # graphs of up to so many nodes in all show what is inside fused nodes
 NESTED = 6  # scopes within scopes are drawn to this depth
@@ -48,8 +59,6 @@ class _Source:
 
     box: str
     type: str
-    nbytes: Any = None
-    sizes: Sizes = ()
 
 
 # A small constant is not drawn: it is written into the label of the op that takes it.
@@ -83,8 +92,7 @@ def scene_of(
     if stubs:
         boxes, edges = with_stubs(boxes, edges)
     given = f"a graph of {len(graph)} nodes" if thing is graph else f"what runs: {len(graph)} nodes"
-    wanted = given if title is None else title
-    return Scene(shortened(wanted, 120), builder.summary(), boxes, edges)
+    return Scene(title_text(title, given), builder.summary(), boxes, edges)
 
 
 def graph_of(thing: Any) -> Graph:
@@ -112,12 +120,13 @@ class _Level:
     """A graph that is being drawn: the whole one, or one inside a fused node.
 
     `names` is what each node is called in the texts; `sources` says where each of its results is
-    drawn. `regions` is what lies around a fused node.
+    drawn. `path` is the fused nodes that it lies in, `regions` what lies around them.
     """
 
     graph: Graph
     names: dict[Node, str]
     sources: dict[Node, list[_Operand]]
+    path: Path = ()
     regions: tuple[Region, ...] = ()
 
 
@@ -131,6 +140,7 @@ class _Builder:
         self.expand = expand
         self.details = details
         self.parts = parts_of(graph, nexts)
+        self.kept = Kept(graph, self.parts)
         self.titles = part_titles(graph, self.parts)
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
@@ -196,18 +206,28 @@ class _Builder:
     def _draw_inside(self, level: _Level, node: Node, inner: Graph) -> None:
         """A node with a graph inside: its inputs are the operands, its outputs the results."""
         own = level.names[node]
-        computed = [n for n in inner.nodes if n.op.name not in LEAVES]
-        title = f"{own} = {node.op.name}: {counted(len(computed), 'op')} in one pass"
+        title = f"{own} = {node.op.name}: {self._ops_text(inner)} in one pass"
         region = Region(own, "fused", title, self._tooltip(level, node))
         inside = _Level(
             inner,
             {n: f"{own}_{i}" for i, n in enumerate(inner.nodes)}
             | {p: level.names[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
             {p: level.sources[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
+            (*level.path, node),
             (*self._around(level, node), region),
         )
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
+
+    def _ops_text(self, inner: Graph) -> str:
+        """How many ops are inside, and where they belong if that is not one part."""
+        counts = Counter(self.parts[n] for n in inner.nodes if n.op.name not in LEAVES)
+        if len(counts) == 1:
+            return counted(counts.total(), "op")
+        derived = "tangent" if self.titles.get(BACKWARD) == "tangents" else "gradient"
+        called = {FORWARD: "forward", BACKWARD: derived, UPDATE: "update"}
+        *most, last = (counted(counts[p], f"{called[p]} op") for p in PARTS if p in counts)
+        return " and ".join((*(text.rpartition(" ")[0] for text in most), last))
 
     def _draw_box(self, level: _Level, node: Node, inner: Graph | None) -> None:
         own = level.names[node]
@@ -215,24 +235,56 @@ class _Builder:
         self.boxes[own] = Box(
             own,
             _kind(node, self.parts[node], inner),
-            tuple(_lines(node, own, operands, inner)),
+            tuple(self._lines(node, own, operands, inner)),
             self._tooltip(level, node),
             self._around(level, node),
             figure=self.details.figure(node),
         )
         types = node.type if isinstance(node.type, tuple) else (node.type,)
-        level.sources[node] = [_Source(own, type_text(t), *self._size(t)) for t in types]
+        level.sources[node] = [_Source(own, type_text(t)) for t in types]
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         for i, x in drawn:
+            saved, sizes = self._saved(level, node.inputs[i], node)
             operand = str(i) if ordered else ""
-            self.edges.append(Edge(x.box, own, x.type, operand, nbytes=x.nbytes, sizes=x.sizes))
+            self.edges.append(Edge(x.box, own, x.type, operand, saved=saved, sizes=sizes))
 
-    def _size(self, type: TensorType) -> tuple[Any, Sizes]:
-        """The bytes of a value, and for which sizes of its named dimensions that holds."""
+    def _lines(
+        self, node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None
+    ) -> Iterator[str]:
+        """The label: what it is, its type, what is inside, and the last rewrite that made it."""
+        value = constant_value(node)
+        if node.name is not None:
+            yield name_text(node.name)
+        elif value is None:
+            index = f" {dict(node.attrs)['index']}" if node.op.name == "item" else ""
+            yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
+        elif value.size <= 6:
+            yield shortened(" ".join(str(value).split()), 40)
+        else:
+            yield f"{own} = constant"
+        yield shortened(type_text(node.type), 48)
+        if inner is not None:
+            ops = [n.op.name for n in inner.nodes if n.op.name not in LEAVES]
+            yield shortened(" + ".join(dict.fromkeys(ops)), 48)
+            if len({self.parts[n] for n in inner.nodes if n.op.name not in LEAVES}) > 1:
+                yield self._ops_text(inner)
+        rules = [m for m in node.origin.made_by if not m.startswith(("vjp(", "jvp("))]
+        if rules:
+            more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
+            yield f"⟵ {shortened(rules[-1], 40)}{more}"
+
+    def _saved(self, level: _Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
+        """What is kept of a value for a gradient op, and for which sizes of its dimensions."""
+        value = self.kept.between((*level.path, tail), (*level.path, head))
+        if value is None:
+            return (), ()
+        path, result = value
+        made = path[-1].type
+        type = made[result] if isinstance(made, tuple) else made
         sizes = self.details.sizes or {}
         own = {name: sizes[name] for name in sorted(type.names) if name in sizes}
-        return nbytes(type, own), tuple(own.items())
+        return ((value, nbytes(type, own)),), tuple(own.items())
 
     def _tooltip(self, level: _Level, node: Node) -> str:
         return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
@@ -255,30 +307,6 @@ def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
     """What all of these begin with."""
     levels = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
     return [level[0] for level in levels]
-
-
-def _lines(
-    node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None
-) -> Iterator[str]:
-    """The label of a box, line by line: what it is, its type, and the last rewrite that made it."""
-    value = constant_value(node)
-    if node.name is not None:
-        yield name_text(node.name)
-    elif value is None:
-        index = f" {dict(node.attrs)['index']}" if node.op.name == "item" else ""
-        yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
-    elif value.size <= 6:
-        yield shortened(" ".join(str(value).split()), 40)
-    else:
-        yield f"{own} = constant"
-    yield shortened(type_text(node.type), 48)
-    if inner is not None:
-        ops = [n.op.name for n in inner.nodes if n.op.name not in LEAVES]
-        yield shortened(" + ".join(dict.fromkeys(ops)), 48)
-    rules = [m for m in node.origin.made_by if not m.startswith(("vjp(", "jvp("))]
-    if rules:
-        more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
-        yield f"⟵ {shortened(rules[-1], 40)}{more}"
 
 
 def _kind(node: Node, part: str, inner: Graph | None) -> str:

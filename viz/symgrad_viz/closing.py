@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from symgrad.ir.node import Node
@@ -14,49 +15,46 @@ from symgrad_viz.words import shortened
 
 # The part of the graph, and what is written on the box.
 Title: TypeAlias = tuple[str, str]
+# That, and the id of what has no title and stands for itself.
+Place: TypeAlias = tuple[str, str, str]
+Drawn: TypeAlias = tuple[Scene, Mapping[str, Node]]
 _NUMBER = re.compile(r"[_\-. ]*\d+")
+QUOTE = "  "  # in the title of what a line wrote, between its place and its text
 
 
 @dataclass(frozen=True)
 class Closing:
     """Which boxes of one part are one: those whose title is the same.
 
-    `depth` is how deep scopes within scopes stay apart; `alike` lets scopes be one that only
-    differ by a number; `lines` does so with what a line wrote outside of scopes; `whole` with
-    everything.
+    `depth` is how deep scopes within scopes stay apart; `lines` lets what a line wrote outside of
+    scopes be one; `apart` makes two boxes of what is left and entered again; `alike` lets scopes
+    be one that only differ by a number; `together` gives several titles a new one; `runs` is how
+    many neighbours that lets be one; `whole` makes one of everything.
     """
 
     depth: int
-    alike: bool = False
     lines: bool = False
+    apart: bool = True
+    alike: bool = False
     whole: bool = False
+    runs: int = 1
+    together: Mapping[Place, str] = field(default_factory=dict)
 
     def titles(self, scene: Scene, nodes: Mapping[str, Node]) -> dict[str, str]:
         """Of each box by its id: in what it is, or an empty text if it stands for itself.
 
         A parameter that one closed box alone reads, of its part, belongs into that. What a scope
-        does between the scopes inside it stands for itself, and what is left and entered again is
-        two boxes, so that edges go downwards.
+        does between the scopes inside it stands for itself.
         """
-        boxes = {b.id: b for b in scene.boxes}
-        paths = {b.id: self._scopes(b) for b in scene.boxes}
-        around = {path[:i] for path in paths.values() for i in range(1, len(path))}
-        found = {
-            id: "" if paths[id] in around else self._title(b, nodes[id]) for id, b in boxes.items()
-        }
-        above: dict[str, list[str]] = {id: [] for id in boxes}
+        places = self._places(scene, nodes)
+        found = {id: self.together.get(place, place[1]) for id, place in places.items()}
         readers: dict[str, set[str]] = defaultdict(set)
-        for edge in scene.edges:
-            if part_of(boxes[edge.tail]) == part_of(boxes[edge.head]):
-                above[edge.head].append(edge.tail)
-        if not self.alike:
-            found = _apart({id: (part_of(boxes[id]), t) for id, t in found.items()}, above)
-        for head, tails in above.items():
+        for head, tails in _above(scene).items():
             for tail in tails:
                 readers[tail].add(found[head])
-        for id, box in boxes.items():
-            if box.kind in LEAVES and box.kind != "placeholder" and len(readers[id]) == 1:
-                found[id] = next(iter(readers[id])) or found[id]
+        for box in scene.boxes:
+            if box.kind in LEAVES and box.kind != "placeholder" and len(readers[box.id]) == 1:
+                found[box.id] = next(iter(readers[box.id])) or found[box.id]
         return found
 
     def count(self, scene: Scene, nodes: Mapping[str, Node]) -> int:
@@ -69,6 +67,56 @@ class Closing:
         times = len({self._scopes(b) for b in inside} - {()}) if self.alike else 1
         return f"{title} ×{times}" if times > 1 else title
 
+    def fits(self, stages: Sequence[Drawn], most: int) -> bool:
+        """Whether no stage has more boxes than `most`."""
+        return all(self.count(*stage) <= most for stage in stages)
+
+    def in_runs(self, stages: Sequence[Drawn], size: int) -> Closing:
+        """So many neighbours in one: `encoder … head`."""
+        found = self._found(stages)
+        order = {title: i // size for i, title in enumerate(dict.fromkeys(p[1] for p in found))}
+        runs: dict[tuple[str, int], list[Place]] = defaultdict(list)
+        for place in found:
+            runs[place[0], order[place[1]]].append(place)
+        together = {
+            place: " … ".join(dict.fromkeys(_place(end[1]) for end in (run[0], run[-1])))
+            for run in runs.values()
+            for place in run
+            if len(run) > 1
+        }
+        return replace(self, together=together, runs=size).without_loops(stages)
+
+    def without_loops(self, stages: Sequence[Drawn]) -> Closing:
+        """What feeds each other both ways in a stage is one box, so that edges go downwards."""
+        mapped = [(self._places(*stage), _above(stage[0])) for stage in stages]
+        together, joined = dict(self.together), True
+        while joined:
+            joined = False
+            for places, above in mapped:
+                loops = _loops(places, above, together)
+                together |= loops
+                joined = joined or bool(loops)
+        return replace(self, together=together)
+
+    def _found(self, stages: Sequence[Drawn]) -> list[Place]:
+        """What has a title, in the order of the source."""
+        found: dict[Place, None] = {}
+        for scene, nodes in stages:
+            found |= dict.fromkeys(self._places(scene, nodes).values())
+        return [place for place in found if place[1]]
+
+    def _places(self, scene: Scene, nodes: Mapping[str, Node]) -> dict[str, Place]:
+        """Where each box is before anything is put together."""
+        boxes = {b.id: b for b in scene.boxes}
+        paths = {b.id: self._scopes(b) for b in scene.boxes}
+        around = {path[:i] for path in paths.values() for i in range(1, len(path))}
+        found = {
+            id: "" if paths[id] in around else self._title(b, nodes[id]) for id, b in boxes.items()
+        }
+        if self.apart:
+            found = _apart({id: (part_of(boxes[id]), t) for id, t in found.items()}, _above(scene))
+        return {id: (part_of(boxes[id]), t, "" if t else id) for id, t in found.items()}
+
     def _scopes(self, box: Box) -> tuple[str, ...]:
         return tuple(r.title for r in box.regions if r.kind == "scope")[: self.depth]
 
@@ -80,16 +128,85 @@ class Closing:
             title = " / ".join(scopes)
             return _NUMBER.sub("", title) or title if self.alike else title
         places = node.origin.locations if self.lines and box.kind != "placeholder" else ()
-        return f"{places[0]}  {shortened(places[0].text, 36)}" if places else ""
+        return f"{places[0]}{QUOTE}{shortened(places[0].text, 36)}" if places else ""
 
     def __str__(self) -> str:
         if self.whole:
             return "each part is one box"
         if not self.depth:
             return "what a line wrote is one box"
-        alike = ", scopes that differ by a number are one" if self.alike else ""
         lines = ", and so is what a line outside of scopes wrote" if self.lines else ""
-        return f"what is in a scope is one box{alike}{lines}"
+        alike = ", scopes that differ by a number are one" if self.alike else ""
+        runs = ", neighbours are put together" if self.runs > 1 else ""
+        return f"what is in a scope is one box{alike}{lines}{runs}"
+
+
+def _above(scene: Scene) -> dict[str, list[str]]:
+    """What each box reads that is in its part."""
+    part = {b.id: part_of(b) for b in scene.boxes}
+    above: dict[str, list[str]] = {id: [] for id in part}
+    for edge in scene.edges:
+        if part[edge.tail] == part[edge.head]:
+            above[edge.head].append(edge.tail)
+    return above
+
+
+def _place(title: str) -> str:
+    """A title without the text of its line."""
+    return title.partition(QUOTE)[0]
+
+
+def _listed(titles: Sequence[str]) -> str:
+    """Several titles in one, texts of lines after all their places."""
+    texts = [text for title in titles if (text := title.partition(QUOTE)[2])]
+    places = ", ".join(dict.fromkeys(map(_place, titles)))
+    return f"{places}{QUOTE}{' · '.join(texts)}" if texts else places
+
+
+def _loops(
+    places: Mapping[str, Place], above: Mapping[str, Sequence[str]], together: Mapping[Place, str]
+) -> dict[Place, str]:
+    """A title for all that feeds each other both ways, once it is put `together` so far."""
+    new = {
+        id: (place[0], together[place], "") if place in together else place
+        for id, place in places.items()
+    }
+    inside: dict[Place, dict[Place, None]] = defaultdict(dict)
+    heads: dict[Place, set[Place]] = defaultdict(set)
+    tails: dict[Place, set[Place]] = defaultdict(set)
+    for id, own in new.items():
+        inside[own][places[id]] = None
+        for tail in above[id]:
+            heads[new[tail]].add(own)
+            tails[own].add(new[tail])
+    # Kosaraju: what is reached last first, then backwards from there.
+    left, seen = set[Place](), set[Place]()
+    order = [place for root in inside for place in _below(root, heads, left)]
+    found: dict[Place, str] = {}
+    for root in reversed(order):
+        loop = set(_below(root, tails, seen))
+        if len(loop) > 1:
+            listed = [place for place in inside if place in loop]
+            title = _listed([title for _, title, _ in listed if title])
+            found |= {place: title for own in listed for place in inside[own]}
+    return found
+
+
+def _below(root: Place, heads: Mapping[Place, Collection[Place]], seen: set[Place]) -> list[Place]:
+    """What can be reached from here and was not seen before, what is reached last first."""
+    found: list[Place] = []
+    stack = [(root, iter(heads.get(root, ())))] if root not in seen else []
+    seen.add(root)
+    while stack:
+        place, rest = stack[-1]
+        head = next((h for h in rest if h not in seen), None)
+        if head is None:
+            found.append(place)
+            stack.pop()
+        else:
+            seen.add(head)
+            stack.append((head, iter(heads.get(head, ()))))
+    return found
 
 
 def _apart(titles: Mapping[str, Title], above: Mapping[str, list[str]]) -> dict[str, str]:
@@ -113,18 +230,30 @@ def _apart(titles: Mapping[str, Title], above: Mapping[str, list[str]]) -> dict[
     return found
 
 
-def closing_of(stages: Sequence[tuple[Scene, Mapping[str, Node]]], most: int) -> Closing | None:
+def closing_of(stages: Sequence[Drawn], most: int) -> Closing | None:
     """The way to close that leaves most to be seen, and `most` boxes a stage if any way does."""
     if all(len(scene.boxes) <= most for scene, _ in stages):
         return None
     boxes = (b for scene, _ in stages for b in scene.boxes)
-    ways = list(_ways(max(sum(r.kind == "scope" for r in b.regions) for b in boxes)))
-    return next((w for w in ways if all(w.count(*stage) <= most for stage in stages)), ways[-1])
+    depth = max(sum(r.kind == "scope" for r in b.regions) for b in boxes)
+    for way in _ways(depth):
+        if way.alike:
+            way = way.without_loops(stages)
+            if any(QUOTE not in title for _, title, _ in way.together):
+                continue  # scopes would swallow each other
+        if way.fits(stages, most):
+            return way
+    coarsest = Closing(min(depth, 1), lines=True, apart=False)
+    if not depth and (looped := coarsest.without_loops(stages)).fits(stages, most):
+        return looped
+    titles = len({title for _, title, _ in coarsest._found(stages)})
+    sizes = range(2, titles + 1)
+    at = bisect_left(sizes, True, key=lambda n: coarsest.in_runs(stages, n).fits(stages, most))
+    return coarsest.in_runs(stages, sizes[at]) if at < len(sizes) else Closing(0, whole=True)
 
 
 def _ways(depth: int) -> Iterator[Closing]:
-    """From the finest to the coarsest."""
+    """Those that put nothing together but what is alike, from the finest to the coarsest."""
     depths = range(depth, 0, -1) or (0,)
-    yield from (Closing(d, False, lines) for d in depths for lines in (False, True))
-    yield from (Closing(d, True, True) for d in depths)
-    yield Closing(0, whole=True)
+    yield from (Closing(d, lines) for d in depths for lines in (False, True))
+    yield from (Closing(d, lines=True, apart=False, alike=True) for d in range(depth, 0, -1))

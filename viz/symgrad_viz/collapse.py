@@ -152,11 +152,7 @@ def _drawn_once(units: Sequence[_Unit]) -> Box:
 
 
 def _rewired(scene: Scene, stands_for: Mapping[str, str]) -> Iterator[Edge]:
-    """The edges between what is drawn: of those between the same two one, with all their bytes.
-
-    What is given is kept in any case, and counts nothing.
-    """
-    given = {b.id for b in scene.boxes if b.kind in LEAVES}
+    """The edges between what is drawn: of those between the same two one, with all it keeps."""
     merged: dict[tuple[str, str], list[Edge]] = defaultdict(list)
     for edge in scene.edges:
         ends = stands_for[edge.tail], stands_for[edge.head]
@@ -165,10 +161,9 @@ def _rewired(scene: Scene, stands_for: Mapping[str, str]) -> Iterator[Edge]:
         elif ends[0] != ends[1]:
             merged[ends].append(edge)
     for (tail, head), found in merged.items():
-        values = {(e.tail, e.carries): e.nbytes for e in found if e.tail not in given}
-        total = sum(values.values()) if values else None
+        saved = tuple(dict(value for e in found for value in e.saved).items())
         sizes = all_sizes(found)
-        yield replace(found[0], tail=tail, head=head, operand="", nbytes=total, sizes=sizes)
+        yield replace(found[0], tail=tail, head=head, operand="", saved=saved, sizes=sizes)
 
 
 def _few_into(edges: Iterable[Edge], many: set[str]) -> tuple[list[Edge], Counter[str]]:

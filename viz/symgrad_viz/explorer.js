@@ -8,6 +8,7 @@ const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: s
 function show(before, still) {
   const is = (key) => !before || before[key] !== state[key];
   const held = document.activeElement?.closest("#list, #pane, .panel");
+  const inGraph = $("stage").contains(document.activeElement);
   document.documentElement.className = state.theme === "auto" ? "" : state.theme;
   for (const [id, key] of [["find", "find"], ["filter", "filter"], ["colour", "colour"], ["theme", "theme"]]) if ($(id).value !== state[key]) $(id).value = state[key];
   $("all").checked = state.all;
@@ -15,7 +16,10 @@ function show(before, still) {
   if (is("world")) enterWorld();
   if (is("pass") || is("world")) showStage();
   if (is("pass") || is("find") || is("world")) found = matches(state.find);
-  $("found").textContent = state.find.trim() ? `${found.includes(state.node) ? `${found.indexOf(state.node) + 1} of ` : ""}${found.length} found` : "";
+  const other = state.find.trim() && !found.length ? elsewhere(state.find) : null;
+  $("found").textContent = state.find.trim() ? `${found.includes(state.node) ? `${found.indexOf(state.node) + 1} of ` : ""}${found.length} found${other ? " here" : ""}` : "";
+  $("other").hidden = !other;
+  $("other").textContent = other ? other.told : "";
   const lit = paint();
   if (is("pass") || is("all") || is("filter") || is("rule")) showPasses();
   headline(lit);
@@ -32,7 +36,8 @@ function show(before, still) {
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
   if (is("world")) prepare();
   // Who works with keys stays where they were, though what had the focus is drawn anew.
-  if (held && document.activeElement === document.body) ((held.id === "pane" ? null : held.querySelector("[aria-current], button.marked")) ?? held).focus({ preventScroll: true });
+  if (inGraph) (drawn.boxes.get(now().boxOf.get(chosen())) ?? $("graph")).focus({ preventScroll: true });
+  else if (held && document.activeElement === document.body) ((held.id === "pane" ? null : held.querySelector("[aria-current], button.marked")) ?? held).focus({ preventScroll: true });
   if (before) $("said").textContent = is("node") && state.node !== null ? $("pane").querySelector("h2").textContent : is("pass") ? $("what").textContent : "";
   writeAddress();
 }
@@ -50,7 +55,20 @@ function walk(down) {
   if (next !== undefined) change({ node: next });
 }
 function nextFound(by) {
-  if (found.length) change({ node: found[(Math.max(-1, found.indexOf(state.node) + (found.includes(state.node) || by > 0 ? by : 0)) + found.length) % found.length], rule: null, line: null, tab: "graph" });
+  if (!found.length) goElsewhere();
+  else change({ node: found[(Math.max(-1, found.indexOf(state.node) + (found.includes(state.node) || by > 0 ? by : 0)) + found.length) % found.length], rule: null, line: null, tab: "graph" });
+}
+/** To the pass where there is what is searched for. */
+function goElsewhere() {
+  const other = elsewhere(state.find);
+  if (other) change({ pass: other.pass, rule: other.rule ?? null, find: other.find ?? state.find, node: null, line: null, tab: "graph" });
+}
+/** Open the box that is chosen: of the overview, or a fused node. */
+function openChosen() {
+  const here = chosen();
+  if (here === null) return;
+  if (elements[here].group) change({ world: "full", node: present(state.node, data.worlds.full.stages[state.pass]) });
+  else if (state.world === "full" && elements[here].inside) change({ world: "open", node: here });
 }
 function nextTab(by) {
   const at = TABS.findIndex(([id]) => id === state.tab) + by + TABS.length;
@@ -59,7 +77,7 @@ function nextTab(by) {
 }
 /** Choose the next of those that a pass has changed. */
 function nextChange() {
-  const all = changedBoxes().map((b) => world.boxes[b][0]);
+  const all = changes().map(([e]) => e);
   if (all.length) change({ node: all[(all.indexOf(state.node) + 1) % all.length], rule: null, line: null, tab: "graph" });
 }
 const middle = () => [size.width / 2, size.height / 2];
@@ -68,7 +86,7 @@ const PANS = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 80], Arrow
 
 const KEYS = {
   ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => walk(false), ArrowDown: () => walk(true),
-  "/": () => { $("find").focus(); $("find").select(); }, f: fit, n: nextChange, c: () => turn("closed"), g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
+  "/": () => { $("find").focus(); $("find").select(); }, f: fit, n: nextChange, c: () => turn("closed"), Enter: openChosen, g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
 };
 TABS.forEach(([id], i) => { KEYS[String(i + 1)] = () => change({ tab: id }); });
 
@@ -105,9 +123,7 @@ function begin() {
   });
   $("graph").addEventListener("pointerleave", () => { $("hover").textContent = ""; });
   $("graph").addEventListener("dblclick", (event) => {
-    const on = event.target.closest("[data-node]");
-    const inside = on && elements[Number(on.dataset.node.slice(1))];
-    if (inside?.group) change({ world: "full", node: present(Number(on.dataset.node.slice(1)), data.worlds.full.stages[state.pass]) });
+    if (event.target.closest("[data-node]")) openChosen();
   });
   // On the map, what is pointed at comes into the middle.
   const go = (event) => {
@@ -118,6 +134,7 @@ function begin() {
   };
   for (const moved of ["pointerdown", "pointermove"]) $("map").addEventListener(moved, go);
   $("changes").addEventListener("click", nextChange);
+  $("other").addEventListener("click", goElsewhere);
   new ResizeObserver(() => {
     const first = !size.width;
     measure();
@@ -139,7 +156,8 @@ function begin() {
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
     if (event.shiftKey && PANS[event.key] && state.tab === "graph") return pan(...PANS[event.key]);
     const scrolls = event.key.startsWith("Arrow") && (state.tab !== "graph" || event.target.closest("aside, .code")) && /Up|Down/.test(event.key);
-    if (!KEYS[event.key] || scrolls) return;
+    const pressed = event.key === "Enter" && (state.tab !== "graph" || event.target.closest("button, summary"));
+    if (!KEYS[event.key] || scrolls || pressed) return;
     event.preventDefault();
     if (/Left|Right/.test(event.key) && event.target.closest("#tabs")) return nextTab(event.key === "ArrowRight" ? 1 : -1);
     if (typing) event.target.blur();

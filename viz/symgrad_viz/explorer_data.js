@@ -47,6 +47,7 @@ for (const drawing of Object.values(data.worlds)) {
     stage.fresh = new Set(stage.added);
     stage.groupOf = new Map(stage.boxes.map((b) => drawing.boxes[b]).filter((b) => b[8] !== null).map((b) => [b[0], b[8]]));
     stage.groups = new Set(stage.groupOf.values());
+    stage.freshGroups = new Set([...stage.groups].filter((g) => i && !drawing.stages[i - 1].groups.has(g)));
   });
 }
 let world = data.worlds[data.world];
@@ -62,7 +63,8 @@ const placeText = (p) => `${data.files[p[0]]?.name ?? data.fileNames[p[0]]}:${p[
 function present(e, stage) {
   if (stage.boxOf.has(e) || stage.groups.has(e)) return e;
   if (elements[e].group) return elements[e].inside.find((part) => stage.boxOf.has(part)) ?? null;
-  const holder = (holders.get(e) ?? []).find((h) => stage.boxOf.has(h));
+  const around = (holders.get(e) ?? []).flatMap((h) => [h, ...(holders.get(h) ?? [])]);
+  const holder = around.find((h) => stage.boxOf.has(h));
   if (holder !== undefined) return holder;
   const values = new Set([e, ...(elements[e].ends ?? [])].map((x) => elements[x].value));
   for (const other of stage.boxOf.keys()) {
@@ -76,6 +78,47 @@ function present(e, stage) {
 function told(e) {
   const here = present(e, now());
   return here === null || elements[here].group ? e : here;
+}
+
+// ---- finding ------------------------------------------------------------------------------------
+
+/** The nodes of a stage, however it is drawn, that pass a test; of a fused one, those in it if any do. */
+function those(test, pass = state.pass) {
+  const within = (e) => {
+    const inside = (elements[e].inside ?? []).flatMap(within);
+    return inside.length ? inside : test(e) ? [e] : [];
+  };
+  const full = data.worlds.full;
+  return [...new Set(full.stages[pass].boxes.flatMap((b) => within(full.boxes[b][0])))];
+}
+const drawnAs = new Map();
+for (const [e, , , lines, , , , call] of shared) drawnAs.set(e, [...(drawnAs.get(e) ?? []), call, ...lines]);
+const ruleNames = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r][1]].name))];
+const hays = new Map();
+function hay(e) {
+  const x = elements[e];
+  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map(([m]) => m), ...ruleNames(e), ...places(e).map((p) => `${placeText(p)} ${p[2]}`)].join("\n").toLowerCase());
+  return hays.get(e);
+}
+const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+/** The nodes of a stage in which all words occur; a node's number is that node, not who reads it. */
+function matches(text, pass = state.pass) {
+  const words = wordsOf(text);
+  const has = (e, w) => (/^n\d+$/.test(w) ? w === `n${e}` || (elements[e].name ?? "").toLowerCase().includes(w) : hay(e).includes(w));
+  return words.length ? those((e) => words.every((w) => has(e, w)), pass) : [];
+}
+/** Where else there is what is not in this stage: the nearest pass that has such nodes, or such a rule. */
+function elsewhere(text) {
+  const passes = shownStages(false).sort((a, b) => Math.abs(a - state.pass) - Math.abs(b - state.pass));
+  for (const pass of passes) {
+    const all = matches(text, pass);
+    if (all.length) return { pass, told: `${count(all.length, "node")} in ${data.stages[pass].name.replaceAll("_", " ")}` };
+  }
+  for (const pass of passes) {
+    const acted = data.stages[pass].rules.find(([r]) => wordsOf(text).every((w) => data.rules[r].name.toLowerCase().includes(w)));
+    if (acted) return { pass, rule: acted[0], find: "", told: `a rule of ${data.stages[pass].name.replaceAll("_", " ")}` };
+  }
+  return null;
 }
 
 /** The lines of the generated source that compute an element: pairs of section and line. */

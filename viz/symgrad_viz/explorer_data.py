@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
+from symgrad.ir.graph import Graph
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
@@ -28,7 +29,7 @@ from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_tables import Table, change, in_columns
 from symgrad_viz.sheet import Placed, size_of
 from symgrad_viz.stages import Elements, Stages
-from symgrad_viz.words import printable, shortened
+from symgrad_viz.words import printable, shortened, title_text
 
 FORMAT, VERSION = "symgrad-explorer", 2
 AROUND = 12  # so many lines of a file are shown around each that built something
@@ -154,7 +155,7 @@ class _Document:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "title": shortened(f"a program of {listed}" if title is None else title, 120),
+            "title": title_text(title, f"a program of {listed}"),
             "sizes": dict(self.sections[0].plan.sizes),
             "guessed": not (self.profile or self.program._plans),
             "summary": self._summary(),
@@ -189,9 +190,26 @@ class _Document:
             fired = [f for f in self.program.trace.fired if f.stage == done.name]
             found["ms"] = round(1e3 * done.seconds, 2)
             found["same"] = done.after is done.before
+            found |= self._changes(*(self._numbers(g) for g in self.graphs[i - 1 : i + 1]))
             found["reason"] = _reason(done.name)
             found["rules"] = list(Counter(self.rules[f.rule] for f in fired).items())
         return found
+
+    def _numbers(self, graph: Graph) -> set[int]:
+        return set(self.elements.enter(graph.nodes).values())
+
+    def _changes(self, before: set[int], after: set[int]) -> Json:
+        """How many nodes are new, how many went, and where to: before + new - gone = after."""
+        value, inside = self.elements.value, self.nodes.inside
+        fused = {value(part) for n in after for part in inside.get(n, ())}
+        kept, made = ({value(n) for n in ns} for ns in (before & after, after - before))
+        ways = (("fused", fused), ("merged", kept), ("replaced", made))
+        gone = before - after
+        went = Counter(next((w for w, vs in ways if value(n) in vs), "dropped") for n in gone)
+        constants = sum(self.elements.nodes[n].op.name == "constant" for n in gone)
+        picks = sum(self.elements.nodes[n].op.name == "item" for n in after - before)
+        found = {"new": len(after - before), "picks": picks, "gone": dict(went)}
+        return {**found, "constants": constants}
 
     # ---- rules and lines --------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ const view = { x: 0, y: 0, k: 1 };
 const layer = Object.fromEntries(["frames", "lines", "hulls", "edges", "tags", "ghosts", "boxes"].map((id) => [id, svg("g", { id })]));
 const LAYERS = ["hulls", "edges", "tags", "ghosts", "boxes"];
 // At this scale text can be read; a graph that does not fit so is shown in part, with a map.
-const READABLE = 0.7;
+const READABLE = 0.55;
+const TITLES = 20; // room for the titles above the sheet
 const drawn = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
 const ready = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
 
@@ -37,18 +38,22 @@ function draw(box, ghost) {
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {
     class: `node is-${kind}${elements[e].group ? " is-group" : ""}${output ? " is-output" : ""}${ghost ? " ghost" : ""}`, transform: `translate(${x} ${y})`,
-    "data-node": `n${e}`, "data-box": box, role: "button", "aria-label": `${ghost ? "gone: " : ""}${call}`,
+    "data-node": `n${e}`, "data-box": box, role: "button", tabindex: -1, "aria-label": `${ghost ? "gone: " : ""}${call}`,
   }, shapes, texts, svg("text", { class: "far-name", y: size / 3, "font-size": size }, short));
 }
 
-/** Give a node a mark, and the halo that shows it when it has its first. */
+/** Give a node a mark, and the halos that show it when it has its first. */
 function mark(node, cls, on) {
+  const [e, , , , , w, h] = world.boxes[node.dataset.box];
   if (on && !node.querySelector(".halo")) {
-    const [, , , , , w, h] = world.boxes[node.dataset.box];
-    node.prepend(svg("rect", { class: "halo", x: -w / 2 - 7, y: -h / 2 - 7, width: w + 14, height: h + 14, rx: 9 }));
-    node.append(svg("text", { class: "badge", x: w / 2 - 8, y: -h / 2 - 10 }, elements[world.boxes[node.dataset.box][0]].group ? "changed" : "new"));
+    node.prepend(svg("rect", { class: "halo told" }), svg("rect", { class: "halo" }));
+    node.append(svg("text", { class: "badge", x: w / 2 - 8 }, elements[e].group ? "changed" : "new"), svg("text", { class: "count", x: -w / 2 - 8 }));
   }
   node.classList.toggle(cls, on);
+  // What was searched for or chosen has its ring around that of what is new.
+  const told = node.classList.contains("is-added") ? 13 : 7;
+  node.querySelectorAll(".halo").forEach((halo, i) => { const far = i ? 7 : told; put(halo, { x: -w / 2 - far, y: -h / 2 - far, width: w + 2 * far, height: h + 2 * far, rx: far + 2 }, []); });
+  for (const text of node.querySelectorAll(".badge, .count")) text.setAttribute("y", -h / 2 - told - 4);
 }
 
 function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)][6]; }
@@ -78,12 +83,12 @@ function hull(box) {
   const [, spot, , , , w, h, , group] = world.boxes[box];
   const [x, y] = world.spots[spot];
   return svg("g", { class: "hull", transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: fused` },
-    svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }));
+    svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }), svg("rect", { class: "told", x: -w / 2 - 13, y: -h / 2 - 27, width: w + 26, height: h + 40, rx: 13 }));
 }
 function tag(box) {
   const [, spot, , , , w, h, , group] = world.boxes[box];
   const [x, y] = world.spots[spot];
-  return svg("text", { class: "tag", x: x - w / 2 - 3, y: y - h / 2 - 13 }, `fused n${group}`);
+  return svg("text", { class: "tag", x: x - w / 2 - 3, y: y - h / 2 - 13 }, `fused n${group}`, svg("tspan", { class: "badge" }, " new"));
 }
 function hullEdge(stage, edge) {
   return svg("path", { class: "hull", d: drawEdge(stage, edge).firstChild.getAttribute("d").replace(/m[^m]*$/, "") });
@@ -180,7 +185,7 @@ function enterWorld() {
   world = data.worlds[state.world];
   for (const id of LAYERS) { drawn[id].clear(); ready[id].clear(); layer[id].replaceChildren(); }
   layer.frames.replaceChildren(...frames());
-  $("captions").replaceChildren(...world.frames.map(([kind, title]) => svg("g", { class: `is-${kind}` }, svg("rect", { x: -4, y: -13, width: 7.3 * title.length + 8, height: 18, rx: 3 }), svg("text", null, title))));
+  $("captions").replaceChildren(...world.frames.map(([kind, title]) => svg("g", { class: `is-${kind}` }, svg("rect", { rx: 3 }), svg("text", null, title))));
 }
 const frames = () => world.frames.map(([kind, , x, y, w, h]) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width: w, height: h, rx: 8 })));
 
@@ -191,6 +196,7 @@ function showStage() {
     const fresh = stage.fresh.has(world.boxes[b][0]);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
+  for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(world.boxes[key]?.[8]));
   const line = ([tail, head, , , stub]) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
   layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
   drawMap();
@@ -203,15 +209,22 @@ function drawMap() {
   const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const [, s, , , , w, h] = world.boxes[b]; const [x, y] = world.spots[s]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
   const map = put($("map").firstChild, { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
   $("map").style.width = `min(100%, ${(30 * world.sheet[0]) / world.sheet[1]}vh)`;
-  map.replaceChildren(...frames(), dots(stage.boxes, ""), dots([...changedBoxes()], "fresh"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
+  map.replaceChildren(...frames(), dots(stage.boxes, ""), dots(changedBoxes(), "fresh"), dots(stage.boxes.filter((b) => drawn.boxes.get(b)?.classList.contains("is-found")), "found"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
 }
 /** What is drawn of the element that is chosen. */
 const chosen = () => (state.node === null ? null : present(state.node, now()));
-/** What is new in a stage, and what is gone, from top to bottom. */
-function changedBoxes() {
+/** What is new in a stage, and what is gone, from top to bottom: what is to be chosen, and its box. */
+function changes() {
   const stage = now();
-  const at = (b) => world.spots[world.boxes[b][1]];
-  return [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].sort((a, b) => at(a)[0] - at(b)[0] || at(a)[1] - at(b)[1]);
+  const at = ([, b]) => world.spots[world.boxes[b][1]];
+  const boxes = [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].map((b) => [world.boxes[b][0], b]);
+  const groups = [...stage.freshGroups].map((g) => [g, stage.boxes.find((b) => world.boxes[b][8] === g)]);
+  return [...boxes, ...groups].sort((a, b) => at(a)[0] - at(b)[0] || at(a)[1] - at(b)[1]);
+}
+/** The boxes of all that has changed, those of a new group, too. */
+function changedBoxes() {
+  const members = now().boxes.filter((b) => now().freshGroups.has(world.boxes[b][8]));
+  return [...changes().map(([, b]) => b), ...members];
 }
 
 let size = { width: 0, height: 0 }; // of the window; 0 until the graph is shown
@@ -225,8 +238,14 @@ function place() {
   [...$("captions").children].forEach((caption, i) => {
     const [, title, x, y, w, h] = world.frames[i];
     const [left, top, right, bottom] = [x * view.k + view.x, y * view.k + view.y, (x + w) * view.k + view.x, (y + h) * view.k + view.y];
-    const down = view.k < 0.6 && top > 16 ? top - 5 : Math.min(Math.max(top, 0) + 17, bottom - 6);
-    caption.setAttribute("transform", `translate(${Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8))} ${down})`);
+    const small = view.k < 0.7;
+    const across = Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8));
+    const down = small && top > 16 ? top - 5 : Math.min(Math.max(top, 0) + 17, bottom - 6);
+    put(caption, { transform: `translate(${across} ${down})` }, []);
+    // Where the frame begins out of sight, its title has a strip of its own: boxes pass beneath.
+    const strip = top < 0 || (small && top <= 16);
+    const [from, to] = strip ? [Math.max(left, 0) - across, Math.min(right, size.width) - across] : [-4, 7.3 * title.length + 4];
+    put(caption.firstChild, { x: from, width: Math.max(0, to - from), y: strip ? -17 : -13, height: strip ? 22 : 18, class: strip ? "strip" : "" }, []);
   });
   const [w, h] = [size.width / view.k, size.height / view.k];
   const [x, y] = [-view.x / view.k, -view.y / view.k];
@@ -241,13 +260,13 @@ function zoom(factor, x, y) {
   view.k = k;
   place();
 }
-const fitting = () => Math.min(1.2, size.width / (world.sheet[0] + 12), size.height / (world.sheet[1] + 12)) || 1;
+const fitting = () => Math.min(1.2, size.width / (world.sheet[0] + 12), (size.height - TITLES) / (world.sheet[1] + 12)) || 1;
 function fit() {
   measure();
   view.k = fitting();
   const [w, h] = world.sheet.map((n) => n * view.k);
   view.x = (size.width - w) / 2;
-  view.y = (size.height - h) / 2;
+  view.y = (size.height + TITLES - h) / 2;
   place();
 }
 /** All of it if it can be read so; else what comes of it, readable. */
@@ -288,6 +307,8 @@ function heat(e) {
   if (state.colour === "bytes") return cost ? cost[1] + cost[2] : 0;
   return seconds.get(e) ?? 0;
 }
+/** The most of what the colours show; up to i² / 25 of it a node has the i-th of five. */
+const hottest = () => Math.max(1e-12, ...now().boxes.map((b) => heat(world.boxes[b][0])));
 const seconds = new Map();
 function timed(rows) {
   for (const row of rows) {
@@ -298,44 +319,39 @@ function timed(rows) {
 }
 if (data.profile) timed(data.profile.steps);
 
-function matches(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return [];
-  const stage = now();
-  return stage.boxes.filter((b) => {
-    const [e, , , lines, , , , call] = world.boxes[b];
-    const x = elements[e];
-    const all = [`n${e}`, call, ...lines, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m[0]), ...places(e).map((p) => `${placeText(p)} ${p[2]}`)];
-    const hay = all.join("\n").toLowerCase();
-    return words.every((w) => hay.includes(w));
-  }).map((b) => world.boxes[b][0]);
-}
-
 let found = [];
 function marked() {
-  if (state.rule !== null) return [...now().boxOf.keys()].filter((e) => byRule(e, state.rule));
-  if (state.line) return [...now().boxOf.keys()].filter((e) => places(e).some((p) => p[0] === state.line[0] && p[1] === state.line[1]));
+  if (state.rule !== null) return those((e) => (elements[e].rewrites ?? []).some((r) => data.rewrites[r][1] === state.rule));
+  if (state.line) return those((e) => places(e).some((p) => p[0] === state.line[0] && p[1] === state.line[1]));
   return found;
 }
-const byRule = (e, rule) => [e, ...(elements[e].inside ?? [])].some((x) => (elements[x].rewrites ?? []).some((r) => data.rewrites[r][1] === rule));
 
 function paint() {
   const heats = state.colour === "role" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b][0])]));
-  const most = heats && Math.max(1e-12, ...heats.values());
-  const lit = new Set(marked());
+  const most = heats && hottest();
+  const lit = marked();
+  const within = new Map(); // of what is drawn, what is lit in it
+  for (const e of lit) {
+    const box = present(e, now());
+    if (box !== null) within.set(box, [...(within.get(box) ?? []), e]);
+  }
   const here = chosen();
   // Whatever is written makes the browser look again, so that only what differs is.
   for (const [b, node] of drawn.boxes) {
     const e = world.boxes[b][0];
-    if (lit.has(e) !== node.classList.contains("is-found")) mark(node, "is-found", lit.has(e));
+    const inside = within.get(e) ?? [];
+    if (inside.length > 0 !== node.classList.contains("is-found")) mark(node, "is-found", inside.length > 0);
+    const many = inside.length && (inside.length > 1 || inside[0] !== e) ? `${inside.length} found` : "";
+    const told = node.querySelector(".count");
+    if (told && told.textContent !== many) told.textContent = many;
     if ((here === e) !== node.classList.contains("is-picked")) mark(node, "is-picked", here === e);
     const step = heats ? String(Math.min(4, Math.floor(5 * Math.sqrt(heats.get(b) / most)))) : null;
     if (step !== node.getAttribute("data-heat")) step === null ? node.removeAttribute("data-heat") : node.setAttribute("data-heat", step);
   }
   drawMap();
   for (const node of drawn.hulls.values()) {
-    const picked = node.dataset.node === `n${here}`;
-    if (picked !== node.classList.contains("is-picked")) node.classList.toggle("is-picked", picked);
+    const group = node.dataset.node && Number(node.dataset.node.slice(1));
+    for (const [cls, on] of [["is-picked", group === here], ["is-found", within.has(group)]]) if (on !== node.classList.contains(cls)) node.classList.toggle(cls, on);
   }
   for (const node of drawn.edges.values()) {
     const near = here !== null && (Number(node.dataset.tail) === here || Number(node.dataset.head) === here);

@@ -9,11 +9,11 @@ function showPasses() {
   const rows = [...among].sort((a, b) => a - b).filter((i) => i === state.pass || fits(data.stages[i]));
   const list = rows.map((i) => {
     const s = data.stages[i];
-    const full = data.worlds.full.stages[i];
     const before = i ? data.stages[i - 1].nodes : null;
     const facts = [
-      html("span", null, before === null || s.same ? count(s.nodes, "node") : `${before} → ${s.nodes}`),
-      s.same ? html("span", null, "no change") : i > 0 && html("span", null, full.added.length + full.left ? `+${full.added.length} −${full.left}` : "constants"),
+      html("span", null, before === null || s.same ? count(s.nodes, "node") : `${number(before)} → ${number(s.nodes)}`),
+      i > 0 && html("span", null, s.same ? "no change" : onlyMerged(s) || `+${number(s.new)} −${number(sum(s.gone))}`),
+      !fits(s) && html("span", null, "shown now"),
       i > 0 && html("span", { class: "ms" }, `${s.ms.toFixed(1)} ms`),
     ];
     const item = html("li", null, html("button", { class: `pass${s.same ? " same" : ""}`, "data-pass": i, "aria-current": i === state.pass ? "step" : null, onclick: () => change({ pass: i, rule: null }) },
@@ -27,9 +27,22 @@ function showPasses() {
     return item;
   });
   $("list").replaceChildren(...list);
+  $("list").scrollLeft = list[rows.indexOf(state.pass)].offsetLeft - $("list").offsetLeft;
   const idle = data.stages.filter((s) => s.same).length;
   $("hidden").textContent = `also the ${idle} that change nothing`;
   $("all").parentNode.hidden = idle === 0;
+}
+
+const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+/** What a pass did that only merged what is equal. */
+function onlyMerged(s) {
+  const gone = sum(s.gone);
+  return !s.new && gone === s.gone.merged ? `${count(gone, s.constants === gone ? "equal constant" : "equal node")} merged` : "";
+}
+const WENT = { replaced: "replaced", fused: "fused", merged: "merged with an equal", dropped: "no longer needed" };
+function changesText(s) {
+  const parts = Object.entries(WENT).filter(([way]) => s.gone[way]).map(([way, text]) => `${number(s.gone[way])} ${text}`);
+  return onlyMerged(s) || `${number(s.new)} new${s.picks ? ` (${number(s.picks)} to pick results of fused ones)` : ""}, ${number(sum(s.gone))} gone${parts.length ? ` (${parts.join(", ")})` : ""}`;
 }
 
 function headline(lit) {
@@ -38,15 +51,17 @@ function headline(lit) {
   const before = state.pass ? data.stages[state.pass - 1].nodes : null;
   const at = stage.name.replaceAll("_", " ");
   $("what").textContent = before === null ? `${at}: ${count(stage.nodes, "node")}, nothing optimised yet`
-    : stage.same ? `${at}: changes nothing here` : `${at}: ${before} → ${count(stage.nodes, "node")}${rewrites ? ` by ${count(rewrites, "rewrite")}` : ""}`;
-  const changes = changedBoxes().length;
-  $("changes").hidden = !changes;
-  $("changes").textContent = state.world === "closed" ? `${changes} changed ${changes === 1 ? "box" : "boxes"}: show the next (n)` : `${now().added.length} new, ${now().ghosts.length} gone: show the next (n)`;
+    : stage.same ? `${at}: changes nothing here` : `${at}: ${number(before)} → ${count(stage.nodes, "node")}${rewrites ? ` by ${count(rewrites, "rewrite")}` : ""}: ${changesText(stage)}`;
+  const changed = changes().length;
+  $("changes").hidden = !changed;
+  $("changes").textContent = `${state.world === "closed" ? `${changed} changed ${changed === 1 ? "box" : "boxes"}` : count(changed, "change")} here: show the next (n)`;
   const first = data.places.length && state.pass === 0 ? "What you built, and the gradient that was derived from it." : "";
-  $("why").textContent = state.rule !== null ? `${data.rules[state.rule].name}: ${data.rules[state.rule].reason} ${count(lit.size, "node")} here came of it.`
-    : state.line ? `${count(lit.size, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
+  $("why").textContent = state.rule !== null ? `${data.rules[state.rule].name}: ${data.rules[state.rule].reason} ${count(lit.length, "node")} here came of it.`
+    : state.line ? `${count(lit.length, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
 }
 
+const brief = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const heatText = (n) => (state.colour === "time" ? `${brief.format(1e6 * n)} µs` : brief.format(n));
 const FUSED = "fused: one pass over the data";
 const LEGEND = [["placeholder", "input"], ["variable", "parameter"], ["op", "forward"], ["backward", "gradient"], ["update", "update"], ["fused", FUSED]];
 function showLegend() {
@@ -56,9 +71,9 @@ function showLegend() {
   const items = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, text]) => swatch(kind, "", text));
   if (now().groups.size) items.push(html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: "hull" }, svg("rect", { x: -15, y: -9, width: 30, height: 18, rx: 6 }))), FUSED));
   if (state.world === "closed") items.push(swatch("op", "is-group", "several nodes: double-click to see them"));
-  if (now().added.length) items.push(swatch("op", "is-added", state.world === "closed" ? "changed in this pass" : "new in this pass"));
+  if (now().added.length || now().freshGroups.size) items.push(swatch("op", "is-added", state.world === "closed" ? "changed in this pass" : "new in this pass"));
   if (now().ghosts.length) items.push(swatch("op", "ghost", "gone in this pass"));
-  if (state.colour !== "role") items.push(html("li", null, "few", [0, 1, 2, 3, 4].map((i) => html("span", { class: `swatch heat${i}` })), `many ${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}`));
+  if (state.colour !== "role") items.push(html("li", null, `${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}, up to`, [1, 2, 3, 4, 5].map((i) => [html("span", { class: `swatch heat${i - 1}` }), heatText((hottest() * i * i) / 25)])));
   $("legend").replaceChildren(...items);
 }
 
@@ -148,7 +163,7 @@ function nodePane(e) {
   if (reads.length) out.push(html("p", null, "reads ", listed(reads)));
   if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
   if (x.inside) out.push(html("p", null, "inside: ", listed(x.inside.slice(0, 60)), x.inside.length > 60 && ` and ${x.inside.length - 60} more`));
-  if (x.group) return [...out, html("p", { class: "soft" }, "Drawn as one box in the overview. Double-click it to see its nodes, or press c to see all.")];
+  if (x.group) return [...out, html("p", { class: "soft" }, "Drawn as one box in the overview. Double-click it, or press Enter, to see its nodes; press c to see all.")];
   out.push(html("h3", null, "Where it comes from"), provenance(e));
   const own = places(e);
   if (data.files.length && own.length) {
@@ -196,7 +211,7 @@ function linePane([file, n]) {
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
 const moreMemory = data.summary.some(([, what, a, b]) => what === "bytes of memory" && b > a);
 function programPane() {
-  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside fused groups, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
+  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside fused groups, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
       html("tbody", null, data.summary.map(([depth, what, a, b]) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(a)), html("td", null, number(b)))))),

@@ -13,16 +13,17 @@ from symgrad.ir.node import Node
 from symgrad.lowering.blocks import Blocks
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
-from symgrad.lowering.plan import Plan, Ref, Step
+from symgrad.lowering.plan import Plan, Step
 from symgrad.runtime.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.parts import inner_graph
-from symgrad_viz.words import bytes_text, count_text, nbytes, sizes_text, time_text
+from symgrad_viz.words import bytes_text, count_text, sizes_text, time_text
 
 STEPS = 5
+HELD = ("arena", "output", "next")  # the kinds of slots that a plan has memory for
 HEATS: Mapping[str, str] = {
     "cost": "floating-point operations, counted",
-    "memory": "bytes of each result, counted",
+    "memory": "bytes allocated for results (none for views and in place), counted",
     "time": "time, measured",
 }
 
@@ -31,8 +32,9 @@ HEATS: Mapping[str, str] = {
 class Figures:
     """Numbers for the nodes of a graph, those within fused nodes too, as far as they are known.
 
-    `sizes` are those of the named dimensions; `alive` the bytes of the arena in use at the step
-    that computes a node, which does so `in_place` if it overwrites an operand.
+    `sizes` are those of the named dimensions; `alive` the bytes that the plan holds at the step
+    that computes a node, which does so `in_place` if it overwrites an operand; `memory` are those
+    that it allocates.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -64,7 +66,8 @@ class Figures:
             flops = count_text(self.flops[node], "FLOP") if node in self.flops else "? FLOP"
             found.append(f"{flops}, reads {read}, writes {written}{self.at}")
         if node in self.alive:
-            found.append(f"memory in use at this step: {bytes_text(self.alive[node])}")
+            used = bytes_text(self.alive[node])
+            found.append(f"memory in use at this step: {used}, with outputs and next values")
         if node in self.seconds:
             share = self.seconds[node] / sum(self.seconds.values())
             found.append(f"{time_text(self.seconds[node])}, {share:.0%} of the steps' time")
@@ -112,14 +115,9 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
         flops[of.step.node] += of.flops or 0
         read[of.step.node] += of.bytes_read
         written[of.step.node] += of.bytes_written
-    used: list[dict[int, int]] = [{} for _ in plan.steps]
-    for slot in plan.slots:
-        if slot.kind == "arena":
-            for at in used[slot.first : slot.last + 1]:
-                at[slot.offset] = max(slot.nbytes, at.get(slot.offset, 0))
     alive: dict[Node, int] = {}
-    for step, places in zip(plan.steps, used, strict=True):
-        alive |= dict.fromkeys(_computed(step), sum(places.values()))
+    for step, used in zip(plan.steps, _in_use(plan), strict=True):
+        alive |= dict.fromkeys(_computed(step), used)
     times = Counter(id(inner) for n in graph.nodes if (inner := inner_graph(n)) is not None)
     for node in graph.nodes:
         inner = inner_graph(node)
@@ -130,26 +128,63 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
                     counts[n] //= shared
     seconds = {} if profile is None else _seconds(plan, profile)
     nodes = list(_all_nodes(graph))
-    memory = {n: float(nbytes(n.type, plan.sizes)) for n in nodes if not is_leaf(n)}
+    memory = dict.fromkeys((n for n in nodes if not is_leaf(n)), 0.0)
     return Figures(
         plan.sizes,
         _whole(nodes, flops),
         {n: (read[n], written[n]) for n in read},
         _whole(nodes, seconds),
         alive,
-        memory,
-        frozenset(s.node for s in plan.steps if _is_in_place(plan, s)),
+        memory | _whole(nodes, _allocated(plan)),
+        frozenset(s.node for s in plan.steps if _overwritten(plan, s)),
     )
 
 
-def _is_in_place(plan: Plan, step: Step) -> bool:
-    """Whether a step writes where one of its operands lies."""
+def _place(plan: Plan, slot: int) -> tuple[int, int]:
+    """What tells the places in memory apart: slots of the arena can share theirs."""
+    kind, offset = plan.slots[slot].kind, plan.slots[slot].offset
+    return (-1, offset) if kind == "arena" else (slot, 0)
 
-    def places(refs: Iterable[Ref]) -> set[int]:
-        slots = (plan.slots[r.slot] for r in refs)
-        return {s.offset for s in slots if s.kind == "arena" and s.nbytes}
 
-    return bool(places(step.operands) & places(step.results))
+def _in_use(plan: Plan) -> list[int]:
+    """The bytes that the plan holds at each step: in the arena, in outputs, in next values."""
+    places: list[dict[tuple[int, int], int]] = [{} for _ in plan.steps]
+    for i, slot in enumerate(plan.slots):
+        if slot.kind in HELD:
+            for at in places[slot.first : slot.last + 1]:
+                at[_place(plan, i)] = max(slot.nbytes, at.get(_place(plan, i), 0))
+    return [sum(at.values()) for at in places]
+
+
+def _overwritten(plan: Plan, step: Step) -> set[tuple[int, int]]:
+    """The places of operands that a step writes its results to."""
+    refs = step.operands, step.results
+    read, written = (
+        {
+            _place(plan, r.slot)
+            for r in of
+            if plan.slots[r.slot].nbytes and plan.slots[r.slot].kind in HELD
+        }
+        for of in refs
+    )
+    return read & written
+
+
+def _allocated(plan: Plan) -> dict[Node, int]:
+    """The bytes that each node allocates; of those inside a fused node, what leaves it."""
+    found: dict[Node, int] = {}
+    for step in plan.steps:
+        overwritten = _overwritten(plan, step)
+        slots = [plan.slots[r.slot] for r in step.results]
+        sizes = [
+            slot.nbytes if slot.kind in HELD and _place(plan, r.slot) not in overwritten else 0
+            for r, slot in zip(step.results, slots, strict=True)
+        ]
+        found[step.node] = sum(sizes)
+        inner = inner_graph(step.node)
+        if inner is not None:
+            found |= dict(zip(inner.outputs, sizes, strict=True))
+    return found
 
 
 def _whole(nodes: Iterable[Node], parts: Mapping[Node, float]) -> dict[Node, float]:

@@ -22,6 +22,7 @@ MEANINGS: Mapping[str, str] = {
     "backward": "gradient op",
     "update": "update",
     "fused": "fused: one pass",
+    "frame": "fused: one pass",
     "many": "repeated, drawn once",
     "stub": "from elsewhere",
     "new": "+ new in this stage",
@@ -77,9 +78,9 @@ def ramp(scene: Scene) -> list[Box]:
 
 
 def _kinds(scene: Scene) -> set[str]:
-    """The kinds of boxes that there are, and of the frames around fused ones."""
-    frames = {r.kind for b in scene.boxes for r in b.regions}
-    return {b.kind for b in scene.boxes} | (frames & {"fused"})
+    """The kinds of boxes that there are, and whether there are frames around fused ones."""
+    framed = any(r.kind == "fused" for b in scene.boxes for r in b.regions)
+    return {b.kind for b in scene.boxes} | ({"frame"} if framed else set())
 
 
 def _rows(boxes: list[Box], width: float) -> Iterator[list[Box]]:
@@ -101,7 +102,7 @@ def notes(scene: Scene, letters: int) -> Iterator[str]:
     said = []
     if any("⟵" in line for b in scene.boxes for line in b.lines):
         said.append("⟵ names the rewrite that made a node.")
-    if "fused" in _kinds(scene):
+    if {"fused", "frame"} & _kinds(scene):
         said.append("Fused ops take the data block by block: what lies between stays in the cache.")
     if scene.kept:
         said.append(

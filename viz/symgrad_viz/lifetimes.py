@@ -11,20 +11,23 @@ from symgrad_viz.scene import Box
 from symgrad_viz.shapes import draw_box, draw_note, draw_title
 from symgrad_viz.svg import element
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE, Palette
-from symgrad_viz.words import bytes_text, counted, shortened
+from symgrad_viz.words import bytes_text, counted, shortened, sizes_text, text_width
 
 HEAD, ROW, BAR = 50.0, 24.0, 18.0
 MOST_ROWS = 24
+TITLE = NODE_SIZE * 1.2
 KINDS: Mapping[str, tuple[str, str]] = {
-    "arena": ("op", "shared"),
+    "arena": ("op", "in the arena"),
     "output": ("fused", "an output"),
     "next": ("update", "a next value"),
 }
 
 
-def lifetimes_size(plan: Plan) -> float:
-    """How high the picture of a plan's buffers is."""
-    return HEAD + ROW * len(_rows(plan)[0])
+def lifetimes_size(plan: Plan) -> tuple[float, float]:
+    """How wide the picture of a plan's buffers is at least, and how high."""
+    rows, left_out = _rows(plan)
+    wide = max(text_width(_title(plan), TITLE), text_width(_note(left_out), SMALL_SIZE))
+    return wide, HEAD + ROW * len(rows)
 
 
 def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palette) -> None:
@@ -32,15 +35,9 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
 
     Buffers in one row lie in the same memory, one after the other.
     """
-    sizes = ", ".join(f"{k} = {v}" for k, v in plan.sizes.items())
-    title = f"memory of {len(plan.steps)} steps{f' at {sizes}' if sizes else ''}: "
-    title += f"{bytes_text(plan.peak_bytes)} in all, {bytes_text(plan.arena_bytes)} of it shared"
-    draw_title(canvas, title, 0, 10, palette, NODE_SIZE * 1.2, "start")
     rows, left_out = _rows(plan)
-    note = f"{counted(left_out, 'smaller place')} left out; " if left_out else ""
-    note += "one row is one place in memory; a bar lasts from the step that first writes a buffer "
-    note += "to the last that reads it"
-    draw_note(canvas, shortened(note, int(width / (SMALL_SIZE * ADVANCE))), (0, 24), palette)
+    draw_title(canvas, _title(plan), 0, 10, palette, TITLE, "start")
+    draw_note(canvas, _note(left_out), (0, 24), palette)
     step = width / max(len(plan.steps), 1)
     letters = int(step / (SMALL_SIZE * ADVANCE)) - 1
     for i, of in enumerate(plan.steps):
@@ -60,6 +57,18 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
             element(group, "title", told)
             box = Box("", KINDS[slot.kind][0], (text,), "")
             draw_box(group, box, (first * step + size[0] / 2, y), size, palette, "key")
+
+
+def _title(plan: Plan) -> str:
+    sizes = sizes_text(plan.sizes.items())
+    memory = f"{bytes_text(plan.peak_bytes)} in all, {bytes_text(plan.arena_bytes)} in the arena"
+    return f"memory of {len(plan.steps)} steps{sizes}: {memory}"
+
+
+def _note(left_out: int) -> str:
+    note = f"{counted(left_out, 'smaller place')} left out; " if left_out else ""
+    note += "one row is one place in memory; a bar lasts from the step that first writes a buffer "
+    return note + "to the last that reads it"
 
 
 def _rows(plan: Plan) -> tuple[list[list[tuple[int, int, Slot]]], int]:

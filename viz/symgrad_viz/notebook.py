@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import xml.etree.ElementTree as ET
 from collections import Counter
+from math import ceil
 from typing import Any
 
 from symgrad.ir.graph import Graph
@@ -35,11 +36,13 @@ def pictures(thing: Any) -> dict[str, str]:
 
 def plan_svg(plan: Plan) -> str:
     """The buffers of a plan over its steps."""
-    height = lifetimes_size(plan) + 16
-    root = ET.Element("svg", {"width": str(WIDTH + 16), "height": f"{height:.0f}"})
-    root.set("viewBox", f"0 0 {WIDTH + 16} {height:.0f}")
+    least, high = lifetimes_size(plan)
+    width = max(WIDTH, ceil(least))
+    size = f"{width + 16}", f"{high + 16:.0f}"
+    root = ET.Element("svg", dict(zip(("width", "height"), size, strict=True)))
+    root.set("viewBox", f"0 0 {' '.join(size)}")
     canvas = element(root, "g", transform="translate(8 8)")
-    draw_lifetimes(canvas, plan, WIDTH, THEMES["auto"])
+    draw_lifetimes(canvas, plan, width, THEMES["auto"])
     title = f"memory of {len(plan.steps)} steps"
     return finished(root, Scene(title, f"{title}: {plan!r}", (), ()), "auto", ())
 

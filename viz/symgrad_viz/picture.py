@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -108,7 +108,7 @@ def to_dot(
 
     The same graph gives the same text. The options are those of `draw`.
     """
-    _check_choice("theme", theme, THEMES)
+    check_choice("theme", theme, THEMES)
     return dot_of(view_of(thing, title=title, **shown), theme=theme)
 
 
@@ -136,19 +136,21 @@ def draw(
     take minutes. `expand` says whether fused nodes show what is inside; None is: if the graph is
     small. `collapse` draws scopes that repeat once; None is: if the graph is large.
 
-    `color_by` is "cost" (floating-point operations), "memory" (the bytes of each result), both
-    counted for the sizes of a program's last call, or "time", which needs the `profile` that
-    `program.profile(…)` gave. A profile also puts the times into the tooltips. A `legend` stands
-    below an SVG and in a PNG, unless it is not wanted. Raises `RenderError`.
+    `color_by` is "cost" (floating-point operations), "memory" (the bytes allocated for results:
+    none for views and in place), both counted for the sizes of a program's last call, or "time",
+    which needs the `profile` that `program.profile(…)` gave. A profile also puts the times into
+    the tooltips. A `legend` stands below an SVG and in a PNG, unless it is not wanted. Raises
+    `RenderError`.
     """
-    _check_choice("format", format, FORMATS)
-    _check_choice("theme", theme, THEMES)
+    check_choice("format", format, FORMATS)
+    check_choice("theme", theme, THEMES)
     if engine is not None:
-        _check_choice("engine", engine, (*ENGINES, BUILT_IN))
-    if not timeout > 0:
+        check_choice("engine", engine, (*ENGINES, BUILT_IN))
+    seconds: object = timeout
+    if not (isinstance(seconds, int | float) and seconds > 0):
         raise RenderError(f"timeout is a number of seconds above 0, not {timeout!r}")
     if color_by is not None:
-        _check_choice("color_by", color_by, HEATS)
+        check_choice("color_by", color_by, HEATS)
     view = partial(
         view_of, thing, title=title, color_by=color_by, profile=profile, collapse=collapse
     )
@@ -169,11 +171,14 @@ def draw(
     if engine in ENGINES or format != "svg":
         raise RenderError(_no_picture(format, notes))
     scene = view(expand=False)
+    if any(r.kind == "scope" for b in scene.boxes for r in b.regions):
+        notes.append("This layout has no frames around scopes.")
     return _picture(layers.layout(scene, theme), scene, theme, BUILT_IN, notes, legend)
 
 
-def _check_choice(what: str, given: str, choices: Any) -> None:
-    if given not in choices:
+def check_choice(what: str, given: str, choices: Iterable[str]) -> None:
+    """Raise `RenderError` if that is none of the choices."""
+    if given not in tuple(choices):
         listed = ", ".join(map(repr, choices))
         raise RenderError(f"{what} is one of {listed}, not {given!r}")
 

@@ -7,16 +7,18 @@ the layout the long edges that take it minutes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS
+from symgrad_viz.parts import PARTS
 from symgrad_viz.words import bytes_text, counted, sizes_text
 
 REACH = 10  # an edge over more ranks than this is drawn as a stub
 LEAVES = ("placeholder", "variable", "constant")
 
+# Values that are kept for the backward part, each with its bytes.
+Saved: TypeAlias = tuple[tuple[Hashable, Any], ...]
 # Of named dimensions, each with its name.
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -58,9 +60,9 @@ class Box:
 class Edge:
     """What flows from `tail` to `head`.
 
-    `carries` is its type; `operand` its place among the operands, where that matters. `is_saved`
-    is what was computed by the forward part and is kept for the backward part; `nbytes` its size,
-    which holds for these `sizes` of named dimensions.
+    `carries` is its type; `operand` its place among the operands, where that matters. `saved` is
+    what of it forward ops computed and is kept for gradient ops: each such value with its bytes,
+    which hold for these `sizes` of named dimensions.
     """
 
     tail: str
@@ -68,9 +70,12 @@ class Edge:
     carries: str
     operand: str = ""
     is_stub: bool = False
-    is_saved: bool = False
-    nbytes: Any = None
+    saved: Saved = field(default=(), compare=False)
     sizes: Sizes = ()
+
+    @property
+    def is_saved(self) -> bool:
+        return bool(self.saved)
 
     @property
     def classes(self) -> str:
@@ -117,20 +122,19 @@ def with_stubs(
             result.append(edge)
             continue
         tail, head = by_id[edge.tail], by_id[edge.head]
-        saved = is_saved(edge, tail, head)
-        kept = (f"kept: {bytes_text(edge.nbytes)}{sizes_text(edge.sizes)}",) if saved else ()
+        kept = [f"kept: {saved_text([edge])}"] if edge.saved else []
         lines = (tail.lines[0], *([edge.carries] if edge.carries else tail.lines[1:2]), *kept)
         stub = Box(f"{tail.id}_at_{head.id}", "stub", lines, tail.tooltip, head.regions)
         before.setdefault(head.id, {})[stub.id] = stub
-        result.append(replace(edge, tail=stub.id, is_stub=True, is_saved=saved))
+        result.append(replace(edge, tail=stub.id, is_stub=True))
     drawn = [b for box in boxes for b in (*before.get(box.id, {}).values(), box)]
     return tuple(drawn), tuple(result)
 
 
-def is_saved(edge: Edge, tail: Box, head: Box) -> bool:
-    """Whether an edge is of what the forward part computes and keeps for the backward part."""
-    crosses = (part_of(tail), part_of(head)) == (FORWARD, BACKWARD)
-    return crosses and tail.kind not in LEAVES and edge.nbytes is not None
+def saved_text(edges: Sequence[Edge]) -> str:
+    """How many bytes are kept of what flows along these, each value once; empty for none."""
+    values = dict(value for e in edges for value in e.saved)
+    return f"{bytes_text(sum(values.values()))}{sizes_text(all_sizes(edges))}" if values else ""
 
 
 def all_sizes(edges: Iterable[Edge]) -> Sizes:

@@ -130,7 +130,7 @@ def _outline(
             drawn = [element(group, "rect", x=left, y=top, width=width, height=height, rx=corner)]
     for shape in drawn:
         _paint(shape, paint)
-        if kind in ("update", "many"):
+        if kind in ("update", "many", "frame"):
             shape.set("stroke-width", "2")
 
 

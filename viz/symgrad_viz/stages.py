@@ -16,7 +16,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.builder import scene_of
-from symgrad_viz.closing import Closing, closing_of
+from symgrad_viz.closing import QUOTE, Closing, closing_of
 from symgrad_viz.parts import BACKWARD, UPDATE
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
 from symgrad_viz.sheet import Placed, Stage, laid_out
@@ -302,7 +302,7 @@ def _group(id: str, name: str, inside: Sequence[Box]) -> Box:
     marks = [line for b in inside for line in b.lines if line.startswith("⟶")]
     part = part_of(inside[0])
     lines = (
-        *shortened(name, 60).split("  ", 1),
+        *(shortened(text, 60) for text in name.split(QUOTE, 1)),
         contents_text(inside),
         f"{fused} fused" if fused else "",
         f"{', '.join(listed)}{', …' * (len(ops) > len(listed))}",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from inspect import getdoc
 from math import ceil, sqrt
 from pathlib import Path
+from textwrap import wrap
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
@@ -19,25 +20,27 @@ from symgrad.runtime.program import Program
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.parts import BACKWARD, FORWARD, inner_graph, nexts_of, part_titles, parts_of
-from symgrad_viz.picture import write
+from symgrad_viz.picture import check_choice, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
 from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
 from symgrad_viz.stages import Elements, Stages
 from symgrad_viz.svg import element, finished
 from symgrad_viz.theme import ADVANCE, THEMES, Palette
-from symgrad_viz.words import counted, name_text, shortened
+from symgrad_viz.words import counted, name_text, text_width, title_text
 
 MOST_BOXES = 40
 GAP = 28.0
-CAPTION = 72.0
+CAPTION = 18.0  # above the frames, with a line of `LINE` for each that is told
+LINE = 18.0
 HEAD, TOLD = 22.0, 14.0  # the sizes of a heading's letters, and of those below it
 LEGEND = 1.6  # how much larger than in other pictures the legend is
 ASPECT = 1.6
 MARKS = (
-    "Every node keeps its place. Of what is gone, '= n5' is the equal that is kept, 'in n7' the "
-    "fused op that computes it. Nodes are counted as print(program.trace) does: with constants "
-    "that stand in labels."
+    "Every node keeps its place. Of what is gone, 'became n5' is what a rewrite made of it, '= n5' "
+    "the equal that is kept, 'in n7' the fused op that computes it. Nodes are counted as "
+    "print(program.trace) does: with constants, which stand in labels, with the results that are "
+    "picked from fused ops, and with what is gone from where something new stands."
 )
 
 
@@ -66,10 +69,11 @@ def story(
 
     The stages stand side by side, in so many `columns` (None: as fits a screen): the forward part,
     the gradient, what each pass that changed something made of it, and at the end the lifetimes of
-    the buffers. Every node keeps its place; what is new, gone or merged is marked, and a node that
-    a rewrite made has the rewrite's name. A program of more than `most` boxes is drawn with the
-    scopes closed, each a box, and where that is too much still, lines of the source, too. Raises
-    `RenderError` for what is no program, another suffix than .svg, or a missing folder.
+    the buffers. Every node keeps its place; what is new, gone or replaced is marked, and a node
+    that a rewrite made has the rewrite's name. A program of more than `most` boxes is drawn with
+    the scopes closed, each a box; where that is too much still, lines of the source, too; then
+    neighbours are put together. Raises `RenderError` for what is no program, another suffix than
+    .svg, or a missing folder.
 
     >>> story(program, "story.svg")
     PosixPath('story.svg')
@@ -95,10 +99,10 @@ def story_svg(
     """The text of the picture that `story` writes."""
     if not isinstance(program, Program):
         raise RenderError(f"a Program has a story, not a {type(program).__name__}")
-    if theme not in THEMES:
-        raise RenderError(f"theme is one of {', '.join(map(repr, THEMES))}, not {theme!r}")
-    for name, number in (("columns", columns), ("most", most)):
-        if number is not None and number < 1:
+    check_choice("theme", theme, THEMES)
+    numbers: Mapping[str, object] = {"columns": columns, "most": most}
+    for name, number in numbers.items():
+        if number is not None and not (isinstance(number, int) and number >= 1):
             raise RenderError(f"{name} is a number from 1 on, not {number!r}")
     return _Teller(program, theme, most).told(title, columns)
 
@@ -140,7 +144,7 @@ class _Teller:
         for i in seen:
             last = "what runs, after " if i == seen[-1] else ""
             after = self._numbers(self.graphs[i + 1])
-            fates = self._fates(before - after, self.graphs[i + 1])
+            fates = self._fates(before, self.graphs[i + 1])
             told = self._told(names[i], before, after, fates)
             yield _Panel(f"{last}{names[i]}", told, rest[i], True, fates=fates)
             before = after
@@ -156,6 +160,7 @@ class _Teller:
         counts = [
             (len(after - before), "new"),
             (became[""], "gone"),
+            (became["became"], "replaced"),
             (became["="], "merged with an equal"),
             (became["in"], "fused"),
         ]
@@ -166,57 +171,65 @@ class _Teller:
         what = " ".join(does.partition("\n\n")[0].split())
         return f"{len(before):,} → {len(after):,} nodes: {told}", ", ".join(rules) or what
 
-    def _fates(self, gone: Iterable[int], graph: Graph) -> dict[int, str]:
-        """What computes the values of nodes that went: `= n5`, an equal, or `in n7`, a group."""
+    def _fates(self, before: set[int], graph: Graph) -> dict[int, str]:
+        """What computes the values of nodes that went.
+
+        `= n5` is an equal that was there, `became n6` is a new node, `in n7` is a group.
+        """
         equals: dict[Node, str] = {}
         inside: dict[Node, str] = {}
-        for node, number in self.elements.enter(graph.nodes).items():
+        after = self.elements.enter(graph.nodes)
+        # An equal that was there comes first.
+        for node, number in sorted(after.items(), key=lambda item: item[1] not in before):
             inner = inner_graph(node)
             if inner is not None:
                 own = (self.lineage.value(n) for n in inner.nodes if n.inputs)
                 inside |= dict.fromkeys(own, f"in n{number}")
             # A result that is picked from a fused node is computed there.
-            if node.op.name != "item":
-                equals.setdefault(self.lineage.value(node), f"= n{number}")
+            if node.op.name != "item" and inner is None:
+                how = "=" if number in before else "became"
+                equals.setdefault(self.lineage.value(node), f"{how} n{number}")
         computing = inside | equals
+        gone = before.difference(after.values())
         return {n: computing.get(self.elements.value(n), "") for n in gone}
 
     def told(self, title: str | None, columns: int | None) -> str:
         """The whole picture."""
         sheet, panels = self.sheet, self.panels
         plan = self.program.plan
-        last_height = sheet.height + GAP + lifetimes_size(plan)
+        told_width, told_height = lifetimes_size(plan)
         rows_of = columns or ceil(sqrt(len(panels) * ASPECT * (sheet.height + 80) / sheet.width))
         rows_of = min(rows_of, len(panels))
-        narrow = self._forward_width()
+        widths = [self._width(i) for i in range(len(panels))]
+        widths[-1] = max(widths[-1], told_width)
         given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
         listed = ", ".join(name_text(str(n.name)) for n in given) or "no inputs"
-        shown = f"the story of a program of {listed}" if title is None else title
+        shown = title_text(title, f"the story of a program of {listed}")
+        rows = [widths[i : i + rows_of] for i in range(0, len(widths), rows_of)]
+        wide = max(GAP + sum(w + GAP for w in row) for row in rows)
+        wide = max(wide, text_width(shown, HEAD * 1.4) + 2 * GAP)
+        told = [_wrapped(panel.told, width) for panel, width in zip(panels, widths, strict=True)]
+        caption = CAPTION + LINE * (max(map(len, told)) + 1)
         root = ET.Element("svg")
         canvas = element(root, "g", class_="graph")
-        draw_title(canvas, shortened(shown, 120), GAP, GAP * 1.3, self.palette, HEAD * 1.4, "start")
-        closing = self.stages.closing
-        if closing is not None:
-            done = (
-                f"{len(self.program.raw):,} nodes are much for one picture: {closing}; "
-                "+ says that what is in it has changed. All of them: program.explore('page.html')"
-            )
-            draw_note(canvas, done, (GAP, GAP * 1.3 + 2 * TOLD), self.palette, TOLD)
-        x, y, wide, row_height = GAP, GAP * 3.5, 0.0, 0.0
+        draw_title(canvas, shown, GAP, GAP * 1.3, self.palette, HEAD * 1.4, "start")
+        top = GAP * 1.3 + TOLD
+        for line in _wrapped(self._closing(), wide - 2 * GAP):
+            top += LINE
+            draw_note(canvas, line, (GAP, top - 4), self.palette, TOLD)
+        x, y, row_height = GAP, max(top + GAP, GAP * 3.5), 0.0
         for i, panel in enumerate(panels):
             if i and i % rows_of == 0:
                 x, y, row_height = GAP, y + row_height + GAP, 0.0
-            width = narrow if panel.forward_only else sheet.width
             own = element(canvas, "g", transform=f"translate({x:.0f} {y:.0f})", id=f"stage{i}")
-            self._draw(own, panel, i, width)
-            high = sheet.height + CAPTION
+            self._draw(own, panel, i, told[i], caption)
+            high = sheet.height + caption
             if i == len(panels) - 1:
-                below = element(own, "g", transform=f"translate(0 {sheet.height + CAPTION + GAP})")
-                draw_lifetimes(below, plan, sheet.width, self.palette)
-                high = last_height + CAPTION
+                below = element(own, "g", transform=f"translate(0 {high + GAP:.0f})")
+                draw_lifetimes(below, plan, max(sheet.width, told_width), self.palette)
+                high += GAP + told_height
             row_height = max(row_height, high)
-            x += width + GAP
-            wide = max(wide, x)
+            x += widths[i] + GAP
         height = y + row_height
         root.set("width", f"{wide:.0f}")
         root.set("height", f"{height:.0f}")
@@ -230,22 +243,40 @@ class _Teller:
         boxes += tuple(Box("", kind, ("",), "") for kind, there in there_are.items() if there)
         edges = tuple(e for panel in panels for e in panel.stage.edges)
         names = ", ".join(p.name for p in panels)
-        scene = Scene(shortened(shown, 120), f"Stages: {names}.", boxes, edges, MARKS)
+        scene = Scene(shown, f"Stages: {names}.", boxes, edges, MARKS)
         add_legend(root, scene, self.palette, LEGEND)
         return finished(root, scene, self.theme, ())
 
-    def _forward_width(self) -> float:
-        own = [left + width for kind, _, left, _, width, _ in self.sheet.frames if kind == FORWARD]
-        return max(own, default=self.sheet.width)
+    def _closing(self) -> list[str]:
+        """What was put together, if anything was."""
+        closing = self.stages.closing
+        done = (
+            f"{len(self.program.raw):,} nodes are much for one picture: {closing}; "
+            "+ says that what is in it has changed. All of them: program.explore('page.html')"
+        )
+        return [] if closing is None else [done]
 
-    def _draw(self, canvas: ET.Element, panel: _Panel, number: int, width: float) -> None:
+    def _width(self, number: int) -> float:
+        """How wide a panel is: its frames, or its heading."""
+        frames = [
+            left + width
+            for kind, _, left, _, width, _ in self.sheet.frames
+            if self.panels[number].forward_only and kind == FORWARD
+        ]
+        heading = text_width(self._heading(number), HEAD)
+        return max(max(frames, default=self.sheet.width), heading)
+
+    def _heading(self, number: int) -> str:
+        return f"{number + 1}. {self.panels[number].name}"
+
+    def _draw(
+        self, canvas: ET.Element, panel: _Panel, number: int, told: Sequence[str], caption: float
+    ) -> None:
         stage, palette = panel.stage, self.palette
-        draw_title(canvas, f"{number + 1}. {panel.name}", 0, 12, palette, HEAD, "start")
-        letters = max(int(width / (TOLD * ADVANCE)), 30)
-        for i, line in enumerate(panel.told):
-            below = 14 + (TOLD + 4) * (i + 1)
-            draw_note(canvas, shortened(line, letters), (0, below), palette, TOLD)
-        drawn = element(canvas, "g", transform=f"translate(0 {CAPTION:.0f})")
+        draw_title(canvas, self._heading(number), 0, 12, palette, HEAD, "start")
+        for i, line in enumerate(told):
+            draw_note(canvas, line, (0, 14 + LINE * (i + 1)), palette, TOLD)
+        drawn = element(canvas, "g", transform=f"translate(0 {caption:.0f})")
         for kind, title, *place in self.sheet.frames:
             if not panel.forward_only or kind == FORWARD:
                 left, top, wide, high = place
@@ -284,3 +315,9 @@ class _Teller:
         above = self.sheet.spots[head.spot][1] - size_of(head.box)[1] / 2
         points = [start, *route.points, (route.end, above - 3.5 * head.box.is_output)]
         draw_arrow(canvas, replace(edge, is_stub=route.stub is not None), points, self.palette)
+
+
+def _wrapped(told: Iterable[str], width: float) -> list[str]:
+    """Texts in lines as wide as that."""
+    letters = max(int(width / (TOLD * ADVANCE)), 1)
+    return [line for text in told for line in wrap(text, letters)]

@@ -12,8 +12,8 @@ from symgrad.runtime.program import Program
 from symgrad_viz.builder import Details, graph_of, scene_of
 from symgrad_viz.collapse import collapsed
 from symgrad_viz.figures import HEATS, STEPS, Figures, figure_text, figures_of, heat
-from symgrad_viz.scene import Scene, all_sizes, is_saved, with_stubs
-from symgrad_viz.words import bytes_text, shortened, sizes_text
+from symgrad_viz.scene import Scene, saved_text, with_stubs
+from symgrad_viz.words import shortened
 
 COLLAPSED = 400  # in larger graphs scopes that repeat are drawn once
 MOST_BOXES = 1500  # above it the picture points at the explorer
@@ -40,15 +40,6 @@ class _Details(Details):
     def figure(self, node: Node) -> float | None:
         """The number by which it is coloured."""
         return self.numbers.get(node)
-
-
-def _kept(scene: Scene) -> str:
-    """What the forward part keeps for the backward part, each value once."""
-    boxes = {b.id: b for b in scene.boxes}
-    saved = [e for e in scene.edges if is_saved(e, boxes[e.tail], boxes[e.head])]
-    sizes = {(e.tail, e.carries): e.nbytes for e in saved}
-    at = sizes_text(all_sizes(saved))
-    return f"{bytes_text(sum(sizes.values()))}{at}" if sizes else ""
 
 
 def _heated(scene: Scene, color_by: str, at: str) -> Scene:
@@ -78,7 +69,7 @@ def view_of(
     figures = figures_of(thing, graph, profile, color_by) if small else Figures()
     details = _Details(figures, thing, color_by)
     scene = scene_of(thing, title=title, stubs=False, expand=expand, details=details)
-    scene = replace(scene, kept=_kept(scene))
+    scene = replace(scene, kept=saved_text(scene.edges))
     if collapse or (collapse is None and len(graph) > COLLAPSED):
         scene = collapsed(scene)
     if len(graph) <= TOLD:

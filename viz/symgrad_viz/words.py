@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import product
+from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
@@ -43,6 +44,13 @@ def shortened(text: str, most: int = LONGEST) -> str:
     """
     shown = printable(text[: most + 1])
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def title_text(given: str | None, otherwise: str) -> str:
+    """The title that a picture was given, or another. Raises `RenderError` for no text."""
+    if given is not None and not isinstance(given, str):
+        raise RenderError(f"title is a text, not {given!r}; write title={str(given)!r}")
+    return shortened(otherwise if given is None else given, 120)
 
 
 def name_text(name: str, most: int = 40) -> str:
