@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -167,45 +167,23 @@ def _loops(
     places: Mapping[str, Place], above: Mapping[str, Sequence[str]], together: Mapping[Place, str]
 ) -> dict[Place, str]:
     """A title for all that feeds each other both ways, once it is put `together` so far."""
+    import networkx as nx
+
     new = {
         id: (place[0], together[place], "") if place in together else place
         for id, place in places.items()
     }
     inside: dict[Place, dict[Place, None]] = defaultdict(dict)
-    heads: dict[Place, set[Place]] = defaultdict(set)
-    tails: dict[Place, set[Place]] = defaultdict(set)
+    edges = nx.DiGraph()
     for id, own in new.items():
         inside[own][places[id]] = None
-        for tail in above[id]:
-            heads[new[tail]].add(own)
-            tails[own].add(new[tail])
-    # Kosaraju: what is reached last first, then backwards from there.
-    left, seen = set[Place](), set[Place]()
-    order = [place for root in inside for place in _below(root, heads, left)]
+        edges.add_edges_from((new[tail], own) for tail in above[id])
     found: dict[Place, str] = {}
-    for root in reversed(order):
-        loop = set(_below(root, tails, seen))
+    for loop in nx.strongly_connected_components(edges):
         if len(loop) > 1:
             listed = [place for place in inside if place in loop]
             title = _listed([title for _, title, _ in listed if title])
             found |= {place: title for own in listed for place in inside[own]}
-    return found
-
-
-def _below(root: Place, heads: Mapping[Place, Collection[Place]], seen: set[Place]) -> list[Place]:
-    """What can be reached from here and was not seen before, what is reached last first."""
-    found: list[Place] = []
-    stack = [(root, iter(heads.get(root, ())))] if root not in seen else []
-    seen.add(root)
-    while stack:
-        place, rest = stack[-1]
-        head = next((h for h in rest if h not in seen), None)
-        if head is None:
-            found.append(place)
-            stack.pop()
-        else:
-            seen.add(head)
-            stack.append((head, iter(heads.get(head, ()))))
     return found
 
 
