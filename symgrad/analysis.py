@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from symgrad.ir.dims import guess
@@ -161,6 +161,14 @@ def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
     label = {i: -1 if n in inside else i for i, n in enumerate(graph.nodes)}
     merged.add_edges_from((label[a], label[b]) for a, b in whole.edges() if label[a] != label[b])
     return bool(nx.is_directed_acyclic_graph(merged))
+
+
+def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:
+    """What of the ends of edges can be reached from one another, as sets of two or more."""
+    import networkx as nx
+
+    found = nx.strongly_connected_components(nx.DiGraph(edges))
+    return [loop for loop in found if len(loop) > 1]
 
 
 def dominators(graph: Graph, output: Node) -> dict[Node, Node]:

@@ -42,7 +42,8 @@ def test_titles_and_edges_can_be_read(palette):
     for kind, paint in palette.regions.items():
         assert contrast(paint.text, paint.fill) >= READABLE, kind
         assert contrast(palette.edge_text, paint.fill) >= READABLE, kind
-        assert contrast(palette.edge, paint.fill) >= 3, kind
+        for colour in (palette.edge, *palette.ways.values()):
+            assert contrast(colour, paint.fill) >= 3, kind
     assert contrast(palette.edge_text, palette.page) >= READABLE
 
 

@@ -16,7 +16,7 @@ from symgrad_viz.figures import figures_of
 from symgrad_viz.legend import ramp, samples
 from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
 from symgrad_viz.scene import LEAVES, part_of, ranks, saved_text
-from symgrad_viz.theme import HEAT
+from symgrad_viz.theme import DARK, HEAT, LIGHT
 from symgrad_viz.view import COLLAPSED, view_of
 from symgrad_viz.words import bytes_text, count_text, nbytes, time_text
 
@@ -194,6 +194,24 @@ def test_views_and_what_is_written_in_place_allocate_nothing(program):
     figures = {b.lines[0].partition(" = ")[2]: b.figure for b in boxes}
     assert figures["matmul"] == WIDTH * WIDTH * 4
     assert figures["permute_dims"] == figures["subtract"] == 0.0
+
+
+def test_edges_tell_views_and_what_is_overwritten(program):
+    scene = view_of(program)
+    boxes = {b.id: b for b in scene.boxes}
+    for edge in scene.edges:
+        told = boxes[edge.head].tooltip
+        assert (edge.way == "view") == ("a view: nothing is copied" in told), edge
+        assert edge.way != "in-place" or "in place: it overwrites" in told, edge
+    red = [e for e in scene.edges if e.way == "in-place"]
+    drawn = [b for b in scene.boxes if b.kind != "stub"]
+    overwriting = [b for b in drawn if "in place: it overwrites" in b.tooltip]
+    assert len({e.head for e in red}) == len(overwriting) > 1
+    dot = to_dot(program)
+    assert dot.count(LIGHT.ways["in-place"]) == len(red)
+    assert "is-view" in dot
+    style = ET.fromstring(render(program)).find(f"{SVG}style").text
+    assert DARK.ways["view"] in style
 
 
 def test_tooltips_tell_figures_and_the_reason_of_the_last_rewrite(program):

@@ -52,6 +52,10 @@ class Details:
         """The number by which it is coloured, if it is."""
         return None
 
+    def overwrites(self, node: Node, operand: Node) -> bool:
+        """Whether its result takes the place of an operand in memory."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class _Source:
@@ -247,7 +251,9 @@ class _Builder:
         for i, x in drawn:
             saved, sizes = self._saved(level, node.inputs[i], node)
             operand = str(i) if ordered else ""
-            self.edges.append(Edge(x.box, own, x.type, operand, saved=saved, sizes=sizes))
+            way = "in-place" if self.details.overwrites(node, node.inputs[i]) else ""
+            way = "view" if node.op.view else way
+            self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
     def _lines(
         self, node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None

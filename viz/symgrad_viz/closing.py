@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from symgrad.analysis import loops
 from symgrad.ir.node import Node
 from symgrad_viz.scene import LEAVES, Box, Scene, part_of
 from symgrad_viz.words import shortened
@@ -93,9 +94,9 @@ class Closing:
         while joined:
             joined = False
             for places, above in mapped:
-                loops = _loops(places, above, together)
-                together |= loops
-                joined = joined or bool(loops)
+                new = _loops(places, above, together)
+                together |= new
+                joined = joined or bool(new)
         return replace(self, together=together)
 
     def _found(self, stages: Sequence[Drawn]) -> list[Place]:
@@ -167,23 +168,20 @@ def _loops(
     places: Mapping[str, Place], above: Mapping[str, Sequence[str]], together: Mapping[Place, str]
 ) -> dict[Place, str]:
     """A title for all that feeds each other both ways, once it is put `together` so far."""
-    import networkx as nx
-
     new = {
         id: (place[0], together[place], "") if place in together else place
         for id, place in places.items()
     }
     inside: dict[Place, dict[Place, None]] = defaultdict(dict)
-    edges = nx.DiGraph()
+    edges: list[tuple[Place, Place]] = []
     for id, own in new.items():
         inside[own][places[id]] = None
-        edges.add_edges_from((new[tail], own) for tail in above[id])
+        edges += [(new[tail], own) for tail in above[id]]
     found: dict[Place, str] = {}
-    for loop in nx.strongly_connected_components(edges):
-        if len(loop) > 1:
-            listed = [place for place in inside if place in loop]
-            title = _listed([title for _, title, _ in listed if title])
-            found |= {place: title for own in listed for place in inside[own]}
+    for loop in loops(edges):
+        listed = [place for place in inside if place in loop]
+        title = _listed([title for _, title, _ in listed if title])
+        found |= {place: title for own in listed for place in inside[own]}
     return found
 
 

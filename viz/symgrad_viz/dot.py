@@ -70,7 +70,7 @@ def dot_of(
     )
     _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette)
     for edge in scene.edges:
-        digraph.edge(edge.tail, edge.head, **_edge_attrs(edge))
+        digraph.edge(edge.tail, edge.head, **_edge_attrs(edge, palette))
     for tail, head in _below(scene):
         digraph.edge(tail, head, style="invis", weight="0")
     if legend:
@@ -158,8 +158,10 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
     }
 
 
-def _edge_attrs(edge: Edge) -> Mapping[str, str]:
+def _edge_attrs(edge: Edge, palette: Palette) -> Mapping[str, str]:
     attrs = {"tooltip": _text([edge.tooltip])}
+    if edge.way:
+        attrs |= {"class": edge.classes, "color": palette.ways[edge.way]}
     if edge.operand:
         attrs |= {"headlabel": edge.operand, "labeldistance": "1.6", "labelangle": "24"}
     if edge.is_stub:

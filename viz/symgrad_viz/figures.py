@@ -33,8 +33,8 @@ class Figures:
     """Numbers for the nodes of a graph, those within fused nodes too, as far as they are known.
 
     `sizes` are those of the named dimensions; `alive` the bytes that the plan holds at the step
-    that computes a node, which does so `in_place` if it overwrites an operand; `memory` are those
-    that it allocates.
+    that computes a node; `memory` are those that it allocates; `in_place` the operands that it
+    overwrites, of nodes that do.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Figures:
     seconds: Mapping[Node, float] = field(default_factory=dict)
     alive: Mapping[Node, int] = field(default_factory=dict)
     memory: Mapping[Node, float] = field(default_factory=dict)
-    in_place: frozenset[Node] = frozenset()
+    in_place: Mapping[Node, frozenset[Node]] = field(default_factory=dict)
 
     @property
     def at(self) -> str:
@@ -136,7 +136,7 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
         _whole(nodes, seconds),
         alive,
         memory | _whole(nodes, _allocated(plan)),
-        frozenset(s.node for s in plan.steps if _overwritten(plan, s)),
+        {s.node: found for s in plan.steps if (found := _operands_overwritten(plan, s))},
     )
 
 
@@ -168,6 +168,12 @@ def _overwritten(plan: Plan, step: Step) -> set[tuple[int, int]]:
         for of in refs
     )
     return read & written
+
+
+def _operands_overwritten(plan: Plan, step: Step) -> frozenset[Node]:
+    places = _overwritten(plan, step)
+    pairs = zip(step.node.inputs, step.operands, strict=False)
+    return frozenset(x for x, ref in pairs if _place(plan, ref.slot) in places)
 
 
 def _allocated(plan: Plan) -> dict[Node, int]:

@@ -104,6 +104,11 @@ def notes(scene: Scene, letters: int) -> Iterator[str]:
         said.append("⟵ names the rewrite that made a node.")
     if {"fused", "frame"} & _kinds(scene):
         said.append("Fused ops take the data block by block: what lies between stays in the cache.")
+    ways = {e.way for e in scene.edges}
+    if "view" in ways:
+        said.append("A blue edge is a view: nothing is copied.")
+    if "in-place" in ways:
+        said.append("A red one ends at an op that overwrites what it reads.")
     if scene.kept:
         said.append(
             f"kept: computed forward, in memory until the backward reads it; {scene.kept} in all."

@@ -62,7 +62,8 @@ class Edge:
 
     `carries` is its type; `operand` its place among the operands, where that matters. `saved` is
     what of it forward ops computed and is kept for gradient ops: each such value with its bytes,
-    which hold for these `sizes` of named dimensions.
+    which hold for these `sizes` of named dimensions. `way` is "view" if the head shows the tail and
+    copies nothing, "in-place" if it overwrites it.
     """
 
     tail: str
@@ -72,6 +73,7 @@ class Edge:
     is_stub: bool = False
     saved: Saved = field(default=(), compare=False)
     sizes: Sizes = ()
+    way: str = ""
 
     @property
     def is_saved(self) -> bool:
@@ -79,7 +81,8 @@ class Edge:
 
     @property
     def classes(self) -> str:
-        return " ".join(["is-stub"] * self.is_stub + ["is-saved"] * self.is_saved)
+        ways = [f"is-{self.way}"] if self.way else []
+        return " ".join(["is-stub"] * self.is_stub + ["is-saved"] * self.is_saved + ways)
 
     @property
     def tooltip(self) -> str:

@@ -163,11 +163,12 @@ def draw_arrow(canvas: ET.Element, edge: Edge, points: Sequence[Point], palette:
         middle = (y + to_y) / 2
         way += f" C {x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}"
         x, y = to_x, to_y
-    path = element(group, "path", d=way, fill="none", stroke=palette.edge)
+    colour = palette.ways.get(edge.way, palette.edge)
+    path = element(group, "path", d=way, fill="none", stroke=colour)
     if edge.is_stub:
         path.set("stroke-dasharray", "4 3")
     corners = f"{x:.1f},{y:.1f} {x - 3:.1f},{y - 7:.1f} {x + 3:.1f},{y - 7:.1f}"
-    element(group, "polygon", points=corners, fill=palette.edge, stroke=palette.edge)
+    element(group, "polygon", points=corners, fill=colour, stroke=colour)
     if edge.operand:
         _text(group, edge.operand, (x + 5, y - 4), palette.edge_text, SMALL_SIZE, "start")
 

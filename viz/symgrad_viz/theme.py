@@ -39,14 +39,15 @@ class Look:
 class Palette:
     """The colours for one background.
 
-    `nodes` and `regions` map a kind to its paint; `page` is what a picture that cannot be
-    transparent lies on.
+    `nodes` and `regions` map a kind to its paint, `ways` the way of an edge to its colour; `page`
+    is what a picture that cannot be transparent lies on.
     """
 
     page: str
     text: str
     edge: str
     edge_text: str
+    ways: Mapping[str, str]
     nodes: Mapping[str, Paint]
     regions: Mapping[str, Paint]
 
@@ -79,6 +80,7 @@ LIGHT = Palette(
     text="#1a1a1a",
     edge="#6b6b6b",
     edge_text="#4d4d4d",
+    ways={"view": "#1f5fd0", "in-place": "#c62828"},
     nodes={
         "placeholder": Paint("#0072b2", "#dceefb", "#0b2f47"),
         "variable": Paint("#e69f00", "#fdf0d3", "#4a3300"),
@@ -107,6 +109,7 @@ DARK = Palette(
     text="#ececec",
     edge="#a0a4a8",
     edge_text="#c4c8cc",
+    ways={"view": "#7fb2ff", "in-place": "#ff8a80"},
     nodes={
         "placeholder": Paint("#56b4e9", "#0d3047", "#dff1fc"),
         "variable": Paint("#e69f00", "#43310a", "#fdefcf"),
@@ -179,6 +182,11 @@ def _recolour(root: str, palette: Palette) -> list[str]:
         f"{root} .edge path {{ stroke: {palette.edge}; }}",
         f"{root} .edge polygon {{ stroke: {palette.edge}; fill: {palette.edge}; }}",
     ]
+    for way, colour in palette.ways.items():
+        rules += [
+            f"{root} .edge.is-{way} path {{ stroke: {colour}; }}",
+            f"{root} .edge.is-{way} polygon {{ stroke: {colour}; fill: {colour}; }}",
+        ]
     for group, paints in ((":is(.node, .key)", palette.nodes), (".cluster", palette.regions)):
         for kind, paint in paints.items():
             # Doubled borders and the lid of a cylinder are drawn with no fill, and stay so.

@@ -41,6 +41,10 @@ class _Details(Details):
         """The number by which it is coloured."""
         return self.numbers.get(node)
 
+    def overwrites(self, node: Node, operand: Node) -> bool:
+        """Whether the plan lets its result take the place of an operand."""
+        return operand in self.figures.in_place.get(node, ())
+
 
 def _heated(scene: Scene, color_by: str, at: str) -> Scene:
     """The scene with its boxes coloured by their figures, and the key to the colours."""
