@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from operator import matmul
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from benchmarks.workload import Run, Training
+Loss: TypeAlias = Callable[..., Any]
+Run: TypeAlias = Callable[[], Sequence[Any]]
 
-Loss = Callable[..., Any]
+
+class Training(Protocol):
+    """One step of training, as each library is given it; see `workload.Training`."""
+
+    data: int
+    parameters: int
+
+    def loss(self, xp: Any, *inputs: Any) -> Any: ...
+    def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]: ...
+    def torch_loss(self, xp: Any, *inputs: Any) -> Any: ...
+    def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]: ...
 
 
 class Words:

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from benchmarks import peers
+from benchmarks.peers import Run
+
 Array: TypeAlias = np.ndarray[Any, Any]
-Run: TypeAlias = Callable[[], Sequence[Any]]
 
 
 class Workload:
@@ -53,30 +55,23 @@ class Workload:
         """The matrix products alone: the floor for everybody."""
         raise NotImplementedError
 
-    # What differentiates is the same for every workload; an import costs, so each has its own.
+    # What differentiates is the same for every workload.
 
     def symgrad(self, *inputs: Any) -> Run:
-        from benchmarks.peers import symgrad
-
-        return symgrad(self.loss, inputs, self.wanted)
+        return peers.symgrad(self.loss, inputs, self.wanted)
 
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
-        from benchmarks.peers import pytensor
-
-        return pytensor(self.loss, inputs, self.wanted, linker)
+        return peers.pytensor(self.loss, inputs, self.wanted, linker)
 
     def pytensor_c(self, *inputs: Any) -> Run:
         return self.pytensor(*inputs, linker="cvm")
 
     def jax(self, *inputs: Any) -> Run:
-        from benchmarks.peers import jax
-
-        return jax(self.loss, inputs, self.wanted)
+        return peers.jax(self.loss, inputs, self.wanted)
 
     def torch(self, *inputs: Any, compiled: bool = False) -> Run:
-        from benchmarks.peers import torch, torch_compiled
-
-        return (torch_compiled if compiled else torch)(self.torch_loss, inputs, self.wanted)
+        run = peers.torch_compiled if compiled else peers.torch
+        return run(self.torch_loss, inputs, self.wanted)
 
     def torch_loss(self, xp: Any, *inputs: Any) -> Any:
         """The loss in torch's own words, where it has better ones."""
@@ -86,9 +81,7 @@ class Workload:
         return self.torch(*inputs, compiled=True)
 
     def autograd(self, *inputs: Any) -> Run:
-        from benchmarks.peers import autograd
-
-        return autograd(self.loss, inputs, self.wanted)
+        return peers.autograd(self.loss, inputs, self.wanted)
 
     # ---- for workloads ----------------------------------------------------------------------
 
@@ -122,29 +115,19 @@ class Training(Workload):
         raise NotImplementedError
 
     def symgrad(self, *inputs: Any) -> Run:
-        from benchmarks.peers import symgrad_step
-
-        return symgrad_step(self, inputs)
+        return peers.symgrad_step(self, inputs)
 
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
-        from benchmarks.peers import pytensor_step
-
-        return pytensor_step(self, inputs, linker)
+        return peers.pytensor_step(self, inputs, linker)
 
     def jax(self, *inputs: Any) -> Run:
-        from benchmarks.peers import jax_step
-
-        return jax_step(self, inputs)
+        return peers.jax_step(self, inputs)
 
     def torch(self, *inputs: Any, compiled: bool = False) -> Run:
-        from benchmarks.peers import torch_compiled_step, torch_step
-
-        return (torch_compiled_step if compiled else torch_step)(self, inputs)
+        return (peers.torch_compiled_step if compiled else peers.torch_step)(self, inputs)
 
     def autograd(self, *inputs: Any) -> Run:
-        from benchmarks.peers import autograd_step
-
-        return autograd_step(self, inputs)
+        return peers.autograd_step(self, inputs)
 
 
 # Contestant: the method that makes it, and the library that it imports.

@@ -14,7 +14,9 @@ A name is loaded when it is first used, so that `import symgrad` costs next to n
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from symgrad.ir.late import SLOTS, Viewer
 
 if TYPE_CHECKING:
     from symgrad import fft as fft
@@ -98,7 +100,7 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.ops", "*"),
     ("symgrad.dtypes", "*"),
 )
-# What is built on the ops, and `display`, which the lowest floor imports before there are any.
+# What is built on the ops, and `display`, which draws.
 _SUBMODULES = ("display", "fft", "linalg", "nn", "optim", "passes", "random", "special", "testing")
 
 
@@ -132,3 +134,14 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+
+
+def _viewer() -> Viewer:
+    return cast(Viewer, import_module("symgrad.display"))
+
+
+def _declare_ops() -> None:
+    import_module("symgrad.ops")
+
+
+SLOTS.viewer, SLOTS.declare_ops = _viewer, _declare_ops

@@ -7,6 +7,7 @@ from typing import Any
 
 from symgrad.ir.dims import guess
 from symgrad.ir.graph import Graph
+from symgrad.ir.networks import networkx, to_networkx
 from symgrad.ir.node import Node
 
 
@@ -119,28 +120,6 @@ class _Orderer:
         return freed >= nbytes(node)
 
 
-def to_networkx(graph: Graph) -> Any:
-    """The graph as a `networkx.MultiDiGraph`.
-
-    Nodes are the numbers of the text form, with the attributes `op` (its name), `type` and `node`;
-    an edge leads from a node to each of its readers, with the operand's `position`. The graph has
-    the attribute `outputs`.
-
-    >>> to_networkx(Graph([x + 1])).number_of_nodes()
-    3
-    """
-    import networkx as nx
-
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    found = nx.MultiDiGraph(outputs=tuple(number[y] for y in graph.outputs))
-    for node, i in number.items():
-        found.add_node(i, op=node.op.name, type=repr(node.type), node=node)
-    for node, i in number.items():
-        for position, x in enumerate(node.inputs):
-            found.add_edge(number[x], i, position=position)
-    return found
-
-
 def ancestors(graph: Graph, node: Node) -> set[Node]:
     """The nodes that a node is computed from."""
     return _related(graph, node, "ancestors")
@@ -153,7 +132,7 @@ def descendants(graph: Graph, node: Node) -> set[Node]:
 
 def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
     """Whether no path leaves a set of nodes and comes back: whether it can run as one."""
-    import networkx as nx
+    nx = networkx()
 
     inside = set(nodes)
     whole = to_networkx(graph)
@@ -165,7 +144,7 @@ def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
 
 def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:
     """What of the ends of edges can be reached from one another, as sets of two or more."""
-    import networkx as nx
+    nx = networkx()
 
     found = nx.strongly_connected_components(nx.DiGraph(edges))
     return [loop for loop in found if len(loop) > 1]
@@ -173,7 +152,7 @@ def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:
 
 def dominators(graph: Graph, output: Node) -> dict[Node, Node]:
     """For each node that leads to an output, the nearest one that every path to it passes."""
-    import networkx as nx
+    nx = networkx()
 
     number = {node: i for i, node in enumerate(graph.nodes)}
     backwards = nx.DiGraph(to_networkx(graph)).reverse()
@@ -183,7 +162,7 @@ def dominators(graph: Graph, output: Node) -> dict[Node, Node]:
 
 def critical_path(graph: Graph, cost: Callable[[Node], float]) -> list[Node]:
     """The most expensive path through the graph, from an input to an output."""
-    import networkx as nx
+    nx = networkx()
 
     weighted = nx.DiGraph()
     number = {node: i for i, node in enumerate(graph.nodes)}
@@ -204,7 +183,7 @@ def cheapest_cut(
     `operands` tells from what a node can be computed again, None if it cannot be; `cost` is what it
     costs to keep it. An infinite cost means that it cannot be kept; there must be another way then.
     """
-    import networkx as nx
+    nx = networkx()
 
     network = nx.DiGraph()
     number: dict[Node, int] = {}
@@ -232,7 +211,7 @@ def cheapest_cut(
 
 
 def _related(graph: Graph, node: Node, direction: str) -> set[Node]:
-    import networkx as nx
+    nx = networkx()
 
     number = {n: i for i, n in enumerate(graph.nodes)}
     return {graph.nodes[i] for i in getattr(nx, direction)(to_networkx(graph), number[node])}

@@ -1,4 +1,4 @@
-"""The one door up: pictures, networkx and the ops are reached when they are asked for."""
+"""The viewer: pictures, and what a notebook shows. `symgrad_viz` is loaded on first use."""
 
 from __future__ import annotations
 
@@ -50,16 +50,6 @@ def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str
             found |= import_module("symgrad_viz.notebook").pictures(thing)
     wanted = found.keys() if include is None else set(include)
     return {k: v for k, v in found.items() if k in wanted and k not in (exclude or ())}
-
-
-def declare_ops() -> None:
-    """Fill the registry, as importing symgrad alone does not."""
-    import_module("symgrad.ops")
-
-
-def to_networkx(graph: Any) -> Any:
-    """The graph as networkx has it."""
-    return import_module("symgrad.analysis").to_networkx(graph)
 
 
 def _count(thing: Any) -> int:

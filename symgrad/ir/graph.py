@@ -8,17 +8,18 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from symgrad import display
 from symgrad.ir import saved, text
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.files import write_whole
+from symgrad.ir.late import Displayed
+from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
 
 
-class Graph:
+class Graph(Displayed):
     """What is computed from what.
 
     `inputs` are the placeholders and variables, `outputs` the nodes that are wanted, `nodes` all
@@ -150,16 +151,13 @@ class Graph:
 
     def to_networkx(self) -> Any:
         """A `networkx.MultiDiGraph` of node numbers, with `op`, `type` and `node` attributes."""
-        return display.to_networkx(self)
+        return to_networkx(self)
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return display.mimebundle(self, include, exclude)
 
 
 def is_leaf(node: Node) -> bool:

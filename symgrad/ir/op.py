@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from symgrad import display
 from symgrad.ir.errors import GraphError, UnsupportedError
+from symgrad.ir.late import SLOTS
 from symgrad.ir.types import DType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Registry:
 
     def every(self) -> Mapping[str, Op]:
         """Every op by its name, also those that nobody has asked for yet."""
-        display.declare_ops()
+        SLOTS.declare_ops()
         return self.ops
 
     def find(self, name: str) -> Op:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from symgrad import display
 from symgrad.ir.graph import Graph
+from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import DType, TensorType
@@ -85,7 +85,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Displayed):
     """What a program does for given sizes of its named dimensions.
 
     `inputs`, `variables` and `nexts` are slots, in the order of the program's arguments (-1 for
@@ -157,6 +157,3 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan of {len(self.steps)} steps, {self.peak_bytes} bytes>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return display.mimebundle(self, include, exclude)

@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from symgrad import display
 from symgrad.ir.expression import attr_text, expressions
 from symgrad.ir.files import write_whole
 from symgrad.ir.graph import Graph
+from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Location, Origin
 from symgrad.ir.text import type_text
@@ -63,7 +63,7 @@ class Fired:
 
 
 @dataclass
-class Trace:
+class Trace(Displayed):
     """Filled while a program is compiled; it is only ever added to.
 
     Printed, it is a log: each pass with what it did to the number of nodes and its time; in it each
@@ -131,9 +131,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self.stages)} passes, {_times(len(self.fired), 'rewrite')}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return display.mimebundle(self, include, exclude)
 
 
 def _times(count: int, what: str) -> str:

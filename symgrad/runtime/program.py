@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad import display
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, GraphError, KernelError
 from symgrad.ir.graph import Graph
+from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
@@ -46,7 +46,7 @@ _acquire = methodcaller("acquire")
 _release = methodcaller("release")
 
 
-class Program:
+class Program(Displayed):
     """A compiled graph. Call it with arrays, by position or by name.
 
     What it returns has the form of the `outputs` it was compiled with; the arrays are the
@@ -373,7 +373,7 @@ class Program:
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
-        return display.render(self, path, **options)
+        return SLOTS.viewer().render(self, path, **options)
 
     def explore(self, path: str | Path, **options: Any) -> Path:
         """Write a page that shows every pass, every node with its story, and the source.
@@ -381,10 +381,7 @@ class Program:
         It is one HTML file that needs no network. `profile=` takes what `profile` gave;
         `embed_source=False` leaves your source out. See `symgrad_viz.explore`.
         """
-        return display.explore(self, path, **options)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return display.mimebundle(self, include, exclude)
+        return SLOTS.viewer().explore(self, path, **options)
 
     def __repr__(self) -> str:
         names = ", ".join(self._feeder.names)

@@ -1,0 +1,46 @@
+"""Slots for what stands on higher floors: who draws, and who declares the ops.
+
+This file imports nothing of symgrad. `symgrad/__init__.py`, which is loaded before any of its
+modules, fills the slots with functions that import when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Viewer(Protocol):
+    """Draws graphs, programs, plans and traces."""
+
+    def render(self, thing: Any, path: str | Path, **options: Any) -> Path:
+        """Draw it into a file; the suffix (.svg, .png, .dot) says how."""
+        ...
+
+    def explore(self, program: Any, path: str | Path, **options: Any) -> Path:
+        """Write a page that shows a program, stage by stage."""
+        ...
+
+    def mimebundle(self, thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The texts and pictures that a notebook shows of it, by MIME type. Never raises."""
+        ...
+
+
+class Slots:
+    """The functions that lower floors call without knowing who answers."""
+
+    viewer: Callable[[], Viewer]
+    declare_ops: Callable[[], None]
+
+
+SLOTS = Slots()
+
+
+class Displayed:
+    """Mixin of what a notebook shows as text and as a picture."""
+
+    __slots__ = ()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return SLOTS.viewer().mimebundle(self, include, exclude)
