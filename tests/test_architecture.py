@@ -32,6 +32,8 @@ LAZY = {
     "matplotlib": "symgrad.history", "safetensors": "symgrad.state", "tqdm": "symgrad.progress",
 }  # fmt: skip
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
+# Who reads source, which is that of code of this process: a line in a graph is text.
+READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.ready", "symgrad.terminal"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
 LONGEST = 420
@@ -84,6 +86,8 @@ def import_faults(module, tree):
             yield node, "imports what only a run will tell"
         elif top == "viz":
             yield node, "imports the folder viz; the package is symgrad_viz"
+        elif top == "linecache" and module not in READERS:
+            yield node, "reads source: ask Location.around, which knows whether there is any"
         elif top == "pickle":
             yield node, "imports pickle"
         elif top in LAZY and not (inside and part == LAZY[top]):
@@ -218,6 +222,7 @@ DOC = '"""A module."""\n'
         ("symgrad.ops.gamma", "from scipy import special", "in a function"),
         ("symgrad_viz.dot", "import graphviz", "in a function"),
         ("symgrad.compile", "import pickle", "pickle"),
+        ("symgrad_viz.words", "import linecache", "reads source"),
         ("symgrad.compile", "from pickle import dumps", "pickle"),
         ("symgrad_viz.dot", "import viz.symgrad_viz", "the folder viz"),
         ("symgrad.compile", "print(3)", "prints"),

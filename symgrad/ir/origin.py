@@ -28,11 +28,29 @@ MOST_FRAMES = 4  # a node that many others were merged into keeps the first few 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A line of the user's: `file`, `line` (from 1), the source `text` of the expression."""
+    """A line of the user's: `file`, `line` (from 1), the source `text` of the expression.
+
+    `code` is that of this process which the line belongs to, if any. A line that was read from a
+    file or a pickle has none: it is text, and no path to open.
+    """
 
     file: str
     line: int
     text: str
+    code: CodeType | None = field(default=None, compare=False, repr=False)
+
+    def around(self, count: int) -> dict[int, str]:
+        """The lines of its file from `count` before it to `count` after it, by their numbers.
+
+        The file is read only if the line is of code of this process; else its text is all there is.
+        """
+        if self.code is None:
+            return {self.line: self.text}
+        numbered = enumerate(linecache.getlines(self.code.co_filename), 1)
+        return dict(islice(numbered, max(self.line - count - 1, 0), self.line + count))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Location, (self.file, self.line, self.text)
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}"
@@ -110,7 +128,7 @@ def _resolve(frame: Frame) -> Location:
         text = raw.encode()[start:end].decode(errors="replace")
     else:
         text = raw
-    return Location(code.co_filename, line, text.strip())
+    return Location(code.co_filename, line, text.strip(), code)
 
 
 # The one thing that building a graph takes from its surroundings: the region it happens in.

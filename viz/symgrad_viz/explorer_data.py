@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -246,15 +245,16 @@ class _Document:
 
     def _files(self) -> list[Json]:
         """The lines of the user's files around those that built something."""
-        wanted: dict[str, set[int]] = defaultdict(set)
+        found: dict[str, dict[int, str]] = defaultdict(dict)
         for place in self.places:
-            wanted[place.file].update(range(place.line - AROUND, place.line + AROUND + 1))
-        found = []
-        for file, numbers in wanted.items():
-            lines = linecache.getlines(file)
-            shown = [[n, _line(lines[n - 1])] for n in sorted(numbers) if 0 < n <= len(lines)]
-            found.append({"name": self._file_names()[file], "lines": shown})
-        return found
+            found[place.file] |= place.around(AROUND)
+        return [
+            {
+                "name": self._file_names()[file],
+                "lines": [[n, _line(t)] for n, t in sorted(ls.items())],
+            }
+            for file, ls in found.items()
+        ]
 
     # ---- what runs --------------------------------------------------------------------------
 
