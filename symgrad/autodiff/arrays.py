@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -71,7 +72,7 @@ class Place:
         for x in ones:
             x.flags.writeable = False
         ctx = copy(use.ctx)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), self.unchanged("forward"):
             found = self.run(ctx, "forward", "tried out on ones", *use.filled(ones))
         results, several = use.results(found)
         arrays = [np.asarray(y) for y in results]
@@ -125,6 +126,23 @@ class Place:
         raise self.use.error(method, text, KernelError)
 
     # ---- what forward leaves ----------------------------------------------------------------
+
+    @contextmanager
+    def unchanged(self, method: str) -> Iterator[None]:
+        """Refuse a first run that writes into what the instance holds: backward is not given it."""
+        if self.left is not None:
+            yield
+            return
+        before = {name: _frozen(value, ()) for name, value in vars(self.use.ctx).items()}
+        yield
+        for name, value in vars(self.use.ctx).items():
+            if _frozen(value, ()) != before.get(name):
+                self.fail(
+                    method,
+                    f"it wrote into {name}, which the instance had before, and backward is not "
+                    "given that; keep what backward needs by save_for_backward(array), or as an "
+                    f"attribute that forward sets: self.{name} = …",
+                )
 
     def leave(
         self,
@@ -217,6 +235,22 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
+def _frozen(value: Any, around: tuple[int, ...]) -> Any:
+    """Something that is equal as long as nothing is written into a value, or into what it holds."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.shape, value.dtype.str, value.tobytes()
+    if id(value) in around:
+        return id(value)
+    around = (*around, id(value))
+    if isinstance(value, dict):
+        return tuple((id(k), _frozen(v, around)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(v, around) for v in value)
+    if isinstance(value, (bool, int, float, complex, str)):
+        return value
+    return frozenset(map(id, value)) if isinstance(value, (set, frozenset)) else id(value)
+
+
 # ---- what opaque nodes run ------------------------------------------------------------------
 
 
@@ -235,14 +269,15 @@ class Forward:
         place, use = self.place, self.place.use
         count = len(place.types)
         ctx, args = copy(use.ctx), use.filled(arrays)
-        if self.many or not hasattr(use.ctx, "forward_out"):
-            method = "batched_forward" if self.many else "forward"
-            results = _listed(place.run(ctx, method, "", *args))
-        else:
-            method = "forward_out"
-            made = list(outs or (_filled_with(0, t) for t in types))
-            results = made[:count]
-            place.run(ctx, method, "", *args, out=results[0] if count == 1 else tuple(results))
+        in_place = not self.many and hasattr(use.ctx, "forward_out")
+        method = "batched_forward" if self.many else "forward_out" if in_place else "forward"
+        with place.unchanged(method):
+            if in_place:
+                results = list(outs or (_filled_with(0, t) for t in types))[:count]
+                out = results[0] if count == 1 else tuple(results)
+                place.run(ctx, method, "", *args, out=out)
+            else:
+                results = _listed(place.run(ctx, method, "", *args))
         if len(results) != count:
             place.fail(method, f"it returned {len(results)} results, and {count} are wanted")
         found = [
@@ -261,8 +296,13 @@ class Forward:
             return Forward(self.place, many=True)
         return Rows(self)
 
-    def no_derivative(self) -> None:
-        """Its custom node knows the derivative."""
+    def no_derivative(self) -> NoReturn:
+        """Refuse to be differentiated: in reverse its custom node knows what to do."""
+        raise self.place.use.error(
+            "forward",
+            "it works on arrays, and there is no forward mode through it; use grad or vjp, or "
+            "write its bodies with sg's functions, as a Function",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +345,7 @@ class Backward:
             return Backward(self.place, self.sources, self.wanted, many=True)
         return Rows(self)
 
-    def no_derivative(self) -> None:
+    def no_derivative(self) -> NoReturn:
         """Refuse to be differentiated."""
         raise self.place.use.error(
             "backward",
@@ -337,7 +377,7 @@ class Rows:
         """A batch of batches."""
         return Rows(self)
 
-    def no_derivative(self) -> None:
+    def no_derivative(self) -> NoReturn:
         """As the body says."""
         self.body.no_derivative()
 

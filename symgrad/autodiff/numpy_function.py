@@ -15,7 +15,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import built_as
 from symgrad.ops.identity import custom, results_of
 from symgrad.ops.leaves import zeros_like
-from symgrad.ops.opaque import opaque
+from symgrad.ops.opaque import Body, opaque
 
 
 class NumpyFunction(Function):
@@ -23,8 +23,9 @@ class NumpyFunction(Function):
 
     `forward(ctx, x, …)` and `backward(ctx, grad_output, …)` are given NumPy arrays, the arguments
     read-only; write into copies: `grad = grad_output.copy(); grad[x < 0] = 0`. What `ctx` keeps of
-    a forward (saved tensors, attributes) reaches its backward; attributes that are no arrays must
-    be the same in every run.
+    a forward (saved tensors, attributes) reaches its backward, and nothing else does: not what it
+    writes into an array, list or dict that the instance had before, which is refused, nor into a
+    global variable. Attributes that are no arrays must be the same in every run.
 
     Which types `forward` returns is tried out once, on arrays of ones, when the graph is built. Or
     a method `output_types(x, …)` states them (a `TensorType` or several), given the types of the
@@ -102,7 +103,11 @@ class _Rule:
         with built_as(y.origin.then(f"vjp({place.use.name})")):
             seeds = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
             body = Backward(place, tuple(sources), tuple(wanted))
-            grads = results_of(opaque([*given, *seeds], body, [inputs[i].tensor for i in wanted]))
+            types = [inputs[i].tensor for i in wanted]
+            made = results_of(opaque([*given, *seeds], body, types))
+            # Whatever backward reads, and wherever it has that from, its gradients depend on all
+            # that forward was given.
+            grads = results_of(custom(made, [*inputs, *seeds], _Refused(body)))
         found: list[Cotangent] = [None] * (len(y.inputs) - len(ys))
         for i, g in zip(wanted, grads, strict=True):
             found[i] = g
@@ -110,11 +115,29 @@ class _Rule:
 
     def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """Refused."""
-        raise self.place.use.error(
-            "forward",
-            "it works on arrays, and there is no forward mode through it; use grad or vjp, or "
-            "write its bodies with sg's functions, as a Function",
-        )
+        Forward(self.place).no_derivative()
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for a batch."""
+        return batched_custom(self, inputs, flags, y)
+
+
+@dataclass(frozen=True, eq=False)
+class _Refused:
+    """The rule of what a body made that cannot be differentiated; see `CustomRule`."""
+
+    body: Body
+
+    def __repr__(self) -> str:
+        return repr(self.body)
+
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Refused."""
+        self.body.no_derivative()
+
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Refused."""
+        self.body.no_derivative()
 
     def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
         """The custom node for a batch."""

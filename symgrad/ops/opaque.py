@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
@@ -32,8 +32,8 @@ class Body(Protocol):
         """The body for operands that all have a leading batch axis."""
         ...
 
-    def no_derivative(self) -> None:
-        """Raise `GradientError`, unless another node knows the derivative."""
+    def no_derivative(self) -> NoReturn:
+        """Raise `GradientError`. A custom node that stands for the results may know more."""
         ...
 
 
@@ -65,12 +65,10 @@ def _read_only(value: Any) -> Array:
 
 def _vjp(g: Any, y: Node, *inputs: Node, body: Body, **types: Any) -> tuple[Cotangent, ...]:
     body.no_derivative()
-    return (None,) * len(inputs)
 
 
 def _jvp(t: Any, y: Node, *inputs: Node, body: Body, **types: Any) -> Cotangent:
     body.no_derivative()
-    return None
 
 
 def _batch(

@@ -552,3 +552,102 @@ def test_a_body_may_write_into_its_cotangent():
     g = sg.grad(sg.sum(Masked.apply(x) * 3.0), x)
     np.testing.assert_array_equal(sg.compile([x], g)([-1.0, 1.0, 2.0]), [0, 3, 3])
     sg.testing.check_grads(Masked.apply, np.array([-1.0, 1.0, 2.0]))
+
+
+# ---- what is kept that is neither argument nor result ---------------------------------------
+
+
+def saves(ctx, x):
+    e = np.exp(2 * x)
+    ctx.save_for_backward(e)
+    return (e - 1) / (e + 1)
+
+
+def sets(ctx, x):
+    saves(ctx, x)
+    ctx.e = ctx.saved_tensors[0]
+    return (ctx.e - 1) / (ctx.e + 1)
+
+
+class Elsewhere(sg.NumpyFunction):
+    """Keeps what it needs where nobody looks for it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        Elsewhere.y = np.tanh(x)
+        return Elsewhere.y.copy()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 - Elsewhere.y**2)
+
+
+KEPT = [
+    mine(
+        forward=saves,
+        backward=lambda ctx, g: 4 * g * ctx.saved_tensors[0] / (1 + ctx.saved_tensors[0]) ** 2,
+    ),
+    mine(forward=sets, backward=lambda ctx, g: 4 * g * ctx.e / (1 + ctx.e) ** 2),
+    type("Mine", (Elsewhere,), {}),
+    mine(
+        forward=lambda ctx, x: setattr(ctx, "m", x > 0) or x * ctx.m,
+        backward=lambda ctx, g: g * ctx.m,
+    ),
+]
+SECOND = {
+    "hvp": lambda y, x: sg.hvp(y, x, AT),
+    "hessian": sg.hessian,
+    "jvp of grad": lambda y, x: sg.jvp(sg.grad(y, x), x, AT),
+    "grad of grad": lambda y, x: sg.grad(sg.sum(sg.grad(y, x)), x),
+    "jacobian of grad": lambda y, x: sg.jacobian(sg.grad(y, x), x, mode="reverse"),
+    "jvp of grad of grad": lambda y, x: sg.jvp(sg.grad(sg.sum(sg.grad(y, x)), x), x, AT),
+}
+AROUND = {
+    "alone": lambda f, x: f(x),
+    "composed": lambda f, x: f(sg.exp(x)),
+    "squared": lambda f, x: f(x) ** 2,
+    "vmap": lambda f, x: sg.vmap(f)(sg.stack([x, 2 * x])),
+    "checkpoint": lambda f, x: sg.checkpoint(f)(x),
+    "vmap of checkpoint": lambda f, x: sg.vmap(sg.checkpoint(f))(sg.stack([x, 2 * x])),
+}
+
+
+@pytest.mark.parametrize("own", KEPT, ids=["saved", "attribute", "elsewhere", "mask"])
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("second", SECOND)
+def test_no_second_derivative_whatever_is_kept(own, around, second):
+    x = leaf()
+    y = sg.sum(AROUND[around](own.apply, x))
+    with pytest.raises(sg.GradientError, match=r"Mine\.(forward|backward): it works on arrays"):
+        SECOND[second](y, x)
+
+
+def test_a_second_derivative_by_something_else_passes():
+    x, w = leaf(), sg.placeholder("w", 3)
+    y = sg.sum(KEPT[0].apply(x) * w**2)
+    close(sg.compile([x, w], sg.hessian(y, w))(AT, AT), np.diag(2 * np.tanh(AT)))
+
+
+@pytest.mark.parametrize("options", [{}, {"output_types": lambda self, x: x}])
+@pytest.mark.parametrize("held", [{}, [], np.zeros(3), {"e": [np.zeros(3)]}])
+def test_what_a_forward_writes_into_what_was_there_before_is_refused(held, options):
+    def forward(self, x):
+        e = np.exp(2 * x)
+        if isinstance(self.held, list):
+            self.held.append(e)
+        elif isinstance(self.held, dict):
+            self.held.setdefault("e", [e])[0] = e
+        else:
+            self.held[:] = e
+        return (e - 1) / (e + 1)
+
+    own = type("Mine", (sg.NumpyFunction,), {
+        "forward": forward, "backward": lambda self, g: g, **options,
+    })()  # fmt: skip
+    own.held = held
+
+    def use():
+        x = leaf()
+        sg.compile([x], own(x))(AT)
+
+    refused(sg.KernelError, "forward", use, "it wrote into held", "save_for_backward(array)")
