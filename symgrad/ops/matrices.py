@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Size
-from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
-from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
-from symgrad.ir.types import TensorType
+from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.node import Node, apply, as_node
+from symgrad.ir.op import REAL, REGISTRY, Cotangent, case
+from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops import linalg_kernels
-from symgrad.ops.batch import in_front
-from symgrad.ops.declare import NodeLike, composite, op
+from symgrad.ops.batch import in_front, of_all
+from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.decompositions import svdvals
 from symgrad.ops.leaves import eye, zeros, zeros_like
 from symgrad.ops.linalg import _matmul as matmul
@@ -147,39 +147,56 @@ def matrix_power(x: NodeLike, n: int, /) -> Node:
     return power
 
 
+def _tolerance(x: Node, rtol: Any) -> Node:
+    """What part of the largest singular value the others must exceed, for each matrix of a batch.
+
+    Without `rtol` it is the larger size of x, times the eps of its dtype.
+    """
+    if rtol is None:
+        dtype = np.finfo(x.dtype).dtype
+        size = astype(maximum(as_node(x.shape[-2]), as_node(x.shape[-1])), dtype)
+        return size * float(np.finfo(dtype).eps)
+    given = as_node(rtol)
+    if given.dtype.kind not in "iuf":
+        raise DtypeError(f"rtol is a real number, or one for each matrix, not {given.type!r}")
+    return given
+
+
 @composite(numpy=(np.linalg.matrix_rank,))
-def matrix_rank(x: NodeLike, /, *, rtol: float | None = None) -> Node:
+def matrix_rank(x: NodeLike, /, *, rtol: NodeLike | None = None) -> Node:
     """How many singular values exceed `rtol` times the largest; no gradient flows through it.
 
-    `rtol` is the larger size of x, times the dtype's eps, if it is not given.
+    `rtol` is a number, or an array that broadcasts with the axes before the last two; if it is not
+    given, the larger size of x, times the dtype's eps.
 
-    >>> matrix_rank(placeholder("x", (4, 5, 3))).type
+    >>> matrix_rank(placeholder("x", (4, 5, 3)), rtol=np.array([1e-3, 1e-6, 1e-9, 0])).type
     int64[4]
     """
     node = as_float(x)
-    s = svdvals(node)
-    limit: Any = rtol
-    if rtol is None:
-        size = astype(maximum(as_node(node.shape[-2]), as_node(node.shape[-1])), s.dtype)
-        limit = size * float(np.finfo(s.dtype).eps)
-    return sum(astype(s > limit * s[..., :1], "int64"), axis=-1)
+    require_matrix(node.tensor)
+    s, limit = svdvals(node), _tolerance(node, rtol)
+    least = reshape(limit, (*limit.shape, 1)) * s[..., :1]
+    return sum(astype(s > least, "int64"), axis=-1)
 
 
-def _pinv_infer(t: TensorType, rtol: float | None) -> TensorType:
+def _pinv_infer(t: TensorType, r: TensorType) -> TensorType:
     require_lapack(t)
     require_matrix(t)
+    require("iuf", r)
+    if r.shape != t.shape[:-2]:
+        raise ShapeError(f"there is one rtol for each matrix of {t!r}, not {r!r}")
     return t.with_shape((*t.shape[:-2], t.shape[-1], t.shape[-2]))
 
 
-def _pinv_vjp(g: Node, y: Node, x: Node, rtol: float | None) -> tuple[Cotangent, ...]:
+def _pinv_vjp(g: Node, y: Node, x: Node, rtol: Node) -> tuple[Cotangent, ...]:
     p, back = adjoint(y), adjoint(g)
     left = matmul(matmul(back, y), p)
     right = matmul(matmul(p, y), back)
     beside = left - matmul(x, matmul(y, left)) + right - matmul(matmul(right, y), x)
-    return (beside - matmul(matmul(p, g), p),)
+    return beside - matmul(matmul(p, g), p), None
 
 
-def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: float | None) -> Cotangent:
+def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: Node) -> Cotangent:
     if t[0] is None:
         return None
     p, back = adjoint(y), adjoint(t[0])
@@ -195,33 +212,40 @@ def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: float | None) ->
     kernel=linalg_kernels.pinv,
     vjp=_pinv_vjp,
     jvp=_pinv_jvp,
-    flops=lambda t, rtol: 20 * t.size * min(t.shape[-2:]),
+    flops=lambda t, r: 20 * t.size * min(t.shape[-2:]),
     holomorphic=False,
     abrupt=True,
     expensive=True,
     singular=True,
-    cases=(case((4, 2), rtol=None), case((2, 2, 3), rtol=1e-9), case((3, 3), rtol=None)),
-    batch=in_front,
+    domain=(REAL, (1e-9, 1e-6)),
+    cases=(case((4, 2), ()), case((2, 2, 3), (2,)), case((3, 3), ())),
+    batch=lambda inputs, flags, node: apply(node.op, of_all(inputs, flags)),
 )
-def _pinv(x: NodeLike, /, rtol: float | None) -> Node:
+def _pinv(x: NodeLike, rtol: NodeLike, /) -> Node:
     """The pseudoinverse of a matrix."""
     ...
 
 
 @composite(numpy=(np.linalg.pinv,))
-def pinv(x: NodeLike, /, *, rtol: float | None = None) -> Node:
+def pinv(x: NodeLike, /, *, rtol: NodeLike | None = None) -> Node:
     """The pseudoinverse of Moore and Penrose of a matrix, over the last two axes.
 
-    Singular values below `rtol` times the largest count as 0; it is the larger size of x, times the
-    dtype's eps, if it is not given. The derivative is that along matrices of the same rank (Golub
-    and Pereyra, 1973). Integers become float64.
+    Singular values below `rtol` times the largest count as 0. It is a number, or an array that
+    broadcasts with the axes before the last two; if it is not given, the larger size of x, times
+    the dtype's eps. The derivative is that along matrices of the same rank (Golub and Pereyra,
+    1973); none flows to `rtol`. Integers become float64. Raises `DtypeError` for an `rtol` that is
+    no real number.
 
     >>> pinv(placeholder("x", (5, 3))).type
     float64[3, 5]
     """
-    if not (rtol is None or isinstance(rtol, (int, float, np.number))):
-        raise UnsupportedError(f"rtol is a number or None, not {rtol!r}")
-    return _pinv(as_float(x), rtol=None if rtol is None else float(rtol))
+    node = as_float(x)
+    require_matrix(node.tensor)
+    limit = _tolerance(node, rtol)
+    batch = broadcast_shapes(node.shape[:-2], limit.shape)
+    if batch != node.shape[:-2]:
+        node = broadcast_to(node, (*batch, *node.shape[-2:]))
+    return _pinv(node, limit if batch == limit.shape else broadcast_to(limit, batch))
 
 
 def _frechet(x: Node, t: Node) -> Node:

@@ -111,3 +111,39 @@ def test_pinv_of_a_matrix_without_full_rank():
     x = placed(a)
     close(value(la.pinv(x), {x: a}), np.linalg.pinv(a))
     close(value(la.pinv(x, rtol=0.9), {x: a}), np.linalg.pinv(a, rtol=0.9))
+
+
+@pytest.mark.parametrize("shapes", [((3, 4, 3), (3,)), ((4, 3), (3,)), ((2, 3, 4, 3), (2, 1)),
+                                    ((3, 4, 3), ())])  # fmt: skip
+def test_a_tolerance_for_each_matrix(shapes):
+    """`rtol` broadcasts with the batch, as in the array API, whatever holds it."""
+    shape, of_rtol = shapes
+    u, _, vh = np.linalg.svd(RNG.standard_normal(shape), full_matrices=False)
+    a = (u * [1, 1e-2, 1e-5]) @ vh
+    rtol = np.resize([0.5, 1e-3, 1e-9], of_rtol)
+    x, limit = placed(a), sg.placeholder("limit", of_rtol)
+    batch = np.broadcast_shapes(shape[:-2], of_rtol)
+    rank = np.linalg.matrix_rank(a, rtol=rtol)
+    inverse = np.linalg.pinv(np.broadcast_to(a, (*batch, *shape[-2:])), rtol=rtol)
+    for given in (rtol, rtol.tolist(), limit):
+        feeds = {x: a, limit: rtol}
+        same(value(la.matrix_rank(x, rtol=given), feeds), rank)
+        close(value(la.pinv(x, rtol=given), feeds), inverse)
+    same(value(np.linalg.matrix_rank(x, rtol=rtol), {x: a}), rank)
+    close(value(np.linalg.pinv(x, rtol=rtol), {x: a}), inverse)
+    mapped = sg.vmap(lambda row, least: la.pinv(row, rtol=least))
+    if rtol.ndim and len(of_rtol) < len(shape) - 1:
+        close(value(mapped(x, limit), {x: a, limit: rtol}), inverse)
+
+
+def test_a_tolerance_has_a_gradient_of_its_own_nowhere():
+    a = RNG.standard_normal((2, 4, 3))
+    x = placed(a)
+    check_grads(lambda x: la.pinv(x, rtol=np.array([1e-9, 1e-8])), [a])
+    rtol = sg.placeholder("rtol", 2)
+    with pytest.raises(sg.GradientError, match="'rtol'"):
+        sg.grad(sg.sum(la.pinv(x, rtol=rtol)), rtol)
+    for wrong in (np.array([1j, 0]), "1e-3", np.ones(3)):
+        for f in (la.pinv, la.matrix_rank):
+            with pytest.raises(sg.SymgradError):
+                f(x, rtol=wrong)
