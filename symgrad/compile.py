@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -18,7 +18,14 @@ from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
-from symgrad.passes import DEFAULT, PassLike, run_passes, within
+from symgrad.passes import (
+    DEFAULT,
+    RECOMPUTED_BEFORE,
+    PassLike,
+    recomputation,
+    run_passes,
+)
+from symgrad.passes.recompute import most_alive
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.kept import Parts, parted
@@ -27,8 +34,6 @@ from symgrad.runtime.threads import MOST_THREADS, available
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
 Form: TypeAlias = Callable[[Iterable[Any]], Any]
-
-MOST_AIMS = 8
 
 
 def compile(
@@ -67,8 +72,8 @@ def compile(
     `passes` that do not end as `passes.DEFAULT` does.
 
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
-    updates of what is no variable, of another type, or given twice, and if less memory than
-    `memory_budget` cannot be had.
+    updates of what is no variable, of another type, or given twice, and if no program is found
+    that needs at most `memory_budget`; the least that it tells is one that is enough.
 
     >>> x = placeholder("x", 3)
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
@@ -124,25 +129,57 @@ def _within(
 ) -> tuple[Graph, Trace, int]:
     """The optimised graph whose plan fits into so many bytes, the way to it, and the threads.
 
-    Each thread has a workspace of its own: if they do not fit, one has to do.
+    What is tried does not depend on the budget, but for the order. So a larger budget allows what a
+    smaller one does, and the least that is found is enough as a budget. Each thread has a workspace
+    of its own: if they do not fit, one has to do.
     """
     sizes = {name: GUESS for x in raw.inputs for name in x.tensor.names}
-    passes, aim, least = DEFAULT, memory, sys.maxsize
-    for _ in range(MOST_AIMS):
-        trace = Trace()
-        graph = run_passes(raw, passes, grade, trace)
+    least, larger, part = sys.maxsize, [], 1.0
+
+    def tried(graph: Graph, trace: Trace) -> tuple[Graph, Trace, int] | None:
+        nonlocal least
+        graph = run_passes(graph, DEFAULT[RECOMPUTED_BEFORE:], grade, trace)
         for count in dict.fromkeys((threads, 1)):
             peak = lower(graph, sizes, updated, threads=count).peak_bytes
+            least = min(least, peak)
             if peak <= memory:
                 return graph, trace, count
-        if passes is not DEFAULT:
-            # The pass counts what is alive; a plan needs a little more, for gaps and scratch.
-            aim = aim * memory // peak
-        passes, least = within(aim), min(least, peak)
+        return None
+
+    for i, (graph, trace, most) in enumerate(_less_and_less(raw, grade)):
+        # The pass counts what is alive; a plan may need more, for gaps and scratch, or less.
+        if i and most * part > memory:
+            larger.append((graph, trace))
+        elif found := tried(graph, trace):
+            return found
+        if not i:
+            part = least / max(most, 1)
+    for graph, trace in larger:
+        if found := tried(graph, trace):
+            return found
     raise GraphError(
         f"no program was found that needs at most memory_budget={memory} bytes; "
         f"the least that was found is {least}, of which the outputs are a part"
     )
+
+
+def _less_and_less(raw: Graph, grade: Exact) -> Iterator[tuple[Graph, Trace, int]]:
+    """Graphs that keep less and less and compute it again, with traces, and the bytes alive.
+
+    The first keeps everything. Where an aim is missed, a much lower one may do better, since more
+    is given up at once.
+    """
+    trace = Trace()
+    whole = run_passes(raw, DEFAULT[:RECOMPUTED_BEFORE], grade, trace)
+    aim = most = most_alive(whole)
+    end = most // 64
+    yield whole, Trace([*trace.stages], [*trace.fired]), most
+    while aim > end:
+        aim = aim * 15 // 16 if most <= aim else aim // 4
+        way = Trace([*trace.stages], [*trace.fired])
+        graph = run_passes(whole, [recomputation(aim)], grade, way)
+        most = most_alive(graph)
+        yield graph, way, most
 
 
 def _check_fed(fed: list[Any]) -> None:

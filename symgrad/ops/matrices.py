@@ -17,6 +17,7 @@ from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front, of_all
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.decompositions import svdvals
+from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, zeros, zeros_like
 from symgrad.ops.linalg import _matmul as matmul
 from symgrad.ops.linalg import require_matrix
@@ -155,7 +156,7 @@ def _tolerance(x: Node, rtol: Any) -> Node:
     if rtol is None:
         dtype = np.finfo(x.dtype).dtype
         size = astype(maximum(as_node(x.shape[-2]), as_node(x.shape[-1])), dtype)
-        return size * float(np.finfo(dtype).eps)
+        return multiply(size, float(np.finfo(dtype).eps))
     given = as_node(rtol)
     if given.dtype.kind not in "iuf":
         raise DtypeError(f"rtol is a real number, or one for each matrix, not {given.type!r}")

@@ -162,18 +162,25 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 
-def within(memory: int) -> tuple[Pass, ...]:
-    """The default passes, and one that computes again what need not be kept, to use less memory.
+RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
 
-    `memory` is what may be alive at once, in bytes, inputs, variables and constants not counted.
-    """
-    again = Pass(
+
+def recomputation(memory: int) -> Pass:
+    """What need not be kept is computed again, so that about so many bytes are alive at once."""
+    return Pass(
         "recomputation",
         "when nothing is merged any more, since it makes copies; before fusion, which joins them "
         "with their readers",
         lambda graph, exact, trace: recompute.recomputed(graph, memory),
     )
-    return tuple(q for p in DEFAULT for q in ((again, p) if p.name == "kernels" else (p,)))
+
+
+def within(memory: int) -> tuple[Pass, ...]:
+    """The default passes, and one that computes again what need not be kept, to use less memory.
+
+    `memory` is what may be alive at once, in bytes, inputs, variables and constants not counted.
+    """
+    return (*DEFAULT[:RECOMPUTED_BEFORE], recomputation(memory), *DEFAULT[RECOMPUTED_BEFORE:])
 
 
 def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:

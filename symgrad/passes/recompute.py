@@ -49,6 +49,11 @@ def recomputed(graph: Graph, memory: int) -> Graph:
     return profile.graph
 
 
+def most_alive(graph: Graph) -> int:
+    """The bytes that are alive at the fullest moment, inputs, variables and constants left out."""
+    return _Profile(graph).most
+
+
 @dataclass
 class _Profile:
     """When each value of a graph is computed and read, and how many bytes are alive when."""

@@ -1,5 +1,7 @@
 """Recomputation: less memory, the same bits."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -142,3 +144,75 @@ def test_gradients_of_weights_are_had_on_the_way_down():
     x, outputs, _ = deep(32)
     plan = sg.compile([x], outputs).plan
     assert plan.arena_bytes < 36 * 64 * 16 * 8
+
+
+# ---- budgets --------------------------------------------------------------------------------
+
+
+def attention(rows=32, columns=16):
+    """Two layers, each with a softmax of products of what the layer before made."""
+    x = h = sg.placeholder("x", (rows, columns))
+    rng, weights = np.random.default_rng(0), []
+    for layer in range(2):
+        parts = [
+            sg.variable(f"{name}{layer}", rng.standard_normal((columns, columns)) / 4)
+            for name in "qkv"
+        ]
+        q, k, v = (h @ w for w in parts)
+        h = h + sg.tanh(sg.softmax(q @ k.T / 4, axis=-1) @ v)
+        weights += parts
+    loss = sg.sum(h * h)
+    return [x], [loss, *sg.grad(loss, weights)]
+
+
+def convolutions():
+    """Two convolutions with pooling, and a layer of classes."""
+    rng = np.random.default_rng(0)
+    x, y = sg.placeholder("x", (4, 1, 16, 16), "float32"), sg.placeholder("y", 4, "int64")
+    shapes = [(4, 1, 3, 3), (8, 4, 3, 3), (32, 10)]
+    weights = [
+        sg.variable(f"w{i}", rng.standard_normal(s, dtype="float32")) for i, s in enumerate(shapes)
+    ]
+    h = x
+    for w in weights[:2]:
+        h = sg.nn.max_pool(sg.relu(sg.nn.conv2d(h, w)), 2)
+    loss = sg.nn.cross_entropy(sg.reshape(h, (4, -1)) @ weights[2], y)
+    return [x, y], [loss, *sg.grad(loss, weights)]
+
+
+def few_layers():
+    x, outputs, _ = deep(8)
+    return [x], outputs
+
+
+def random_one(seed):
+    inputs, outputs = random_graph(np.random.default_rng(seed), 30)
+    wrt = [x for x in inputs if x.dtype.kind == "f"]
+    grads = sg.grad(outputs[0], wrt, disconnected="zero") if wrt else ()
+    return inputs, [*outputs, *grads]
+
+
+@pytest.mark.parametrize(
+    "net",
+    [few_layers, attention, convolutions]
+    + [lambda seed=seed: random_one(seed) for seed in (1, 19, 30)],
+)
+def test_what_a_budget_allows_a_larger_one_does(net):
+    """And every plan keeps to it, and the least that is told is one that is enough."""
+    inputs, outputs = net()
+
+    def peak_or_least(memory):
+        try:
+            return True, sg.compile(inputs, outputs, memory_budget=memory).plan.peak_bytes
+        except sg.GraphError as error:
+            return False, int(re.search(r"that was found is ([0-9]+)", str(error))[1])
+
+    most = sg.compile(inputs, outputs).plan.peak_bytes
+    budgets = sorted({*np.linspace(1, most, 10).astype(int).tolist(), most})
+    found = {memory: peak_or_least(memory) for memory in budgets}
+    leasts = {n for fits, n in found.values() if not fits}
+    for memory, (fits, peak) in found.items():
+        assert (peak <= memory) == fits, memory
+        assert fits == all(memory >= n for n in leasts), (memory, leasts)
+    assert len(leasts) <= 1
+    assert all(peak_or_least(n) == (True, n) for n in leasts)
