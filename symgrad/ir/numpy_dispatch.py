@@ -1,4 +1,4 @@
-"""NumPy's own functions on nodes: `np.tanh(node)` builds a node.
+"""NumPy's own functions on nodes: `np.tanh(node)` builds a node, as do SciPy's special ones.
 
 A function that has no symbolic form, or an argument that has none, is refused by name; nothing
 silently becomes an object array.
@@ -7,6 +7,7 @@ silently becomes an object array.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -30,6 +31,9 @@ _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
 )
 _OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by other names
 _HOW = frozenset({"optimize", "kind"})  # these say how to compute, not what
+_BY_SCIPY: Mapping[str, str] = MappingProxyType(
+    {"psi": "digamma", "expit": "sigmoid", "log_expit": "log_sigmoid"}
+)
 # What every ufunc takes, and does without being asked.
 _UFUNC_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
@@ -66,9 +70,25 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
         return _call(f"{name}.reduce", _REDUCTIONS[function], inputs[:1], given, _UFUNC_DEFAULTS)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
-    if function not in REGISTRY.by_numpy:
+    ours = REGISTRY.by_numpy.get(function) or _by_scipy(function)
+    if ours is None:
         raise _unknown(function)
-    return _call(name, REGISTRY.by_numpy[function], inputs, kwargs, _UFUNC_DEFAULTS)
+    return _call(name, ours, inputs, kwargs, _UFUNC_DEFAULTS)
+
+
+def _is_scipys(function: Callable[..., Any]) -> bool:
+    """Whether SciPy has the function. It is not imported for that: who calls it has done so."""
+    name = getattr(function, "__name__", "")
+    return getattr(sys.modules.get("scipy.special"), name, None) is function
+
+
+def _by_scipy(function: np.ufunc) -> str | None:
+    """Our function for one of `scipy.special`, which has the same name unless a table says so."""
+    if not _is_scipys(function):
+        return None
+    REGISTRY.every()
+    ours = _BY_SCIPY.get(function.__name__, function.__name__)
+    return ours if ours in REGISTRY.functions else None
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -167,6 +187,8 @@ def _name(function: Callable[..., Any]) -> str:
     name = function.__name__
     if getattr(np, name, None) is function:
         return f"np.{name}"
+    if _is_scipys(function):
+        return f"scipy.special.{name}"
     module = getattr(function, "__module__", None)
     return f"{module}.{name}".replace("numpy.", "np.", 1) if module else name
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import REAL, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
@@ -28,6 +28,18 @@ from symgrad.ops.select import select
 
 INDEX = np.dtype(np.int64)
 WITHIN = (-2.0, 1.0)  # in bounds for axes of two elements or more
+
+
+def is_empty_list(value: Any) -> bool:
+    """Whether a list or tuple, nested or not, holds no number; NumPy makes floats of it."""
+    return isinstance(value, (list, tuple)) and all(map(is_empty_list, value))
+
+
+def as_integers(x: NodeLike) -> Node:
+    """Integers as a node; a list that is empty is one of integers. Raises `DtypeError` for others."""
+    node = as_node(np.empty(np.shape(x), INDEX) if is_empty_list(x) else x)
+    require("iu", node.tensor)
+    return node
 
 
 def gathered_shape(shape: Shape, axis: int, indices: Sequence[TensorType]) -> Shape:

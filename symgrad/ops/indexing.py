@@ -20,7 +20,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, require_equal
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.ops.gather import INDEX, _gather
+from symgrad.ops.gather import INDEX, _gather, as_integers, is_empty_list
 
 WHOLE = slice(None)
 
@@ -55,12 +55,22 @@ def known(x: Node) -> np.ndarray[Any, DType] | None:
     """The value of a node, if it is the same whenever a program runs; else None."""
     if (array := constant_value(x)) is not None:
         return array
+    if 0 in x.shape and not x.tensor.names:
+        return np.zeros(x.shape, x.dtype)
     if any(is_input(n) for n in topological([x])):
         return None
     try:
         return np.asarray(value_of(x))
     except SymbolicError:  # the size of a named dimension has a part in it
         return None
+
+
+def _places(mask: Node) -> tuple[Any, ...] | None:
+    """Where a mask is true, if that is known: nowhere if it is empty; a 0-d one as if 1-d."""
+    if 0 in mask.shape:
+        return (np.empty(0, INDEX),) * mask.ndim
+    value = known(mask)
+    return None if value is None else np.nonzero(np.atleast_1d(value))
 
 
 def read(x: Node, index: Any) -> Place:
@@ -77,8 +87,8 @@ def _item(item: Any) -> Any:
     """An item of an index as None, an ellipsis, a slice, an int, or a node of ints or booleans."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
-    if isinstance(item, (list, tuple)) and not len(item):
-        return constant_node(ArrayData(np.empty(np.shape(item), INDEX)))
+    if is_empty_list(item):
+        return as_integers(item)
     if isinstance(item, (Node, list, tuple, np.ndarray, np.generic, bool)):
         node = as_node(item)
         if node.dtype.kind in "iu" and not node.ndim:
@@ -151,20 +161,18 @@ class _Reader:
         self.kept += 1
 
     def _mask(self, mask: Node) -> None:
-        value = known(mask)
-        if value is None:
+        places = _places(mask)
+        if places is None:
             raise ShapeError(
                 "how many elements a boolean mask takes is known only when the program runs; "
                 "write sg.where(mask, x, other), or take so many at most: "
                 "x[sg.nonzero(mask, size=...)]"
             )
-        for size, own in zip(self.shape[self.axis :], value.shape, strict=False):
+        for size, own in zip(self.shape[self.axis :], mask.shape, strict=False):
             require_equal(size, own)
-        if not value.ndim:
-            self._index(constant_node(ArrayData(np.zeros(int(value), INDEX))), None)
-        for found in np.nonzero(value) if value.ndim else ():
-            self._index(constant_node(ArrayData(found)))
-        self.axis += value.ndim
+        for found in places:
+            self._index(constant_node(ArrayData(found)), WHOLE if mask.ndim else None)
+        self.axis += mask.ndim
 
 
 def in_bounds(index: Node, size: Any, axis: int) -> Node:
@@ -181,4 +189,4 @@ def in_bounds(index: Node, size: Any, axis: int) -> Node:
 def mask_of(index: Any) -> Node | None:
     """The mask that an index is, if it is one whose value only a run will tell."""
     mask = as_node(index) if isinstance(index, Node) else None
-    return mask if mask is not None and mask.dtype.kind == "b" and known(mask) is None else None
+    return mask if mask is not None and mask.dtype.kind == "b" and _places(mask) is None else None

@@ -23,7 +23,7 @@ from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import divide, multiply
 from symgrad.ops.gather import _gather as gather
 from symgrad.ops.gather import _scatter as scatter
-from symgrad.ops.gather import is_unique
+from symgrad.ops.gather import as_integers, is_unique
 from symgrad.ops.index import put_slice
 from symgrad.ops.indexing import Place, mask_of, read
 from symgrad.ops.leaves import full
@@ -245,8 +245,7 @@ def segment_sum(x: NodeLike, segment_ids: NodeLike, /, num_segments: Any) -> Nod
     >>> np.asarray(segment_sum(np.arange(4.0), [0, 2, 0, 2], num_segments=3))
     array([2., 0., 4.])
     """
-    node, ids = as_node(x), as_node(segment_ids)
-    require("iu", ids.tensor)
+    node, ids = as_node(x), as_integers(segment_ids)
     if ids.ndim > node.ndim or ids.shape != node.shape[: ids.ndim]:
         raise ShapeError(f"the numbers, {ids.type!r}, are not one for each row of {node.type!r}")
     (size,) = as_shape(num_segments)

@@ -15,6 +15,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, normalize_axes
 from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
+from symgrad.ops.gather import as_integers
 from symgrad.ops.indexing import known
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isfinite, isnan
@@ -270,8 +271,7 @@ def bincount(
     >>> np.asarray(bincount(np.array([1, 3, 1])))
     array([0, 2, 0, 1])
     """
-    node = as_node(x)
-    require("iu", node.tensor)
+    node = as_integers(x)
     if node.ndim != 1:
         raise ShapeError(f"bincount takes a vector, not {node.type!r}")
     value = known(node)

@@ -17,16 +17,10 @@ from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_a
 from symgrad.ops import index_kernels as kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.gather import _gather as gather
+from symgrad.ops.gather import as_integers
 from symgrad.ops.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, moveaxis, reshape
-
-
-def _indices(x: NodeLike) -> Node:
-    """Indices as a node; an empty list is one of integers."""
-    node = as_node(np.empty(np.shape(x), int) if isinstance(x, list) and not np.size(x) else x)
-    require("iu", node.tensor)
-    return node
 
 
 @composite(numpy=(np.take,))
@@ -42,7 +36,7 @@ def take(x: NodeLike, indices: NodeLike, /, *, axis: int | None = None) -> Node:
     array([[5, 6],
            [1, 2]])
     """
-    node, found = as_node(x), _indices(indices)
+    node, found = as_node(x), as_integers(indices)
     if axis is None:
         node, axis = reshape(node, (-1,)), 0
     along = normalize_axis(axis, node.ndim)
@@ -59,7 +53,7 @@ def take_along_axis(x: NodeLike, indices: NodeLike, /, *, axis: int | None = -1)
     >>> np.asarray(take_along_axis(np.array([[3, 1, 2]]), [[1, 2]], axis=1))
     array([[1, 2]])
     """
-    node, found = as_node(x), _indices(indices)
+    node, found = as_node(x), as_integers(indices)
     if axis is None:
         node, axis = reshape(node, (-1,)), 0
     if found.ndim != node.ndim:
@@ -87,7 +81,7 @@ def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
     >>> np.asarray(repeat(np.array([5, 6]), [1, 3]))
     array([5, 6, 6, 6])
     """
-    node, counts = as_node(x), _indices(repeats)
+    node, counts = as_node(x), as_integers(repeats)
     if axis is None:
         node, axis = reshape(node, (-1,)), 0
     along, value = normalize_axis(axis, node.ndim), known(counts)
@@ -121,9 +115,7 @@ def one_hot(x: NodeLike, num_classes: Any, /, *, axis: int = -1, dtype: Any = "f
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    node = as_node(x)
-    if node.dtype.kind not in "iu":
-        raise DtypeError(f"takes integers, not {node.dtype.name}; convert it with astype")
+    node = as_integers(x)
     found = expand_dims(node, axis=node.ndim) == arange(num_classes)
     return astype(moveaxis(found, -1, normalize_axis(axis, found.ndim)), as_dtype(dtype))
 
@@ -163,9 +155,9 @@ def numbered(x: NodeLike, size: Size) -> Node:
 
     Raises `BoundsError` for one out of range: now if it is known, else when the program runs.
     """
-    node = as_node(x)
+    node = as_integers(x)
     value = constant_value(node)
-    if value is not None and isinstance(size, int) and node.dtype.kind in "iu":
+    if value is not None and isinstance(size, int):
         try:
             kernels.in_range(value, size)  # type: ignore[no-untyped-call]
         except IndexError as error:

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import special
 
 import symgrad as sg
 from symgrad.ir.errors import UnsupportedError
@@ -191,3 +192,48 @@ def test_nothing_becomes_an_array_of_objects():
 def test_an_array_does_not_take_a_node_as_an_element():
     with pytest.raises((TypeError, ValueError)):
         np.zeros(3)[0] = sg.placeholder("s", ())
+
+
+# ---- SciPy's functions ----------------------------------------------------------------------
+
+
+def scipys():
+    """The ufuncs of SciPy that build a node, each with so many arguments."""
+    for name in dir(special):
+        ufunc = getattr(special, name)
+        if isinstance(ufunc, np.ufunc) and ufunc.nout == 1:
+            try:
+                ufunc(*[a] * ufunc.nin)
+            except UnsupportedError:
+                continue
+            yield name
+
+
+@pytest.mark.parametrize("name", list(scipys()))
+def test_scipys_functions_on_nodes_are_ours_and_say_the_same(name):
+    ufunc = getattr(special, name)
+    arrays = [A, A[::-1], A[:, ::-1]][: ufunc.nin]
+    nodes = [sg.placeholder(f"x{i}", A.shape) for i in range(ufunc.nin)]
+    close(sg.compile(nodes, ufunc(*nodes))(*arrays), ufunc(*arrays), 1e-11)
+    close(sg.compile(nodes[0], ufunc(nodes[0], *arrays[1:]))(A), ufunc(*arrays), 1e-11)
+
+
+def test_all_that_symgrad_has_of_scipys_functions_is_reached():
+    offered = {n for n in sg.special.__all__ if isinstance(getattr(special, n, None), np.ufunc)}
+    assert offered | {"psi", "log_expit", "expm1", "log1p", "round"} == set(scipys())
+
+
+def test_a_function_of_scipys_that_symgrad_lacks_is_refused_by_name():
+    with pytest.raises(UnsupportedError, match=r"^scipy\.special\.jv has no symbolic form"):
+        special.jv(1, b)
+
+
+def test_a_ufunc_of_somebody_elses_with_a_name_of_scipys_is_not_ours():
+    erf = np.frompyfunc(lambda x: 7.0, 1, 1)
+    with pytest.raises(UnsupportedError):
+        erf(b)
+
+
+def test_scipys_functions_take_no_out():
+    with pytest.raises(UnsupportedError, match="out="):
+        special.erf(b, out=np.empty(4))

@@ -273,3 +273,50 @@ def test_jacobians_and_batches():
             close(row, value(sg.vjp(sg.reshape(y, -1), x, seed), arrays))
         forward = value(sg.jacobian(sg.reshape(y, -1), x, mode="forward"), arrays)
         close(forward, found)
+
+
+# ---- nothing is taken -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [[[]], [[], []], (ALL, [[]]), ([], [])], ids=repr)
+def test_lists_without_a_number_take_nothing(index):
+    x = sg.placeholder("x", X.shape)
+    same(sg.compile(x, x[index])(X), X[index])
+    same(sg.compile(x, x.at[index].set(7.0))(X), X)
+    check_derivatives([x[index] * 3], [x], [X], RNG)
+
+
+@pytest.mark.parametrize("shape, data", [((0, 3), (0, 3)), (("N", 0), (4, 0))])
+def test_a_mask_without_elements_takes_nothing_though_its_value_is_not_known(shape, data):
+    x, zeros = sg.placeholder("x", shape), np.zeros(data)
+    found = x[x > 0]
+    assert found.shape == (0,)
+    same(sg.compile(x, found)(zeros), zeros[zeros > 0])
+    same(sg.compile(x, sg.grad(sg.sum(found), x))(zeros), zeros)
+    same(sg.compile(x, x.at[x > 0].set(1.0))(zeros), zeros)
+
+
+def test_a_row_mask_without_elements_takes_no_row():
+    x = sg.placeholder("x", (0, 3))
+    assert x[x[:, 0] > 0].shape == (0, 3)
+
+
+def test_a_mask_without_elements_must_fit_all_the_same():
+    with pytest.raises(ShapeError, match="4 and 0 do not match"):
+        sg.placeholder("x", (4, 3))[np.zeros(0, bool)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: sg.take(x, [[]], axis=0),
+        lambda x: sg.one_hot([], 3),
+        lambda x: sg.bincount([]),
+        lambda x: sg.bincount([], length=3),
+        lambda x: sg.segment_sum(x[:0], [], 3),
+        lambda x: sg.repeat(x[:0], [], axis=0),
+    ],
+)
+def test_an_empty_list_is_one_of_integers_where_integers_are_wanted(make):
+    y = make(sg.placeholder("x", (4, 3)))
+    assert y.size in (0, 3, 9)
