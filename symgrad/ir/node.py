@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -333,13 +334,29 @@ def _as_nodes(op: Op, operands: Sequence[Any]) -> tuple[Node, ...]:
     nodes = [None if i in weak and _is_weak(x) else as_node(x) for i, x in enumerate(operands)]
     dtypes = [n.dtype for i in weak if (n := nodes[i]) is not None]
     return tuple(
-        [_weak(x, dtypes) if n is None else n for n, x in zip(nodes, operands, strict=True)]
+        [
+            _weak(_reachable(x, dtypes) if op.compares else x, dtypes) if n is None else n
+            for n, x in zip(nodes, operands, strict=True)
+        ]
     )
 
 
 def _is_weak(value: Any) -> bool:
     """Whether a value may take the dtype beside it; `np.result_type` decides which it takes."""
     return isinstance(value, (bool, int, float, complex, Dim))
+
+
+def _reachable(scalar: Any, dtypes: list[DType]) -> Any:
+    """A Python int as it is, or infinity of its sign if the dtype of the elements cannot hold it.
+
+    To compare with either has the same answers.
+    """
+    if type(scalar) is not int or not dtypes:
+        return scalar
+    dtype = np.result_type(*dtypes, scalar)
+    if dtype.kind not in "iu" or np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
+        return scalar
+    return math.inf if scalar > 0 else -math.inf
 
 
 def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> Node:

@@ -88,7 +88,9 @@ def _by_scipy(function: np.ufunc) -> str | None:
         return None
     REGISTRY.every()
     ours = _BY_SCIPY.get(function.__name__, function.__name__)
-    return ours if ours in REGISTRY.functions else None
+    target = REGISTRY.functions.get(ours)
+    # What has such a name in `nn` or a user's module need not mean the same: `kl_div` is a mean.
+    return ours if target and target.__module__.startswith("symgrad.ops.") else None
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

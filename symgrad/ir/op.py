@@ -92,6 +92,9 @@ class Op:
     idempotent: bool = False
     preserves_zero: bool = False
     linear: bool = False
+    # Whether it asks which operand is larger, or if they are equal, so that a Python int that the
+    # dtype beside it cannot hold has an answer: it is beyond every element.
+    compares: bool = False
     # Operands of which a 0 makes the result 0, whatever the others are.
     absorbs: tuple[int, ...] = ()
     # For each operand of such types whether each row of the result is made of the same row of it,

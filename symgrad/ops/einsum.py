@@ -15,7 +15,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import require_equal
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import matmul
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshape
 from symgrad.ops.solve import diagonal

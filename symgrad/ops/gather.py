@@ -36,7 +36,7 @@ def is_empty_list(value: Any) -> bool:
 
 
 def as_integers(x: NodeLike) -> Node:
-    """Integers as a node; a list that is empty is one of integers. Raises `DtypeError` for others."""
+    """Integers as a node; an empty list is one of integers. Raises `DtypeError` for others."""
     node = as_node(np.empty(np.shape(x), INDEX) if is_empty_list(x) else x)
     require("iu", node.tensor)
     return node

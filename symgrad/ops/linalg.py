@@ -25,7 +25,14 @@ from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, apply_again, common_dtype, composite, op, require, vjp_of
 from symgrad.ops.reduce import sum
 from symgrad.ops.rows import rows
-from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
+from symgrad.ops.shape import (
+    astype,
+    broadcast_to,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    reshape,
+)
 
 
 def require_matrix(*types: TensorType) -> None:
@@ -99,12 +106,18 @@ def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 @composite(numpy=(np.matmul, np.linalg.matmul))
 def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """The matrix product over the last two axes; a vector counts as a row left, a column right."""
+    """The matrix product over the last two axes; a vector counts as a row left, a column right.
+
+    Of booleans it is whether any of the pairs that a sum takes in is true in both.
+    """
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"matmul({a.type!r}, {b.type!r}): a scalar has no matrix product; use *")
     # Refused before they become rows and columns, which nobody wrote.
     require_equal(a.shape[-1], b.shape[max(b.ndim - 2, 0)])
+    if a.dtype == b.dtype == np.bool_:
+        # Ones are counted, and rounding makes no count 0; of floats they are counted fastest.
+        return astype(matmul(astype(a, "float32"), astype(b, "float32")), "bool")
     left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     right = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
     y = _matmul(left, right)
@@ -175,7 +188,7 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     column_shape = tuple(b.shape[j] for j in columns)
     flat_a = reshape(permute_dims(a, (*rows, *left)), (product(row_shape), inner))
     flat_b = reshape(permute_dims(b, (*right, *columns)), (inner, product(column_shape)))
-    return reshape(_matmul(flat_a, flat_b), (*row_shape, *column_shape))
+    return reshape(matmul(flat_a, flat_b), (*row_shape, *column_shape))
 
 
 @composite(numpy=(np.vecdot, np.linalg.vecdot))

@@ -14,37 +14,37 @@ INTEGERS = "int32 uint8"
 LOGICAL = "bool"
 
 
-@elementwise(np.equal, piecewise_constant=True, commutative=True)
+@elementwise(np.equal, compares=True, piecewise_constant=True, commutative=True)
 def equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 == x2."""
     ...
 
 
-@elementwise(np.not_equal, piecewise_constant=True, commutative=True)
+@elementwise(np.not_equal, compares=True, piecewise_constant=True, commutative=True)
 def not_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 != x2."""
     ...
 
 
-@elementwise(np.less, real=True, piecewise_constant=True)
+@elementwise(np.less, compares=True, real=True, piecewise_constant=True)
 def less(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 < x2."""
     ...
 
 
-@elementwise(np.less_equal, real=True, piecewise_constant=True)
+@elementwise(np.less_equal, compares=True, real=True, piecewise_constant=True)
 def less_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 <= x2."""
     ...
 
 
-@elementwise(np.greater, real=True, piecewise_constant=True)
+@elementwise(np.greater, compares=True, real=True, piecewise_constant=True)
 def greater(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 > x2."""
     ...
 
 
-@elementwise(np.greater_equal, real=True, piecewise_constant=True)
+@elementwise(np.greater_equal, compares=True, real=True, piecewise_constant=True)
 def greater_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 >= x2."""
     ...

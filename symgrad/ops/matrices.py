@@ -19,8 +19,7 @@ from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, zeros, zeros_like
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import require_matrix
+from symgrad.ops.linalg import matmul, require_matrix
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import (

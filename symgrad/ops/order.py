@@ -297,6 +297,7 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
     vjp=lambda g, y, *inputs, side: (None, None),
     jvp=lambda t, y, *inputs, side: None,
     batch=_search_batch,
+    compares=True,
     piecewise_constant=True,
     expensive=True,
     cases=(

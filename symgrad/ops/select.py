@@ -227,13 +227,23 @@ def minimum(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
+def _is_kept(dtype: DType, bound: Any, side: int) -> bool:
+    """Whether a bound is an int that lies beyond every number of a dtype, on its side."""
+    if type(bound) is not int or dtype.kind not in "iu":
+        return False
+    return bound < np.iinfo(dtype).min if side < 0 else bound > np.iinfo(dtype).max
+
+
 @composite(numpy=(np.clip,))
 def clip(x: NodeLike, /, min: NodeLike = None, max: NodeLike = None) -> Node:
-    """x, but at least `min` and at most `max`; None is no bound."""
+    """x, but at least `min` and at most `max`; None is no bound.
+
+    Nor is a Python int that all numbers of x's dtype keep to: `clip(x, -5, 9)` of uint8.
+    """
     y = as_node(x)
-    if min is not None:
+    if not (min is None or _is_kept(y.dtype, min, -1)):
         y = maximum(y, min)
-    return y if max is None else minimum(y, max)
+    return y if max is None or _is_kept(y.dtype, max, 1) else minimum(y, max)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -53,6 +53,7 @@ def _isin_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, inver
     vjp=lambda g, y, *inputs, invert: (None, None),
     jvp=lambda t, y, *inputs, invert: None,
     batch=_isin_batch,
+    compares=True,
     piecewise_constant=True,
     expensive=True,
     cases=(

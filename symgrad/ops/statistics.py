@@ -13,7 +13,7 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, normalize_axes
-from symgrad.ops.declare import NodeLike, composite, require
+from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
 from symgrad.ops.gather import as_integers
 from symgrad.ops.indexing import known

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Size
-from symgrad.ir.errors import BoundsError, DtypeError, ShapeError
+from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, apply, as_node, constant_value
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis

@@ -223,6 +223,12 @@ def test_all_that_symgrad_has_of_scipys_functions_is_reached():
     assert offered | {"psi", "log_expit", "expm1", "log1p", "round"} == set(scipys())
 
 
+def test_a_loss_with_a_name_of_scipys_is_another_function():
+    assert sg.nn.kl_div is not None
+    with pytest.raises(UnsupportedError, match=r"^scipy\.special\.kl_div has no symbolic form"):
+        special.kl_div(a, a)
+
+
 def test_a_function_of_scipys_that_symgrad_lacks_is_refused_by_name():
     with pytest.raises(UnsupportedError, match=r"^scipy\.special\.jv has no symbolic form"):
         special.jv(1, b)

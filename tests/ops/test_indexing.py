@@ -286,7 +286,7 @@ def test_lists_without_a_number_take_nothing(index):
     check_derivatives([x[index] * 3], [x], [X], RNG)
 
 
-@pytest.mark.parametrize("shape, data", [((0, 3), (0, 3)), (("N", 0), (4, 0))])
+@pytest.mark.parametrize(("shape", "data"), [((0, 3), (0, 3)), (("N", 0), (4, 0))])
 def test_a_mask_without_elements_takes_nothing_though_its_value_is_not_known(shape, data):
     x, zeros = sg.placeholder("x", shape), np.zeros(data)
     found = x[x > 0]
