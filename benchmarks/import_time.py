@@ -2,7 +2,7 @@
 
     python benchmarks/import_time.py [rounds]
 
-symgrad loads its names when they are used: `symgrad.compile` is the import and the first use.
+symgrad loads its names when they are used: `symgrad.compiler` is the import and the first use.
 """
 
 from __future__ import annotations
@@ -22,4 +22,4 @@ if __name__ == "__main__":
         print(json.dumps({"ms": 1e3 * (perf_counter() - start)}))
     else:
         count = int(sys.argv[1]) if sys.argv[1:] else 15
-        r.report(r.compare(__file__, ["numpy", "symgrad", "symgrad.compile"], count))
+        r.report(r.compare(__file__, ["numpy", "symgrad", "symgrad.compiler"], count))

@@ -11,9 +11,7 @@ program, and look at every stage.
 A name is loaded when it is first used, so that `import symgrad` costs next to nothing.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from symgrad.ir.late import SLOTS, Viewer
@@ -27,27 +25,23 @@ if TYPE_CHECKING:
     from symgrad import random as random
     from symgrad import special as special
     from symgrad import testing as testing
-    from symgrad.autodiff.checkpoint import checkpoint as checkpoint
+    from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
+    from symgrad.autodiff.custom.function import Function as Function
+    from symgrad.autodiff.custom.numpy_function import NumpyFunction as NumpyFunction
     from symgrad.autodiff.explain import explain_grad as explain_grad
-    from symgrad.autodiff.function import Function as Function
-    from symgrad.autodiff.numpy_function import NumpyFunction as NumpyFunction
-    from symgrad.compile import compile as compile
-    from symgrad.data import Batches as Batches
-    from symgrad.data import batches as batches
-    from symgrad.derive import grad as grad
-    from symgrad.derive import hessian as hessian
-    from symgrad.derive import hvp as hvp
-    from symgrad.derive import jacobian as jacobian
-    from symgrad.derive import jvp as jvp
-    from symgrad.derive import value_and_grad as value_and_grad
-    from symgrad.derive import vjp as vjp
-    from symgrad.derive import vmap as vmap
+    from symgrad.autodiff.transforms import grad as grad
+    from symgrad.autodiff.transforms import hessian as hessian
+    from symgrad.autodiff.transforms import hvp as hvp
+    from symgrad.autodiff.transforms import jacobian as jacobian
+    from symgrad.autodiff.transforms import jvp as jvp
+    from symgrad.autodiff.transforms import value_and_grad as value_and_grad
+    from symgrad.autodiff.transforms import vjp as vjp
+    from symgrad.autodiff.transforms import vmap as vmap
+    from symgrad.compiler import compile as compile
     from symgrad.display import render as render
     from symgrad.dtypes import *
     from symgrad.dtypes import __array_api_version__ as __array_api_version__
     from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
-    from symgrad.history import History as History
-    from symgrad.history import early_stopping as early_stopping
     from symgrad.ir.dims import Dim as Dim
     from symgrad.ir.dims import dim as dim
     from symgrad.ir.errors import *
@@ -66,10 +60,14 @@ if TYPE_CHECKING:
     from symgrad.rewrite.rule import Rewrite as Rewrite
     from symgrad.rewrite.rule import rule as rule
     from symgrad.runtime.program import Program as Program
-    from symgrad.state import load_state as load_state
-    from symgrad.state import save_state as save_state
-    from symgrad.training import evaluate as evaluate
-    from symgrad.training import fit as fit
+    from symgrad.train.batches import Batches as Batches
+    from symgrad.train.batches import batches as batches
+    from symgrad.train.checkpoints import load_state as load_state
+    from symgrad.train.checkpoints import save_state as save_state
+    from symgrad.train.history import History as History
+    from symgrad.train.history import early_stopping as early_stopping
+    from symgrad.train.loop import evaluate as evaluate
+    from symgrad.train.loop import fit as fit
 
 __version__ = "0.1.0"
 
@@ -84,19 +82,19 @@ _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.ir.graph", "Graph"),
     ("symgrad.ir.kinks", "kinks"),
     ("symgrad.autodiff.explain", "explain_grad"),
-    ("symgrad.autodiff.function", "Function"),
-    ("symgrad.autodiff.numpy_function", "NumpyFunction"),
-    ("symgrad.autodiff.checkpoint", "checkpoint"),
+    ("symgrad.autodiff.custom.function", "Function"),
+    ("symgrad.autodiff.custom.numpy_function", "NumpyFunction"),
+    ("symgrad.autodiff.custom.checkpoint", "checkpoint"),
     ("symgrad.rewrite.pattern", "Attr Const Var"),
     ("symgrad.rewrite.rule", "Exact Rewrite rule"),
     ("symgrad.passes", "graph_pass"),
     ("symgrad.runtime.program", "Program"),
-    ("symgrad.derive", "grad value_and_grad vjp jvp hvp jacobian hessian vmap"),
-    ("symgrad.compile", "compile"),
-    ("symgrad.state", "load_state save_state"),
-    ("symgrad.data", "Batches batches"),
-    ("symgrad.history", "History early_stopping"),
-    ("symgrad.training", "evaluate fit"),
+    ("symgrad.autodiff.transforms", "grad value_and_grad vjp jvp hvp jacobian hessian vmap"),
+    ("symgrad.compiler", "compile"),
+    ("symgrad.train.checkpoints", "load_state save_state"),
+    ("symgrad.train.batches", "Batches batches"),
+    ("symgrad.train.history", "History early_stopping"),
+    ("symgrad.train.loop", "evaluate fit"),
     ("symgrad.ops", "*"),
     ("symgrad.dtypes", "*"),
 )
@@ -123,17 +121,6 @@ def __dir__() -> list[str]:
         for n in (import_module(home).__all__ if listed == "*" else listed.split())
     }
     return sorted({*names, *_SUBMODULES, *(n for n in globals() if n.startswith("__"))})
-
-
-class _Package(ModuleType):
-    """This module, whose function `compile` must not be hidden by its submodule of that name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "compile" and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def _viewer() -> Viewer:

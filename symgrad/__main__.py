@@ -1,9 +1,9 @@
-"""`python -m symgrad`: what the terminal offers. See `symgrad.terminal`."""
+"""`python -m symgrad`: what the terminal offers. See `symgrad.cli`."""
 
 import os
 import sys
 
-from symgrad.terminal import FAILED, main
+from symgrad.cli import FAILED, main
 
 if __name__ == "__main__":
     try:

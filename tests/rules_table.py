@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 from symgrad import Graph, passes
+from symgrad import rules as home
+from symgrad.autodiff import normal
 from symgrad.ir.expression import written
-from symgrad.passes import normal
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Applied, Pattern
 from symgrad.rewrite.rule import Exact
@@ -18,7 +19,7 @@ from symgrad.testing import spellings
 
 ROOT = Path(__file__).parent.parent
 # The README counts the rules by family, and the one beside the rules lists them all.
-SHORT, WHOLE = ROOT / "README.md", ROOT / "symgrad" / "passes" / "README.md"
+SHORT, WHOLE = ROOT / "README.md", ROOT / "symgrad" / "rules" / "README.md"
 LONGEST = 60
 # What a reader of the table does not know: helpers, and questions about nodes.
 UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
@@ -28,12 +29,13 @@ RULES = tuple(dict.fromkeys((*passes.RULES, *passes.KERNELS, *normal.RULES)))
 
 def families():
     """The rules by the file that they stand in: its docstring's first line, its name, its rules."""
-    for found in pkgutil.iter_modules(passes.__path__):
-        module = importlib.import_module(f"symgrad.passes.{found.name}")
+    for found in pkgutil.walk_packages(home.__path__, "symgrad.rules."):
+        module = importlib.import_module(found.name)
         source = inspect.getsource(module)
         own = [r for r in RULES if f"\ndef {r.name}(" in source and getattr(module, r.name) is r]
         if own:
-            yield inspect.getdoc(module).splitlines()[0].rstrip("."), found.name, own
+            title = inspect.getdoc(module).splitlines()[0].rstrip(".")
+            yield title, found.name.removeprefix("symgrad.rules."), own
 
 
 def text(pattern):
@@ -85,7 +87,7 @@ def counts():
     lines.append("|---" + "|--:" * len(names) + "|---|")
     for title, name, rules in families():
         grades = [rule.exact for rule in rules]
-        link = f"[{title.partition(':')[0]}](symgrad/passes/{name}.py)"
+        link = f"[{title.partition(':')[0]}](symgrad/rules/{name.replace('.', '/')}.py)"
         numbers = [grades.count(g) or "" for g in Exact]
         lines.append(row(link, *numbers, change(example(rules))))
     grades = [rule.exact for rule in RULES]
@@ -101,7 +103,7 @@ def example(rules):
 def listed():
     """All rules, family by family."""
     for title, name, rules in families():
-        yield from ("", f"## {title}", "", f"`{name}.py`", "")
+        yield from ("", f"## {title}", "", f"`{name.replace('.', '/')}.py`", "")
         yield from (row("rule", "grade", "what it does", "why"), "|---|---|---|---|")
         for rule in rules:
             yield row(f"`{rule.name}`", grade(rule), change(rule), reason_text(rule))

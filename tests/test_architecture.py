@@ -16,24 +16,22 @@ from symgrad.ops.copied import is_own, own_functions
 ROOT = Path(__file__).parent.parent
 # From the ground up; those of one line stand beside each other and import neither.
 FLOORS = (
-    ("symgrad.ir",), ("symgrad.analysis",), ("symgrad.ops",),
-    ("symgrad.autodiff", "symgrad.rewrite"), ("symgrad.passes",), ("symgrad.lowering",),
-    ("symgrad.runtime",), ("symgrad.compile", "symgrad.derive"),
-    ("symgrad.data", "symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.progress",
-     "symgrad.random", "symgrad.special", "symgrad.state"),
-    ("symgrad.testing", "symgrad.history"), ("symgrad.nn",), ("symgrad.optim", "symgrad.training"),
-    ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.terminal",),
-    ("symgrad.__main__",),
+    ("symgrad.ir",), ("symgrad.analysis",), ("symgrad.ops",), ("symgrad.rewrite",),
+    ("symgrad.rules",), ("symgrad.passes",), ("symgrad.autodiff", "symgrad.lowering"),
+    ("symgrad.runtime",), ("symgrad.compiler",),
+    ("symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random", "symgrad.special"),
+    ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
+    ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
 )  # fmt: skip
 # What is imported on first use, and the one package part that imports it.
 LAZY = {
     "networkx": "symgrad.ir", "scipy": "symgrad.ops",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
-    "matplotlib": "symgrad.history", "safetensors": "symgrad.state", "tqdm": "symgrad.progress",
+    "matplotlib": "symgrad.train", "safetensors": "symgrad.train", "tqdm": "symgrad.train",
 }  # fmt: skip
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
-READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.ready", "symgrad.terminal"}
+READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
 LONGEST = 420
@@ -201,7 +199,8 @@ DOC = '"""A module."""\n'
         ("symgrad.ir.node", "import symgrad", "not below"),
         ("symgrad.ir.node", "from symgrad import testing", "not below"),
         ("symgrad.ir.node", "from ..ops import shape", "not below"),
-        ("symgrad.autodiff.reverse", "from symgrad.rewrite.rule import Rule", "not below"),
+        ("symgrad.rules.masks", "from symgrad.passes.cse import merge", "not below"),
+        ("symgrad.lowering.plan", "from symgrad.autodiff import reverse", "not below"),
         ("symgrad.rewrite.rule", "from symgrad.autodiff import reverse", "not below"),
         ("symgrad.ir.late", "from symgrad import display", "not below"),
         ("symgrad.runtime.program", "from symgrad.display import render", "not below"),
@@ -211,30 +210,30 @@ DOC = '"""A module."""\n'
         ("symgrad.fft", "from symgrad.linalg import det", "not below"),
         ("symgrad_viz.dot", "from symgrad import display", "not below"),
         ("symgrad.lowering.plan", "import symgrad_viz", "not below"),
-        ("symgrad.runtime.codegen", "import symgrad.compile", "not below"),
+        ("symgrad.runtime.codegen", "import symgrad.compiler", "not below"),
         ("symgrad.nn.layers", "import symgrad_viz.dot", "not below"),
         ("symgrad.ops.shape", "def f():\n    'd'\n    import math", "inside a function"),
         ("symgrad.ops.shape", "f = lambda: __import__('math')", "inside a function"),
-        ("symgrad.ops.shape", "x = import_module('symgrad.compile')", "not below"),
+        ("symgrad.ops.shape", "x = import_module('symgrad.compiler')", "not below"),
         ("symgrad.ops.shape", "x = import_module(name)", "only a run will tell"),
         ("symgrad.ir.networks", "import networkx", "in a function"),
         ("symgrad.analysis", "def f():\n    'd'\n    import networkx", "in a function"),
         ("symgrad.ops.gamma", "from scipy import special", "in a function"),
         ("symgrad_viz.dot", "import graphviz", "in a function"),
-        ("symgrad.compile", "import pickle", "pickle"),
+        ("symgrad.compiler", "import pickle", "pickle"),
         ("symgrad_viz.words", "import linecache", "reads source"),
-        ("symgrad.compile", "from pickle import dumps", "pickle"),
+        ("symgrad.compiler", "from pickle import dumps", "pickle"),
         ("symgrad_viz.dot", "import viz.symgrad_viz", "the folder viz"),
-        ("symgrad.compile", "print(3)", "prints"),
-        ("symgrad.compile", "import os\nos.environ.get('X')", "environment"),
-        ("symgrad.compile", "from os import getenv", "environment"),
-        ("symgrad.compile", "CACHE = {}", "table"),
-        ("symgrad.compile", "SEEN: set[int] = set()", "table"),
-        ("symgrad.compile", "NAMES = [n for n in 'ab']", "table"),
-        ("symgrad.compile", "from collections import defaultdict\nD = defaultdict(list)", "table"),
-        ("symgrad.compile", "def f(): pass", "f has no docstring"),
-        ("symgrad.compile", "class C: pass", "C has no docstring"),
-        ("symgrad.compile", "\n" * LONGEST, "lines"),
+        ("symgrad.compiler", "print(3)", "prints"),
+        ("symgrad.compiler", "import os\nos.environ.get('X')", "environment"),
+        ("symgrad.compiler", "from os import getenv", "environment"),
+        ("symgrad.compiler", "CACHE = {}", "table"),
+        ("symgrad.compiler", "SEEN: set[int] = set()", "table"),
+        ("symgrad.compiler", "NAMES = [n for n in 'ab']", "table"),
+        ("symgrad.compiler", "from collections import defaultdict\nD = defaultdict(list)", "table"),
+        ("symgrad.compiler", "def f(): pass", "f has no docstring"),
+        ("symgrad.compiler", "class C: pass", "C has no docstring"),
+        ("symgrad.compiler", "\n" * LONGEST, "lines"),
     ],
 )
 def test_a_planted_fault_is_found(module, source, words):
@@ -244,8 +243,8 @@ def test_a_planted_fault_is_found(module, source, words):
 
 
 def test_a_module_without_a_docstring_is_found():
-    assert faults("symgrad.compile", "x = 1\n") == [
-        "symgrad.compile:1: the module has no docstring"
+    assert faults("symgrad.compiler", "x = 1\n") == [
+        "symgrad.compiler:1: the module has no docstring"
     ]
 
 
@@ -254,15 +253,15 @@ def test_a_module_without_a_docstring_is_found():
     [
         ("symgrad.ir.node", "from symgrad.ir.dims import Dim\nfrom symgrad.ir import late"),
         ("symgrad.ops.shape", "from symgrad.ir.node import Node"),
-        ("symgrad.passes", "from symgrad.rewrite import rule\nfrom symgrad.passes import fold"),
-        ("symgrad.__init__", "from symgrad.compile import compile\nfrom symgrad import nn"),
+        ("symgrad.passes", "from symgrad.rewrite import rule\nfrom symgrad.rules import masks"),
+        ("symgrad.__init__", "from symgrad.compiler import compile\nfrom symgrad import nn"),
         ("symgrad_viz.render", "import symgrad\nfrom symgrad.lowering.plan import Plan"),
         ("symgrad.ir.networks", "def f():\n    'd'\n    import networkx"),
         ("symgrad.display", "x = import_module('symgrad_viz')"),
         ("symgrad.__init__", "def f(name):\n    'd'\n    return import_module(name)"),
         ("symgrad_viz.dot", "def f():\n    'd'\n    return import_module('graphviz')"),
         ("symgrad_viz.theme", "LOOKS: Mapping[str, int] = {}"),
-        ("symgrad.compile", "__all__ = ['compile']\nNAMES = ('a',)\nF = frozenset({1})"),
+        ("symgrad.compiler", "__all__ = ['compile']\nNAMES = ('a',)\nF = frozenset({1})"),
     ],
 )
 def test_what_is_allowed_is_no_fault(module, source):

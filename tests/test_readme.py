@@ -83,7 +83,7 @@ def test_what_there_is_to_build_with_is_listed():
 
 def test_the_rule_that_is_shown_is_a_rule():
     shown = next(t for t in re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.S) if "@rule" in t)
-    assert shown in (ROOT / "symgrad" / "passes" / "algebra.py").read_text(encoding="utf-8")
+    assert shown in (ROOT / "symgrad" / "rules" / "arithmetic.py").read_text(encoding="utf-8")
 
 
 def test_a_false_rule_of_ones_own_fails_as_is_shown(tmp_path):

@@ -1,1 +1,1 @@
-"""Floor 4: derivatives, as graphs made from graphs."""
+"""Floor 7: derivatives, as graphs made from graphs."""

@@ -1,1 +1,1 @@
-"""Floor 6: from what is computed to how: the order, the memory, the plan."""
+"""Floor 7: from what is computed to how: the order, the memory, the plan."""

@@ -14,12 +14,12 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import ArrayData
-from symgrad.lowering.blocks import BLOCKS, Blocks, in_blocks
-from symgrad.lowering.draft import Draft
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
+from symgrad.lowering.slots import Draft
+from symgrad.lowering.tiling import BLOCKS, Blocks, in_blocks
 from symgrad.ops import kernels
 
 COPY = Op(

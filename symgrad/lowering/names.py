@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.values import is_uniform
-from symgrad.lowering.draft import Draft
+from symgrad.lowering.slots import Draft
 from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.

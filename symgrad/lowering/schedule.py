@@ -14,7 +14,7 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, Type
-from symgrad.lowering.blocks import BLOCKS, Blocks
+from symgrad.lowering.tiling import BLOCKS, Blocks
 
 Attrs = tuple[tuple[str, Any], ...]
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from symgrad.autodiff.function import Function
-from symgrad.autodiff.traced import replaced
+from symgrad.autodiff.custom.function import Function
+from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import (
     GradientError,
     GraphError,
@@ -23,8 +23,8 @@ from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.nn.offers import followed
 from symgrad.nn.offers import offered as offered
-from symgrad.nn.parts import Part, join, loses, refuse_strays, renamed, twin, walk
 from symgrad.nn.state import write
+from symgrad.nn.tree import Part, join, loses, refuse_strays, renamed, twin, walk
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads

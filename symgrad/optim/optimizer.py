@@ -8,7 +8,7 @@ from warnings import warn
 
 import numpy as np
 
-from symgrad.derive import grad
+from symgrad.autodiff.transforms import grad
 from symgrad.ir.errors import (
     GradientError,
     GraphError,

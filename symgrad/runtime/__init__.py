@@ -1,1 +1,1 @@
-"""Floor 7: running a plan, step by step or as a generated NumPy program."""
+"""Floor 8: running a plan, step by step or as a generated NumPy program."""

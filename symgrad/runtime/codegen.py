@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.op import Op
-from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
+from symgrad.lowering.tiling import BLOCKS, Blocks
 from symgrad.ops.copied import is_own, own_functions, source_of
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (

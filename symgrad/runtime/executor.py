@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import KernelError
-from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.plan import Plan, Ref, Step
+from symgrad.lowering.tiling import BLOCKS, Blocks
 from symgrad.runtime.workspace import seen
 
 

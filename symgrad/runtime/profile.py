@@ -24,9 +24,9 @@ import numpy as np
 from symgrad.ir.errors import FeedError
 from symgrad.ir.files import write_whole
 from symgrad.ir.origin import Location
-from symgrad.lowering.blocks import BLOCKS, Blocks
 from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.tiling import BLOCKS, Blocks
 from symgrad.rewrite.trace import shortened
 from symgrad.runtime.source import Source
 

@@ -28,11 +28,11 @@ from symgrad.rewrite.trace import Trace
 from symgrad.runtime.check import RTOL, Check, checked
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import remade, state_of, traces_of
+from symgrad.runtime.executable import Ready, explained
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array, Feeder
 from symgrad.runtime.kept import Parts
 from symgrad.runtime.profile import RUNS, Profile, profiled
-from symgrad.runtime.ready import Ready, explained
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.why import Teller, Why
 from symgrad.runtime.workspace import allocate

@@ -14,8 +14,8 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
-from symgrad.lowering.blocks import Blocks
 from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.tiling import Blocks
 from symgrad.ops.fused import FUSED
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.compile import compile
+from symgrad.compiler import compile
 from symgrad.ir.evaluate import resolve, sizes_of
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, Variable

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.derive import jvp, vjp
+from symgrad.autodiff.transforms import jvp, vjp
 from symgrad.ir.dims import evaluate as evaluate_dim
 from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate

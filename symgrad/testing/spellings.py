@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff.reverse import carries
-from symgrad.derive import vjp
+from symgrad.autodiff.transforms import vjp
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op

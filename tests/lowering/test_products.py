@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.lowering import blocks
-from symgrad.lowering.blocks import BLOCKS
+from symgrad.lowering import tiling
+from symgrad.lowering.tiling import BLOCKS
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Blocks of small arrays too."""
-    monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
+    monkeypatch.setattr(tiling, "BLOCK_BYTES", 4096)
 
 
 def logistic(n, m):

@@ -6,7 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import ShapeError
 from tests.helpers import close, generator, value
-from tests.passes.becomes import ops
+from tests.rules.becomes import ops
 
 
 def operands(text, *shapes):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.passes.becomes import becomes, named, ops, stays
+from tests.rules.becomes import becomes, named, ops, stays
 
 CSE = named("common_subexpressions")
 

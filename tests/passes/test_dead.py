@@ -1,7 +1,7 @@
 """Dead results: of several results, only those that are read are computed."""
 
 import symgrad as sg
-from tests.passes.becomes import becomes, named, stays
+from tests.rules.becomes import becomes, named, stays
 
 DEAD = named("dead_results")
 

@@ -6,7 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.testing import assert_equivalent, random_feeds
-from tests.passes.becomes import named, ops
+from tests.rules.becomes import named, ops
 
 FUSE = named("fusion")
 

@@ -9,13 +9,13 @@ import symgrad as sg
 from symgrad import Const, Graph, Rewrite, Var
 from symgrad.ir.errors import RewriteError
 from symgrad.passes import DEFAULT, RULES
-from symgrad.passes.algebra import double_negative, times_one
-from symgrad.passes.factors import factors_combine
-from symgrad.passes.products import scalar_through_matmul
-from symgrad.passes.reductions import sum_of_products
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import rule_for
 from symgrad.rewrite.trace import Trace
+from symgrad.rules.arithmetic import double_negative, times_one
+from symgrad.rules.factors import factors_combine
+from symgrad.rules.matmul import scalar_through_matmul
+from symgrad.rules.reductions import sum_of_products
 from symgrad.testing import random_graph
 
 

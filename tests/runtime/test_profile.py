@@ -7,9 +7,9 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import FeedError, KernelError
-from symgrad.lowering import blocks
-from symgrad.lowering.blocks import BLOCKS
+from symgrad.lowering import tiling
 from symgrad.lowering.cost import cost
+from symgrad.lowering.tiling import BLOCKS
 from symgrad.runtime import profile
 from symgrad.runtime.profile import Machine
 
@@ -26,8 +26,8 @@ def machine(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """Blocks of a row or two, even of small arrays."""
-    monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
+    monkeypatch.setattr(tiling, "BLOCK_BYTES", 300)
 
 
 class Net:

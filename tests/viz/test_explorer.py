@@ -312,7 +312,7 @@ def test_rules_come_with_their_reason_and_their_source(shown):
     assert rule["grade"] == "rounding"
     assert rule["reason"].endswith(".")
     assert any("def sum_of_squares" in line for line in rule["source"])
-    assert rule["where"].startswith("symgrad.passes.")
+    assert rule["where"].startswith("symgrad.rules.")
 
 
 def test_the_user_s_source_is_there_around_the_lines(shown):

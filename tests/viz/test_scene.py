@@ -16,7 +16,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.origin import Origin, built_as, scope
 from symgrad_viz import builder
 from symgrad_viz.builder import scene_of
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
+from symgrad_viz.phases import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
 from symgrad_viz.scene import REACH, part_of, ranks, saved_text
 from symgrad_viz.words import printable, shortened
 

@@ -14,7 +14,7 @@ from symgrad_viz import render, to_dot
 from symgrad_viz.dot import dot_of
 from symgrad_viz.figures import figures_of
 from symgrad_viz.legend import ramp, samples
-from symgrad_viz.parts import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
+from symgrad_viz.phases import BACKWARD, FORWARD, PARTS, UPDATE, nexts_of, parts_of
 from symgrad_viz.scene import LEAVES, part_of, ranks, saved_text
 from symgrad_viz.theme import DARK, HEAT, LIGHT
 from symgrad_viz.view import COLLAPSED, view_of

@@ -12,8 +12,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
-from symgrad_viz.kept import Kept, Path
-from symgrad_viz.parts import (
+from symgrad_viz.phases import (
     BACKWARD,
     FORWARD,
     PARTS,
@@ -23,6 +22,7 @@ from symgrad_viz.parts import (
     part_titles,
     parts_of,
 )
+from symgrad_viz.residuals import Kept, Path
 from symgrad_viz.scene import LEAVES, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
 from symgrad_viz.words import (
     call_text,

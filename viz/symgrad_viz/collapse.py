@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from symgrad_viz.parts import PARTS
+from symgrad_viz.phases import PARTS
 from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, all_sizes, contents_text, part_of
 from symgrad_viz.words import shortened
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from symgrad_viz.legend import notes, ramp, samples
-from symgrad_viz.parts import BACKWARD, UPDATE
+from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, ranks
 from symgrad_viz.shapes import paint_of
 from symgrad_viz.theme import (

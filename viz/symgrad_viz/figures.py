@@ -10,13 +10,13 @@ from typing import Any
 from symgrad.ir.errors import RenderError, SymgradError
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
-from symgrad.lowering.blocks import Blocks
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.tiling import Blocks
 from symgrad.runtime.profile import Profile
 from symgrad.runtime.program import Program
-from symgrad_viz.parts import inner_graph
+from symgrad_viz.phases import inner_graph
 from symgrad_viz.words import bytes_text, count_text, sizes_text, time_text
 
 STEPS = 5

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from symgrad_viz.parts import PARTS, UPDATE
+from symgrad_viz.phases import PARTS, UPDATE
 from symgrad_viz.scene import Box, Edge, Scene, part_of, ranks
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_title
 from symgrad_viz.theme import NODE_SIZE, SMALL_SIZE, THEMES, Palette

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from symgrad_viz.parts import PARTS
+from symgrad_viz.phases import PARTS
 from symgrad_viz.words import bytes_text, counted, sizes_text
 
 REACH = 10  # an edge over more ranks than this is drawn as a stub

@@ -17,7 +17,7 @@ from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.builder import scene_of
 from symgrad_viz.closing import QUOTE, Closing, closing_of
-from symgrad_viz.parts import BACKWARD, UPDATE
+from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
 from symgrad_viz.sheet import Placed, Stage, laid_out
 from symgrad_viz.words import shortened

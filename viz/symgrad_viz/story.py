@@ -19,7 +19,7 @@ from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
-from symgrad_viz.parts import BACKWARD, FORWARD, inner_graph, nexts_of, part_titles, parts_of
+from symgrad_viz.phases import BACKWARD, FORWARD, inner_graph, nexts_of, part_titles, parts_of
 from symgrad_viz.picture import check_choice, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title

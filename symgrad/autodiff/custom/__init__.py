@@ -1,0 +1,1 @@
+"""A user's own differentiable functions, over nodes or over arrays."""

@@ -1,0 +1,391 @@
+"""How the bodies of a function over arrays are run, and what a forward leaves for its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from symgrad.autodiff.custom.call import Use
+from symgrad.ir.errors import GradientError, KernelError, ShapeError
+from symgrad.ir.types import TensorType
+from symgrad.ops.opaque import Array, Body
+
+
+@dataclass(frozen=True)
+class At:
+    """Stands for an array that forward left: a `source` is an input, an output or an extra."""
+
+    source: str
+    number: int
+
+
+class Place:
+    """A function over arrays in its place in a graph, and what its forward leaves for backward.
+
+    `left` says, for each attribute of the context that forward sets, what it is, arrays by where
+    they are found. It is written once, by the first run, and held against every later one.
+    """
+
+    def __init__(self, use: Use) -> None:
+        self.use = use
+        self.types: list[TensorType] = []
+        self.left: dict[str, Any] | None = None
+        self.extras: list[TensorType] | None = None
+
+    # ---- types ------------------------------------------------------------------------------
+
+    def stated(self) -> tuple[list[TensorType], bool]:
+        """The types of the results, as `output_types` states them; whether they are several."""
+        use = self.use
+        given = use.filled([x.tensor for x in use.operands])
+        found = use.ctx.output_types(*given)
+        several = isinstance(found, (tuple, list))
+        types = list(found) if several else [found]
+        for t in types:
+            if not isinstance(t, TensorType):
+                raise use.error(
+                    "output_types",
+                    f"it returned {t!r}, and a type is wanted: sg.TensorType(x.shape, x.dtype)",
+                )
+        if not types:
+            raise use.error("output_types", "it returned nothing; return a type, or several")
+        return types, several
+
+    def tried(self) -> tuple[list[TensorType], bool]:
+        """The types of the results, found by running forward on ones; whether they are several."""
+        use = self.use
+        names = sorted({n for x in use.operands for n in x.tensor.names})
+        if names or not hasattr(type(use.ctx), "forward"):
+            why = f"the sizes {', '.join(names)} are not known" if names else "there is no forward"
+            raise use.error(
+                "forward",
+                f"it cannot be tried out, since {why}: state what it returns, with a method "
+                "output_types(x, …) that returns for example sg.TensorType(x.shape, x.dtype)",
+                ShapeError,
+            )
+        ones = [_filled_with(1, x.tensor) for x in use.operands]
+        for x in ones:
+            x.flags.writeable = False
+        ctx = copy(use.ctx)
+        with np.errstate(all="ignore"), self.unchanged("forward"):
+            found = self.run(ctx, "forward", "tried out on ones", *use.filled(ones))
+        results, several = use.results(found)
+        arrays = [np.asarray(y) for y in results]
+        extras: list[Array] = []
+        self.left = self._found_on(ctx, ones, results, arrays, extras)
+        self.extras = [TensorType(a.shape, a.dtype) for a in extras]
+        return [TensorType(a.shape, a.dtype) for a in arrays], several
+
+    def extra_types(self) -> list[TensorType]:
+        """The types of the arrays that are neither arguments nor results, and yet kept."""
+        return self.extras or []
+
+    def sources(self) -> list[At]:
+        """What backward is given of forward: what it kept, or all that it may have kept."""
+        if self.left is None:
+            inputs = [At("input", i) for i in range(len(self.use.operands))]
+            return inputs + [At("output", i) for i in range(len(self.types))]
+        kept = [a for v in self.left.values() for a in _parts(v)]
+        plain = not all(map(_is_placed, self.left.values()))
+        # What is no array is held against every run of forward, which so has to take place.
+        return list(dict.fromkeys([*kept, At("output", 0)] if plain else kept))
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def run(self, ctx: Any, method: str, when: str, *args: Any, **named: Any) -> Any:
+        """A body run on arrays. Raises `KernelError` if it fails."""
+        body = self.use.method(method)
+        try:
+            return body(ctx, *args, **named)
+        except (MemoryError, KernelError):
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise self.use.error(
+                method, f"it failed{when and f' when {when}'}: {said}", KernelError
+            ) from error
+
+    def fitted(self, method: str, value: Any, wanted: TensorType, what: str) -> Array:
+        """An array of the type that is wanted."""
+        weak = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
+        array = np.asarray(value, wanted.dtype if weak else None)
+        found = TensorType(array.shape, array.dtype) if array.dtype.kind in "biufc" else None
+        if found is None:
+            self.fail(method, f"{what} is {type(value).__name__}, and an array is wanted")
+        mend = f"x.astype({wanted.dtype.name!r})"
+        self.use.check(method, found, wanted, what, mend, KernelError)
+        return array.astype(wanted.dtype, copy=False)
+
+    def fail(self, method: str, text: str) -> NoReturn:
+        """Raise a `KernelError` that names the class, the method and the user's line."""
+        raise self.use.error(method, text, KernelError)
+
+    # ---- what forward leaves ----------------------------------------------------------------
+
+    @contextmanager
+    def unchanged(self, method: str) -> Iterator[None]:
+        """Refuse a first run that writes into what the instance holds: backward is not given it."""
+        if self.left is not None:
+            yield
+            return
+        before = {name: _frozen(value, ()) for name, value in vars(self.use.ctx).items()}
+        yield
+        for name, value in vars(self.use.ctx).items():
+            if _frozen(value, ()) != before.get(name):
+                self.fail(
+                    method,
+                    f"it wrote into {name}, which the instance had before, and backward is not "
+                    "given that; keep what backward needs by save_for_backward(array), or as an "
+                    f"attribute that forward sets: self.{name} = …",
+                )
+
+    def leave(
+        self,
+        method: str,
+        ctx: Any,
+        inputs: Sequence[Any],
+        results: Sequence[Any],
+        arrays: Sequence[Array],
+    ) -> list[Array]:
+        """Note what a run of forward left; the arrays that are to be handed on to backward."""
+        extras: list[Array] = []
+        left = self._found_on(ctx, inputs, results, arrays, extras)
+        if self.extras is None and extras:
+            self.fail(
+                method,
+                "it kept an array that is neither an argument nor a result, whose type is not "
+                "known where output_types states those of the results; return it as one more "
+                "result, or compute it again in backward",
+            )
+        if self.left is None:
+            self.left = left
+        for name in left.keys() | self.left.keys():
+            if not _same(left.get(name), self.left.get(name)):
+                what = "saved_tensors" if name == "_saved" else f"ctx.{name}"
+                self.fail(
+                    method,
+                    f"{what} is another in this run than in the first one; what depends on the "
+                    "arguments' values reaches backward only as an array: save_for_backward(array)",
+                )
+        return extras
+
+    def _found_on(
+        self,
+        ctx: Any,
+        inputs: Sequence[Any],
+        results: Sequence[Any],
+        arrays: Sequence[Array],
+        extras: list[Array],
+    ) -> dict[str, Any]:
+        known = {id(a): At("input", i) for i, a in enumerate(inputs)}
+        for found in (results, arrays):
+            known |= {id(a): At("output", i) for i, a in enumerate(found)}
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(map(placed, value))
+            if not isinstance(value, (np.ndarray, np.generic)):
+                return value
+            if id(value) not in known:
+                known[id(value)] = At("extra", len(extras))
+                extras.append(np.asarray(value))
+            return known[id(value)]
+
+        before = vars(self.use.ctx)
+        return {
+            name: placed(value)
+            for name, value in vars(ctx).items()
+            if name not in before or before[name] is not value
+        }
+
+    def context(self, arrays: Mapping[At, Array]) -> Any:
+        """A context for backward, as forward left it."""
+        if self.left is None:
+            self.fail("backward", "it runs before forward, in which it was to find what was saved")
+        ctx = copy(self.use.ctx)
+        vars(ctx).update({name: _filled(value, arrays) for name, value in self.left.items()})
+        return ctx
+
+
+def _parts(value: Any) -> list[At]:
+    if isinstance(value, tuple):
+        return [a for v in value for a in _parts(v)]
+    return [value] if isinstance(value, At) else []
+
+
+def _is_placed(value: Any) -> bool:
+    return all(map(_is_placed, value)) if isinstance(value, tuple) else isinstance(value, At)
+
+
+def _filled(value: Any, arrays: Mapping[At, Array]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_filled(v, arrays) for v in value)
+    return arrays[value] if isinstance(value, At) else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return a is b or (type(a) is type(b) and bool(a == b))
+    except Exception:  # what cannot be compared is not known to be the same
+        return False
+
+
+def _frozen(value: Any, around: tuple[int, ...]) -> Any:
+    """Something that is equal as long as nothing is written into a value, or into what it holds."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.shape, value.dtype.str, value.tobytes()
+    if id(value) in around:
+        return id(value)
+    around = (*around, id(value))
+    if isinstance(value, dict):
+        return tuple((id(k), _frozen(v, around)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(v, around) for v in value)
+    if isinstance(value, (bool, int, float, complex, str)):
+        return value
+    return frozenset(map(id, value)) if isinstance(value, (set, frozenset)) else id(value)
+
+
+# ---- what opaque nodes run ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """Runs forward; see `Body`. `many` says that all arrays have a leading batch axis."""
+
+    place: Place
+    many: bool = False
+
+    def __repr__(self) -> str:
+        return repr(f"{self.place.use.name}.forward")
+
+    def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
+        """The results, then what else backward needs."""
+        place, use = self.place, self.place.use
+        count = len(place.types)
+        ctx, args = copy(use.ctx), use.filled(arrays)
+        in_place = not self.many and hasattr(use.ctx, "forward_out")
+        method = "batched_forward" if self.many else "forward_out" if in_place else "forward"
+        with place.unchanged(method):
+            if in_place:
+                results = list(outs or (_filled_with(0, t) for t in types))[:count]
+                out = results[0] if count == 1 else tuple(results)
+                place.run(ctx, method, "", *args, out=out)
+            else:
+                results = _listed(place.run(ctx, method, "", *args))
+        if len(results) != count:
+            place.fail(method, f"it returned {len(results)} results, and {count} are wanted")
+        found = [
+            place.fitted(method, y, t, f"result {i}")
+            for i, (y, t) in enumerate(zip(results, types, strict=False), 1)
+        ]
+        extras = place.leave(method, ctx, arrays, results, found)
+        return found + [
+            place.fitted(method, a, t, "an array that is kept for backward")
+            for a, t in zip(extras, types[count:], strict=True)
+        ]
+
+    def batched(self) -> Body:
+        """The form for a batch."""
+        if hasattr(self.place.use.ctx, "batched_forward") and not self.many:
+            return Forward(self.place, many=True)
+        return Rows(self)
+
+    def no_derivative(self) -> NoReturn:
+        """Refuse to be differentiated: in reverse its custom node knows what to do."""
+        raise self.place.use.error(
+            "forward",
+            "it works on arrays, and there is no forward mode through it; use grad or vjp, or "
+            "write its bodies with sg's functions, as a Function",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Backward:
+    """Runs backward for the gradients of the tensors `wanted`; see `Body`.
+
+    The operands are what forward left, by its `sources`, then the cotangents.
+    """
+
+    place: Place
+    sources: tuple[At, ...]
+    wanted: tuple[int, ...]
+    many: bool = False
+
+    def __repr__(self) -> str:
+        return repr(f"{self.place.use.name}.backward")
+
+    def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
+        """The gradients; zeros for None."""
+        place, count = self.place, len(self.sources)
+        method = "batched_backward" if self.many else "backward"
+        ctx = place.context(dict(zip(self.sources, arrays[:count], strict=True)))
+        names = place.use.names()
+        try:
+            # Copies, because a body is free to write into what it is given: grad[x < 0] = 0.
+            cotangents = [np.array(g) for g in arrays[count:]]
+            grads = place.use.gradients(place.run(ctx, method, "", *cotangents), method)
+        except GradientError as error:
+            raise KernelError(str(error)) from None
+        return [
+            _filled_with(0, t)
+            if grads[i] is None
+            else place.fitted(method, grads[i], t, f"the gradient of {names[i]!r}")
+            for i, t in zip(self.wanted, types, strict=True)
+        ]
+
+    def batched(self) -> Body:
+        """The form for a batch."""
+        if hasattr(self.place.use.ctx, "batched_backward") and not self.many:
+            return Backward(self.place, self.sources, self.wanted, many=True)
+        return Rows(self)
+
+    def no_derivative(self) -> NoReturn:
+        """Refuse to be differentiated."""
+        raise self.place.use.error(
+            "backward",
+            "it works on arrays, and there are no higher derivatives through it; write its bodies "
+            "with sg's functions, as a Function",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Runs a body row for row; see `Body`."""
+
+    body: Body
+
+    def __repr__(self) -> str:
+        return repr(self.body)
+
+    def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
+        """The results of all the rows."""
+        found = [_filled_with(0, t) for t in types]
+        single = [t.with_shape(t.shape[1:]) for t in types]
+        for i in range(len(arrays[0])):
+            rows = self.body.run([a[i, ...] for a in arrays], single, None)
+            for target, row in zip(found, rows, strict=True):
+                target[i] = row
+        return found
+
+    def batched(self) -> Body:
+        """A batch of batches."""
+        return Rows(self)
+
+    def no_derivative(self) -> NoReturn:
+        """As the body says."""
+        self.body.no_derivative()
+
+
+def _filled_with(number: int, t: TensorType) -> Array:
+    shape: tuple[Any, ...] = t.shape
+    return np.full(shape, number, t.dtype)
+
+
+def _listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, (tuple, list)) else [found]

@@ -1,0 +1,119 @@
+"""Checkpoints: computing again in the backward what the forward need not keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from symgrad.autodiff.custom.traced import replaced
+from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.reverse import pull_back
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.node import Node, as_node, constant_value
+from symgrad.ir.op import Cotangent
+from symgrad.ir.walk import topological
+from symgrad.ops.batch import batch_size
+from symgrad.ops.identity import _barrier as barrier
+from symgrad.ops.identity import _hold as hold
+from symgrad.ops.identity import custom, results_of
+from symgrad.ops.shape import broadcast_to
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of nodes, of which the backward keeps nothing but what goes in.
+
+    What lies between is computed again when its gradient is: a second forward for less memory. The
+    arguments that are nodes, and whatever else the function reaches, are what goes in. It returns
+    a node, or a tuple or list of nodes. Raises `UnsupportedError` if no argument is a node.
+
+    >>> x = placeholder("x", 3)
+    >>> grad(sum(checkpoint(lambda a: tanh(tanh(a)))(x)), x).type
+    float64[3]
+    """
+
+    @wraps(function)
+    def checkpointed(*args: Any, **options: Any) -> Any:
+        inner: dict[Node, Node] = {}
+
+        def held(value: Any) -> Any:
+            return inner.setdefault(value, hold(value)) if isinstance(value, Node) else value
+
+        found = function(*map(held, args), **{k: held(v) for k, v in options.items()})
+        if not inner:
+            raise UnsupportedError(
+                "a checkpoint needs to know where its function begins: give the nodes that it "
+                "works on as arguments, checkpoint(f)(x)"
+            )
+        several = isinstance(found, (tuple, list))
+        results = [as_node(y) for y in (found if several else [found])]
+        around = _around(results, inner.values())
+        node = custom(replaced(results, around), [*inner.values(), *around.values()], _Recomputed())
+        made = results_of(node)
+        return type(found)(made) if several else made[0]
+
+    return checkpointed
+
+
+def _around(results: Sequence[Node], begins: Any) -> dict[Node, Node]:
+    """What the results are made of besides, and what holds each of these."""
+    inside = set(begins)
+    around: dict[Node, Node] = {}
+    for node in topological(results):
+        if node not in inside and any(x in inside for x in node.inputs):
+            inside.add(node)
+            for x in node.inputs:
+                if x not in inside and x not in around and constant_value(x) is None:
+                    around[x] = hold(x)
+    return around
+
+
+def _is_computed(held: Node) -> bool:
+    """Whether what is held was computed, so that a cotangent flows on from it."""
+    return any(x.inputs for x in held.inputs)
+
+
+class _Recomputed:
+    """The rule of a checkpoint; see `CustomRule`. The inputs are held, so that no rule sees past
+    them: what is between them and the results is what was written in between.
+    """
+
+    def __repr__(self) -> str:
+        return repr("checkpoint")
+
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Reverse mode through a copy, which waits for the cotangents."""
+        count = len(results_of(y))
+        inputs = y.inputs[count:]
+        pairs = [(r, f) for r, f in zip(y.inputs[:count], flows, strict=True) if f is not None]
+        seeds = [f for _, f in pairs]
+        again = [barrier(x, *seeds) for x in inputs]
+        results = replaced(
+            [r for r, _ in pairs], dict(zip(inputs, again, strict=True)), maker="vjp(checkpoint)"
+        )
+        wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
+        found = pull_back(results, seeds, wanted, kinks.policy)
+        # What flows on waits for what ends here, such as gradients of weights, so that the copy is
+        # done with before the next one is begun.
+        return [
+            barrier(flow, *(f for f in found.values() if f is not flow))
+            if (flow := found.get(a)) is not None and _is_computed(x)
+            else flow
+            for a, x in zip(again, inputs, strict=True)
+        ]
+
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Forward mode keeps nothing, and needs no copy."""
+        count = len(results_of(y))
+        results, inputs = y.inputs[:count], y.inputs[count:]
+        found = push_forward(results, inputs, tangents[count:], kinks.policy)
+        return [found.get(r) for r in results]
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for a batch: its results on a batch are made of its inputs on one."""
+        count, size = len(results_of(y)), batch_size(inputs, flags)
+        results = [
+            r if flag else broadcast_to(r, (size, *r.shape))
+            for r, flag in zip(inputs[:count], flags, strict=False)
+        ]
+        return custom(results, inputs[count:], self)

@@ -1,0 +1,144 @@
+"""A user's own differentiable functions over real arrays: opaque to the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symgrad.autodiff.custom.arrays import Backward, Forward, Place
+from symgrad.autodiff.custom.call import Use
+from symgrad.autodiff.custom.function import Function
+from symgrad.autodiff.custom.traced import batched_custom
+from symgrad.ir.node import Node
+from symgrad.ir.op import Cotangent
+from symgrad.ir.origin import built_as
+from symgrad.ops.identity import custom, results_of
+from symgrad.ops.leaves import zeros_like
+from symgrad.ops.opaque import Body, opaque
+
+
+class NumpyFunction(Function):
+    """A `Function` whose bodies work on real arrays, and run as they are when a program runs.
+
+    `forward(ctx, x, …)` and `backward(ctx, grad_output, …)` are given NumPy arrays, the arguments
+    read-only; write into copies: `grad = grad_output.copy(); grad[x < 0] = 0`. What `ctx` keeps of
+    a forward (saved tensors, attributes) reaches its backward, and nothing else does: not what it
+    writes into an array, list or dict that the instance had before, which is refused, nor into a
+    global variable. Attributes that are no arrays must be the same in every run.
+
+    Which types `forward` returns is tried out once, on arrays of ones, when the graph is built. Or
+    a method `output_types(x, …)` states them (a `TensorType` or several), given the types of the
+    tensors: needed for named dimensions. Then nothing is tried out, and only arguments and results
+    can be saved.
+
+    `forward_out(ctx, x, …, out=…)`, if there is one, runs instead of `forward`, and writes into the
+    array that it is given. `batched_forward` and `batched_backward` are for arrays that all have a
+    leading batch axis (for jacobians); without them rows are done one by one.
+
+    There are no higher derivatives and no forward mode: `GradientError`. A body that fails, or
+    returns something else than it should, is a `KernelError` that names the class, the method and
+    the line where it was applied.
+
+    >>> class Clamp(NumpyFunction):
+    ...     def forward(self, x):
+    ...         self.save_for_backward(x)
+    ...         return np.maximum(x, 0)
+    ...     def backward(self, grad_output):
+    ...         grad = grad_output.copy()
+    ...         grad[self.saved_tensors[0] < 0] = 0
+    ...         return grad
+    >>> Clamp()(placeholder("x", 3)).type
+    float64[3]
+    """
+
+    output_types: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def _build(cls, ctx: Any, args: Sequence[Any]) -> Any:
+        use = Use.of(ctx, args)
+        if not use.operands:
+            raise use.error("forward", "it was given no node, and runs for its arguments' values")
+        ctx.needs_input_grad = use.needs_grad
+        if not hasattr(cls, "forward_out"):
+            use.method("forward")
+        place = Place(use)
+        types, several = place.stated() if hasattr(cls, "output_types") else place.tried()
+        place.types = types
+        found = results_of(
+            opaque(
+                use.operands,
+                Forward(place),
+                types + place.extra_types(),
+                in_place=hasattr(cls, "forward_out"),
+            )
+        )
+        results, extras = found[: len(types)], found[len(types) :]
+        with built_as(use.origin):
+            made = results_of(custom(results, (*use.operands, *extras), _Rule(place)))
+        return tuple(made) if several else made[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """The rule of a function over arrays; see `CustomRule`."""
+
+    place: Place
+
+    def __repr__(self) -> str:
+        return repr(self.place.use.name)
+
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """A node that runs the body of backward."""
+        place, ys = self.place, results_of(y)
+        place.use.method("backward")
+        count = len(place.use.operands)
+        inputs, extras = y.inputs[len(ys) :][:count], y.inputs[len(ys) + count :]
+        there = {"input": inputs, "output": ys, "extra": extras}
+        wanted = [i for i, x in enumerate(inputs) if x.tensor.is_inexact]
+        if not wanted:
+            return [None] * (len(y.inputs) - len(ys))
+        sources = place.sources()
+        given = [there[a.source][a.number] for a in sources]
+        with built_as(y.origin.then(f"vjp({place.use.name})")):
+            seeds = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
+            body = Backward(place, tuple(sources), tuple(wanted))
+            types = [inputs[i].tensor for i in wanted]
+            made = results_of(opaque([*given, *seeds], body, types))
+            # Whatever backward reads, and wherever it has that from, its gradients depend on all
+            # that forward was given.
+            grads = results_of(custom(made, [*inputs, *seeds], _Refused(body)))
+        found: list[Cotangent] = [None] * (len(y.inputs) - len(ys))
+        for i, g in zip(wanted, grads, strict=True):
+            found[i] = g
+        return found
+
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Refused."""
+        Forward(self.place).no_derivative()
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for a batch."""
+        return batched_custom(self, inputs, flags, y)
+
+
+@dataclass(frozen=True, eq=False)
+class _Refused:
+    """The rule of what a body made that cannot be differentiated; see `CustomRule`."""
+
+    body: Body
+
+    def __repr__(self) -> str:
+        return repr(self.body)
+
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Refused."""
+        self.body.no_derivative()
+
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+        """Refused."""
+        self.body.no_derivative()
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for a batch."""
+        return batched_custom(self, inputs, flags, y)

@@ -1,0 +1,105 @@
+"""Normal forms: one function is differentiated as one function, however it is spelled.
+
+These rules are not a pass of the compiler. Before a gradient is derived, the graph is brought to
+normal form; the derivative is taken there, and then refers to the values that the graph as written
+computes. So what the forward computes stays as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.walk import topological
+from symgrad.ops.identity import _hold as hold
+from symgrad.passes.cse import merge
+from symgrad.rewrite.driver import Index, rebuild, settle
+from symgrad.rewrite.rule import Exact, Rule
+from symgrad.rules import arithmetic, extrema, masks, powers, systems, views
+from symgrad.rules.normal import cholesky, kinks, smooth
+
+RULES: tuple[Rule, ...] = (
+    powers.power_one,
+    powers.power_two,
+    powers.power_minus_one,
+    powers.product_with_itself,
+    arithmetic.double_negative,
+    arithmetic.times_minus_one,
+    arithmetic.square_of_negative,
+    views.broadcast_operand,
+    systems.diagonal_of_product,
+    systems.diagonal_of_transposed,
+    *kinks.RULES,
+    extrema.largest_of_relu,
+    masks.mask_multiply,
+    masks.where_of_not,
+    masks.where_zero_first_is_select,
+    masks.where_zero_is_select,
+    *smooth.RULES,
+    *cholesky.RULES,
+)
+INDEX = Index(RULES)
+
+
+@dataclass(frozen=True)
+class NormalForm:
+    """A graph in normal form: what stands for some outputs and for what they are derived by."""
+
+    ys: list[Node]
+    xs: list[Node]
+    written: Mapping[Node, Node]
+
+    def as_written(self, nodes: Sequence[Node]) -> list[Node]:
+        """Nodes built on the normal form, referring to the graph as written wherever they can."""
+        if not self.written:
+            return list(nodes)
+        becomes: dict[Node, Node] = {}
+        for node in topological(nodes):
+            if node in self.written:
+                becomes[node] = self.written[node]
+            else:
+                becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
+        return [becomes[n] for n in nodes]
+
+
+def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
+    """The outputs `ys` in normal form, and the nodes in it that stand for `xs`."""
+    order = topological(ys)
+    inside = {x for x in xs if x.inputs}
+    merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
+    held = _hold(order, merged, {merged.get(x, x) for x in inside})
+    settled, fired = settle(Graph([held[y] for y in ys]), INDEX, "normal form")
+    if not fired:
+        return NormalForm(list(ys), list(xs), {})
+
+    def image(node: Node) -> Node:
+        there = held.get(node, node)
+        return settled.get(there, there)
+
+    unstable = {settled.get(f.after, f.after) for f in fired if f.rule in smooth.STABLE}
+    unsafe: set[Node] = set()
+    written: dict[Node, Node] = {}
+    for node in order:
+        if image(node) in unstable or any(x in unsafe for x in node.inputs):
+            unsafe.add(node)
+        else:
+            written.setdefault(image(node), node)
+    return NormalForm([image(y) for y in ys], [image(x) for x in xs], written)
+
+
+def _hold(
+    order: Sequence[Node], merged: Mapping[Node, Node], inside: set[Node]
+) -> dict[Node, Node]:
+    """The merged graph with the nodes `inside` it held fast, so that no rule takes them away."""
+    if not inside:
+        return dict(merged)
+    becomes: dict[Node, Node] = {}
+    for node in order:
+        kept = merged[node]
+        if kept not in becomes:
+            there = rebuild(kept, tuple(becomes[x] for x in kept.inputs))
+            becomes[kept] = hold(there) if kept in inside else there
+        becomes[node] = becomes[kept]
+    return becomes

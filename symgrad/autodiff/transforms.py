@@ -1,0 +1,407 @@
+"""Floor 8: derivatives. Nodes in, nodes out; nothing is evaluated.
+
+Before a derivative is taken, the graph is brought to a normal form (`passes.normal`), so that one
+function has one derivative however it is spelled. The result refers to the values of the graph as
+it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, overload
+
+from symgrad.autodiff.batching import batched
+from symgrad.autodiff.checks import check_loss, check_outputs, check_wrt
+from symgrad.autodiff.explain import disconnected as why_disconnected
+from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.normal import normal_form
+from symgrad.autodiff.reverse import dependents, pull_back
+from symgrad.ir.collector import without_collection
+from symgrad.ir.dims import guess
+from symgrad.ir.errors import GradientError
+from symgrad.ir.kinks import Kinks, Policy
+from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.origin import built_as, current_origin
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import ones_like, placeholder, zeros_like
+from symgrad.ops.shape import astype, permute_dims, reshape
+
+Disconnected = Literal["raise", "zero"]
+Mode = Literal["forward", "reverse"] | None
+Nodes = Node | Sequence[Node]
+
+
+@overload
+def grad(
+    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> Node: ...
+@overload
+def grad(
+    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, ...]: ...
+def grad(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> Node | tuple[Node, ...]:
+    """The gradient of a scalar loss with respect to one node or several, as nodes.
+
+    Each has the shape and dtype of its `wrt`, and can be differentiated again. `kinks` chooses the
+    subgradient where there is no derivative: `"zero"` (the default: the one nearest to 0),
+    `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of these by the
+    name of an op. By a complex z = a + ib the gradient is dL/da + i dL/db: z - lr * g descends.
+    Raises `GradientError` for a loss that is no scalar or no real float, and for a `wrt` that is
+    neither float nor complex, or on which the loss does not depend; `disconnected="zero"` gives
+    zeros then.
+
+    >>> x = placeholder("x", 3)
+    >>> grad(sum(x * x), x).type
+    float64[3]
+    """
+    check_loss(loss)
+    with built_as(current_origin().then("vjp(loss)")):
+        seed = ones_like(loss)
+    flows = _pulled([loss], _several(wrt), [seed], kinks, disconnected, sparse=False)
+    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
+    return found
+
+
+@overload
+def value_and_grad(
+    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, Node]: ...
+@overload
+def value_and_grad(
+    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, tuple[Node, ...]]: ...
+def value_and_grad(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> tuple[Node, Any]:
+    """The loss itself and its gradient; see `grad`."""
+    return loss, grad(loss, wrt, kinks=kinks, disconnected=disconnected)
+
+
+@overload
+def vjp(
+    outputs: Nodes,
+    wrt: Node,
+    cotangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
+) -> Node: ...
+@overload
+def vjp(
+    outputs: Nodes,
+    wrt: Sequence[Node],
+    cotangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
+) -> tuple[Node, ...]: ...
+def vjp(
+    outputs: Nodes,
+    wrt: Nodes,
+    cotangents: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
+    """Cotangents of the outputs pulled back to `wrt`: the transposed Jacobian times a vector.
+
+    `cotangents` has the form of `outputs`, and each the shape of its output. Complex numbers pair
+    by Re(sum(conj(g) * t)). Arguments and errors are those of `grad`.
+
+    >>> x = placeholder("x", 3)
+    >>> vjp(x * x, x, ones_like(x)).type
+    float64[3]
+    """
+    ys, xs = _several(outputs), _several(wrt)
+    check_outputs(ys)
+    seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
+    flows = _pulled(ys, xs, seeds, kinks, disconnected, sparse=True)
+    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
+    return found
+
+
+def _pulled(
+    ys: list[Node],
+    xs: list[Node],
+    seeds: list[Node],
+    kinks: Policy,
+    disconnected: Disconnected,
+    *,
+    sparse: bool,
+) -> list[Node]:
+    check_wrt(xs)
+    policy = Kinks.of(kinks)
+    reached: dict[Node, Node] = {}
+    with without_collection():
+        # What lies inside the graph is held fast in the normal form; the leaves need no such thing.
+        for group in ([x for x in xs if not x.inputs], [x for x in xs if x.inputs]):
+            if group:
+                form = normal_form(ys, group)
+                flows = pull_back(form.ys, seeds, form.xs, policy, sparse=sparse)
+                there = [(x, flows[z]) for x, z in zip(group, form.xs, strict=True) if z in flows]
+                written = form.as_written([g for _, g in there])
+                reached.update(zip([x for x, _ in there], written, strict=True))
+    _check_connected([reached.get(x) for x in xs], disconnected, ys, xs)
+    return [reached[x] if x in reached else zeros_like(x) for x in xs]
+
+
+@overload
+def jvp(
+    outputs: Node,
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
+) -> Node: ...
+@overload
+def jvp(
+    outputs: Sequence[Node],
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
+) -> tuple[Node, ...]: ...
+def jvp(
+    outputs: Nodes,
+    wrt: Nodes,
+    tangents: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
+    """Tangents of `wrt` pushed forward to the outputs: the Jacobian times a vector.
+
+    `tangents` has the form of `wrt`, and each the shape of its node. Arguments and errors are
+    those of `grad`.
+
+    >>> x = placeholder("x", 3)
+    >>> jvp(sum(x * x), x, ones_like(x)).type
+    float64[()]
+    """
+    ys, xs = _several(outputs), _several(wrt)
+    check_wrt(xs)
+    check_outputs(ys)
+    given = _seeds(xs, tangents, wrt, "tangent", "input")
+    pushed: Node | tuple[Node, ...] = _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
+    return pushed
+
+
+def _pushed(
+    ys: list[Node],
+    xs: list[Node],
+    tangents: Sequence[Node | None],
+    kinks: Policy,
+    disconnected: Disconnected,
+) -> list[Node]:
+    policy = Kinks.of(kinks)
+    with without_collection():
+        form = normal_form(ys, xs)
+        found = push_forward(form.ys, form.xs, tangents, policy)
+        flows = [found.get(y) for y in form.ys]
+        given = [x for x, t in zip(xs, tangents, strict=True) if t is not None]
+        for y, flow in zip(ys, flows, strict=True):
+            _check_connected([flow] * len(given), disconnected, [y], given)
+        filled = [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
+        return form.as_written(filled)
+
+
+@overload
+def hvp(
+    loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> Node: ...
+@overload
+def hvp(
+    loss: Node,
+    wrt: Sequence[Node],
+    vectors: Any,
+    *,
+    kinks: Policy = ...,
+    disconnected: Disconnected = ...,
+) -> tuple[Node, ...]: ...
+def hvp(
+    loss: Node,
+    wrt: Nodes,
+    vectors: Any,
+    *,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
+) -> Node | tuple[Node, ...]:
+    """The Hessian of a scalar loss times vectors of the shapes of `wrt`: forward over reverse.
+
+    It is 0 where the gradient is constant; `disconnected` is asked where there is no gradient.
+
+    >>> x = placeholder("x", 3)
+    >>> hvp(sum(x * x), x, ones_like(x)).type
+    float64[3]
+    """
+    first = grad(loss, _several(wrt), kinks=kinks, disconnected=disconnected)
+    found = jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
+    return found[0] if isinstance(wrt, Node) else found
+
+
+def jacobian(
+    output: Node,
+    wrt: Nodes,
+    *,
+    mode: Mode = None,
+    kinks: Policy = None,
+    disconnected: Disconnected = "raise",
+) -> Any:
+    """All partial derivatives of an output: of shape `(*output.shape, *wrt.shape)`, one a `wrt`.
+
+    By default in the mode with fewer vectors: all rows in one batched pass in reverse, or all
+    columns in one forward, a pass for each `wrt`. If a function on the way has no forward mode, in
+    reverse. By a complex `wrt` a real output has gradients, as those of `grad`, and a complex one
+    its complex derivative, if every op on the way has one, else `GradientError`.
+
+    >>> x = placeholder("x", 3)
+    >>> jacobian(x * x, x).type
+    float64[3, 3]
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
+    xs = _several(wrt)
+    check_wrt(xs)
+    check_outputs([output])
+    mode = _mode_of_complex(output, xs, mode)
+    inputs = sum(guess(x.size) for x in xs)
+    forward = inputs < guess(output.size) if mode is None else mode == "forward"
+    if forward:
+        try:
+            return _shaped(_jacobian_forward(output, xs, kinks, disconnected), wrt)
+        except GradientError:
+            if mode is not None:
+                raise  # else: a custom function on the way may have no forward mode
+    return _shaped(_jacobian_reverse(output, xs, kinks, disconnected), wrt)
+
+
+def hessian(
+    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
+) -> Any:
+    """The second derivatives of a scalar loss: of shape `(*wrt.shape, *wrt.shape)`.
+
+    For several `wrt`, a tuple of tuples: row i holds the derivatives of the i-th gradient.
+
+    >>> x = placeholder("x", 3)
+    >>> hessian(sum(x * x), x).type
+    float64[3, 3]
+    """
+    xs = _several(wrt)
+    first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
+    rows = [jacobian(g, xs, mode="forward", kinks=kinks, disconnected="zero") for g in first]
+    return rows[0][0] if isinstance(wrt, Node) else tuple(rows)
+
+
+def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of nodes for a batch: every argument and every result has one more leading axis.
+
+    The body is built once, for one element, and then given a batch axis: no loop.
+
+    >>> x = placeholder("x", ("N", 3))
+    >>> vmap(lambda row: grad(sum(row * row), row))(x).type
+    float64[N, 3]
+    """
+
+    def mapped(*args: Any) -> Any:
+        many = [as_node(a) for a in args]
+        if not many or any(a.ndim == 0 for a in many):
+            raise GradientError("vmap maps over the first axis of its arguments; one has none")
+        if len({a.shape[0] for a in many}) > 1:
+            sizes = ", ".join(str(a.shape[0]) for a in many)
+            raise GradientError(f"the first axes of the arguments of vmap differ: {sizes}")
+        single = [placeholder(f"element {i}", a.shape[1:], a.dtype) for i, a in enumerate(many)]
+        found = function(*single)
+        ys = [as_node(y) for y in (found if isinstance(found, (tuple, list)) else [found])]
+        rows = batched(ys, dict(zip(single, many, strict=True)), many[0].shape[0])
+        return tuple(rows) if isinstance(found, (tuple, list)) else rows[0]
+
+    return mapped
+
+
+# ---- jacobians ------------------------------------------------------------------------------
+
+
+def _mode_of_complex(y: Node, xs: list[Node], mode: Mode) -> Mode:
+    """The mode in which one vector an element is enough: for complex numbers there is just one."""
+    by = [x for x in xs if x.tensor.is_complex]
+    if not (by or y.tensor.is_complex):
+        return mode
+    wanted: Mode = "forward" if y.tensor.is_complex else "reverse"
+    if mode not in (None, wanted):
+        raise GradientError(f"the jacobian of {describe(y)} is taken in {wanted} mode")
+    for node in dependents(topological([y]), by):
+        if wanted == "forward" and node.inputs and not node.op.holomorphic:
+            raise GradientError(
+                f"{describe(y)} has no complex derivative: {describe(node)} is on the way; "
+                "differentiate real(y) and imag(y), or take jvp or vjp"
+            )
+    return wanted
+
+
+def _jacobian_reverse(
+    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
+) -> tuple[Node, ...]:
+    seed = placeholder("cotangent", y.shape, y.dtype)
+    rows = vjp(y, xs, seed, kinks=kinks, disconnected=disconnected)
+    many = batched(rows, {}, y.size, seed)
+    return tuple(reshape(m, (*y.shape, *x.shape)) for m, x in zip(many, xs, strict=True))
+
+
+def _jacobian_forward(
+    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
+) -> tuple[Node, ...]:
+    found = []
+    for x in xs:
+        seed = placeholder("tangent", x.shape, x.dtype)
+        (column,) = _pushed([y], xs, [seed if x is o else None for o in xs], kinks, disconnected)
+        (many,) = batched([column], {}, x.size, seed)
+        axes = (*range(1, many.ndim), 0)
+        found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
+    return tuple(found)
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def _several(nodes: Nodes) -> list[Node]:
+    return [nodes] if isinstance(nodes, Node) else list(nodes)
+
+
+def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
+    """One node for one node, else a tuple."""
+    nodes = tuple(found)
+    return nodes[0] if isinstance(like, Node) else nodes
+
+
+def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) -> list[Node]:
+    """A vector for each node, of its shape and dtype."""
+    try:
+        vectors = [given] if isinstance(form, Node) else list(given)
+    except TypeError:
+        vectors = []
+    if len(nodes) != len(vectors):
+        raise GradientError(f"{len(nodes)} {whose}s need as many {what}s, not {len(vectors)}")
+    seeds = []
+    for node, vector in zip(nodes, map(as_node, vectors), strict=True):
+        if vector.shape != node.shape:
+            raise GradientError(
+                f"the {what} of {describe(node)} has its shape, {node.shape}, not {vector.shape}"
+            )
+        seeds.append(astype(vector, node.dtype))
+    return seeds
+
+
+def _check_connected(
+    flows: Sequence[Node | None], disconnected: Disconnected, ys: list[Node], xs: list[Node]
+) -> None:
+    """Refuse a flow that is missing, unless zeros are asked for."""
+    if disconnected not in ("raise", "zero"):
+        raise GradientError(f"disconnected is 'raise' or 'zero', not {disconnected!r}")
+    if disconnected == "raise":
+        for flow, x in zip(flows, xs, strict=True):
+            if flow is None:
+                raise GradientError(why_disconnected(ys, x))

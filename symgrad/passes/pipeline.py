@@ -1,0 +1,231 @@
+"""The passes and the order in which they run, with the reason for each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from inspect import getdoc
+from time import perf_counter
+from typing import TypeAlias
+
+from symgrad.ir.errors import RewriteError
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, describe
+from symgrad.passes import (
+    cse,
+    dead,
+    erase_identities,
+    expand_softmax,
+    fuse,
+    recompute,
+    share_masks,
+)
+from symgrad.rewrite.driver import Index, rewrite
+from symgrad.rewrite.rule import Exact, Rule
+from symgrad.rewrite.trace import Stage, Trace
+from symgrad.rules import (
+    arithmetic,
+    comparisons,
+    constants,
+    contractions,
+    extrema,
+    factors,
+    indexing,
+    logic,
+    masks,
+    matmul,
+    powers,
+    reductions,
+    row_sums,
+    scaled_reductions,
+    scatter,
+    selections,
+    stable,
+    systems,
+    views,
+)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named step of the compiler: a function of the graph, the grade and the trace."""
+
+    name: str
+    reason: str
+    run: Callable[[Graph, Exact, Trace], Graph]
+
+
+PassLike: TypeAlias = "Pass | Rule"
+
+
+def graph_pass(function: Callable[[Graph], Graph]) -> Pass:
+    """Declare a pass of your own: a function from a graph to a graph that computes the same.
+
+    >>> @graph_pass
+    ... def nothing(graph: Graph) -> Graph:
+    ...     '''Leaves the graph as it is.'''
+    ...     return graph
+    """
+    reason = getdoc(function) or ""
+    return Pass(function.__name__, reason, lambda graph, exact, trace: function(graph))
+
+
+def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
+    """A pass that applies rules, of those that the grade admits, until none fits."""
+    listed = tuple(rules)
+
+    @cache
+    def admitted(exact: Exact) -> Index:
+        return Index(r for r in listed if r.exact <= exact)
+
+    def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+        keep_layout = exact < Exact.ROUNDING
+        return rewrite(graph, admitted(exact), trace, name, keep_layout=keep_layout)
+
+    return Pass(name, reason, run)
+
+
+RULES: tuple[Rule, ...] = (
+    *constants.RULES,
+    *masks.RULES,
+    *stable.RULES,
+    *logic.RULES,
+    *comparisons.RULES,
+    *selections.RULES,
+    *extrema.RULES,
+    *views.RULES,
+    *indexing.RULES,
+    *scatter.RULES,
+    *scaled_reductions.RULES,
+    *reductions.RULES,
+    *matmul.RULES,
+    *contractions.RULES,
+    *systems.RULES,
+    *arithmetic.RULES,
+    *factors.RULES,
+    *powers.RULES,
+)
+
+KERNELS: tuple[Rule, ...] = (
+    *masks.KERNELS,
+    *indexing.KERNELS,
+    *scatter.KERNELS,
+    *factors.KERNELS,
+    *row_sums.RULES,
+    *matmul.KERNELS,
+)
+
+DEFAULT: tuple[Pass, ...] = (
+    Pass(
+        "forwarded_values",
+        "first, so that no other pass is hindered by what only differentiation sees",
+        erase_identities.forwarded_values,
+    ),
+    Pass(
+        "dead_results",
+        "early, so that no other pass works on what nobody reads",
+        dead.dead_results,
+    ),
+    Pass(
+        "common_subexpressions",
+        "before the rules: a rule that wants a node with one reader must not be fooled by a twin",
+        cse.common_subexpressions,
+    ),
+    rules_pass(
+        "simplify",
+        "folding, masks, movement and algebra together, because each makes work for the others",
+        RULES,
+    ),
+    Pass(
+        "merge",
+        "again, for what the rules have made equal",
+        cse.common_subexpressions,
+    ),
+    Pass(
+        "shared_parts",
+        "when all that is equal has been merged; the parts become kernels of their own",
+        expand_softmax.shared_parts,
+    ),
+    rules_pass(
+        "kernels",
+        "after simplify, because what is made inside a kernel is seen by no other rule",
+        KERNELS,
+    ),
+    Pass(
+        "shared_masks",
+        "after kernels: a selection that makes its own mask needs none that is shared",
+        share_masks.shared_masks,
+    ),
+    Pass(
+        "fusion",
+        "last: no rule looks into a fused node",
+        fuse.fusion,
+    ),
+)
+
+
+RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
+
+
+def recomputation(memory: int) -> Pass:
+    """What need not be kept is computed again, so that about so many bytes are alive at once."""
+    return Pass(
+        "recomputation",
+        "when nothing is merged any more, since it makes copies; before fusion, which joins them "
+        "with their readers",
+        lambda graph, exact, trace: recompute.recomputed(graph, memory),
+    )
+
+
+def within(memory: int) -> tuple[Pass, ...]:
+    """The default passes, and one that computes again what need not be kept, to use less memory.
+
+    `memory` is what may be alive at once, in bytes, inputs, variables and constants not counted.
+    """
+    return (*DEFAULT[:RECOMPUTED_BEFORE], recomputation(memory), *DEFAULT[RECOMPUTED_BEFORE:])
+
+
+def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:
+    """The graph after the passes, in their order, each noted in the trace.
+
+    A `Rule` among the passes is a pass of its own. Raises `RewriteError` for anything else, and
+    for a pass that changes the inputs or the types of the outputs.
+    """
+    for step in passes:
+        if isinstance(step, Rule):
+            step = rules_pass(step.name, step.reason, [step])
+        if not isinstance(step, Pass):
+            raise RewriteError(f"a pass is made with graph_pass or rule, and {step!r} is neither")
+        start = perf_counter()
+        after = step.run(graph, exact, trace)
+        if not isinstance(after, Graph):
+            raise RewriteError(f"the pass {step.name} returned {type(after).__name__}, not a graph")
+        if after is not graph:
+            _check_interface(step.name, graph, after)
+        trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
+        graph = after
+    return graph
+
+
+def _check_interface(name: str, before: Graph, after: Graph) -> None:
+    """Refuse a graph that does not stand for another: its inputs and what it gives are the same."""
+    if list(map(id, after.inputs)) != list(map(id, before.inputs)):
+        raise RewriteError(
+            f"the pass {name} changed the inputs from {_listed(before.inputs)} to "
+            f"{_listed(after.inputs)}; keep them: sg.Graph(outputs, graph.inputs)"
+        )
+    if len(after.outputs) != len(before.outputs):
+        raise RewriteError(
+            f"the pass {name} returned {len(after.outputs)} outputs for {len(before.outputs)}"
+        )
+    for i, (old, new) in enumerate(zip(before.outputs, after.outputs, strict=True)):
+        if old.type != new.type:
+            raise RewriteError(
+                f"the pass {name} changed output {i} from {describe(old)} to {describe(new)}; "
+                "its type must stay the same"
+            )
+
+
+def _listed(inputs: tuple[Node, ...]) -> str:
+    return f"({', '.join(repr(x.name) for x in inputs)})"

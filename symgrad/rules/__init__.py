@@ -1,0 +1,1 @@
+"""Floor 5: the rewrite rules, by what they are about."""

@@ -1,0 +1,358 @@
+"""Comparisons: with constants, with themselves, of what was negated, shifted or bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import Op
+from symgrad.ir.operators import call
+from symgrad.ops.activations import leaky_relu
+from symgrad.ops.elementwise import negative
+from symgrad.ops.leaves import constant
+from symgrad.ops.logic import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+)
+from symgrad.ops.select import maximum, minimum, relu
+from symgrad.ops.shape import astype
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rules.masks import is_mask
+
+# ---- with a constant: it stands on the right ------------------------------------------------
+
+
+@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
+def less_from_constant(x: Var, c: Const) -> Rewrite:
+    """c < x is x > c."""
+    return Rewrite(before=less(c, x), after=greater(x, c))
+
+
+@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
+def less_equal_from_constant(x: Var, c: Const) -> Rewrite:
+    """c <= x is x >= c."""
+    return Rewrite(before=less_equal(c, x), after=greater_equal(x, c))
+
+
+@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
+def greater_from_constant(x: Var, c: Const) -> Rewrite:
+    """c > x is x < c."""
+    return Rewrite(before=greater(c, x), after=less(x, c))
+
+
+@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
+def greater_equal_from_constant(x: Var, c: Const) -> Rewrite:
+    """c >= x is x <= c."""
+    return Rewrite(before=greater_equal(c, x), after=less_equal(x, c))
+
+
+# ---- of values with themselves, negated, shifted --------------------------------------------
+
+# Which of x < y, x == y, x > y and `x or y is NaN` makes a comparison true, as bits.
+LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
+ALL = LESS | EQUAL | GREATER | UNORDERED
+TRUE_WHERE: Mapping[str, int] = {
+    "less": LESS,
+    "less_equal": LESS | EQUAL,
+    "greater": GREATER,
+    "greater_equal": GREATER | EQUAL,
+    "equal": EQUAL,
+    "not_equal": LESS | GREATER | UNORDERED,
+}
+NAMED: Mapping[int, str] = {cases: name for name, cases in TRUE_WHERE.items()}
+
+
+def _swapped(cases: int) -> int:
+    return cases & (EQUAL | UNORDERED) | (cases & LESS) * 4 | (cases & GREATER) // 4
+
+
+def _is_comparison(op: Op) -> bool:
+    return op.name in TRUE_WHERE
+
+
+def _has_nan(x: Node) -> bool:
+    """Whether NaN may be among the values."""
+    value = constant_value(x)
+    return x.dtype.kind not in "biu" and (value is None or bool(np.isnan(value).any()))
+
+
+def _same(a: Node, b: Node) -> bool:
+    return a is b or (constant_value(a) is not None and a.op is b.op and a.attrs == b.attrs)
+
+
+@rule_for(
+    _is_comparison,
+    exact=Exact.BITS,
+    operands=lambda ops: ops[0] is ops[1],
+    tries=(lambda x: less(x, x), lambda x: x <= x, lambda x: x == x),
+)
+def compared_with_itself(node: Node) -> Node | None:
+    """Nothing is less than itself, and all but NaN is equal to itself."""
+    x, y = node.inputs
+    if not _same(x, y):
+        return None
+    cases = TRUE_WHERE[node.op.name] & (EQUAL | UNORDERED)
+    if cases == 0 or not _has_nan(x):
+        return constant(bool(cases & EQUAL))
+    return equal(x, x) if cases == EQUAL and node.op.name != "equal" else None
+
+
+@rule(exact=Exact.REALS, when=lambda x: _has_nan(x))
+def number_equals_itself(x: Var) -> Rewrite:
+    """All is equal to itself, but for NaN."""
+    return Rewrite(before=equal(x, x), after=True)
+
+
+@rule_for(
+    _is_comparison,
+    exact=Exact.BITS,
+    operands=lambda ops: ops[0].name == "negative" and ops[1].name in ("negative", "constant"),
+    tries=(lambda x, y: less(-x, -y), lambda x: -x >= 1.5),
+)
+def comparison_of_negatives(node: Node) -> Node | None:
+    """What was negated compares the other way round; only floats always have a negative."""
+    x, y = node.inputs
+    if x.dtype.kind != "f":
+        return None
+    other = y.inputs[0] if y.op is x.op else negative(y)
+    return _compared(_swapped(TRUE_WHERE[node.op.name]), x.inputs[0], other)
+
+
+def _compared(cases: int, x: Node, y: Node) -> Node:
+    made: Node = call(NAMED[cases], x, y)
+    return made
+
+
+@rule(exact=Exact.BITS, once=True, when=lambda x: x.dtype.kind == "f")
+def difference_is_positive(x: Var, y: Var) -> Rewrite:
+    """x - y is positive where x is greater, since differences underflow gradually."""
+    return Rewrite(before=greater(x - y, 0), after=greater(x, y))
+
+
+@rule(exact=Exact.BITS, once=True, when=lambda x: x.dtype.kind == "f")
+def difference_is_negative(x: Var, y: Var) -> Rewrite:
+    """x - y is negative where x is less, since differences underflow gradually."""
+    return Rewrite(before=less(x - y, 0), after=less(x, y))
+
+
+# ---- of masks with numbers ------------------------------------------------------------------
+
+
+@rule_for(
+    _is_comparison,
+    exact=Exact.BITS,
+    operands=lambda ops: any(op.name == "constant" for op in ops),
+    tries=(lambda x: astype(x > 0, "float32") > 0.5, lambda x: equal(x < 1, False)),
+)
+def comparison_of_mask(node: Node) -> Node | None:
+    """What a 0/1 mask compares like is told by 0 and by 1: it is the mask, or its opposite."""
+    is_first = constant_value(node.inputs[1]) is not None
+    x, c = node.inputs if is_first else node.inputs[::-1]
+    value, mask = constant_value(c), x.inputs[0] if x.op.name == "astype" else x
+    if value is None or value.size != 1 or not is_mask(mask):
+        return None
+    both = np.array([0, 1], x.dtype)
+    operands = (both, value.reshape(1)) if is_first else (value.reshape(1), both)
+    off, on = node.op.kernel(*operands).tolist()
+    if off == on:
+        return constant(on)
+    return mask if on else logical_not(mask)
+
+
+# ---- several at once ------------------------------------------------------------------------
+
+
+def _cases(node: Node) -> tuple[int, Node, Node] | None:
+    """In which cases a comparison, or the negation of one, is true, and of what it is one."""
+    is_not = node.op.name == "logical_not"
+    inner = node.inputs[0] if is_not else node
+    if not _is_comparison(inner.op):
+        return None
+    cases, (x, y) = TRUE_WHERE[inner.op.name], inner.inputs
+    return ALL - cases if is_not else cases, x, y
+
+
+COMBINED: Mapping[str, Callable[[int, int], int]] = {
+    "logical_and": int.__and__,
+    "logical_or": int.__or__,
+    "logical_xor": int.__xor__,
+}
+
+
+@rule_for(
+    lambda op: op.name in COMBINED,
+    exact=Exact.BITS,
+    operands=lambda ops: all(_is_comparison(op) or op.name == "logical_not" for op in ops),
+    tries=(
+        lambda x, y: logical_or(x > y, x == y),
+        lambda x, y: logical_and(x >= y, y >= x),
+        lambda x: logical_or(x > 1.5, x <= 1.5),
+        lambda x, y: logical_and(x < y, logical_not(x > y)),
+    ),
+)
+def comparisons_combine(node: Node) -> Node | None:
+    """Two comparisons of the same values are one: `x < y or x == y` is `x <= y`."""
+    first, second = map(_cases, node.inputs)
+    if first is None or second is None:
+        return None
+    (a, x, y), (b, u, v) = first, second
+    if _same(x, v) and _same(y, u):
+        b = _swapped(b)
+    elif not (_same(x, u) and _same(y, v)):
+        return None
+    cases, possible = COMBINED[node.op.name](a, b), ALL
+    if not (_has_nan(x) or _has_nan(y)):
+        possible -= UNORDERED
+    for operand, known in zip(node.inputs, (a, b), strict=True):
+        if (cases ^ known) & possible == 0 and operand.shape == node.shape:
+            return operand
+    if cases & possible in (0, possible):
+        return constant(bool(cases & possible))
+    if cases == ALL - UNORDERED and not _has_nan(y):
+        return equal(x, x)
+    found = [c for c in NAMED if (c ^ cases) & possible == 0]
+    return _compared(found[0], x, y) if found else None
+
+
+def _are_integers(x: Node) -> bool:
+    return x.dtype.kind in "biu"
+
+
+@rule(exact=Exact.BITS, once=True, when=_are_integers)
+def not_less(x: Var, y: Var) -> Rewrite:
+    """What is not less is greater or equal, where there is no NaN: one operation."""
+    return Rewrite(before=logical_not(less(x, y)), after=greater_equal(x, y))
+
+
+@rule(exact=Exact.BITS, once=True, when=_are_integers)
+def not_less_equal(x: Var, y: Var) -> Rewrite:
+    """What is not less or equal is greater, where there is no NaN: one operation."""
+    return Rewrite(before=logical_not(less_equal(x, y)), after=greater(x, y))
+
+
+@rule(exact=Exact.BITS, once=True, when=_are_integers)
+def not_greater(x: Var, y: Var) -> Rewrite:
+    """What is not greater is less or equal, where there is no NaN: one operation."""
+    return Rewrite(before=logical_not(greater(x, y)), after=less_equal(x, y))
+
+
+@rule(exact=Exact.BITS, once=True, when=_are_integers)
+def not_greater_equal(x: Var, y: Var) -> Rewrite:
+    """What is not greater or equal is less, where there is no NaN: one operation."""
+    return Rewrite(before=logical_not(greater_equal(x, y)), after=less(x, y))
+
+
+# ---- bounds ---------------------------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, once=True)
+def upper_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is less than two constants is less than the smaller one."""
+    return Rewrite(before=logical_and(less(x, c), less(x, d)), after=less(x, minimum(c, d)))
+
+
+@rule(exact=Exact.BITS, once=True)
+def lower_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is greater than two constants is greater than the larger one."""
+    return Rewrite(
+        before=logical_and(greater(x, c), greater(x, d)), after=greater(x, maximum(c, d))
+    )
+
+
+_BOUNDED = tuple(
+    {"x": (9,), "y": (9,), "c": c, "d": d} for c, d in ((3.0, 1.0), (-0.0, 0.0), (1.0, np.nan))
+)
+
+
+@rule(exact=Exact.BITS, once=True, tries=_BOUNDED)
+def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """What is less than two constants, among other conditions, is less than the smaller one."""
+    return Rewrite(
+        before=logical_and(less(x, c), logical_and(y, less(x, d))),
+        after=logical_and(y, less(x, minimum(c, d))),
+    )
+
+
+@rule(exact=Exact.BITS, once=True, tries=_BOUNDED)
+def lower_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """What is greater than two constants, among other conditions, is greater than the larger."""
+    return Rewrite(
+        before=logical_and(greater(x, c), logical_and(y, greater(x, d))),
+        after=logical_and(y, greater(x, maximum(c, d))),
+    )
+
+
+# An extremum with a constant c, and the far end of the values that become c.
+ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
+FAR_END: Mapping[str, float] = {"maximum": -np.inf, "minimum": np.inf, "relu": -np.inf}
+
+
+def _bounds_in_vain(x: Node, y: Node) -> Node:
+    return logical_and(logical_and(minimum(x, 2) >= -1.5, maximum(x, -1.5) < 2), relu(y) < 2)
+
+
+@rule_for(
+    lambda op: op.name == "logical_and",
+    exact=Exact.BITS,
+    operands=lambda ops: any(map(_is_comparison, ops)),
+    tries=(_bounds_in_vain,),
+)
+def condition_on_bounded(node: Node) -> Node | None:
+    """A bound that makes no difference to a condition need not be waited for.
+
+    Only among others, as in the backward of `clip`: alone it may tell that a choice is a bound.
+    """
+    conditions = [_unbounded(x) for x in node.inputs]
+    changed = any(a is not b for a, b in zip(conditions, node.inputs, strict=True))
+    return logical_and(*conditions) if changed else None
+
+
+def _unbounded(node: Node) -> Node:
+    """A condition, but of an operand instead of its extremum with a constant, if it is the same."""
+    if node.op.name not in ORDERINGS or node.inputs[0].op.name not in FAR_END:
+        return node
+    y, d = node.inputs
+    x, c = (y.inputs[0], constant(0)) if y.op.name == "relu" else y.inputs
+    bound, value = constant_value(c), constant_value(d)
+    if bound is None or value is None or (bound == value).any() or x.shape != y.shape:
+        return node  # compared with its bound, an extremum tells as much as its operand
+    same = node.op.kernel(bound, value) == node.op.kernel(FAR_END[y.op.name], value)
+    return apply(node.op, [x, d]) if bool(np.all(same)) else node
+
+
+@rule(exact=Exact.BITS)
+def positive_and_bounded(x: Var, c: Const) -> Rewrite:
+    """Where the operand of relu is compared anyway, its sign is taken from there too."""
+    return Rewrite(
+        before=logical_and(greater(relu(x), 0), less(x, c)),
+        after=logical_and(greater(x, 0), less(x, c)),
+    )
+
+
+@rule(exact=Exact.BITS, once=True)
+def relu_is_zero(x: Var) -> Rewrite:
+    """Where relu is 0 its operand is not positive; nobody else needs the output."""
+    return Rewrite(before=equal(relu(x), 0), after=less_equal(x, 0))
+
+
+@rule(
+    exact=Exact.BITS,
+    once=True,
+    when=lambda slope: slope > 0,
+    tries=({"x": (9,), "slope": 0.1}, {"x": (9,), "slope": 3.0}),
+)
+def mask_of_leaky_relu(x: Var, slope: Attr) -> Rewrite:
+    """Where leaky relu is positive its operand is; nobody else needs the output."""
+    return Rewrite(before=greater(leaky_relu(x, slope=slope), 0), after=greater(x, 0))
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -1,0 +1,329 @@
+"""Extrema: relu, maximum, minimum and bounds; and the choices that are one of them, spelled out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symgrad.ir.node import Node, constant_value
+from symgrad.ops.activations import leaky_relu
+from symgrad.ops.elementwise import abs, negative, square
+from symgrad.ops.leaves import zeros_like
+from symgrad.ops.logic import greater, greater_equal, less, less_equal
+from symgrad.ops.pooling import _window_max as window_max
+from symgrad.ops.select import maximum, minimum, relu, select, where
+from symgrad.ops.shape import _astype as astype
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rules.masks import is_as_wide, is_finite
+
+# ---- relu -----------------------------------------------------------------------------------
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def maximum_is_relu(x: Var) -> Rewrite:
+    """The larger of x and 0 is relu."""
+    return Rewrite(before=maximum(x, 0), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_positive_is_relu(x: Var) -> Rewrite:
+    """x where it is positive, else 0, is relu, but for NaN."""
+    return Rewrite(before=select(greater(x, 0), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_negative_is_relu(x: Var) -> Rewrite:
+    """x where it is not negative, else 0, is relu, but for NaN."""
+    return Rewrite(before=select(greater_equal(x, 0), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def positive_part_of_relu(x: Var) -> Rewrite:
+    """Where x is not positive relu is 0 by itself, but for NaN."""
+    return Rewrite(before=select(greater(x, 0), relu(x)), after=relu(x))
+
+
+@rule(
+    exact=Exact.BITS,
+    kinds="f",
+    tries=tuple({"x": (9,), "p": np.dtype(d)} for d in ("f4", "f8")),
+)
+def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
+    """Where x is not positive relu is 0 by itself."""
+    return Rewrite(before=relu(x) * astype(greater(x, 0), dtype=p), after=relu(x))
+
+
+@rule(
+    exact=Exact.VALUES,
+    once=True,
+    tries=(
+        {"x": (3, 5), "a": 1, "n": 2, "s": 2, "d": 1},
+        {"x": (6,), "a": 0, "n": 3, "s": 1, "d": 2},
+    ),
+)
+def largest_of_relu(x: Var, a: Attr, n: Attr, s: Attr, d: Attr) -> Rewrite:
+    """relu keeps the order, so that it may wait until the largest is found: there are fewer."""
+    return Rewrite(
+        before=window_max(relu(x), axis=a, size=n, stride=s, dilation=d),
+        after=relu(window_max(x, axis=a, size=n, stride=s, dilation=d)),
+    )
+
+
+@rule(exact=Exact.BITS, kinds="f")
+def relu_of_abs(x: Var) -> Rewrite:
+    """What has no sign is not negative."""
+    return Rewrite(before=relu(abs(x)), after=abs(x))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f")
+def relu_of_square(x: Var) -> Rewrite:
+    """A square is not negative; but where it underflows, relu would have no slope."""
+    return Rewrite(before=relu(square(x)), after=square(x))
+
+
+@rule(exact=Exact.BITS)
+def abs_of_relu(x: Var) -> Rewrite:
+    """What is not negative has no sign to lose."""
+    return Rewrite(before=abs(relu(x)), after=relu(x))
+
+
+@rule(exact=Exact.BITS)
+def relu_of_selected_relu(mask: Var, x: Var) -> Rewrite:
+    """A selection of what is not negative is not negative."""
+    return Rewrite(before=relu(select(mask, relu(x))), after=select(mask, relu(x)))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def relu_of_negative_relu(x: Var) -> Rewrite:
+    """What is negative or 0 has no positive part, but for NaN."""
+    return Rewrite(before=relu(-relu(x)), after=lambda x: zeros_like(x))
+
+
+# ---- constant bounds ------------------------------------------------------------------------
+
+
+def is_number(c: Node) -> bool:
+    """Whether a constant is not NaN."""
+    value = constant_value(c)
+    return value is not None and bool((value == value).all())
+
+
+def is_positive(c: Node) -> bool:
+    """Whether a constant is greater than 0."""
+    value = constant_value(c)
+    return value is not None and bool((value > 0).all())
+
+
+TWO_BOUNDS = tuple(
+    {"x": (1,), "c": c, "d": d}
+    for c in (0.0, 1.0, -1.0, np.inf)
+    for d in (-0.0, 3.0, np.nan, -np.inf, 1e-45)
+)
+
+
+@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, tries=TWO_BOUNDS)
+def lower_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
+    """Of two lower bounds the higher one counts."""
+    return Rewrite(before=maximum(maximum(x, c), d), after=maximum(x, maximum(c, d)))
+
+
+@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, tries=TWO_BOUNDS)
+def upper_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
+    """Of two upper bounds the lower one counts."""
+    return Rewrite(before=minimum(minimum(x, c), d), after=minimum(x, minimum(c, d)))
+
+
+def _bounded_below(x: Node, c: Node) -> Node:
+    return maximum(x, c) if is_positive(c) else relu(x)
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def maximum_of_relu(x: Var, c: Const) -> Rewrite:
+    """Of two lower bounds the higher one counts; that of relu is 0."""
+    return Rewrite(before=maximum(relu(x), c), after=_bounded_below)
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def relu_of_maximum(x: Var, c: Const) -> Rewrite:
+    """Of two lower bounds the higher one counts; that of relu is 0."""
+    return Rewrite(before=relu(maximum(x, c)), after=_bounded_below)
+
+
+def _in_order(c: Node, d: Node) -> bool:
+    low, high = constant_value(c), constant_value(d)
+    return low is not None and high is not None and bool((low <= high).all())
+
+
+@rule(exact=Exact.VALUES, once=True, when=_in_order)
+def lower_bound_first(x: Var, c: Const, d: Const) -> Rewrite:
+    """Of two bounds the lower one comes first, as in `clip`, so that it meets other lower ones."""
+    return Rewrite(before=maximum(minimum(x, d), c), after=minimum(maximum(x, c), d))
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=is_positive)
+def relu_before_minimum(x: Var, c: Const) -> Rewrite:
+    """Of two bounds the lower one comes first, as in `clip`, so that it meets other lower ones."""
+    return Rewrite(before=relu(minimum(x, c)), after=minimum(relu(x), c))
+
+
+# ---- signs ----------------------------------------------------------------------------------
+
+
+def _no_wider(x: Node, y: Node) -> bool:
+    return is_as_wide(x, y) or is_as_wide(y, x)
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
+def maximum_of_negatives(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order: one change of sign instead of two."""
+    return Rewrite(before=maximum(-x, -y), after=-minimum(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
+def minimum_of_negatives(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order: one change of sign instead of two."""
+    return Rewrite(before=minimum(-x, -y), after=-maximum(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True)
+def negative_of_maximum(x: Var, c: Const) -> Rewrite:
+    """A lower bound among negatives is an upper bound."""
+    return Rewrite(before=-maximum(-x, c), after=minimum(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True)
+def negative_of_minimum(x: Var, c: Const) -> Rewrite:
+    """An upper bound among negatives is a lower bound."""
+    return Rewrite(before=-minimum(-x, c), after=maximum(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def maximum_of_opposites(x: Var) -> Rewrite:
+    """The larger of x and -x is the absolute value."""
+    return Rewrite(before=maximum(x, -x), after=abs(x))
+
+
+# ---- lattice laws, for numbers without NaN and without gradient: at a tie it is shared otherwise
+
+
+@rule(exact=Exact.BITS, kinds="biu")
+def maximum_absorbs(x: Var, y: Var) -> Rewrite:
+    """x is no less than the smaller of it and another."""
+    return Rewrite(before=maximum(x, minimum(x, y)), after=x)
+
+
+@rule(exact=Exact.BITS, kinds="biu")
+def minimum_absorbs(x: Var, y: Var) -> Rewrite:
+    """x is no more than the larger of it and another."""
+    return Rewrite(before=minimum(x, maximum(x, y)), after=x)
+
+
+@rule(exact=Exact.BITS, kinds="biu")
+def maximum_repeated(x: Var, y: Var) -> Rewrite:
+    """A lower bound once is enough."""
+    return Rewrite(before=maximum(x, maximum(x, y)), after=maximum(x, y))
+
+
+@rule(exact=Exact.BITS, kinds="biu")
+def minimum_repeated(x: Var, y: Var) -> Rewrite:
+    """An upper bound once is enough."""
+    return Rewrite(before=minimum(x, minimum(x, y)), after=minimum(x, y))
+
+
+# ---- choices that are extrema ---------------------------------------------------------------
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def choice_below_is_maximum(x: Var, c: Const) -> Rewrite:
+    """c where x is less, else x, is the larger one."""
+    return Rewrite(before=where(less(x, c), c, x), after=maximum(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def choice_up_to_is_maximum(x: Var, c: Const) -> Rewrite:
+    """c where x is no greater, else x, is the larger one."""
+    return Rewrite(before=where(less_equal(x, c), c, x), after=maximum(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def choice_above_is_minimum(x: Var, c: Const) -> Rewrite:
+    """c where x is greater, else x, is the smaller one."""
+    return Rewrite(before=where(greater(x, c), c, x), after=minimum(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+def choice_from_is_minimum(x: Var, c: Const) -> Rewrite:
+    """c where x is no less, else x, is the smaller one."""
+    return Rewrite(before=where(greater_equal(x, c), c, x), after=minimum(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_by_less_is_abs(x: Var) -> Rewrite:
+    """-x where x is negative, else x, is the absolute value."""
+    return Rewrite(before=where(less(x, 0), negative(x), x), after=abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_by_less_equal_is_abs(x: Var) -> Rewrite:
+    """-x where x is not positive, else x, is the absolute value."""
+    return Rewrite(before=where(less_equal(x, 0), negative(x), x), after=abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_is_abs(x: Var) -> Rewrite:
+    """x where it is positive, else -x, is the absolute value."""
+    return Rewrite(before=where(greater(x, 0), x, negative(x)), after=abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_with_zero_is_abs(x: Var) -> Rewrite:
+    """x where it is not negative, else -x, is the absolute value."""
+    return Rewrite(before=where(greater_equal(x, 0), x, negative(x)), after=abs(x))
+
+
+def _is_slope(c: Node) -> bool:
+    value = constant_value(c)
+    return value is not None and bool((value > 0).all()) and bool((value < 1).all())
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=_is_slope)
+def maximum_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """The larger of x and c * x is leaky relu, for a slope c between 0 and 1."""
+    return Rewrite(before=maximum(x, x * c), after=lambda x, c: leaky(x, c))
+
+
+def leaky(x: Node, c: Node) -> Node | None:
+    """leaky_relu, for a slope that is an ordinary number."""
+    value = constant_value(c)
+    assert value is not None
+    slope = float(value.item())
+    return leaky_relu(x, slope=slope) if math.isfinite(slope) else None
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
+def choice_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """x where it is positive, else c * x, is leaky relu."""
+    return Rewrite(before=where(greater(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
+def choice_with_zero_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """x where it is not negative, else c * x, is leaky relu."""
+    return Rewrite(before=where(greater_equal(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
+def choice_by_less_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """c * x where x is negative, else x, is leaky relu."""
+    return Rewrite(before=where(less(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
+
+
+@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
+def choice_by_less_equal_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """c * x where x is not positive, else x, is leaky relu."""
+    return Rewrite(before=where(less_equal(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

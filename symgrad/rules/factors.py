@@ -1,0 +1,419 @@
+"""Factors and divisors: multiples added up, constants gathered, inverses joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import guess
+from symgrad.ir.node import Node, constant_node, constant_value
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ir.values import ArrayData
+from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
+from symgrad.rewrite.pattern import Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rules.masks import is_as_wide, is_finite, is_modest
+
+MULTIPLY, DIVIDE = multiply(0.0, 0.0).op, divide(0.0, 1.0).op
+NEGATIVE, RECIPROCAL = negative(0.0).op, reciprocal(1.0).op
+THREE = ({"x": (2, 3), "y": (2, 3), "z": (2, 3)}, {"x": (3,), "y": (3,), "z": ()})
+
+# ---- terms and multiples --------------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, kinds="iuf")
+def sum_with_itself(x: Var) -> Rewrite:
+    """x + x is a multiple: one operand to read, and a factor that may meet others."""
+    return Rewrite(before=x + x, after=x * 2)
+
+
+def _add_up(c: Node, d: Node) -> bool:
+    """Whether factors are of one sign, so that nothing cancels, and do not add up to 1."""
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or not (is_finite(c) and is_finite(d)):
+        return False
+    with np.errstate(over="ignore"):
+        both = np.abs(a + b)
+    apart = np.abs(both - 1) > 4 * np.finfo(both.dtype).eps
+    return bool(((np.sign(a) == np.sign(b)) & np.isfinite(both) & apart).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_add_up)
+def multiples_add_up(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two multiples of one value are one, where no digits cancel."""
+    return Rewrite(before=x * c + x * d, after=x * (c + d))
+
+
+def _is_positive(c: Node) -> bool:
+    value = constant_value(c)
+    return value is not None and is_finite(c) and bool((value > 0).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_positive)
+def multiple_and_itself(x: Var, c: Const) -> Rewrite:
+    """A value and a positive multiple of it are one multiple."""
+    return Rewrite(before=x * c + x, after=x * (c + 1))
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_factor(x: Var, y: Var, z: Var) -> Rewrite:
+    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x * z + y * z, after=lambda x, y, z: (x + y) * z if x.shape == y.shape else None
+    )
+
+
+def _is_common(x: Node, y: Node, c: Node, d: Node) -> bool:
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or a.ndim or b.ndim:
+        return False
+    return bool(np.abs(a) == np.abs(b)) and is_modest(c) and x.type == y.type
+
+
+def _is_equal(c: Node, d: Node) -> bool:
+    return bool(constant_value(c) == constant_value(d))
+
+
+FOUR = ({"x": (3,), "y": (3,), "c": -2.5, "d": 2.5}, {"x": (3,), "y": (3,), "c": 2.5, "d": 2.5})
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """Two sums of multiples by one number, but for its sign, are a multiple of a sum."""
+    return Rewrite(
+        before=x * c + y * d,
+        after=lambda x, y, c, d: (y + x if _is_equal(c, d) else y - x) * d,
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
+    """Two differences of multiples by one number, but for its sign, are a multiple of one."""
+    return Rewrite(
+        before=x * c - y * d,
+        after=lambda x, y, c, d: (x - y if _is_equal(c, d) else x + y) * c,
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_factor_of_difference(x: Var, y: Var, z: Var) -> Rewrite:
+    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x * z - y * z, after=lambda x, y, z: (x - y) * z if x.shape == y.shape else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def common_divisor(x: Var, y: Var, z: Var) -> Rewrite:
+    """A divisor of two terms divides once; where they cancel, that rounds differently."""
+    return Rewrite(
+        before=x / z + y / z, after=lambda x, y, z: (x + y) / z if x.shape == y.shape else None
+    )
+
+
+# ---- constants gather -----------------------------------------------------------------------
+
+
+def _is_one_constant(x: Node, c: Node) -> bool:
+    return constant_value(x) is None and is_finite(c)
+
+
+@rule(exact=Exact.BITS, kinds="iuf", ordered=True, when=_is_one_constant)
+def constant_factor_last(x: Var, c: Const) -> Rewrite:
+    """A constant stands on the right of a product, so that other rules find it there."""
+    return Rewrite(before=c * x, after=lambda x, c: x * c)
+
+
+def _is_two_to_the(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray(np.abs(np.frexp(value)[0]) == 0.5)
+
+
+def _combines(c: Node, d: Node) -> bool:
+    a, b = constant_value(c), constant_value(d)
+    if a is None or b is None or not (is_finite(c) and is_finite(d)):
+        return False
+    with np.errstate(over="ignore", under="ignore"):
+        both = np.abs(np.multiply(a, b))
+    info = np.finfo(both.dtype)
+    # A product of 1 would undo a rounding that somebody wrote on purpose: (x * c) * (1 / c). By
+    # powers of two nothing is rounded.
+    is_one = (np.abs(both - 1) <= 4 * info.eps) & ~(_is_two_to_the(a) & _is_two_to_the(b))
+    normal = np.minimum(np.minimum(np.abs(a), np.abs(b)), both) >= info.tiny
+    return bool((np.isfinite(both) & normal & ~is_one).all())
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", when=_combines)
+def factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant factors are one, multiplied when compiling."""
+    return Rewrite(before=(x * c) * d, after=x * (c * d))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor moves out of one operand of a product, to where it may meet another."""
+    return Rewrite(
+        before=(x * c) * y,
+        after=lambda x, y, c: (x * y) * c if _is_no_larger(y, x) else None,
+    )
+
+
+def _is_mask(x: Node) -> bool:
+    """Whether a node is a mask as numbers, by which to multiply is to select."""
+    return x.op.name == "astype" and x.inputs[0].dtype.kind == "b"
+
+
+def _source(x: Node) -> Node:
+    """What a node is a multiple or the inverse of: these must not meet, for they would cancel."""
+    while x.op in (MULTIPLY, DIVIDE, NEGATIVE, RECIPROCAL):
+        varying = [y for y in x.inputs if constant_value(y) is None]
+        if len(varying) != 1:
+            break
+        x = varying[0]
+    return x
+
+
+def _is_smaller(x: Node, y: Node, z: Node) -> bool:
+    """Whether two operands have one shape that broadcasts to that of the first."""
+    smaller = y.shape == z.shape != x.shape and constant_value(y) is constant_value(z) is None
+    return (
+        smaller
+        and x.dtype.itemsize > 2  # of float16 the product may vanish where the result does not
+        and _source(y) is not _source(z)
+        and not any(map(_is_mask, (x, y, z)))
+        and guess(y.size) * 8 <= guess(x.size)
+        and is_as_wide(x, y)
+    )
+
+
+COLUMNS = ({"x": (2, 8), "y": (2, 1), "z": (2, 1)},)
+
+
+def _joins(x: Node, y: Node, c: Node) -> bool:
+    small = guess(y.size) * 8 <= guess(x.size) and is_as_wide(x, y) and constant_value(y) is None
+    small = small and x.dtype.itemsize > 2
+    return small and is_modest(c) and not any(map(_is_mask, (x, y)))
+
+
+COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 3.0},)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_joins, tries=COLUMN)
+def scalar_joins_smaller(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor joins the smaller of two others: fewer multiplications."""
+    return Rewrite(before=(x * y) * c, after=x * (y * c))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+def divisor_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
+    """Of a divisor and a factor that are smaller than what they scale, the quotient is taken."""
+    return Rewrite(before=(x / y) * z, after=x * (z / y))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
+    """Factors that are smaller than what they scale are multiplied with each other."""
+    return Rewrite(before=(x * y) * z, after=x * (y * z))
+
+
+def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
+    wide = x.dtype.itemsize > 2
+    return wide and s.ndim == c.ndim == 0 < x.ndim and is_modest(c) and constant_value(s) is None
+
+
+SCALARS = ({"x": (2, 3), "s": (), "c": 3.0},)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
+def scalars_meet(x: Var, s: Var, c: Const) -> Rewrite:
+    """Two scalar factors of an array are multiplied first: one pass instead of two."""
+    return Rewrite(before=(x * s) * c, after=x * (s * c))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
+def scalar_meets_divisor(x: Var, s: Var, c: Const) -> Rewrite:
+    """A scalar factor and a scalar divisor of an array are one factor: one pass instead of two."""
+    return Rewrite(before=(x / s) * c, after=x * (c / s))
+
+
+def _is_no_larger(y: Node, x: Node) -> bool:
+    return constant_value(y) is None and broadcast_shapes(x.shape, y.shape) == x.shape
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor moves out of a quotient, to where it may meet another."""
+    return Rewrite(
+        before=(x * c) / y, after=lambda x, y, c: (x / y) * c if _is_no_larger(y, x) else None
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda y, c: _has_inverse(y, c))
+def scalar_leaves_divisor(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant factor of a divisor moves out of the quotient, to where it may meet another."""
+    return Rewrite(
+        before=x / (y * c),
+        after=lambda x, y, c: (x / y) * (1 / c) if _is_no_larger(x, y) else None,
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+def scalar_leaves_abs(x: Var, c: Const) -> Rewrite:
+    """A constant factor leaves an absolute value as its magnitude, to where it may meet another."""
+    return Rewrite(before=abs(x * c), after=abs(x) * abs(c))
+
+
+@rule(exact=Exact.BITS, kinds="iu")
+def integer_factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant factors are one: integers wrap either way."""
+    return Rewrite(before=(x * c) * d, after=x * (c * d))
+
+
+@rule(exact=Exact.BITS, kinds="iu")
+def integer_terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant terms are one: integers wrap either way."""
+    return Rewrite(before=(x + c) + d, after=x + (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True)
+def terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constant terms are one, added when compiling."""
+    return Rewrite(before=(x + c) + d, after=x + (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def subtractions_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two constants taken away are one, added when compiling."""
+    return Rewrite(before=(x - c) - d, after=x - (c + d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def addition_and_subtraction_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is added and what is taken away are one constant term."""
+    return Rewrite(before=(x + c) - d, after=x + (c - d))
+
+
+@rule(exact=Exact.REALS, kinds="iuf", once=True)
+def subtraction_and_addition_combine(x: Var, c: Const, d: Const) -> Rewrite:
+    """What is taken away and what is added are one constant term."""
+    return Rewrite(before=(x - c) + d, after=x + (d - c))
+
+
+def _has_inverse(x: Node, c: Node) -> bool:
+    """Whether a constant is the divisor of what is not, and it and its inverse are normal."""
+    array = constant_value(c)
+    if array is None or constant_value(x) is not None or not is_finite(c):
+        return False
+    info = np.finfo(array.dtype)
+    return bool(((np.abs(array) < 0.25 / info.tiny) & (np.abs(array) > 4 / info.max)).all())
+
+
+def _is_power_of_two(x: Node, c: Node) -> bool:
+    array = constant_value(c)
+    is_power = array is not None and bool(_is_two_to_the(array).all())
+    return is_power and _has_inverse(x, c)
+
+
+@rule(exact=Exact.BITS, kinds="f", when=_is_power_of_two)
+def over_power_of_two(x: Var, c: Const) -> Rewrite:
+    """Dividing by a power of two is multiplying by its inverse, which is exact and faster."""
+    return Rewrite(before=x / c, after=x * (1 / c))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_has_inverse)
+def over_constant(x: Var, c: Const) -> Rewrite:
+    """Dividing by a constant is multiplying by its inverse, but 49 * (1 / 49) is less than 1."""
+    return Rewrite(before=x / c, after=x * (1 / c))
+
+
+def _inverse_combines(x: Node, c: Node, d: Node) -> bool:
+    value = constant_value(d)
+    if value is None or not _has_inverse(x, d):
+        return False
+    return _combines(c, constant_node(ArrayData(1 / value, value.dtype)))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+def factor_over_constant(x: Var, c: Const, d: Const) -> Rewrite:
+    """A constant factor and a constant divisor are one factor, computed when compiling."""
+    return Rewrite(before=(x * c) / d, after=x * (c / d))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+def over_constant_times(x: Var, c: Const, d: Const) -> Rewrite:
+    """A constant divisor and a constant factor are one factor, computed when compiling."""
+    return Rewrite(before=(x / d) * c, after=x * (c / d))
+
+
+# ---- inverses and quotients ----------------------------------------------------------------
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True)
+def times_inverse(x: Var, y: Var) -> Rewrite:
+    """Multiplying by an inverse is dividing: one operation, and one rounding less."""
+    return Rewrite(before=x * (1 / y), after=x / y)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f")
+def reciprocal_is_inverse(x: Var) -> Rewrite:
+    """An inverse has two spellings, of which other rules need to know but one.
+
+    The value is the same to the bit; the slope is a square in one and a quotient in the other.
+    """
+    return Rewrite(before=reciprocal(x), after=1 / x)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+def times_constant_over(x: Var, y: Var, c: Const) -> Rewrite:
+    """A constant dividend moves out of a product, to where it may meet another factor."""
+    return Rewrite(
+        before=x * (c / y), after=lambda x, y, c: (x / y) * c if _is_no_larger(x, y) else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def over_inverse(x: Var, y: Var) -> Rewrite:
+    """Dividing by an inverse is multiplying; 1 / (1 / y) is y, but for rounding."""
+    return Rewrite(before=x / (1 / y), after=x * y)
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True)
+def inverse_of_quotient(x: Var, y: Var) -> Rewrite:
+    """The inverse of a quotient is the quotient the other way round; its slope at inf is 0."""
+    return Rewrite(before=1 / (x / y), after=y / x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def times_over(x: Var, y: Var) -> Rewrite:
+    """(x * y) / y is x, but for rounding and y = 0."""
+    return Rewrite(before=(x * y) / y, after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def over_times(x: Var, y: Var) -> Rewrite:
+    """(x / y) * y is x, but for rounding and y = 0."""
+    return Rewrite(before=(x / y) * y, after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def quotient_of_quotient(x: Var, y: Var, z: Var) -> Rewrite:
+    """Two divisors are one: a division less, unless their product overflows."""
+    return Rewrite(
+        before=(x / y) / z, after=lambda x, y, z: x / (y * z) if y.shape == z.shape else None
+    )
+
+
+@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
+    """The divisor of a divisor is a factor: a division less, unless the product overflows."""
+    return Rewrite(
+        before=x / (y / z), after=lambda x, y, z: (x * z) / y if x.shape == z.shape else None
+    )
+
+
+# When what is small is known to be no part of a function that a rule looks for.
+KERNELS: tuple[Rule, ...] = (scalar_joins_smaller, divisor_meets_factor, small_factors_meet)
+
+RULES: tuple[Rule, ...] = tuple(
+    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
+)

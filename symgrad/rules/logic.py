@@ -1,0 +1,260 @@
+"""Logic: and, or, not, xor; booleans and 0/1 masks in arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.node import Node
+from symgrad.ir.op import Op
+from symgrad.ops.elementwise import negative
+from symgrad.ops.logic import (
+    bitwise_and,
+    bitwise_invert,
+    bitwise_or,
+    bitwise_xor,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
+from symgrad.ops.shape import _astype as astype
+from symgrad.rewrite.pattern import Attr, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rules.masks import is_as_wide, is_mask
+
+# ---- arithmetic and bits of booleans --------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def invert_is_not(mask: Var) -> Rewrite:
+    """To invert a boolean is to negate it."""
+    return Rewrite(before=bitwise_invert(mask), after=logical_not(mask))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def bitwise_and_is_and(mask: Var, other: Var) -> Rewrite:
+    """A boolean is one bit: it is set in both where both are true."""
+    return Rewrite(before=bitwise_and(mask, other), after=logical_and(mask, other))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def bitwise_or_is_or(mask: Var, other: Var) -> Rewrite:
+    """A boolean is one bit: it is set in one where one is true."""
+    return Rewrite(before=bitwise_or(mask, other), after=logical_or(mask, other))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def bitwise_xor_is_xor(mask: Var, other: Var) -> Rewrite:
+    """A boolean is one bit: it is set in just one where just one is true."""
+    return Rewrite(before=bitwise_xor(mask, other), after=logical_xor(mask, other))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def product_of_booleans(mask: Var, other: Var) -> Rewrite:
+    """The product of booleans says whether both are true."""
+    return Rewrite(before=mask * other, after=logical_and(mask, other))
+
+
+@rule(exact=Exact.BITS, kinds="b")
+def sum_of_booleans(mask: Var, other: Var) -> Rewrite:
+    """The sum of booleans says whether one of them is true."""
+    return Rewrite(before=mask + other, after=logical_or(mask, other))
+
+
+def _are_masks(mask: Node, other: Node) -> bool:
+    return is_mask(mask) and is_mask(other)
+
+
+FLOATS = (np.dtype("float32"), np.dtype("float64"))
+
+
+@rule(
+    exact=Exact.BITS,
+    kinds="iuf",
+    once=True,
+    when=_are_masks,
+    tries=tuple({"mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
+)
+def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
+    """The product of 0/1 masks is one mask: booleans are smaller than numbers."""
+    return Rewrite(
+        before=astype(mask, dtype=p) * astype(other, dtype=p),
+        after=astype(logical_and(mask, other), dtype=p),
+    )
+
+
+@rule(
+    exact=Exact.BITS,
+    kinds="iuf",
+    once=True,
+    when=_are_masks,
+    tries=tuple({"x": (2, 3), "mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
+)
+def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
+    """Two 0/1 masks multiplied in are one: a pass less over the data."""
+    return Rewrite(
+        before=(x * astype(mask, dtype=p)) * astype(other, dtype=p),
+        after=x * astype(logical_and(mask, other), dtype=p),
+    )
+
+
+@rule(
+    exact=Exact.BITS,
+    kinds="iuf",
+    once=True,
+    when=is_mask,
+    tries=tuple({"mask": (2, 3), "p": d} for d in FLOATS),
+)
+def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
+    """1 less a 0/1 mask is the opposite mask."""
+    return Rewrite(before=1 - astype(mask, dtype=p), after=astype(logical_not(mask), dtype=p))
+
+
+@rule(
+    exact=Exact.BITS,
+    when=lambda x, p: p.kind == "b" and x.dtype.kind in "iuf",
+    tries=({"x": (2, 3), "p": np.dtype("bool")},),
+)
+def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
+    """Whether a number is 0 does not depend on its sign."""
+    return Rewrite(before=astype(negative(x), dtype=p), after=astype(x, dtype=p))
+
+
+# ---- and, or, xor, not ----------------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def and_of_same(mask: Var) -> Rewrite:
+    """Both are true where the one is."""
+    return Rewrite(before=logical_and(mask, mask), after=mask)
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def or_of_same(mask: Var) -> Rewrite:
+    """One of them is true where the one is."""
+    return Rewrite(before=logical_or(mask, mask), after=mask)
+
+
+@rule(exact=Exact.BITS)
+def xor_of_same(x: Var) -> Rewrite:
+    """Never is just one of two true that are the same."""
+    return Rewrite(before=logical_xor(x, x), after=False)
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def and_true(mask: Var) -> Rewrite:
+    """True is neutral in a conjunction."""
+    return Rewrite(before=logical_and(mask, True), after=mask)
+
+
+@rule(exact=Exact.BITS)
+def and_false(x: Var) -> Rewrite:
+    """Never are both true if one is false."""
+    return Rewrite(before=logical_and(x, False), after=False)
+
+
+@rule(exact=Exact.BITS)
+def or_true(x: Var) -> Rewrite:
+    """Always is one of them true if one is."""
+    return Rewrite(before=logical_or(x, True), after=True)
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def or_false(mask: Var) -> Rewrite:
+    """False is neutral in a disjunction."""
+    return Rewrite(before=logical_or(mask, False), after=mask)
+
+
+@rule(exact=Exact.BITS)
+def xor_true(x: Var) -> Rewrite:
+    """Just one is true, beside one that always is, where the other is not."""
+    return Rewrite(before=logical_xor(x, True), after=logical_not(x))
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def xor_false(mask: Var) -> Rewrite:
+    """False is neutral in an exclusive disjunction."""
+    return Rewrite(before=logical_xor(mask, False), after=mask)
+
+
+@rule(exact=Exact.BITS)
+def and_of_opposites(x: Var) -> Rewrite:
+    """Never are something and its opposite both true."""
+    return Rewrite(before=logical_and(x, logical_not(x)), after=False)
+
+
+@rule(exact=Exact.BITS)
+def or_of_opposites(x: Var) -> Rewrite:
+    """Always is something true or its opposite."""
+    return Rewrite(before=logical_or(x, logical_not(x)), after=True)
+
+
+def _three_conditions(x: Node, y: Node) -> Node:
+    a = x > 1.5
+    return logical_and(logical_and(a, y < 0.5), a)
+
+
+def _is_and_or_or(op: Op) -> bool:
+    return op.name in ("logical_and", "logical_or")
+
+
+@rule_for(
+    _is_and_or_or,
+    exact=Exact.BITS,
+    operands=lambda operands: any(map(_is_and_or_or, operands)),
+    tries=(_three_conditions,),
+)
+def condition_repeated(node: Node) -> Node | None:
+    """A condition that was asked for once need not be asked for again."""
+    for x, inner in (node.inputs, node.inputs[::-1]):
+        repeated = any(x is y for y in inner.inputs)
+        if inner.op is node.op and repeated and inner.shape == node.shape:
+            return inner
+    return None
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def and_absorbs(mask: Var, y: Var) -> Rewrite:
+    """What is true makes a disjunction with it true."""
+    return Rewrite(before=logical_and(mask, logical_or(mask, y)), after=mask)
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def or_absorbs(mask: Var, y: Var) -> Rewrite:
+    """What is false makes a conjunction with it false."""
+    return Rewrite(before=logical_or(mask, logical_and(mask, y)), after=mask)
+
+
+@rule(exact=Exact.BITS)
+def and_of_implied(x: Var, y: Var) -> Rewrite:
+    """Where x is true, one of `not x` and y is true if y is."""
+    return Rewrite(before=logical_and(x, logical_or(logical_not(x), y)), after=logical_and(x, y))
+
+
+@rule(exact=Exact.BITS)
+def or_of_excluded(x: Var, y: Var) -> Rewrite:
+    """Where x is false, both of `not x` and y are true if y is."""
+    return Rewrite(before=logical_or(x, logical_and(logical_not(x), y)), after=logical_or(x, y))
+
+
+def _no_wider(x: Node, y: Node) -> bool:
+    return is_mask(x) and is_mask(y) and (is_as_wide(x, y) or is_as_wide(y, x))
+
+
+@rule(exact=Exact.BITS, once=True, when=_no_wider)
+def neither(x: Var, y: Var) -> Rewrite:
+    """Both are false where none is true (De Morgan): one negation."""
+    return Rewrite(
+        before=logical_and(logical_not(x), logical_not(y)), after=logical_not(logical_or(x, y))
+    )
+
+
+@rule(exact=Exact.BITS, once=True, when=_no_wider)
+def not_both(x: Var, y: Var) -> Rewrite:
+    """One is false where not both are true (De Morgan): one negation."""
+    return Rewrite(
+        before=logical_or(logical_not(x), logical_not(y)), after=logical_not(logical_and(x, y))
+    )
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -1,0 +1,173 @@
+"""Masks: what the backward of relu and its kin give rise to.
+
+A mask multiplied in is a selection; selections merge; scalars move out of them; and the mask of a
+relu is taken from its output, which is alive anyway.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.dims import guess, product
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ops.elementwise import negative
+from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.logic import greater, logical_and, logical_not
+from symgrad.ops.select import keep_where_positive, relu, select, where
+from symgrad.ops.shape import _astype as astype
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+
+
+def is_finite(c: Node) -> bool:
+    """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
+    array = constant_value(c)
+    return array is not None and bool(array.all()) and bool(np.isfinite(array).all())
+
+
+def is_modest(c: Node) -> bool:
+    """Whether scaling by a constant is no matter of range, so that nothing over- or underflows.
+
+    Scales such as 1e-20 are written against overflow, and stay where they are.
+    """
+    array = constant_value(c)
+    return is_finite(c) and array is not None and bool((np.abs(np.frexp(array)[1]) <= 24).all())
+
+
+def is_scalar_factor(c: Node) -> bool:
+    """Whether a constant is one modest number, so that it can be multiplied in anywhere."""
+    return c.ndim == 0 and is_modest(c)
+
+
+def is_as_wide(x: Node, *others: Node) -> bool:
+    """Whether x, combined with the others, has no more elements than before."""
+    return broadcast_shapes(x.shape, *(o.shape for o in others)) == x.shape
+
+
+def is_mask(mask: Node) -> bool:
+    """Whether a node is boolean."""
+    return mask.dtype.kind == "b"
+
+
+@rule(exact=Exact.REALS, kinds="f", when=is_mask, tries=(lambda g, x: g * (x > 0),))
+def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
+    """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
+    return Rewrite(before=g * astype(mask, dtype=dtype), after=select(mask, g))
+
+
+@rule(exact=Exact.BITS)
+def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and 0 is a selection: no second operand to read."""
+    return Rewrite(before=where(mask, x, 0), after=select(mask, x))
+
+
+@rule(exact=Exact.BITS)
+def where_zero_first_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between 0 and a value is a selection by the opposite mask."""
+    return Rewrite(before=where(mask, 0, x), after=select(logical_not(mask), x))
+
+
+@rule(exact=Exact.BITS)
+def where_of_same(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and itself is no choice."""
+    return Rewrite(before=where(mask, x, x), after=x)
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
+    """Instead of negating a mask, swap what it chooses between."""
+    return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
+
+
+@rule(exact=Exact.BITS, once=True, when=lambda x, m1, m2: is_as_wide(x, m1) or is_as_wide(m2, m1))
+def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
+    """Two selections are one by both masks: masks are smaller than what they select."""
+    return Rewrite(before=select(m1, select(m2, x)), after=select(logical_and(m1, m2), x))
+
+
+@rule(exact=Exact.BITS)
+def select_of_same_select(mask: Var, x: Var) -> Rewrite:
+    """Selecting twice by one mask is selecting once."""
+    return Rewrite(before=select(mask, select(mask, x)), after=select(mask, x))
+
+
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
+    when=lambda mask, x, c: is_finite(c) and is_as_wide(x, mask, c) and x.op.name != "matmul",
+)
+def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
+    """A scalar factor moves out of a selection, to where it may meet another or a product."""
+    return Rewrite(before=select(mask, x * c), after=select(mask, x) * c)
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, when=lambda mask, x: is_as_wide(x, mask))
+def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
+    """A change of sign moves out of a selection, to where it may be absorbed."""
+    return Rewrite(before=select(mask, negative(x)), after=negative(select(mask, x)))
+
+
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
+    when=lambda c, a, b: is_finite(c) and product_is_largest(a, b),
+    tries=({"mask": (4, 5), "a": (4, 2), "b": (2, 5), "c": 3.0},),
+)
+def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
+    """A scalar factor moves into a selection from a matrix product, on its way to an operand."""
+    return Rewrite(before=select(mask, matmul(a, b)) * c, after=select(mask, matmul(a, b) * c))
+
+
+def product_is_largest(a: Node, b: Node) -> bool:
+    """Whether a matrix product has more elements than one of its operands."""
+    return min(guess(a.size), guess(b.size)) < product_size(a, b)
+
+
+def product_size(a: Node, b: Node) -> int:
+    """How many elements a matrix product has, or may have."""
+    stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return guess(product((*stack, a.shape[-2], b.shape[-1])))
+
+
+@rule(exact=Exact.BITS, once=True)
+def mask_of_relu(x: Var) -> Rewrite:
+    """The sign of relu's output is that of its input; nobody else needs the output."""
+    return Rewrite(before=greater(relu(x), 0), after=greater(x, 0))
+
+
+@rule(exact=Exact.BITS, once=True)
+def positive_select(y: Var, g: Var) -> Rewrite:
+    """relu's backward in one step: the mask is made where it is used, as bits."""
+    return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
+
+
+RULES: tuple[Rule, ...] = (
+    mask_multiply,
+    where_of_same,
+    where_of_not,
+    where_zero_is_select,
+    where_zero_first_is_select,
+    select_of_same_select,
+    select_of_select,
+    scalar_out_of_select,
+    sign_out_of_select,
+    scalar_through_select,
+)
+
+
+@rule(
+    exact=Exact.BITS,
+    kinds="f",
+    when=lambda mask, c: bool(np.all(constant_value(c) == 1)) and is_as_wide(mask, c),
+    tries=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
+)
+def select_one(mask: Var, c: Const) -> Rewrite:
+    """A mask that selects from ones is the mask as numbers."""
+    return Rewrite(before=select(mask, c), after=lambda mask, c: astype(mask, dtype=c.dtype))
+
+
+# Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.
+KERNELS: tuple[Rule, ...] = (mask_of_relu, positive_select, select_one)

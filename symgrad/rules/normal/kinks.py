@@ -1,0 +1,228 @@
+"""Normal forms of what has a kink: choices, extrema, relu, leaky relu, abs.
+
+See `normal.py`. A constant that is compared with stands on the right; choices by a comparison
+become extrema, and these the function that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import Op
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ops.activations import softplus
+from symgrad.ops.elementwise import abs
+from symgrad.ops.leaves import constant
+from symgrad.ops.logic import greater, greater_equal, less, less_equal, logical_not
+from symgrad.ops.select import maximum, minimum, relu, select, where
+from symgrad.rewrite.pattern import Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rules import comparisons, extrema, logic
+
+# ---- choices: by > or >=, extrema as such ---------------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_greater_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is greater is the maximum, but for NaN."""
+    return Rewrite(before=where(greater(x, y), x, y), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_greater_equal_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is not less is the maximum, but for NaN."""
+    return Rewrite(before=where(greater_equal(x, y), x, y), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is not less is the maximum, but for NaN."""
+    return Rewrite(before=where(less(x, y), y, x), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_equal_is_maximum(x: Var, y: Var) -> Rewrite:
+    """The one that is greater is the maximum, but for NaN."""
+    return Rewrite(before=where(less_equal(x, y), y, x), after=maximum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is less is the minimum, but for NaN."""
+    return Rewrite(before=where(less(x, y), x, y), after=minimum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_less_equal_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is not greater is the minimum, but for NaN."""
+    return Rewrite(before=where(less_equal(x, y), x, y), after=minimum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_greater_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is not greater is the minimum, but for NaN."""
+    return Rewrite(before=where(greater(x, y), y, x), after=minimum(x, y))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def where_greater_equal_is_minimum(x: Var, y: Var) -> Rewrite:
+    """The one that is less is the minimum, but for NaN."""
+    return Rewrite(before=where(greater_equal(x, y), y, x), after=minimum(x, y))
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    tries=(lambda x: select(x > 0, constant(1, x.dtype)) * x,),
+)
+def selected_one_multiplies(mask: Var, x: Var) -> Rewrite:
+    """1 where a mask holds, multiplied in, is a selection."""
+    return Rewrite(before=select(mask, 1) * x, after=select(mask, x))
+
+
+def _some_constant(operands: Sequence[Op]) -> bool:
+    return any(op.name == "constant" for op in operands)
+
+
+@rule_for(
+    lambda op: op.elementwise and not op.projections,
+    exact=Exact.BITS,
+    operands=_some_constant,
+    tries=(lambda x: maximum(x, constant([0, 0, 0, 0], x.dtype)),),
+)
+def uniform_operand(node: Node) -> Node | None:
+    """A constant of equal elements is a scalar, which other rules know."""
+    inputs = [_as_scalar(x) for x in node.inputs]
+    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+    if same or broadcast_shapes(*(x.shape for x in inputs)) != node.shape:
+        return None
+    return apply(node.op, inputs, dict(node.attrs))
+
+
+def _as_scalar(x: Node) -> Node:
+    value = constant_value(x)
+    if value is None or value.ndim == 0 or not value.size:
+        return x
+    first = value.reshape(-1)[:1]
+    return constant(first[0]) if value.tobytes() == first.tobytes() * value.size else x
+
+
+# ---- relu -----------------------------------------------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
+def selected_minimum_is_clip(x: Var, c: Const) -> Rewrite:
+    """The smaller of x and c where x is positive is relu, bounded."""
+    return Rewrite(before=select(greater(x, 0), minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
+def selected_minimum_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
+    """The smaller of x and c where x is not negative is relu, bounded."""
+    return Rewrite(before=select(greater_equal(x, 0), minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_less_is_relu(x: Var) -> Rewrite:
+    """x where it is not negative, else 0, is relu."""
+    return Rewrite(before=select(logical_not(less(x, 0)), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_less_equal_is_relu(x: Var) -> Rewrite:
+    """x where it is positive, else 0, is relu."""
+    return Rewrite(before=select(logical_not(less_equal(x, 0)), x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
+def bounded_choice_is_clip(x: Var, c: Const) -> Rewrite:
+    """0 where x is negative, else the smaller of x and c, is relu, bounded."""
+    return Rewrite(before=where(less(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
+def bounded_choice_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
+    """0 where x is not positive, else the smaller of x and c, is relu, bounded."""
+    return Rewrite(before=where(less_equal(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def sum_with_abs_is_relu(x: Var) -> Rewrite:
+    """x + |x| is twice relu."""
+    return Rewrite(before=x + abs(x), after=relu(x) * 2)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def twice_relu_over_two(x: Var) -> Rewrite:
+    """Half of twice relu is relu."""
+    return Rewrite(before=(relu(x) * 2) / 2, after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def half_of_twice_relu(x: Var) -> Rewrite:
+    """Half of twice relu is relu."""
+    return Rewrite(before=(relu(x) * 2) * 0.5, after=relu(x))
+
+
+def _is_no_sign(c: Node) -> bool:
+    # A factor of -1 is a change of sign by then.
+    value = constant_value(c)
+    return value is not None and bool((value != -1).all())
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_is_no_sign)
+def scaled_sum_with_abs_is_relu(x: Var, c: Const) -> Rewrite:
+    """c * x + c * |x| is 2 c times relu."""
+    return Rewrite(before=x * c + abs(x) * c, after=relu(x) * (c * 2))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def relu_less_relu_of_negative(x: Var) -> Rewrite:
+    """relu(x) - relu(-x) is x, which has no kink."""
+    return Rewrite(before=relu(x) - relu(-x), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def relu_and_softplus_is_softplus(x: Var) -> Rewrite:
+    """relu(x) + softplus(-|x|), or log1p(exp(-|x|)), is softplus, which has no kink."""
+    return Rewrite(before=relu(x) + softplus(-abs(x)), after=softplus(x))
+
+
+def _is_divisor(c: Node) -> bool:
+    value = constant_value(c)
+    return value is not None and bool((value > 1).all())
+
+
+def _inversely_leaky(x: Node, c: Node) -> Node | None:
+    value = constant_value(c)
+    assert value is not None
+    return extrema.leaky(x, constant(1 / value))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=_is_divisor)
+def maximum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """The larger of x and x / c is leaky relu, for c above 1."""
+    return Rewrite(before=maximum(x, x / c), after=_inversely_leaky)
+
+
+RULES: tuple[Rule, ...] = (
+    comparisons.less_from_constant,
+    comparisons.less_equal_from_constant,
+    comparisons.greater_from_constant,
+    comparisons.greater_equal_from_constant,
+    logic.invert_is_not,
+    *(r for r in list(globals().values()) if isinstance(r, Rule)),
+    extrema.maximum_is_relu,
+    extrema.select_positive_is_relu,
+    extrema.select_not_negative_is_relu,
+    extrema.maximum_is_leaky_relu,
+    extrema.choice_is_leaky_relu,
+    extrema.choice_with_zero_is_leaky_relu,
+    extrema.choice_by_less_is_leaky_relu,
+    extrema.choice_by_less_equal_is_leaky_relu,
+    extrema.choice_by_less_is_abs,
+    extrema.choice_by_less_equal_is_abs,
+    extrema.choice_is_abs,
+    extrema.choice_with_zero_is_abs,
+)

@@ -1,0 +1,332 @@
+"""Reductions: as dot products, of other reductions, and of what was repeated, moved or joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Shape, Size, product
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.types import DType
+from symgrad.ops import reduce
+from symgrad.ops.elementwise import multiply, square
+from symgrad.ops.index import Index
+from symgrad.ops.index import _place as place
+from symgrad.ops.linalg import _vdot as vdot
+from symgrad.ops.reduce import reduced_shape, sum
+from symgrad.ops.shape import _concat as concat
+from symgrad.ops.shape import astype, broadcast_to, reshape
+from symgrad.rewrite.pattern import Attr, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rules.masks import is_finite, is_modest
+
+MULTIPLY, SQUARE = multiply(0.0, 0.0).op, square(0.0).op
+
+# ---- to dot products ------------------------------------------------------------------------
+
+
+def _spans_all(x: Node, axis: tuple[int, ...]) -> bool:
+    return len(axis) == x.ndim
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, y, axis: x.shape == y.shape and _spans_all(x, axis) and x.ndim > 0,
+    tries=({"x": (2, 3), "y": (2, 3), "axis": (0, 1)},),
+)
+def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
+    """The sum of all products is a dot product: no array of products is made."""
+    return Rewrite(before=sum(x * y, axis=axis, dtype=None, keepdims=False), after=vdot(x, y))
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, axis: _spans_all(x, axis) and x.ndim > 0,
+    tries=({"x": (2, 3), "axis": (0, 1)},),
+)
+def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
+    """The sum of all squares is a dot product: no array of squares is made."""
+    return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot(x, x))
+
+
+def _is_square(x: Node) -> bool:
+    """Whether a node is a positive multiple of a square."""
+    if x.op is MULTIPLY:
+        x, c = x.inputs
+        value = constant_value(c)
+        if value is None or not (is_modest(c) and bool((value > 0).all())):
+            return False
+    return x.op is SQUARE
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, y, axis: (
+        _is_square(x)
+        and _is_square(y)
+        and x.shape == y.shape
+        and _spans_all(x, axis)
+        and x.ndim > 0
+    ),
+    tries=(lambda x, y: sum(square(x) * 3.0 + square(y)),),
+)
+def sum_of_two_squares(x: Var, y: Var, axis: Attr) -> Rewrite:
+    """Squares are summed on their own, as dot products; none is negative, so nothing cancels."""
+    return Rewrite(
+        before=sum(x + y, axis=axis, dtype=None, keepdims=False),
+        after=lambda x, y, axis: sum(x, axis=axis) + sum(y, axis=axis),
+    )
+
+
+# ---- of reductions --------------------------------------------------------------------------
+
+
+def _of_both(
+    found: Callable[..., Node],
+    x: Node,
+    p: tuple[int, ...],
+    j: bool,
+    q: tuple[int, ...],
+    k: bool,
+    **attrs: Any,
+) -> Node:
+    """What one reduction over axes p, then over q of what is left, finds at once."""
+    left = range(x.ndim) if j else [a for a in range(x.ndim) if a not in p]
+    over = {*p, *(left[a] for a in q)}
+    y = found(x, axis=tuple(over), keepdims=j and k, **attrs)
+    between = x.tensor.with_shape(reduced_shape(x.tensor, p, j))
+    return shaped(y, reduced_shape(between, q, k))
+
+
+def shaped(y: Node, shape: Shape) -> Node:
+    """A node in a shape that it may have already."""
+    return y if y.shape == shape else reshape(y, shape)
+
+
+TWO = (
+    {"x": (2, 3, 4), "p": (1,), "j": False, "q": (0, 1), "k": False},
+    {"x": (2, 3, 4), "p": (0,), "j": True, "q": (0, 1), "k": False},
+    {"x": (2, 3, 4), "p": (0,), "j": False, "q": (0,), "k": True},
+)
+SUMS = tuple({**t, "d": d} for t in TWO for d in (None, np.dtype("float32")))
+
+
+def _is_as_wide(d: DType | None) -> bool:
+    return d is None or d.kind in "fc"  # of narrow integers, the second sum would be wider
+
+
+@rule(exact=Exact.ROUNDING, once=True, when=_is_as_wide, tries=SUMS)
+def sum_of_sum(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
+    """Two sums, over some axes and over others, are one over both."""
+    return Rewrite(
+        before=sum(sum(x, axis=p, dtype=d, keepdims=j), axis=q, dtype=None, keepdims=k),
+        after=lambda x, p, j, q, k, d: _of_both(sum, x, p, j, q, k, dtype=d),
+    )
+
+
+@rule(exact=Exact.ROUNDING, once=True, when=_is_as_wide, tries=SUMS)
+def prod_of_prod(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
+    """Two products, over some axes and over others, are one over both."""
+    prod = reduce.prod
+    return Rewrite(
+        before=prod(prod(x, axis=p, dtype=d, keepdims=j), axis=q, dtype=None, keepdims=k),
+        after=lambda x, p, j, q, k, d: _of_both(prod, x, p, j, q, k, dtype=d),
+    )
+
+
+@rule(exact=Exact.REALS, once=True, tries=TWO)
+def max_of_max(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
+    """The largest of the largest; but elements that tie share the gradient in another way."""
+    return Rewrite(
+        before=reduce.max(reduce.max(x, axis=p, keepdims=j), axis=q, keepdims=k),
+        after=lambda x, p, j, q, k: _of_both(reduce.max, x, p, j, q, k),
+    )
+
+
+@rule(exact=Exact.REALS, once=True, tries=TWO)
+def min_of_min(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
+    """The smallest of the smallest; but elements that tie share the gradient in another way."""
+    return Rewrite(
+        before=reduce.min(reduce.min(x, axis=p, keepdims=j), axis=q, keepdims=k),
+        after=lambda x, p, j, q, k: _of_both(reduce.min, x, p, j, q, k),
+    )
+
+
+@rule(exact=Exact.BITS, once=True, tries=TWO)
+def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
+    """Whether any holds anywhere is asked once."""
+    return Rewrite(
+        before=reduce.any(reduce.any(x, axis=p, keepdims=j), axis=q, keepdims=k),
+        after=lambda x, p, j, q, k: _of_both(reduce.any, x, p, j, q, k),
+    )
+
+
+@rule(exact=Exact.BITS, once=True, tries=TWO)
+def all_of_all(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
+    """Whether all hold everywhere is asked once."""
+    return Rewrite(
+        before=reduce.all(reduce.all(x, axis=p, keepdims=j), axis=q, keepdims=k),
+        after=lambda x, p, j, q, k: _of_both(reduce.all, x, p, j, q, k),
+    )
+
+
+# ---- of what was repeated, moved or joined --------------------------------------------------
+
+_BROADCAST = REGISTRY.ops["broadcast_to"]
+_PERMUTE = REGISTRY.ops["permute_dims"]
+
+
+def _reduces(op: Op) -> bool:
+    return bool(op.joins) and str(op.source).endswith(".reduce")
+
+
+def _counts_once(op: Op) -> bool:
+    """Whether an element counts no more for being there twice."""
+    return _reduces(op) and (op.piecewise_constant or REGISTRY.ops[op.joins].idempotent)
+
+
+def _of_source(node: Node) -> tuple[Node, Size]:
+    """The reduction of what was repeated before it was, and how often each element had counted."""
+    wide, x = node.inputs[0], node.inputs[0].inputs[0]
+    attrs = dict(node.attrs)
+    lead = wide.ndim - x.ndim
+    over = tuple(a - lead for a in attrs["axis"])
+    own = [a for a in over if a >= 0 and x.shape[a] == wide.shape[a + lead]]
+    axis = tuple(a for a in over if a >= 0) if own else ()
+    y = apply(node.op, [x], {**attrs, "axis": axis, "keepdims": False})
+    shape = reduced_shape(x.tensor, over, attrs["keepdims"])
+    return shaped(y, shape), product(wide.shape[a + lead] for a in over if a not in own)
+
+
+@rule_for(
+    _counts_once,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands[0] is _BROADCAST,
+    tries=(
+        lambda x: reduce.max(broadcast_to(x, (2, 3, 4)), axis=0),
+        lambda x: reduce.any(broadcast_to(x, (2, 3, 4)), axis=(0, 1), keepdims=True),
+    ),
+)
+def extremum_of_broadcast(node: Node) -> Node | None:
+    """The largest of what was repeated is that of what was there; so are any and all."""
+    y, count = _of_source(node)
+    return y if isinstance(count, int) and count > 0 else None
+
+
+@rule_for(
+    lambda op: _reduces(op) and op.joins == "add",
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands[0] is _BROADCAST,
+    tries=(
+        lambda x: sum(broadcast_to(x, (2, 3, 4)), axis=0),
+        lambda x: sum(broadcast_to(x[:, :1], (2, 3, 4)), axis=(0, 1, 2), keepdims=True),
+        lambda x: sum(broadcast_to(x, (0, 3, 4)), axis=(0, 1)),
+    ),
+)
+def sum_of_broadcast(node: Node) -> Node | None:
+    """A sum over what was only repeated is a multiplication by how often."""
+    y, count = _of_source(node)
+    # 0 times inf would be NaN, where the sum of nothing is 0.
+    some = is_finite(y) or node.dtype.kind in "iu" or (isinstance(count, int) and count > 0)
+    if not some:
+        return None
+    repeated: Node = y if count == 1 else y * count
+    return repeated
+
+
+@rule_for(_reduces, exact=Exact.ROUNDING, tries=(lambda x: sum(x[:1], axis=0),))
+def reduction_over_one(node: Node) -> Node | None:
+    """A reduction over axes of size 1, or over none, has nothing to reduce."""
+    x = node.inputs[0]
+    if any(x.shape[a] != 1 for a in dict(node.attrs)["axis"]):
+        return None
+    return shaped(astype(x, node.dtype), node.shape)
+
+
+@rule_for(
+    _reduces,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands[0].view,
+    tries=(lambda x: sum(x.T), lambda x: reduce.max(reshape(x, (-1,)))),
+)
+def reduction_of_rearranged(node: Node) -> Node | None:
+    """Over all axes it does not matter in which order the elements lie, but for rounding."""
+    moved, x = node.inputs[0], node.inputs[0].inputs[0]
+    attrs = dict(node.attrs)
+    if len(attrs["axis"]) < moved.ndim or moved.size != x.size:
+        return None
+    y = apply(node.op, [x], {**attrs, "axis": tuple(range(x.ndim)), "keepdims": False})
+    return shaped(y, node.shape)
+
+
+@rule_for(
+    _reduces,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands[0] is _PERMUTE,
+    tries=(lambda x: sum(x.T, axis=0),),
+)
+def reduction_of_permuted(node: Node) -> Node | None:
+    """To reduce axes that were moved is to reduce them where they were."""
+    attrs, moves = dict(node.attrs), dict(node.inputs[0].attrs)["axes"]
+    left = [m for a, m in enumerate(moves) if a not in attrs["axis"]]
+    if attrs["keepdims"] or left != sorted(left):
+        return None
+    return apply(
+        node.op, node.inputs[0].inputs, {**attrs, "axis": tuple(moves[a] for a in attrs["axis"])}
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    when=lambda a, axis: a in axis,
+    tries=({"x": (2, 3), "y": (4, 3), "a": 0, "axis": (0,), "dtype": None, "keepdims": False},),
+)
+def sum_of_concat(x: Var, y: Var, a: Attr, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
+    """The sum over what was joined is the sum of the sums: the join is not made."""
+    return Rewrite(
+        before=sum(concat(x, y, axis=a), axis=axis, dtype=dtype, keepdims=keepdims),
+        after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+        + sum(y, axis=axis, dtype=dtype, keepdims=keepdims),
+    )
+
+
+def _is_full_elsewhere(x: Node, shape: Shape, index: Index, axis: tuple[int, ...]) -> bool:
+    return all(
+        a in axis or (x.shape[a] == shape[a] and index[a][2] == 1) for a in range(len(shape))
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    when=_is_full_elsewhere,
+    tries=(
+        {
+            "x": (2, 3),
+            "shape": (4, 3),
+            "index": ((1, 3, 1), (0, 3, 1)),
+            "axis": (0,),
+            "dtype": None,
+            "keepdims": False,
+        },
+    ),
+)
+def sum_of_place(
+    x: Var, shape: Attr, index: Attr, axis: Attr, dtype: Attr, keepdims: Attr
+) -> Rewrite:
+    """Zeros around what is summed add nothing."""
+    return Rewrite(
+        before=sum(place(x, shape=shape, index=index), axis=axis, dtype=dtype, keepdims=keepdims),
+        after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims),
+    )
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

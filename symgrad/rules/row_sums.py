@@ -1,0 +1,133 @@
+"""Sums of rows as BLAS does them: dot products and products with ones, not sums of an array.
+
+These are kernels: no other rule knows them.
+"""
+
+from __future__ import annotations
+
+from symgrad.ir.node import Node, constant_value
+from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
+from symgrad.ops.linalg import _row_sums as row_sums
+from symgrad.ops.linalg import _vecdot as vecdot
+from symgrad.ops.reduce import sum
+from symgrad.rewrite.pattern import Attr, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rules.reductions import shaped
+
+ADD, MULTIPLY, SQRT, SQUARE = (
+    add(0.0, 0.0).op, multiply(0.0, 0.0).op, sqrt(0.0).op, square(0.0).op
+)  # fmt: skip
+VECDOT = vecdot([0.0], [0.0], keepdims=False).op
+
+# Longer rows are summed pairwise.
+LONGEST_ROW = 8192
+
+
+def _is_last(x: Node, axis: tuple[int, ...]) -> bool:
+    """Whether an axis is the last of several, and not too long."""
+    length = x.shape[-1] if x.shape else 0
+    short = isinstance(length, int) and length <= LONGEST_ROW
+    return short and x.ndim > 1 and axis == (x.ndim - 1,)
+
+
+ROWS = (
+    {"x": (2, 3), "y": (2, 3), "axis": (1,), "keepdims": True},
+    {"x": (4, 2, 3), "y": (3,), "axis": (2,), "keepdims": False},
+)
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, y, axis: (
+        _is_last(x if x.ndim >= y.ndim else y, axis) and x.shape[-1:] == y.shape[-1:]
+    ),
+    tries=ROWS,
+)
+def sum_of_products_in_rows(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """Row by row the sum of all products is a dot product: no array of products is made."""
+    return Rewrite(
+        before=sum(x * y, axis=axis, dtype=None, keepdims=keepdims),
+        after=vecdot(x, y, keepdims=keepdims),
+    )
+
+
+def _is_column(y: Node, c: Node) -> bool:
+    return y.ndim == c.ndim and y.shape[:-1] == c.shape[:-1] and c.shape[-1] == 1 != y.shape[-1]
+
+
+def _over_deviation(x: Node, y: Node) -> Node:
+    deviation = sqrt(vecdot(x, x, keepdims=True) + 1e-5)
+    return vecdot(x, y / deviation, keepdims=False)
+
+
+def _is_never_negative(x: Node) -> bool:
+    """Whether a node is a square, or a positive multiple of one, or a sum of squares."""
+    if x.op is MULTIPLY:
+        x, c = x.inputs
+        value = constant_value(c)
+        if value is None or not bool((value > 0).all()):
+            return False
+    return x.op is SQUARE or (x.op is VECDOT and x.inputs[0] is x.inputs[1])
+
+
+def _is_never_zero(x: Node) -> bool:
+    """Whether a node is the root of what is never negative and a positive number."""
+    if x.op is not SQRT or x.inputs[0].op is not ADD:
+        return False
+    a, b = x.inputs[0].inputs
+    value = constant_value(b)
+    return value is not None and bool((value > 0).all()) and _is_never_negative(a)
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda x, y, c: x.shape == y.shape and _is_column(y, c) and _is_never_zero(c),
+    tries=(_over_deviation,),
+)
+def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
+    """What divides each row of a dot product of rows divides the result, if it is not 0."""
+    return Rewrite(
+        before=vecdot(x, y / c, keepdims=keepdims),
+        after=lambda x, y, c, keepdims: shaped(
+            vecdot(x, y, keepdims=True) / c, c.shape if keepdims else c.shape[:-1]
+        ),
+    )
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, tries=({"x": (3, 4), "y": (3, 4), "k": False},))
+def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
+    """A change of sign is made to the result of a dot product of rows."""
+    return Rewrite(
+        before=vecdot(x, negative(y), keepdims=k), after=negative(vecdot(x, y, keepdims=k))
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_last, tries=ROWS[:1])
+def sum_of_squares_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """Row by row the sum of all squares is a dot product: no array of squares is made."""
+    return Rewrite(
+        before=sum(square(x), axis=axis, dtype=None, keepdims=keepdims),
+        after=vecdot(x, x, keepdims=keepdims),
+    )
+
+
+def _has_rows(x: Node, axis: tuple[int, ...]) -> bool:
+    """Whether BLAS sums along an axis: of a matrix, or of large ones, and of a dtype it knows."""
+    large = x.ndim == 2 or (x.ndim > 2 and isinstance(x.shape[-2], int) and x.shape[-2] >= 64)
+    return large and _is_last(x, axis) and x.dtype.itemsize in (4, 8)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", when=_has_rows, tries=ROWS[:1])
+def sum_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """The sums of rows are a product with ones, which BLAS does many times as fast as a sum."""
+    return Rewrite(
+        before=sum(x, axis=axis, dtype=None, keepdims=keepdims),
+        after=row_sums(x, keepdims=keepdims),
+    )
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -1,0 +1,262 @@
+"""Reductions of what was negated, scaled or shifted: done once, after the reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from symgrad.ir.dims import product
+from symgrad.ir.node import Node, constant_value
+from symgrad.ops import reduce
+from symgrad.ops.activations import log_softmax, softmax
+from symgrad.ops.elementwise import abs, exp, negative
+from symgrad.ops.logic import logical_not
+from symgrad.ops.norms import _norm2 as norm2
+from symgrad.ops.order import _argmax as argmax
+from symgrad.ops.order import _argmin as argmin
+from symgrad.ops.reduce import sum
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rules.masks import is_finite, is_scalar_factor
+
+OVER = ({"x": (2, 3), "axis": (0,), "keepdims": False},)
+
+# ---- sums and extrema -----------------------------------------------------------------------
+
+
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    once=True,
+    tries=({"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},),
+)
+def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
+    """The sign changes once, after the sum, instead of at every element."""
+    return Rewrite(
+        before=sum(negative(x), axis=axis, dtype=dtype, keepdims=keepdims),
+        after=negative(sum(x, axis=axis, dtype=dtype, keepdims=keepdims)),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=is_scalar_factor,
+    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
+)
+def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
+    """A scalar factor is multiplied once, after the sum, instead of at every element."""
+    return Rewrite(
+        before=sum(x * c, axis=axis, dtype=dtype, keepdims=keepdims),
+        after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims) * c,
+    )
+
+
+def _is_scalar(s: Node, x: Node) -> bool:
+    return s.ndim == 0 and x.ndim > 0 and constant_value(s) is None
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    once=True,
+    when=_is_scalar,
+    tries=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
+)
+def sum_of_times_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A number that all terms have for a factor is multiplied once; if it is inf, that differs."""
+    return Rewrite(
+        before=sum(x * s, axis=axis, dtype=None, keepdims=keepdims),
+        after=sum(x, axis=axis, dtype=None, keepdims=keepdims) * s,
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    once=True,
+    when=_is_scalar,
+    tries=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
+)
+def sum_of_over_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A number that all terms are divided by divides once; if it is 0, that differs."""
+    return Rewrite(
+        before=sum(x / s, axis=axis, dtype=None, keepdims=keepdims),
+        after=sum(x, axis=axis, dtype=None, keepdims=keepdims) / s,
+    )
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    once=True,
+    when=lambda c: is_finite(c) and c.ndim == 0,
+    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "keepdims": True},),
+)
+def sum_of_shifted(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A constant term is added once, as often as it occurs; large ones that cancel round more."""
+    return Rewrite(
+        before=sum(x + c, axis=axis, dtype=None, keepdims=keepdims),
+        after=lambda x, c, axis, keepdims: (
+            sum(x, axis=axis, keepdims=keepdims) + c * product(x.shape[a] for a in axis)
+        ),
+    )
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, tries=OVER)
+def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """The largest of what was negated is the smallest, negated once."""
+    return Rewrite(
+        before=reduce.max(negative(x), axis=axis, keepdims=keepdims),
+        after=negative(reduce.min(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+@rule(exact=Exact.VALUES, kinds="f", once=True, tries=OVER)
+def min_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """The smallest of what was negated is the largest, negated once."""
+    return Rewrite(
+        before=reduce.min(negative(x), axis=axis, keepdims=keepdims),
+        after=negative(reduce.max(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+def _extremum(c: Node, largest: bool) -> Callable[..., Node]:
+    """What finds the largest, or smallest, of numbers that are yet to be scaled."""
+    value = constant_value(c)
+    assert value is not None
+    return reduce.max if (value > 0) == largest else reduce.min
+
+
+SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -0.5))
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda c: is_finite(c) and c.ndim == 0,
+    tries=SCALED,
+)
+def max_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A scalar factor is multiplied once, after the largest was found, or for c < 0 the smallest.
+
+    The value is the same to the bit; elements that scaling rounds to one share the gradient.
+    """
+    return Rewrite(
+        before=reduce.max(x * c, axis=axis, keepdims=keepdims),
+        after=lambda x, c, axis, keepdims: _extremum(c, True)(x, axis=axis, keepdims=keepdims) * c,
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=lambda c: is_finite(c) and c.ndim == 0,
+    tries=SCALED,
+)
+def min_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A scalar factor is multiplied once, after the smallest was found, or for c < 0 the largest.
+
+    The value is the same to the bit; elements that scaling rounds to one share the gradient.
+    """
+    return Rewrite(
+        before=reduce.min(x * c, axis=axis, keepdims=keepdims),
+        after=lambda x, c, axis, keepdims: _extremum(c, False)(x, axis=axis, keepdims=keepdims) * c,
+    )
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, tries=OVER)
+def max_of_exp(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """The exponential grows, so that it is taken of the largest alone."""
+    return Rewrite(
+        before=reduce.max(exp(x), axis=axis, keepdims=keepdims),
+        after=exp(reduce.max(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+@rule(exact=Exact.BITS, once=True, tries=OVER)
+def any_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """Whether any is false is whether not all are true: one negation."""
+    return Rewrite(
+        before=reduce.any(logical_not(x), axis=axis, keepdims=keepdims),
+        after=logical_not(reduce.all(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+@rule(exact=Exact.BITS, once=True, tries=OVER)
+def all_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """Whether all are false is whether not any is true: one negation."""
+    return Rewrite(
+        before=reduce.all(logical_not(x), axis=axis, keepdims=keepdims),
+        after=logical_not(reduce.any(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+@rule(exact=Exact.BITS, tries=OVER)
+def norm_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A norm does not see the sign."""
+    return Rewrite(
+        before=norm2(negative(x), axis=axis, keepdims=keepdims),
+        after=norm2(x, axis=axis, keepdims=keepdims),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=is_scalar_factor,
+    tries=SCALED,
+)
+def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
+    """A scalar factor leaves a norm, as its magnitude."""
+    return Rewrite(
+        before=norm2(x * c, axis=axis, keepdims=keepdims),
+        after=norm2(x, axis=axis, keepdims=keepdims) * abs(c),
+    )
+
+
+# ---- where the largest is -------------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", tries=({"x": (2, 3), "axis": 1},))
+def argmax_of_negative(x: Var, axis: Attr) -> Rewrite:
+    """The largest of what was negated is where the smallest is."""
+    return Rewrite(before=argmax(negative(x), axis=axis), after=argmin(x, axis=axis))
+
+
+@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", tries=({"x": (2, 3), "axis": 1},))
+def argmin_of_negative(x: Var, axis: Attr) -> Rewrite:
+    """The smallest of what was negated is where the largest is."""
+    return Rewrite(before=argmin(negative(x), axis=axis), after=argmax(x, axis=axis))
+
+
+@rule(exact=Exact.REALS, tries=({"x": (2, 3), "axis": 1},))
+def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
+    """The exponential grows; but where it rounds or overflows, different numbers become one."""
+    return Rewrite(before=argmax(exp(x), axis=axis), after=argmax(x, axis=axis))
+
+
+@rule(
+    exact=Exact.REALS,
+    when=lambda axis, over: axis in over,
+    tries=({"x": (2, 3), "axis": 1, "over": (1,)},),
+)
+def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
+    """The most probable is the largest; but where it rounds, different numbers become one."""
+    return Rewrite(before=argmax(softmax(x, axis=over), axis=axis), after=argmax(x, axis=axis))
+
+
+@rule(
+    exact=Exact.REALS,
+    when=lambda axis, over: axis in over,
+    tries=({"x": (2, 3), "axis": 1, "over": (1,)},),
+)
+def argmax_of_log_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
+    """The most probable is the largest; but where it rounds, different numbers become one."""
+    return Rewrite(before=argmax(log_softmax(x, axis=over), axis=axis), after=argmax(x, axis=axis))
+
+
+RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

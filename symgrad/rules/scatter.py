@@ -1,0 +1,89 @@
+"""What is added at indices into zeros, as the gradient of what was gathered is.
+
+It is added right onto what it meets, so that a table of which few rows were read is not gone
+through for the zeros of the others.
+"""
+
+from __future__ import annotations
+
+from symgrad.ir.dims import guess
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.op import REGISTRY
+from symgrad.ops.elementwise import negative
+from symgrad.ops.gather import _scatter as scatter
+from symgrad.ops.leaves import constant, full
+from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rules.masks import is_finite
+
+BROADCAST = REGISTRY.ops["broadcast_to"]
+
+
+def _onto_zeros(u: Node) -> Node:
+    at = constant([4, 0, 4])
+    return scatter(full((5, *u.shape[1:]), 0, dtype=u.dtype), u, at, axis=0, mode="add")
+
+
+def _is_zero(z: Node) -> bool:
+    """Whether a node is zeros, which many may read: they cost nothing."""
+    value = constant_value(z.inputs[0] if z.op is BROADCAST else z)
+    return value is not None and value.size == 1 and not value.any()
+
+
+def _fills(x: Node, z: Node) -> bool:
+    return x.shape == z.shape and _is_zero(z)
+
+
+def _is_less(z: Node, u: Node, c: Node) -> bool:
+    return c.ndim == 0 and is_finite(c) and guess(u.size) <= guess(z.size) and _is_zero(z)
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=_is_less,
+    tries=(lambda u: _onto_zeros(u) * 3,),
+)
+def scalar_into_scattered(z: Var, u: Var, i: Var, a: Attr, c: Const) -> Rewrite:
+    """A scalar factor need not be multiplied to the zeros around."""
+    return Rewrite(
+        before=scatter(z, u, i, axis=a, mode="add") * c,
+        after=scatter(z, u * c, i, axis=a, mode="add"),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=_fills,
+    tries=(lambda x, u: x[[0, 1, 2, 0, 1]] + _onto_zeros(u),),
+)
+def sum_with_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
+    """What is added at indices is added there at once: elsewhere there is nothing to do."""
+    return Rewrite(
+        before=x + scatter(z, u, i, axis=a, mode="add"),
+        after=scatter(x, u, i, axis=a, mode="add"),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    once=True,
+    when=_fills,
+    tries=(lambda x, u: x[[0, 1, 2, 0, 1]] - _onto_zeros(u),),
+)
+def less_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
+    """What is subtracted at indices is subtracted there at once."""
+    return Rewrite(
+        before=x - scatter(z, u, i, axis=a, mode="add"),
+        after=scatter(x, negative(u), i, axis=a, mode="add"),
+    )
+
+
+RULES: tuple[Rule, ...] = (scalar_into_scattered,)
+
+# When no other rule looks for a sum any more.
+KERNELS: tuple[Rule, ...] = (sum_with_scattered, less_scattered)

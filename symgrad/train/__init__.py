@@ -1,0 +1,1 @@
+"""Training: the loop, its batches, its history and progress, and checkpoints."""

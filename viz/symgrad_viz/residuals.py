@@ -1,0 +1,65 @@
+"""What forward ops compute and gradient ops read later: it stays in memory in between."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.node import Node
+from symgrad_viz.phases import BACKWARD, FORWARD, inner_graph
+
+# A node after the fused nodes that it lies in; one of its results.
+Path: TypeAlias = tuple[Node, ...]
+Value: TypeAlias = tuple[Path, int]
+
+
+class Kept:
+    """Which values are kept: the same ones however a graph is drawn.
+
+    A view is no value of its own, but what it shows. What a fused node reads that computes the
+    gradient along with what is forward is not kept for it, nor is what is computed inside it.
+    """
+
+    def __init__(self, graph: Graph, parts: Mapping[Node, str]) -> None:
+        self._parts = parts
+        self._values: dict[Path, list[Value]] = {}  # where the results of a node are computed
+        self._readers: dict[Value, set[Path]] = defaultdict(set)
+        self._walk(graph, ())
+
+    def between(self, tail: Path, head: Path) -> Value | None:
+        """The value that `tail` gives and `head` reads, if it is kept for that."""
+        value = self._values[tail][0]
+        kept = self._parts[tail[0]] == FORWARD and head in self._readers.get(value, ())
+        return value if kept else None
+
+    def _walk(self, graph: Graph, around: Path) -> None:
+        for node in graph.nodes:
+            path = (*around, node)
+            if path in self._values:  # an input of a fused node is what that takes
+                continue
+            operands = [self._values[(*around, x)] for x in node.inputs]
+            inner = inner_graph(node)
+            if inner is not None:
+                given = zip(inner.inputs, operands, strict=True)
+                self._values |= {(*path, p): values for p, values in given}
+                self._walk(inner, path)
+                self._values[path] = [self._values[(*path, y)][0] for y in inner.outputs]
+                continue
+            types = node.type if isinstance(node.type, tuple) else (node.type,)
+            if node.op.name == "item":
+                self._values[path] = [operands[0][dict(node.attrs)["index"]]]
+                continue
+            if node.op.view:
+                self._values[path] = operands[0]
+            else:
+                self._values[path] = [(path, i) for i in range(len(types))]
+            if self._parts[node] == BACKWARD:  # picking a result reads nothing
+                for of in operands:
+                    self._read(of[0], path)
+
+    def _read(self, value: Value, reader: Path) -> None:
+        made = value[0][-1]
+        if self._parts[made] == FORWARD != self._parts[reader[0]] and not is_leaf(made):
+            self._readers[value].update(reader[:i] for i in range(1, len(reader) + 1))
