@@ -205,8 +205,13 @@ class Variable(Node):
 
     @property
     def value(self) -> np.ndarray[Any, DType]:
-        """The present value, a copy. Setting it takes an array of the same shape and dtype."""
-        return self.cell.read(str(self.name)).copy()
+        """The present value: a copy that cannot be written into, since that would change nothing.
+
+        Setting it takes an array of the same shape and dtype: `w.value = w.value + 1`.
+        """
+        present = self.cell.read(str(self.name)).copy()
+        present.flags.writeable = False
+        return present
 
     @value.setter
     def value(self, value: Any) -> None:

@@ -17,7 +17,20 @@ from symgrad.lowering.slots import Draft
 from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.
-WORDS = frozenset({"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program"})
+WORDS = frozenset(
+    {
+        "np",
+        "scipy",
+        "step",
+        "self",
+        "fitted",
+        "found",
+        "workspace",
+        "Program",
+        "namedtuple",
+        "forms",
+    }
+)
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
 )

@@ -231,7 +231,7 @@ class Module(Part):
         >>> {name: a.shape for name, a in Linear(2, 3, key=sg.random.key(0)).state().items()}
         {'weight': (2, 3), 'bias': (3,)}
         """
-        return {path: v.value for path, v in self.named_variables()}
+        return {path: np.array(v.value) for path, v in self.named_variables()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Give all variables the values of another `state`, or none of them.

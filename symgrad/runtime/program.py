@@ -356,8 +356,8 @@ class Program(Displayed):
         """Write the program as one file that imports NumPy only.
 
         It holds for the sizes of the last call, or for those given: `save_source("p.py", N=64)`.
-        What is computed once and kept here is computed in every call there. The file is written
-        whole or not at all. Raises `FeedError` if sizes are not known.
+        What is computed once and kept here is computed in every call there; results have the same
+        form. The file is written whole or not at all. Raises `FeedError` if sizes are not known.
         """
         if not sizes and not self._plans:
             wanted = ", ".join(f"{n}=…" for n in self._size_names)
@@ -369,7 +369,8 @@ class Program(Displayed):
         if self._parts is not None or self._threads > 1:
             plan = lower(self.graph, plan.sizes, self._updates)
             source = generate(plan)
-        return write_standalone(plan, source, updated, outputs, Path(path), self._parts is not None)
+        keeps = self._parts is not None
+        return write_standalone(plan, source, updated, outputs, Path(path), self._form, keeps)
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
 from symgrad.runtime.literals import constant_text, is_short
 from symgrad.runtime.source import Source
+
+LONGEST_LINE = 80
 
 FITTED = '''
 def fitted(value, name, shape, dtype):
@@ -31,20 +37,25 @@ def write_standalone(
     updated: Sequence[str],
     outputs: Sequence[str],
     path: Path,
+    form: Callable[[Sequence[Any]], Any] = tuple,
     keeps: bool = False,
 ) -> Path:
     """Write a plan as a file; see `Program.save_source`.
 
-    `keeps` if the program itself keeps some of it from call to call, as the file does not.
+    `form` makes of the outputs what a call returns, and `keeps` if the program itself keeps some of
+    it from call to call, as the file does not.
 
-    Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own.
+    Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own, and for a
+    form that cannot be written: a dict with keys that are no text and no numbers.
     """
     if source.foreign:
         raise GraphError(
             f"a program with kernels of your own ({', '.join(source.foreign)}) "
             "cannot be written as a file that needs NumPy only"
         )
-    write_whole(path, "\n".join(_Writer(plan, source, updated, outputs, keeps).lines()) + "\n")
+    write_whole(
+        path, "\n".join(_Writer(plan, source, updated, outputs, form, keeps).lines()) + "\n"
+    )
     return path
 
 
@@ -55,6 +66,7 @@ class _Writer:
         source: Source,
         updated: Sequence[str],
         outputs: Sequence[str],
+        form: Callable[[Sequence[Any]], Any],
         keeps: bool,
     ) -> None:
         self.plan = plan
@@ -70,12 +82,18 @@ class _Writer:
             self.given.update((s.name, str(n.name)) for s, n in zip(slots, nodes, strict=True))
         slot_of = {name: slot for slot, name in self.given.items()}
         self.targets = [slot_of[name] for name in updated]
+        count = len(plan.outputs)
+        several = count + plan.nexts.count(-1) > 1
+        found = [_Found(f"found[{i}]" if several else "found") for i in range(count)]
+        self.results = _Form(form(found), found)
 
     def lines(self) -> Iterator[str]:
         yield from self._docstring()
         yield from ("", "import numpy as np")
         if self.source.numpy_names:
             yield f"from numpy import {', '.join(sorted(self.source.numpy_names))}"
+        if self.results.classes:
+            yield "from collections import namedtuple"
         yield from (f"import {name}" for name in sorted(self.source.imports))
         constants = self.source.constants.items()
         short = [f"{k} = {constant_text(v)}" for k, v in constants if is_short(v)]
@@ -84,6 +102,9 @@ class _Writer:
         for text in (*self.source.helpers, "\n".join(self.source.body), FITTED):
             yield from ("", "", *text.strip().split("\n"))
         yield from ("", "", *self._workspace())
+        if self.results.classes:
+            made = ", ".join(f"namedtuple({c[0]!r}, {c[1:]!r})" for c in self.results.classes)
+            yield from ("", "", f"forms = ({made},)")
         yield from ("", "", *self._class())
         for name, value in constants:
             if not is_short(value):
@@ -177,10 +198,68 @@ class _Writer:
             right += [f"self.{spare}", f"self.{target}"]
         if left:
             yield f"        {', '.join(left)} = {', '.join(right)}"
-        if not scalars:
-            yield "        return found"
-        elif count:
-            yield f"        return found[{0 if count == 1 else f':{count}'}]"
+        if self.results.plain and count > 1:
+            yield f"        return found[:{count}]" if scalars else "        return found"
+        else:
+            yield f"        return {self.results.text}"
+
+
+class _Found(str):
+    """The text for a result, where a form puts it."""
+
+
+class _Form:
+    """What a call returns, as an expression over its results."""
+
+    def __init__(self, returned: Any, found: list[_Found]) -> None:
+        # Of each named tuple its name and its fields.
+        self.classes: list[tuple[str, ...]] = []
+        self.plain = type(returned) is tuple and len(returned) == len(found)
+        self.plain &= all(isinstance(part, _Found) for part in (returned if self.plain else ()))
+        self.text = self._written(returned, 1)
+
+    def _written(self, part: Any, depth: int) -> str:
+        if isinstance(part, _Found):
+            return str(part)
+        if isinstance(part, dict):
+            pairs = [f"{_key(k)}: {self._written(v, depth + 1)}" for k, v in part.items()]
+            return _enclosed("{", pairs, "}", depth)
+        parts = [self._written(v, depth + 1) for v in part]
+        if isinstance(part, list):
+            return _enclosed("[", parts, "]", depth)
+        if not hasattr(part, "_fields"):
+            return _enclosed("(", parts, ",)" if len(parts) == 1 else ")", depth)
+        made = (type(part).__name__, *part._fields)
+        if made not in self.classes:
+            self.classes.append(made)
+        return _enclosed(f"forms[{self.classes.index(made)}](", parts, ")", depth)
+
+
+def _enclosed(left: str, parts: list[str], right: str, depth: int) -> str:
+    """Parts in brackets, in one line if that is short."""
+    line = f"{left}{', '.join(parts)}{right}"
+    if len(line) <= LONGEST_LINE:
+        return line
+    inner, outer = "    " * (depth + 2), "    " * (depth + 1)
+    return f"{left}\n{inner}" + f",\n{inner}".join(parts) + f",\n{outer}{right.lstrip(',')}"
+
+
+def _key(key: Any) -> str:
+    """A key of a dict, as a literal. Raises `GraphError` for what has none."""
+    if type(key) is tuple:
+        return _enclosed("(", [_key(k) for k in key], ",)" if len(key) == 1 else ")", 0)
+    if isinstance(key, np.generic):
+        key = key.item()
+    if (
+        key is None
+        or type(key) in (str, bytes, bool, int)
+        or (type(key) is float and math.isfinite(key))
+    ):
+        return ascii(key)
+    raise GraphError(
+        f"results by the key {key!r:.80} cannot be written into a file; compile it with texts for "
+        "keys: {'loss': loss}"
+    )
 
 
 def in_docstring(name: str) -> str:

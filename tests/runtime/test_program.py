@@ -85,6 +85,19 @@ def test_a_variable_nobody_reads_is_updated():
     assert w.value.tolist() == [0, 0, 0]
 
 
+def test_to_write_into_a_value_is_refused_since_it_would_change_nothing():
+    w, n = sg.variable("w", np.zeros(3)), sg.variable("n", 0.0)
+    with pytest.raises(ValueError, match="read-only"):
+        w.value[:] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        w.value += 1
+    with pytest.raises(ValueError, match="read-only"):
+        n.value[...] = 1
+    before, w.value = w.value, w.value + 1
+    assert (before.tolist(), w.value.tolist(), float(n.value)) == ([0, 0, 0], [1, 1, 1], 0)
+    assert not np.shares_memory(w.value, w.value)
+
+
 def test_the_spare_array_is_used_again_unless_somebody_reads_it():
     w = sg.variable("w", np.zeros(1000))
     program = sg.compile([], [], updates={w: w + 1})
