@@ -46,7 +46,7 @@ X, Y = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
 losses = [float(step(X, Y)) for _ in range(100)]
 """
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
-EXTRAS = ("pygraphviz", "scipy", "safetensors", "matplotlib", "tqdm")
+EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm")
 
 
 class CommandError(Exception):

@@ -27,7 +27,7 @@ FLOORS = (
 LAZY = {
     "networkx": "symgrad.ir", "scipy": "symgrad.ops",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
-    "matplotlib": "symgrad.train", "safetensors": "symgrad.train", "tqdm": "symgrad.train",
+    "matplotlib": "symgrad.train", "tqdm": "symgrad.train",
 }  # fmt: skip
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.

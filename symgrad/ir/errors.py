@@ -9,6 +9,7 @@ __all__ = [
     "BoundsError",
     "DtypeError",
     "FeedError",
+    "FileError",
     "GradientError",
     "GraphError",
     "KernelError",
@@ -54,6 +55,10 @@ class ParseError(GraphError):
 
 class FeedError(SymgradError, ValueError):
     """Arrays fed to a program that do not fit its placeholders."""
+
+
+class FileError(SymgradError, OSError):
+    """What is no regular file, is larger than it may be, or has a path that no file can have."""
 
 
 class StateError(SymgradError, ValueError):

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from symgrad.ir.reading import checked_path
+
 if sys.platform != "win32":
     import fcntl
 
@@ -23,9 +25,10 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     to what was written; what is no file, such as a pipe, is written into as it is. What is killed
     meanwhile leaves a hidden `.NAME.….part` beside it, which the next to write `path` removes.
 
-    Raises `OSError`; `FileNotFoundError` if there is no folder to write into.
+    Raises `OSError`; `FileNotFoundError` if there is no folder to write into, `FileError` for a
+    path that no file can have.
     """
-    mode = None
+    mode, path = None, checked_path(path)
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode
     if mode is not None and not (stat.S_ISREG(mode) and os.access(path, os.W_OK)):

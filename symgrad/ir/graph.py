@@ -15,8 +15,11 @@ from symgrad.ir.late import Displayed
 from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.reading import regular_file
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
+
+MOST_BYTES = 2**28
 
 
 class Graph(Displayed):
@@ -127,16 +130,22 @@ class Graph(Displayed):
         return target
 
     @staticmethod
-    def load(path: str | Path) -> Graph:
+    def load(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Graph:
         """The graph that `save` wrote; each node is asked of its op's type rule, as when built.
 
-        Raises `ParseError`, which names the node, for an unknown op, a wrong type, or no graph.
+        A file may come from anywhere: nothing in it is run or opened. A pickle can run anything:
+        read only your own. Raises `ParseError`, which names the node, for an unknown op, a wrong
+        type, a damaged file, or no graph; `FileError` for what is no regular file, or has more than
+        `most_bytes`: bytes, text and what it says are held at once, by default in less than 1 GB.
         """
+        with regular_file(path, most_bytes) as file:
+            data = file.read()
         try:
-            source = Path(path).read_text(encoding="utf-8")
+            source = data.decode()
         except UnicodeDecodeError as error:
             raise ParseError(f"{path} is no saved graph: {error}") from None
-        return saved.read(source, Graph)
+        del data
+        return saved.read(source, Graph, most_bytes=most_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         objects: list[Any] = []

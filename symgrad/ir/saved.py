@@ -1,8 +1,9 @@
 """The saved form of a graph: flat JSON, which is read without recursion and believed in nothing.
 
-`format` is "symgrad-graph" and `version` 1. `lines` are the user's, each a list of its file, its
-number and its text. `graphs` are the graph, as the last, and before it those that are inside of
-fused nodes, each with
+`format` is "symgrad-graph" and `version` 2. `checksum` is that of the text after it, so that no
+damage goes unnoticed; version 1 had none. `lines` are the user's, each a list of its file, its
+number and its text: nobody opens the file. `graphs` are the graph, as the last, and before it those
+that are inside of fused nodes, each with
 
 - `nodes`, each with its `op`; `inputs`, the places of its operands in the list, which come before
   it; `attrs` and `type`, written as in the text form; and, unless they are empty, `lines`, the
@@ -11,13 +12,15 @@ fused nodes, each with
 - `inputs`, how many of the first nodes are the inputs;
 - `outputs`, the places of the nodes that are wanted.
 
-Constants are exact to the bit. Variables have no values: those are for `save_state`.
+There are no other fields. Constants are exact to the bit. Variables have no values: those are for
+`save_state`.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +33,7 @@ from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import Location, Origin, built_as
+from symgrad.ir.reading import Checksum, strict_json
 from symgrad.ir.text import _attr, _build, _is_graph, _Reader, _type, type_text
 from symgrad.ir.types import TensorType, Type
 from symgrad.ir.values import ArrayData, Cell
@@ -37,9 +41,12 @@ from symgrad.ir.values import ArrayData, Cell
 if TYPE_CHECKING:
     from symgrad.ir.graph import Graph
 
-FORMAT, VERSION = "symgrad-graph", 1
+FORMAT, VERSION = "symgrad-graph", 2
 T = TypeVar("T")
 _LISTS = ("scope", "made_by")
+_FIELDS = ("op", "inputs", "attrs", "type", "lines", *_LISTS, "kinks")
+_HEAD = f'{{"format": "{FORMAT}", "version": {VERSION}, "checksum": "%s", '
+MOST_LINES = 2**31  # of a file
 # What the text form of an attribute can say; other objects are kept beside it.
 _SAID = (bool, int, float, complex, str, type(None), Dim, np.dtype, ArrayData)
 
@@ -52,8 +59,22 @@ def write(graph: Graph, objects: list[Any] | None = None) -> str:
     writer = _Writer(objects)
     writer.graph(graph)
     lines = [[p.file, p.line, p.text] for p in writer.lines]
-    document = {"format": FORMAT, "version": VERSION, "lines": lines, "graphs": writer.graphs}
-    return json.dumps(document, allow_nan=False)
+    return sealed({"lines": lines, "graphs": writer.graphs})
+
+
+def sealed(document: Mapping[str, Any]) -> str:
+    """A document as text, with its format, its version and its checksum in front."""
+    body = json.dumps(document, allow_nan=False)[1:]
+    return f"{_HEAD % Checksum(body)}{body}"
+
+
+def _check_seal(source: str) -> None:
+    """Refuse a text that is not what `sealed` made. Blanks at its end do no harm."""
+    head = re.match(re.escape(_HEAD).replace("%s", "([0-9a-f]{32})"), source)
+    if head is None or str(Checksum(source[head.end() :].rstrip())) != head[1]:
+        raise ParseError(
+            "the file is damaged, or was changed: its checksum is that of another text"
+        )
 
 
 class _Writer:
@@ -122,22 +143,27 @@ def read(
     graph_class: Callable[..., Graph],
     leaves: Sequence[Node] = (),
     objects: Sequence[Any] = (),
+    most_bytes: int | None = None,
 ) -> Graph:
     """The graph of a saved form; `leaves` are its inputs, if there are any already.
 
     Raises `ParseError` for anything but a graph that could have been built.
     """
     try:
-        document = json.loads(source, parse_constant=_no_constant)
-    except (ValueError, RecursionError, MemoryError) as error:
+        document = strict_json(source, most_bytes)
+    except ValueError as error:
         raise ParseError(f"this is no saved graph: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ParseError(f"this is no saved graph: its format is not {FORMAT!r}")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
         raise ParseError(
-            f"this is a saved graph of version {document.get('version')!r:.20}, "
-            f"and version {VERSION} is read here"
+            f"this is a saved graph of version {version!r:.20}, "
+            f"and versions up to {VERSION} are read here"
         )
+    _check_fields(document, ("format", "version", "lines", "graphs", *["checksum"][: version - 1]))
+    if version > 1:
+        _check_seal(source)
     reader = _SavedReader(graph_class, _lines(document), objects)
     graphs = document.get("graphs")
     if not isinstance(graphs, list) or not graphs:
@@ -147,10 +173,6 @@ def read(
         found = reader.graph(number, written, given)
         reader.bodies[f"graph{number}"] = found
     return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 class _SavedReader(_Reader):
@@ -168,21 +190,27 @@ class _SavedReader(_Reader):
                 where = f"graph {number}, node {i}"
                 nodes.append(leaves[i] if i < len(leaves) else self.node(record, nodes))
             where = f"graph {number}"
+            _check_fields(written, ("nodes", "inputs", "outputs"))
             outputs = [_place(i, nodes) for i in _field(written, "outputs", list)]
-            return self.graph_class(outputs, nodes[: _field(written, "inputs", int)])
+            count = _field(written, "inputs", int)
+            if not 0 <= count <= len(nodes):
+                raise ParseError(f"{count} of {len(nodes)} nodes cannot be the inputs")
+            return self.graph_class(outputs, nodes[:count])
         except SymgradError as error:
             raise ParseError(f"{where}: {error}") from None
         except Exception as error:  # the rules of ops are asked about attributes of any kind
             raise ParseError(f"{where}: no node can be made: {error}") from error
 
     def node(self, record: Any, nodes: Sequence[Node]) -> Node:
+        _check_fields(record, _FIELDS)
         inputs = [_place(i, nodes) for i in _field(record, "inputs", list)]
-        attrs = {str(k): self.attr(_syntax(v)) for k, v in _field(record, "attrs", dict).items()}
+        attrs = {k: self.attr(_syntax(v)) for k, v in _field(record, "attrs", dict).items()}
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
-        scope, made_by = (tuple(map(str, _field(record, k, list, []))) for k in _LISTS)
-        kinks = Kinks.of(record["kinks"]) if "kinks" in record else None
+        scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
+        kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
+        type = _read_type(_field(record, "type", str))
         with built_as(Origin(tuple(frames), scope, made_by, kinks)):
-            return _build(_field(record, "op", str), inputs, attrs, _read_type(record["type"]))
+            return _build(_field(record, "op", str), inputs, attrs, type)
 
     def attr(self, tree: ast.expr) -> Any:
         match tree:
@@ -203,6 +231,18 @@ def _field(record: Any, name: str, kind: type, default: Any = None) -> Any:
     return value
 
 
+def _check_fields(record: Any, known: Sequence[str]) -> None:
+    """Refuse fields that mean nothing: whoever wrote them meant something."""
+    if isinstance(record, Mapping) and (unknown := [k for k in record if k not in known]):
+        raise ParseError(f"there is no field {unknown[0][:60]!r}, but {', '.join(known)}")
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    if not all(type(v) is str for v in values):
+        raise ParseError(f"texts are wanted, not {values!r:.60}")
+    return tuple(values)
+
+
 def _place(number: Any, among: Sequence[T]) -> T:
     if type(number) is not int or not 0 <= number < len(among):
         raise ParseError(f"{number!r:.20} is not the place of anything before it")
@@ -217,7 +257,8 @@ def _lines(document: Mapping[str, Any]) -> list[Location]:
 
 
 def _is_line(value: Any) -> bool:
-    return isinstance(value, list) and [type(part) for part in value] == [str, int, str]
+    is_one = isinstance(value, list) and [type(part) for part in value] == [str, int, str]
+    return is_one and 0 <= value[1] < MOST_LINES
 
 
 @lru_cache(maxsize=4096)
@@ -227,6 +268,8 @@ def _read_type(written: str) -> Type:
 
 def _syntax(written: str) -> ast.expr:
     try:
+        if type(written) is not str:
+            raise TypeError("it is no text")
         return ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
         raise ParseError(f"{written!r:.60} cannot be read: {error}") from None

@@ -1,6 +1,5 @@
 """Checkpoints: whole or not at all, all variables or none, and training that is killed."""
 
-import builtins
 import io
 import json
 import pickle
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import symgrad as sg
 from symgrad.ir.errors import StateError, SymbolicError
@@ -200,6 +200,19 @@ def test_no_more_is_read_than_there_is_room_for(tmp_path):
         tracemalloc.stop()
 
 
+ONE = {"w": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}}
+
+
+def test_a_name_twice_in_a_safetensors_is_refused(tmp_path):
+    path = tmp_path / "state.safetensors"
+    for header in (json.dumps(ONE), f"{json.dumps(ONE)[:-1]}, {json.dumps(ONE)[1:]}"):
+        path.write_bytes(len(header).to_bytes(8, "little") + header.encode() + bytes(8))
+        if header == json.dumps(ONE):
+            sg.load_state(path, [sg.variable("w", np.ones(1))])
+        else:
+            refused(path, [sg.variable("w", np.ones(1))], "'w' is there twice")
+
+
 @pytest.mark.parametrize(
     ("header", "data", "words"),
     [
@@ -207,6 +220,21 @@ def test_no_more_is_read_than_there_is_room_for(tmp_path):
         ({"w": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}, bytes(2), "is BF16"),
         ({"w": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}}, b"", "damaged"),
         ({"w": [1]}, b"", "damaged"),
+        ([1], b"", "damaged"),
+        ({"w": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}}, bytes(16), "damaged"),
+        ({"w": {"dtype": "F64", "shape": [1], "data_offsets": [8, 16]}}, bytes(16), "damaged"),
+        ({"w": {"dtype": "F64", "shape": [1.0], "data_offsets": [0, 8]}}, bytes(8), "damaged"),
+        ({"w": {"dtype": "F64", "shape": [True], "data_offsets": [0, 8]}}, bytes(8), "damaged"),
+        ({"w": {"dtype": "F64", "shape": [-1], "data_offsets": [0, -8]}}, b"", "damaged"),
+        ({"w": {"dtype": "F64", "shape": [1] * 99, "data_offsets": [0, 8]}}, bytes(8), "damaged"),
+        (
+            {"w": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8], "at": 3}},
+            bytes(8),
+            "damaged",
+        ),
+        ({"__metadata__": [], **ONE}, bytes(8), "damaged"),
+        ({"__metadata__": {"a": 3}, **ONE}, bytes(8), "damaged"),
+        ({**ONE, "v": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}}, bytes(8), "damaged"),
         ({}, b"", "w: not in the file"),
     ],
 )
@@ -254,17 +282,49 @@ def test_what_cannot_be_saved_is_refused_before_anything_is_written(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["w.npz"]
 
 
-def test_without_safetensors_installed_the_error_says_what_to_do(tmp_path, monkeypatch):
-    real = builtins.__import__
+def test_the_package_safetensors_reads_what_was_saved_and_is_read(tmp_path):
+    path, one = tmp_path / "w.safetensors", model()
+    found = load_file(sg.save_state(path, one))
+    assert {n: a.tobytes() for n, a in found.items()} == {v.name: v.value.tobytes() for v in one}
+    assert all(found[v.name].shape == v.shape for v in one)
+    for metadata in (None, {"format": "np"}):
+        save_file(found, path, metadata)
+        sg.load_state(path, other := model(fill=1))
+        assert bits(one) == bits(other)
+    old = Path(__file__).parents[1] / "ir" / "versions" / "state_1.safetensors"
+    sizes = {"w": np.zeros(3, "f4"), "b": np.zeros(4), "c": np.zeros(3, bool)}
+    w, b, c = (sg.variable(n, z) for n, z in sizes.items())
+    sg.load_state(old, [w, b, c])
+    values = [v.value.tolist() for v in (w, b, c)]
+    assert values == [[1, 1, 1], [0, 1, 2, 3], [True, False, True]]
 
-    def absent(name, *args, **kwargs):
-        if name.startswith("safetensors"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(StateError, match=r"pip install 'symgrad\[safetensors\]'"):
-        sg.save_state(tmp_path / "w.safetensors", [sg.variable("w", 1.0)])
+def test_no_variables_are_a_state(path):
+    sg.load_state(sg.save_state(path, []), [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_bit_is_an_error_or_changes_nothing(kind, tmp_path):
+    path = tmp_path / f"w{kind}"
+    small = [sg.variable("w", np.arange(3.0)), sg.variable("b", np.array([True, False]))]
+    large = [sg.variable(f"w{i}", np.arange(300.0)) for i in range(9)]
+    rng = np.random.default_rng(0)
+    for variables, most in ((small, None), (large, 100)):
+        data = sg.save_state(path, variables).read_bytes()
+        others = [sg.variable(v.name, np.zeros(v.shape, v.dtype)) for v in variables]
+        places = range(len(data)) if most is None else rng.choice(len(data), most, replace=False)
+        noticed = 0
+        for place, bit in ((p, 1 << i) for p in places for i in range(8)):
+            changed = bytearray(data)
+            changed[place] ^= bit
+            path.write_bytes(changed)
+            try:
+                sg.load_state(path, others)
+            except StateError:
+                noticed += 1
+                continue
+            assert bits(others) == bits(variables), (place, bit)
+        assert noticed > 4 * len(places), "most bytes of a small file count"
 
 
 def test_a_full_disk_leaves_the_file_before(path):
