@@ -19,8 +19,6 @@ import numpy as np
 from symgrad.ir.errors import ShapeError
 
 Monomial: TypeAlias = tuple[tuple[str, int], ...]
-Size: TypeAlias = "int | Dim"
-Shape: TypeAlias = "tuple[Size, ...]"
 
 # What a name is taken to be where only the order of magnitude matters (which operand is smaller).
 GUESS = 64
@@ -122,6 +120,10 @@ class Dim:
             sign = "-" if factor < 0 else "+"
             text += f" {sign} {term}" if text else (f"-{term}" if factor < 0 else term)
         return text
+
+
+Size: TypeAlias = int | Dim
+Shape: TypeAlias = tuple[Size, ...]
 
 
 def _is_size(value: object) -> bool:

@@ -13,7 +13,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.files import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.networks import to_networkx
-from symgrad.ir.node import Node, Variable, as_node, describe
+from symgrad.ir.node import Node, Variable, as_node, check_leaf, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.reading import regular_file
 from symgrad.ir.values import Cell
@@ -62,18 +62,26 @@ class Graph(Displayed):
     def verify(self) -> None:
         """Raise `GraphError` unless each node is known, in order, and typed as its rule says."""
         seen: set[Node] = set()
+        inside: set[Graph] = set()
         for node in self.nodes:
             if REGISTRY.ops.get(node.op.name) is not node.op:
                 raise GraphError(f"{describe(node)}: the op {node.op.name!r} is not registered")
             if any(x not in seen for x in node.inputs):
                 raise GraphError(f"{describe(node)} comes before one of its inputs")
-            if node.inputs or not is_leaf(node):
-                try:
+            try:
+                if is_leaf(node):
+                    check_leaf(node)
+                    expected = node.type
+                else:
                     expected = node.op.check(tuple(x.type for x in node.inputs), dict(node.attrs))
-                except SymgradError as error:
-                    raise GraphError(f"{describe(node)}: {error}") from error
-                if expected != node.type:
-                    raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
+            except SymgradError as error:
+                raise GraphError(f"{describe(node)}: {error}") from error
+            if expected != node.type:
+                raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
+            for _, value in node.attrs:
+                if isinstance(value, Graph) and value not in inside:
+                    inside.add(value)
+                    value.verify()
             seen.add(node)
 
     @property

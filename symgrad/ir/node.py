@@ -30,7 +30,8 @@ from symgrad.ir.errors import (
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
-from symgrad.ir.types import DType, TensorType, Type
+from symgrad.ir.schema import schema_of
+from symgrad.ir.types import DType, TensorType, Type, require_possible
 from symgrad.ir.values import ArrayData, Cell
 from symgrad.ir.walk import topological
 
@@ -249,6 +250,17 @@ def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
     return cls(op, (), tuple(sorted(attrs.items())), type, current_origin())
 
 
+def check_leaf(node: Node) -> None:
+    """Refuse a leaf with other attributes than its op's, or of a type that it cannot have."""
+    if node.inputs:
+        raise GraphError("a leaf has no operands")
+    schema_of(node.op.infer).require(dict(node.attrs))
+    require_possible(node.tensor)
+    value = constant_value(node)
+    if value is not None and TensorType(value.shape, value.dtype) != node.type:
+        raise GraphError(f"a constant of {value.dtype.name}{list(value.shape)} is no {node.type!r}")
+
+
 def give_name(variable: Variable, name: str) -> None:
     """Name a variable that was made without a name; no graph takes one in before it has one."""
     if variable.name is not None:
@@ -295,6 +307,8 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
             raise ShapeError(_several(next(n for n in nodes if isinstance(n.type, tuple))))
         if attrs and op.normalize is not None:
             attrs = op.normalize(*types, **attrs)
+        if attrs:
+            attrs = schema_of(op.infer).admitted(attrs)
         pairs = tuple(sorted(attrs.items())) if attrs else ()
         inputs, casts = nodes, _casts(op, types)
         if casts:
@@ -323,8 +337,13 @@ def _casts(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
 
 @lru_cache(maxsize=4096)
 def inferred(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
-    """The type of what an op makes of operands of these types."""
-    return op.infer(*types, **dict(attrs))
+    """The type of what an op makes of operands of these types.
+
+    Attributes are to be admitted before: True and 1 are the same to a cache.
+    """
+    found = op.infer(*types, **dict(attrs))
+    require_possible(found)
+    return found
 
 
 def _cast(node: Node, dtype: DType) -> Node:

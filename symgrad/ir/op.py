@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from symgrad.ir.errors import GraphError, UnsupportedError
 from symgrad.ir.late import SLOTS
-from symgrad.ir.types import DType, TensorType, Type
+from symgrad.ir.schema import schema_of
+from symgrad.ir.types import DType, TensorType, Type, require_possible
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
@@ -41,7 +43,8 @@ def case(*shapes: Shape, **attrs: Any) -> Case:
 class Op:
     """A primitive operation, with all that any part of symgrad needs to know of it.
 
-    `infer(*types, **attrs)` gives the type of the result; `kernel(*arrays, **attrs)` computes it;
+    `infer(*types, *, attributes)` gives the type of the result, and declares the attributes: see
+    `symgrad.ir.schema`; `kernel(*arrays, **attrs)` computes it;
     `vjp(g, y, *inputs, **attrs)` gives a cotangent for each input and `jvp(tangents, y, *inputs,
     **attrs)` the tangent of the result, as nodes, with None for a symbolic zero. For an op with
     several results `g` and the tangent are tuples.
@@ -57,6 +60,8 @@ class Op:
     jvp: Callable[..., Any] | None = None
     doc: str = ""
 
+    # The least and the largest number of operands.
+    operands: tuple[int, int] = (0, sys.maxsize)
     # How operands are made alike: the dtype that each is cast to, or None to leave them.
     promote: Callable[..., tuple[DType | None, ...]] | None = None
     # The operands among which Python scalars take their dtype; None is all of them.
@@ -137,15 +142,27 @@ class Op:
     def check(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> Type:
         """The type of the result of operands and attributes that are as `apply` leaves them.
 
-        Raises `GraphError` if they are not: not normal, or not promoted.
+        Nothing is believed of either: a node that was read is one that could have been built.
+        Raises `SymgradError` for another number of operands, other attributes or values of them,
+        what is not normal or not promoted, and what the type rule refuses.
         """
+        least, most = self.operands
+        if not least <= len(types) <= most:
+            wanted = str(least) if least == most else f"{least} or more"
+            raise GraphError(f"it takes {wanted} operands, not {len(types)}")
+        schema = schema_of(self.infer)
+        schema.require(attrs)
+        if any(isinstance(t, tuple) is not schema.of_several for t in types):
+            raise GraphError("several results are no operand but of item, which takes one of them")
         if self.normalize is not None and (found := self.normalize(*types, **attrs)) != attrs:
-            raise GraphError(f"the attributes {attrs} should be {found}")
+            raise GraphError(f"the attributes {reprlib.repr(attrs)} should be {found}")
         if self.promote is not None:
             for t, dtype in zip(types, self.promote(*types), strict=True):
                 if dtype is not None and isinstance(t, TensorType) and t.dtype != dtype:
                     raise GraphError(f"{t!r} should be cast to {dtype}")
-        return self.infer(*types, **attrs)
+        result = self.infer(*types, **attrs)
+        require_possible(result)
+        return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Op:
         return self

@@ -20,7 +20,7 @@ import numpy as np
 
 from symgrad.ir.dims import GRAPH_NAME, size_from_ast
 from symgrad.ir.errors import ParseError, SymgradError
-from symgrad.ir.node import Node, leaf, new_cell
+from symgrad.ir.node import Node, check_leaf, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import DType, TensorType, Type
@@ -286,8 +286,6 @@ def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> 
             raise ParseError(f"{name} has no inputs and one result")
         return _build_leaf(op, attrs, type)
     types = tuple(x.type for x in inputs)
-    if op.normalize is not None:
-        attrs = op.normalize(*types, **attrs)
     found = op.check(types, attrs)
     if found != type:
         raise ParseError(f"{name} gives {type_text(found)} here, not {type_text(type)}")
@@ -295,12 +293,9 @@ def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> 
 
 
 def _build_leaf(op: Op, attrs: dict[str, Any], type: TensorType) -> Node:
-    if op.name == "constant":
-        value = attrs.get("value")
-        if len(attrs) != 1 or not isinstance(value, ArrayData) or value.type != type:
-            raise ParseError(f"a constant has one value, here of type {type!r}")
-        return leaf(op, type, value=value)
-    if len(attrs) != 1 or not isinstance(attrs.get("name"), str):
-        raise ParseError(f"a {op.name} has one attribute, its name")
+    if "cell" in attrs:
+        raise ParseError("the storage of a variable is in no text")
     cell = {"cell": new_cell(None)} if op.name == "variable" else {}
-    return leaf(op, type, **attrs, **cell)
+    node = leaf(op, type, **attrs, **cell)
+    check_leaf(node)
+    return node

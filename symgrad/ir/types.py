@@ -12,6 +12,7 @@ from symgrad.ir.dims import Dim, Shape, Size, dim, product
 from symgrad.ir.errors import DtypeError, ShapeError
 
 KINDS = "biufc"
+MOST_AXES = 64  # of an array of NumPy's
 
 DType: TypeAlias = np.dtype[Any]
 Type: TypeAlias = "TensorType | tuple[TensorType, ...]"
@@ -30,7 +31,7 @@ class TensorType:
 
     def __post_init__(self) -> None:
         # The fast way is for the type rules, which pass a clean shape and a dtype.
-        if not (_is_clean(self.shape) and _is_clean_dtype(self.dtype)):
+        if not (_is_clean(self.shape) and is_clean_dtype(self.dtype)):
             object.__setattr__(self, "dtype", as_dtype(self.dtype))
             object.__setattr__(self, "shape", as_shape(self.shape))
 
@@ -80,7 +81,8 @@ def _is_clean(shape: object) -> bool:
     )
 
 
-def _is_clean_dtype(dtype: object) -> bool:
+def is_clean_dtype(dtype: object) -> bool:
+    """Whether it is a dtype of symgrad's already: what `as_dtype` gives."""
     return isinstance(dtype, np.dtype) and dtype.kind in KINDS and bool(dtype.isnative)
 
 
@@ -109,6 +111,19 @@ def as_shape(shape: Any) -> Shape:
         return tuple(dim(s) for s in shape)
     except TypeError:
         raise ShapeError(f"{shape!r} is not a shape; write for example ('N', 3)") from None
+
+
+def require_possible(type: Type) -> None:
+    """Refuse types of which there can be no array: too many axes, more bytes than addresses."""
+    for t in type if isinstance(type, tuple) else (type,):
+        if len(t.shape) > MOST_AXES:
+            raise ShapeError(f"an array has at most {MOST_AXES} dimensions, not {len(t.shape)}")
+        nbytes = t.dtype.itemsize
+        for size in t.shape:
+            if size.__class__ is int and size:
+                nbytes *= size
+        if nbytes >= 2**63:
+            raise ShapeError(f"no memory holds {t!r}: it has {nbytes / 2**60:.0f} EiB or more")
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

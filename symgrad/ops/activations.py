@@ -31,6 +31,7 @@ from symgrad.ops.declare import (
     elementwise,
     jvp_of,
     op,
+    require_order,
     vjp_of,
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
@@ -95,8 +96,12 @@ def _leaky_relu_partials(y: Node, x: Node, slope: float, kinks: Choice) -> tuple
     return (Masked(((above, 1), (below, slope), *between)),)
 
 
+def _leaky_relu_infer(t: TensorType, *, slope: float) -> TensorType:
+    return t
+
+
 @op(
-    infer=lambda t, slope: t,
+    infer=_leaky_relu_infer,
     kernel=kernels.leaky_relu,
     promote=as_floats,
     normalize=_slope,
@@ -146,8 +151,12 @@ def _logsumexp_jvp(
     return sum(t[0] * softmax(x, axis=axis), axis=axis, keepdims=keepdims)
 
 
+def _logsumexp_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    return t.with_shape(reduced_shape(t, axis, keepdims))
+
+
 @op(
-    infer=lambda t, axis, keepdims: t.with_shape(reduced_shape(t, axis, keepdims)),
+    infer=_logsumexp_infer,
     kernel=kernels.logsumexp,
     scratch=lambda t, **attrs: (t,),
     promote=as_floats,
@@ -176,9 +185,13 @@ def _softmax_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ..
     return None if t[0] is None else _softmax_vjp(t[0], y, x, axis)[0]
 
 
+def _softmax_infer(t: TensorType, *, axis: tuple[int, ...]) -> TensorType:
+    return t
+
+
 def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
     return op(
-        infer=lambda t, axis: t,
+        infer=_softmax_infer,
         promote=as_floats,
         normalize=lambda t, axis: {"axis": normalize_axes(axis, t.ndim)},
         batch=batch.over_axes,
@@ -313,8 +326,14 @@ def _sinc_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
     return (_sinc(x, order=order + 1),)
 
 
+def order_infer(t: TensorType, *, order: int) -> TensorType:
+    """The type of a derivative of an order, element by element."""
+    require_order(order)
+    return t
+
+
 @op(
-    infer=lambda t, order: t,
+    infer=order_infer,
     kernel=kernels.sinc,
     promote=as_floats,
     vjp=vjp_of(_sinc_partials),

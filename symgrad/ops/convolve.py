@@ -39,7 +39,7 @@ def kernel_of(w: TensorType) -> Ints:
     return tuple(k for k in w.shape[2:-1] if isinstance(k, int))
 
 
-def _infer(x: TensorType, w: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+def _infer(x: TensorType, w: TensorType, *, stride: Ints, dilation: Ints) -> TensorType:
     require("fc", x, w)
     require_equal(x.shape[0], w.shape[0])
     require_equal(x.shape[2], w.shape[-1])
@@ -48,7 +48,7 @@ def _infer(x: TensorType, w: TensorType, stride: Ints, dilation: Ints) -> Tensor
 
 
 def _weights_infer(
-    x: TensorType, y: TensorType, kernel: Ints, stride: Ints, dilation: Ints
+    x: TensorType, y: TensorType, *, kernel: Ints, stride: Ints, dilation: Ints
 ) -> TensorType:
     w = x.with_shape((x.shape[0], y.shape[2], *kernel, x.shape[2]))
     _require_result(y, x, w, stride, dilation)
@@ -56,7 +56,7 @@ def _weights_infer(
 
 
 def _inputs_infer(
-    y: TensorType, w: TensorType, sizes: Shape, stride: Ints, dilation: Ints
+    y: TensorType, w: TensorType, *, sizes: Shape, stride: Ints, dilation: Ints
 ) -> TensorType:
     x = y.with_shape((y.shape[0], sizes[0], w.shape[-1], *sizes[1:], y.shape[-1]))
     _require_result(y, x, w, stride, dilation)
@@ -66,7 +66,7 @@ def _inputs_infer(
 def _require_result(
     y: TensorType, x: TensorType, w: TensorType, stride: Ints, dilation: Ints
 ) -> None:
-    found = _infer(x, w, stride, dilation)
+    found = _infer(x, w, stride=stride, dilation=dilation)
     if found.shape != y.shape:
         raise ShapeError(f"a convolution of {x!r} by {w!r} is {found!r}, not {y!r}")
 
@@ -187,7 +187,7 @@ def _convolve_weights(
     infer=_inputs_infer,
     kernel=convolution_kernels.convolve_inputs,
     scratch=lambda y, w, sizes, **attrs: _lowered(
-        _inputs_infer(y, w, sizes, **attrs), y, kernel_of(w), **attrs
+        _inputs_infer(y, w, sizes=sizes, **attrs), y, kernel_of(w), **attrs
     ),
     flops=lambda y, w, **attrs: _flops(y, w),
     cases=(

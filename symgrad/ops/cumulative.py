@@ -43,15 +43,15 @@ def _normalize(*types: TensorType, axis: Any, reverse: bool) -> dict[str, Any]:
     return {"axis": normalize_axis(axis, types[0].ndim), "reverse": bool(reverse)}
 
 
-def _infer(t: TensorType, axis: int, reverse: bool) -> TensorType:
+def _infer(t: TensorType, *, axis: int, reverse: bool) -> TensorType:
     require("iufc", t)
     return t
 
 
-def _alike(a: TensorType, b: TensorType, axis: int, reverse: bool) -> TensorType:
+def _alike(a: TensorType, b: TensorType, *, axis: int, reverse: bool) -> TensorType:
     if a != b:
         raise ShapeError(f"{a!r} and {b!r} differ")
-    return _infer(a, axis, reverse)
+    return _infer(a, axis=axis, reverse=reverse)
 
 
 def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
@@ -161,7 +161,7 @@ def _extremum_normalize(t: TensorType, axis: Any, largest: bool) -> dict[str, An
     return {"axis": normalize_axis(axis, t.ndim), "largest": bool(largest)}
 
 
-def _extremum_infer(t: TensorType, axis: int, largest: bool) -> TensorType:
+def _extremum_infer(t: TensorType, *, axis: int, largest: bool) -> TensorType:
     require("biuf", t)
     return t
 

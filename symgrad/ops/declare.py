@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, SymgradError
+from symgrad.ir.errors import DtypeError, GradientError, SymgradError
 from symgrad.ir.node import Node, apply, constant_node, explained
 from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY, Cotangent, Op
@@ -91,8 +91,9 @@ def op(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__.strip("_")
-        record = REGISTRY.add_op(Op(name=name, doc=inspect.getdoc(function) or "", **facts))
-        count, options, defaults = _parameters(function)
+        least, count, options, defaults = _parameters(function)
+        doc = inspect.getdoc(function) or ""
+        record = REGISTRY.add_op(Op(name=name, doc=doc, operands=(least, count), **facts))
         required = frozenset(options) - defaults.keys()
 
         @wraps(function)
@@ -125,17 +126,19 @@ def check_arguments(
         raise TypeError(f"{name}: {error}; it is {name}{signature_text(function)}") from None
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[int, tuple[str, ...], dict[str, Any]]:
-    """How many operands come first, the names of the attributes, and their defaults."""
+def _parameters(
+    function: Callable[..., Any],
+) -> tuple[int, int, tuple[str, ...], dict[str, Any]]:
+    """The least and largest number of operands, which come first; the attributes, with defaults."""
     parameters = list(inspect.signature(function).parameters.values())
     arrays = [p for p in parameters if p.kind is p.POSITIONAL_ONLY] or [
         p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD
     ]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     rest = [p for p in parameters if p not in arrays and p.kind is not p.VAR_POSITIONAL]
-    count = sys.maxsize if variadic else len(arrays)
     return (
-        count,
+        len(arrays),
+        sys.maxsize if variadic else len(arrays),
         tuple(p.name for p in rest),
         {p.name: p.default for p in rest if p.default is not p.empty},
     )
@@ -165,7 +168,7 @@ def composite(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__.rstrip("_")
-        count, _, _ = _parameters(function)
+        _, count, _, _ = _parameters(function)
 
         @wraps(function)
         def build(*args: P.args, **options: P.kwargs) -> R:
@@ -325,6 +328,13 @@ def as_floats(*types: TensorType, kinds: str = "iuf") -> tuple[DType, ...]:
 def common_dtype(*types: TensorType) -> tuple[DType, ...]:
     """Every operand cast to the dtype that they promote to."""
     return (np.result_type(*(t.dtype for t in types)),) * len(types)
+
+
+def require_order(*orders: int, least: int = 0, most: int = 1000) -> None:
+    """Refuse an order of a derivative, several of which add up, that takes too long to compute."""
+    if min(orders) < 0 or not least <= sum(orders) <= most:
+        found = " and ".join(map(str, orders))
+        raise GradientError(f"a derivative of order {found}; it is known from {least} to {most}")
 
 
 def require(kinds: str, *types: TensorType) -> None:

@@ -71,15 +71,17 @@ def _least(a: Size, b: Size) -> Size:
     return min(a, b)
 
 
-def _svd_infer(t: TensorType, full_matrices: bool, degenerate: str) -> tuple[TensorType, ...]:
-    values = _svdvals_infer(t, full_matrices, degenerate)
+def _svd_infer(
+    t: TensorType, *, full_matrices: bool, degenerate: Degenerate
+) -> tuple[TensorType, ...]:
+    values = _svdvals_infer(t, full_matrices=full_matrices, degenerate=degenerate)
     *batch, m, n = t.shape
     k = values.shape[-1]
     u, v = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
     return t.with_shape((*batch, *u)), values, t.with_shape((*batch, *v))
 
 
-def _svdvals_infer(t: TensorType, full_matrices: bool, degenerate: str) -> TensorType:
+def _svdvals_infer(t: TensorType, *, full_matrices: bool, degenerate: Degenerate) -> TensorType:
     require_lapack(t)
     require_matrix(t)
     k = _least(t.shape[-2], t.shape[-1])
@@ -230,7 +232,7 @@ class QRResult(NamedTuple):
     R: Node
 
 
-def _qr_infer(t: TensorType, complete: bool) -> tuple[TensorType, ...]:
+def _qr_infer(t: TensorType, *, complete: bool) -> tuple[TensorType, ...]:
     require_lapack(t)
     require_matrix(t)
     *batch, m, n = t.shape

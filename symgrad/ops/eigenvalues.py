@@ -63,7 +63,9 @@ def placed(x: Node, like: Node) -> Node:
 # ---- gaps -----------------------------------------------------------------------------------
 
 
-def _over_gaps_infer(x: TensorType, w: TensorType, squared: bool, degenerate: str) -> TensorType:
+def _over_gaps_infer(
+    x: TensorType, w: TensorType, *, squared: bool, degenerate: Degenerate
+) -> TensorType:
     require("fc", x, w)
     return x.with_shape((*broadcast_shapes(x.shape[:-2], w.shape[:-2]), *x.shape[-2:]))
 
@@ -113,7 +115,7 @@ class EighResult(NamedTuple):
     eigenvectors: Node
 
 
-def _values_infer(t: TensorType, degenerate: str) -> TensorType:
+def _values_infer(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     require_square(t)
     return TensorType(t.shape[:-1], part_dtype(t.dtype))
 
@@ -138,8 +140,12 @@ def _eigh_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
     return real(diagonal(inner, offset=0)), matmul(v, turned)
 
 
+def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ...]:
+    return _values_infer(t, degenerate=degenerate), t
+
+
 @op(
-    infer=lambda t, degenerate: (_values_infer(t, degenerate), t),
+    infer=_eigh_infer,
     kernel=linalg_kernels.eigh,
     source="np.linalg.eigh({0})",
     vjp=_eigh_vjp,
@@ -212,7 +218,7 @@ class EigResult(NamedTuple):
     eigenvectors: Node
 
 
-def _complex_values(t: TensorType, degenerate: str) -> TensorType:
+def _complex_values(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     require_square(t)
     return TensorType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
 
@@ -241,11 +247,13 @@ def _eig_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
     return diagonal(inner, offset=0), turned - v * row(along)
 
 
+def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ...]:
+    values = _complex_values(t, degenerate=degenerate)
+    return values, t.with_dtype(values.dtype)
+
+
 @op(
-    infer=lambda t, degenerate: (
-        _complex_values(t, degenerate),
-        t.with_dtype(_complex_values(t, degenerate).dtype),
-    ),
+    infer=_eig_infer,
     kernel=linalg_kernels.eig,
     vjp=_eig_vjp,
     jvp=_eig_jvp,

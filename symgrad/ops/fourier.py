@@ -10,7 +10,7 @@ what the other half repeats counts twice in their adjoints.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from symgrad.ops.reduce import as_float
 from symgrad.ops.shape import concat
 
 NAMESPACE = "fft"
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 NORMS = ("backward", "ortho", "forward")
 SWAPPED = ("forward", "ortho", "backward")
 
@@ -64,7 +65,9 @@ def _flops(t: TensorType, axis: Any, **attrs: Any) -> int:
 # ---- primitives -----------------------------------------------------------------------------
 
 
-def _fourier_infer(t: TensorType, axis: tuple[int, ...], inverse: bool, norm: str) -> TensorType:
+def _fourier_infer(
+    t: TensorType, *, axis: tuple[int, ...], inverse: bool, norm: Norm
+) -> TensorType:
     if 0 in [t.shape[a] for a in axis]:
         raise ShapeError(f"an axis of size 0 in {t!r} has no Fourier transform")
     return t.with_dtype(*_complex(t))
@@ -125,7 +128,7 @@ def _known(t: TensorType, axis: int) -> int:
     return size
 
 
-def _of_real_infer(t: TensorType, axis: int, norm: str) -> TensorType:
+def _of_real_infer(t: TensorType, *, axis: int, norm: Norm) -> TensorType:
     if t.is_complex:
         raise DtypeError(f"takes real numbers, not {t.dtype.name}; write fft, or take real(x)")
     half = _known(t, axis) // 2 + 1
@@ -166,7 +169,7 @@ def _fourier_of_real(x: NodeLike, /, axis: int, norm: str) -> Node:
     ...
 
 
-def _to_real_infer(t: TensorType, axis: int, n: int, norm: str) -> TensorType:
+def _to_real_infer(t: TensorType, *, axis: int, n: int, norm: Norm) -> TensorType:
     if _known(t, axis) != n // 2 + 1:
         raise ShapeError(f"{n} numbers have a half spectrum of {n // 2 + 1}, not {t.shape[axis]}")
     shape = (*t.shape[:axis], n, *t.shape[axis + 1 :])

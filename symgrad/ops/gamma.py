@@ -22,8 +22,18 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Case, Interval, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import gamma_kernels as kernels
-from symgrad.ops.activations import xlog1py, xlogy
-from symgrad.ops.declare import NodeLike, P, Partial, composite, elementwise, jvp_of, op, vjp_of
+from symgrad.ops.activations import order_infer, xlog1py, xlogy
+from symgrad.ops.declare import (
+    NodeLike,
+    P,
+    Partial,
+    composite,
+    elementwise,
+    jvp_of,
+    op,
+    require_order,
+    vjp_of,
+)
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.select import select, where
 from symgrad.ops.special import UNARY, at_least_single
@@ -31,6 +41,7 @@ from symgrad.ops.special import UNARY, at_least_single
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
 TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))
 HALVES: Interval = (0.1, 0.9)
+MOST_SLOPES = 10  # the terms of their series are as many as the square of the order
 
 
 def _from_scipy(
@@ -95,7 +106,7 @@ def _polygamma_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
 
 
 @op(
-    infer=lambda x, order: x,
+    infer=order_infer,
     kernel=kernels.polygamma,
     promote=at_least_single,
     normalize=_order,
@@ -145,12 +156,16 @@ def _zeta_attrs(q: TensorType, s: Any) -> dict[str, Any]:
     return {"s": float(s)}
 
 
+def _zeta_infer(q: TensorType, *, s: float) -> TensorType:
+    return q
+
+
 def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
     return (-s * _zeta(q, s=s + 1),)
 
 
 @op(
-    infer=lambda q, s: q,
+    infer=_zeta_infer,
     kernel=_zeta_kernel,
     promote=_needs_scipy("zeta"),
     normalize=_zeta_attrs,
@@ -204,8 +219,13 @@ def _gamma_slope_partials(y: Node, a: Node, x: Node, order: int) -> tuple[Partia
     return _gamma_slope(a, x, order=order + 1) - y * slopes(1, 0), by_x
 
 
+def _gamma_slope_infer(a: TensorType, x: TensorType, *, order: int) -> TensorType:
+    require_order(order, least=1, most=MOST_SLOPES)
+    return a.with_shape(broadcast_shapes(a.shape, x.shape))
+
+
 @op(
-    infer=lambda a, x, order: a.with_shape(broadcast_shapes(a.shape, x.shape)),
+    infer=_gamma_slope_infer,
     kernel=kernels.gamma_slope,
     promote=at_least_single,
     vjp=vjp_of(_gamma_slope_partials),
@@ -282,8 +302,15 @@ def _beta_slope_partials(
     )
 
 
+def _beta_slope_infer(
+    a: TensorType, b: TensorType, x: TensorType, *, order: tuple[int, int]
+) -> TensorType:
+    require_order(*order, least=1, most=MOST_SLOPES)
+    return a.with_shape(broadcast_shapes(a.shape, b.shape, x.shape))
+
+
 @op(
-    infer=lambda a, b, x, order: a.with_shape(broadcast_shapes(a.shape, b.shape, x.shape)),
+    infer=_beta_slope_infer,
     kernel=kernels.beta_slope,
     promote=at_least_single,
     vjp=vjp_of(_beta_slope_partials),

@@ -10,7 +10,7 @@ One out of bounds is an error when the program runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.select import select
 
 INDEX = np.dtype(np.int64)
+Mode: TypeAlias = Literal["set", "add", "max", "min"]
 WITHIN = (-2.0, 1.0)  # in bounds for axes of two elements or more
 
 
@@ -147,7 +148,7 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
         case((3, 2), (0, 2), axis=1),
     ),
 )
-def _gather(*operands: NodeLike, axis: int) -> Node:
+def _gather(x: NodeLike, index: NodeLike, /, *indices: NodeLike, axis: int) -> Node:
     """The elements of the first operand at the indices that the others are."""
     ...
 
@@ -156,7 +157,7 @@ def _gather(*operands: NodeLike, axis: int) -> Node:
 
 
 def _scatter_infer(
-    t: TensorType, u: TensorType, *indices: TensorType, axis: int, mode: str
+    t: TensorType, u: TensorType, *indices: TensorType, axis: int, mode: Mode
 ) -> TensorType:
     _indexed(t, axis, indices)
     if mode != "set":
@@ -261,7 +262,9 @@ def _scatter_batch(
         )
     ),
 )
-def _scatter(*operands: NodeLike, axis: int, mode: str) -> Node:
+def _scatter(
+    x: NodeLike, u: NodeLike, index: NodeLike, /, *indices: NodeLike, axis: int, mode: str
+) -> Node:
     """The first operand with the second written to indices: set, added, or by max or min.
 
     What is written to one place several times: of "set" the last stays, in the order of the

@@ -9,7 +9,7 @@ leaves in a graph: its results, with a rule that says how they are differentiate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -160,6 +160,7 @@ def clip_gradient(x: NodeLike, /, low: NodeLike = None, high: NodeLike = None) -
 # ---- a user's own functions -----------------------------------------------------------------
 
 
+@runtime_checkable
 class CustomRule(Protocol):
     """How the results of a custom function are differentiated, and work on a batch.
 
@@ -179,17 +180,9 @@ class CustomRule(Protocol):
         ...
 
 
-def in_python(name: object) -> GraphError:
-    """What to say of text that names a function that only Python has."""
-    return GraphError(
-        f"{name} is a function in Python, which the text of a graph does not hold; "
-        "build the graph again with it"
-    )
-
-
-def _custom_infer(*types: TensorType, rule: Any, count: int) -> Type:
-    if isinstance(rule, str):
-        raise in_python(rule)
+def _custom_infer(*types: TensorType, rule: CustomRule, count: int) -> Type:
+    if not 1 <= count <= len(types):
+        raise GraphError(f"{len(types)} operands have no {count} results among them")
     return types[:count] if count > 1 else types[0]
 
 
@@ -259,7 +252,7 @@ def _batch_barrier(inputs: Sequence[Node], flags: Sequence[bool], node: Node) ->
     waits=True,
     cases=(case((3, 4), ()),),
 )
-def _barrier(*operands: Node) -> Node:
+def _barrier(x: Node, /, *after: Node) -> Node:
     """The first operand, which is to be had once all the others have been computed.
 
     What is computed of it is computed late, and not found to be the same as what was computed of

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly
 from symgrad.ir.errors import BoundsError, ShapeError
@@ -18,11 +18,14 @@ from symgrad.ops.declare import NodeLike, composite, linear, op, require
 from symgrad.ops.indexing import read
 from symgrad.ops.leaves import full, zeros_like
 
-Index = tuple[tuple[Any, Any, int], ...]
+Bound: TypeAlias = Size | None
+Index: TypeAlias = tuple[tuple[Bound, Bound, int], ...]  # a start, a stop and a step for each axis
 
 
 def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
     """How many elements a slice takes of an axis. Raises `ShapeError` if that is not known."""
+    if step == 0:
+        raise ShapeError("the step of a slice cannot be 0")
     if isinstance(size, int):
         if not all(v is None or isinstance(v, int) for v in (start, stop)):
             raise ShapeError(f"a slice bound of {start}:{stop} is not known to lie within {size}")
@@ -50,7 +53,9 @@ def _bound(value: Any, size: Size) -> Size:
     return size + value if isinstance(value, int) and value < 0 else value
 
 
-def _slice_infer(t: TensorType, index: Index) -> TensorType:
+def _slice_infer(t: TensorType, *, index: Index) -> TensorType:
+    if len(index) != t.ndim:
+        raise ShapeError(f"{len(index)} slices do not index {t!r}")
     shape = tuple(slice_length(s, *i) for s, i in zip(t.shape, index, strict=True))
     if any(isinstance(s, int) and s < 0 for s in shape):
         raise ShapeError(f"a slice of {t!r} ends before it begins")
@@ -80,8 +85,15 @@ def _slice(x: NodeLike, /, index: Index) -> Node:
     ...
 
 
+def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
+    whole = t.with_shape(shape)
+    if t != _slice_infer(whole, index=index):
+        raise ShapeError(f"{t!r} does not fill {_slice_infer(whole, index=index)!r}")
+    return whole
+
+
 @linear(
-    infer=lambda t, shape, index: t.with_shape(shape),
+    infer=_place_infer,
     kernel=kernels.place,
     source=lambda here, shape, index: "{out}.fill(0)\n{out}[{index}] = {0}",
     out=True,
@@ -117,11 +129,14 @@ def _canonical(size: Size, index: Any) -> tuple[Any, Any, int]:
     return (None if start == 0 else start, None if stop == size else stop, step)
 
 
-def _put_infer(t: TensorType, u: TensorType, index: Index, mode: str) -> TensorType:
+Mode: TypeAlias = Literal["set", "add"]
+
+
+def _put_infer(t: TensorType, u: TensorType, *, index: Index, mode: Mode) -> TensorType:
     if mode == "add":
         require("iufc", t)
-    if u.shape != _slice_infer(t, index).shape:
-        raise ShapeError(f"{u!r} does not fill {_slice_infer(t, index)!r}")
+    if u.shape != _slice_infer(t, index=index).shape:
+        raise ShapeError(f"{u!r} does not fill {_slice_infer(t, index=index)!r}")
     return t
 
 

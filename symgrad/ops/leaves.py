@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Dim, Shape
+from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import (
     DtypeError,
     GraphError,
@@ -19,26 +19,38 @@ from symgrad.ir.errors import (
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import DType, TensorType, as_dtype, as_shape
-from symgrad.ir.values import ArrayData
+from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, require_possible
+from symgrad.ir.values import ArrayData, Cell
 from symgrad.ops.declare import NodeLike, composite, op
 
 
-def _declared(*types: TensorType, **attrs: Any) -> TensorType:
-    raise GraphError("the type of a leaf is declared, not inferred")
+def _placeholder_infer(*, name: str) -> TensorType:
+    raise GraphError("the type of a placeholder is declared, not inferred")
+
+
+def _variable_infer(*, name: str, cell: Cell) -> TensorType:
+    raise GraphError("the type of a variable is declared, not inferred")
+
+
+def _constant_infer(*, value: ArrayData) -> TensorType:
+    return value.type
 
 
 def _no_kernel(**attrs: Any) -> Any:
     raise GraphError("a placeholder and a variable have no kernel; their value is given")
 
 
-def _leaf_op(name: str, doc: str, kernel: Any = _no_kernel) -> Op:
-    return REGISTRY.add_op(Op(name=name, infer=_declared, kernel=kernel, doc=doc))
+def _leaf_op(name: str, infer: Any, doc: str, kernel: Any = _no_kernel) -> Op:
+    return REGISTRY.add_op(Op(name=name, infer=infer, kernel=kernel, doc=doc, operands=(0, 0)))
 
 
-_PLACEHOLDER = _leaf_op("placeholder", "An input, fed when a program is called.")
-_VARIABLE = _leaf_op("variable", "State with a name, kept between calls.")
-_CONSTANT = _leaf_op("constant", "A value that never changes.", lambda value: value.array[()])
+_PLACEHOLDER = _leaf_op(
+    "placeholder", _placeholder_infer, "An input, fed when a program is called."
+)
+_VARIABLE = _leaf_op("variable", _variable_infer, "State with a name, kept between calls.")
+_CONSTANT = _leaf_op(
+    "constant", _constant_infer, "A value that never changes.", lambda value: value.array[()]
+)
 
 
 @composite()
@@ -52,7 +64,9 @@ def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
     """
     if not isinstance(name, str):
         raise GraphError(f"the name of a placeholder is a string, not {name!r}")
-    return leaf(_PLACEHOLDER, TensorType(as_shape(shape), as_dtype(dtype)), name=name)
+    type_ = TensorType(as_shape(shape), as_dtype(dtype))
+    require_possible(type_)
+    return leaf(_PLACEHOLDER, type_, name=name)
 
 
 @composite()
@@ -82,12 +96,16 @@ def constant(value: Any, dtype: Any = None) -> Node:
     return as_node(value) if dtype is None else constant_node(ArrayData(value, as_dtype(dtype)))
 
 
+def _size_infer(*, dim: Size, dtype: DType) -> TensorType:
+    return TensorType((), dtype)
+
+
 def _size_kernel(dim: int, dtype: DType) -> Any:
     return dtype.type(dim)
 
 
 @op(
-    infer=lambda dim, dtype: TensorType((), dtype),
+    infer=_size_infer,
     kernel=_size_kernel,
     cases=(case(dim=7, dtype=np.dtype(np.float32)),),
 )
@@ -153,11 +171,13 @@ def ones_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def _arange_infer(start: Any, step: Any, count: Any, dtype: DType) -> TensorType:
+def _arange_infer(*, start: int, step: int, count: Size, dtype: DType) -> TensorType:
+    if dtype.kind == "b":
+        raise DtypeError("arange counts in numbers, not in bool")
     return TensorType((count,), dtype)
 
 
-def _arange_kernel(start: Any, step: Any, count: int, dtype: DType) -> Any:
+def _arange_kernel(start: int, step: int, count: int, dtype: DType) -> Any:
     return (start + np.arange(count) * step).astype(dtype)
 
 
@@ -166,7 +186,7 @@ def _arange_kernel(start: Any, step: Any, count: int, dtype: DType) -> Any:
     kernel=_arange_kernel,
     cases=(case(start=2, step=-3, count=4, dtype=np.dtype(np.float32)),),
 )
-def _arange(*, start: Any, step: Any, count: Any, dtype: DType) -> Node:
+def _arange(*, start: int, step: int, count: Size, dtype: DType) -> Node:
     """start + step * i for i below count."""
     ...
 
@@ -203,12 +223,16 @@ def arange(
     return as_node(np.arange(start, stop, step, dtype=found))
 
 
+def _eye_infer(*, n_rows: Size, n_cols: Size, k: int, dtype: DType) -> TensorType:
+    return TensorType((n_rows, n_cols), dtype)
+
+
 def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:
     return np.eye(n_rows, n_cols, k, dtype=dtype)
 
 
 @op(
-    infer=lambda n_rows, n_cols, k, dtype: TensorType((n_rows, n_cols), dtype),
+    infer=_eye_infer,
     kernel=_eye_kernel,
     cases=(case(n_rows=3, n_cols=4, k=-1, dtype=np.dtype(np.float32)),),
 )

@@ -252,7 +252,7 @@ def _vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-def _row_sums_infer(x: TensorType, keepdims: bool) -> TensorType:
+def _row_sums_infer(x: TensorType, *, keepdims: bool) -> TensorType:
     require("f", x)
     require_matrix(x)
     return x.with_shape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])
@@ -278,7 +278,7 @@ def _row_sums(x: NodeLike, /, *, keepdims: bool) -> Node:
     ...
 
 
-def _vecdot_infer(a: TensorType, b: TensorType, keepdims: bool) -> TensorType:
+def _vecdot_infer(a: TensorType, b: TensorType, *, keepdims: bool) -> TensorType:
     require("f", a, b)
     if not (a.ndim and b.ndim):
         raise ShapeError(f"{a!r} or {b!r} has no axis to sum over")

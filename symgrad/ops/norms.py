@@ -38,7 +38,7 @@ from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, moveaxis, reshape
 
 
-def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+def _infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     require("f", t)
     return t.with_shape(reduced_shape(t, axis, keepdims))
 

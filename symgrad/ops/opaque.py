@@ -5,22 +5,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from symgrad.ir.dims import Shape
+from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent
 from symgrad.ir.origin import current_origin
-from symgrad.ir.types import TensorType, Type
+from symgrad.ir.types import TensorType, Type, as_dtype
 from symgrad.ops.batch import batch_size, of_all
 from symgrad.ops.declare import op
-from symgrad.ops.identity import in_python
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
+@runtime_checkable
 class Body(Protocol):
     """What an opaque node runs."""
 
@@ -38,11 +39,11 @@ class Body(Protocol):
 
 
 def _infer(
-    *types: TensorType, body: Any, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
+    *types: TensorType, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Type:
-    if isinstance(body, str):
-        raise in_python(body)
-    found = tuple(TensorType(s, np.dtype(d)) for s, d in zip(shapes, dtypes, strict=True))
+    if len(shapes) != len(dtypes) or not shapes:
+        raise GraphError(f"{len(shapes)} shapes and {len(dtypes)} dtypes are no results")
+    found = tuple(TensorType(s, as_dtype(d)) for s, d in zip(shapes, dtypes, strict=True))
     return found if len(found) > 1 else found[0]
 
 

@@ -10,7 +10,7 @@ which equal elements are given.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,13 +42,13 @@ def _normalize(*types: TensorType, axis: Any, descending: bool, **attrs: Any) ->
     return {"axis": found, "descending": bool(descending), **attrs}
 
 
-def _infer(t: TensorType, axis: int, descending: bool) -> TensorType:
+def _infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
     require("biuf", t)
     return t
 
 
 def _in_order_infer(
-    t: TensorType, x: TensorType, axis: int, descending: bool, back: bool
+    t: TensorType, x: TensorType, *, axis: int, descending: bool, back: bool
 ) -> TensorType:
     require("f", t)  # of elements that tie it takes the mean
     require("biuf", x)
@@ -125,8 +125,12 @@ def sort(
     return _sort(node, axis=along, descending=descending)
 
 
+def _argsort_infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
+    return _infer(t, axis=axis, descending=descending).with_dtype(np.dtype(np.int64))
+
+
 @op(
-    infer=lambda t, axis, descending: _infer(t, axis, descending).with_dtype(np.dtype(np.int64)),
+    infer=_argsort_infer,
     kernel=kernels.argsort,
     normalize=_normalize,
     vjp=lambda g, y, x, **attrs: (None,),
@@ -154,7 +158,7 @@ def argsort(
     return _argsort(node, axis=along, descending=descending)
 
 
-def _position_infer(t: TensorType, axis: int) -> TensorType:
+def _position_infer(t: TensorType, *, axis: int) -> TensorType:
     require("biuf", t)
     if t.shape[axis] == 0:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
@@ -268,10 +272,8 @@ def top_k(x: NodeLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tu
     return values[first], indices[first]
 
 
-def _search_infer(a: TensorType, v: TensorType, side: str) -> TensorType:
+def _search_infer(a: TensorType, v: TensorType, *, side: Literal["left", "right"]) -> TensorType:
     require("biuf", a, v)
-    if side not in ("left", "right"):
-        raise ShapeError(f"side is 'left' or 'right', not {side!r}")
     if a.ndim != 1:
         raise ShapeError(f"what is searched is a vector in order, not {a!r}")
     return v.with_dtype(np.dtype(np.int64))

@@ -30,9 +30,9 @@ from symgrad.ops.windows import BACK, CASES, normalize, positive, with_windows, 
 # ---- along one axis -------------------------------------------------------------------------
 
 
-def _sum_infer(t: TensorType, **attrs: Any) -> TensorType:
+def _sum_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: int) -> TensorType:
     require("fc", t)
-    return with_windows(t, **attrs)
+    return with_windows(t, axis, size, stride, dilation)
 
 
 def _sum_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
@@ -74,12 +74,20 @@ def _window_spread(
 
 
 def _at_max_infer(
-    t: TensorType, x: TensorType, y: TensorType, back: bool, **attrs: Any
+    t: TensorType,
+    x: TensorType,
+    y: TensorType,
+    *,
+    axis: int,
+    size: int,
+    stride: int,
+    dilation: int,
+    back: bool,
 ) -> TensorType:
     require("f", t, x, y)
     if x.dtype.itemsize not in (2, 4, 8):
         raise DtypeError(f"{x.dtype.name} has no integers of its size; convert it with astype")
-    if with_windows(x, **attrs) != y or t != (y if back else x):
+    if with_windows(x, axis, size, stride, dilation) != y or t != (y if back else x):
         raise ShapeError(f"{t!r}, {x!r} and {y!r} do not belong together")
     return x if back else y
 
@@ -124,9 +132,9 @@ def _at_window_max(
     ...
 
 
-def _max_infer(t: TensorType, **attrs: Any) -> TensorType:
+def _max_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: int) -> TensorType:
     require("biuf", t)
-    return with_windows(t, **attrs)
+    return with_windows(t, axis, size, stride, dilation)
 
 
 def _max_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:

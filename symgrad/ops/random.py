@@ -10,11 +10,11 @@ where and as often as the compiler likes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.dims import Size
+from symgrad.ir.dims import Shape, Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import POSITIVE, REAL, Cotangent, case
@@ -28,6 +28,8 @@ from symgrad.ops.gamma import _gamma_slope
 WORD = np.dtype(np.uint64)
 INT = np.dtype(np.int64)
 SINGLE = np.dtype(np.float32)
+DOUBLE = np.dtype(np.float64)
+Law: TypeAlias = Literal["random", "standard_normal", "standard_exponential"]
 
 
 def require_key(t: TensorType) -> None:
@@ -45,8 +47,12 @@ def _drawn(key: TensorType, shape: Any, dtype: DType) -> TensorType:
     return TensorType((*key.shape[:-1], *shape), dtype)
 
 
+def _draw_key_infer(key: TensorType, *, count: int) -> TensorType:
+    return _drawn(key, (count, 2), WORD)
+
+
 @op(
-    infer=lambda key, count: _drawn(key, (count, 2), WORD),
+    infer=_draw_key_infer,
     kernel=kernels.draw_key,
     batch=_batch_keys,
     dtypes="uint64",
@@ -77,7 +83,7 @@ def _fold_key(key: NodeLike, data: NodeLike, /) -> Node:
     ...
 
 
-def _probabilities_infer(p: TensorType, whole: bool) -> TensorType:
+def _probabilities_infer(p: TensorType, *, whole: bool) -> TensorType:
     require("f", p)
     return p
 
@@ -103,8 +109,14 @@ def _law(key: TensorType, law: str, shape: Any, dtype: Any) -> dict[str, Any]:
     return {"law": law, "shape": as_shape(shape), "dtype": np.dtype(dtype)}
 
 
+def _draw_infer(key: TensorType, *, law: Law, shape: Shape, dtype: DType) -> TensorType:
+    if dtype not in (SINGLE, DOUBLE):
+        raise DtypeError(f"NumPy draws float32 and float64, not {dtype.name}; convert with astype")
+    return _drawn(key, shape, dtype)
+
+
 @op(
-    infer=lambda key, law, shape, dtype: _drawn(key, shape, dtype),
+    infer=_draw_infer,
     normalize=_law,
     kernel=kernels.draw,
     batch=_batch_keys,
@@ -123,8 +135,19 @@ def _draw(key: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
     ...
 
 
+def _draw_integers_infer(
+    key: TensorType, *, low: int, high: Size, shape: Shape, dtype: DType
+) -> TensorType:
+    if dtype.kind not in "biu":
+        raise DtypeError(f"integers are drawn as integers, not as {dtype.name}")
+    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if low < least or (isinstance(high, int) and not low < high <= int(most) + 1):
+        raise ShapeError(f"there is no {dtype.name} from {low} on and below {high}")
+    return _drawn(key, shape, dtype)
+
+
 @op(
-    infer=lambda key, low, high, shape, dtype: _drawn(key, shape, dtype),
+    infer=_draw_integers_infer,
     kernel=kernels.draw_integers,
     batch=_batch_keys,
     out=True,
@@ -141,8 +164,12 @@ def _draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: An
     ...
 
 
+def _draw_order_infer(key: TensorType, *, count: Size) -> TensorType:
+    return _drawn(key, (count,), INT)
+
+
 @op(
-    infer=lambda key, count: _drawn(key, (count,), INT),
+    infer=_draw_order_infer,
     kernel=kernels.draw_order,
     batch=_batch_keys,
     out=True,

@@ -51,24 +51,24 @@ def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple
     return tuple(1 if i in axis else s for i, s in enumerate(t.shape) if keepdims or i not in axis)
 
 
-def _infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+def _infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     return t.with_shape(reduced_shape(t, axis, keepdims))
 
 
 def _sum_infer(
-    t: TensorType, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
+    t: TensorType, *, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
 ) -> TensorType:
     return TensorType(reduced_shape(t, axis, keepdims), wide(t) if dtype is None else dtype)
 
 
-def _extremum_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+def _extremum_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     if 0 in [t.shape[a] for a in axis]:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
     require("biuf", t)
-    return _infer(t, axis, keepdims)
+    return _infer(t, axis=axis, keepdims=keepdims)
 
 
-def _flag_infer(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+def _flag_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     return TensorType(reduced_shape(t, axis, keepdims), np.dtype(np.bool_))
 
 

@@ -80,8 +80,10 @@ def _keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def _mask_bits_infer(t: TensorType, dtype: DType) -> TensorType:
+def _mask_bits_infer(t: TensorType, *, dtype: DType) -> TensorType:
     require("b", t)
+    if dtype.itemsize > 8:
+        raise DtypeError(f"{dtype.name} has no integers of its size; convert it with astype")
     return t.with_dtype(np.dtype(f"i{dtype.itemsize}"))
 
 

@@ -33,7 +33,7 @@ from symgrad.ops.shape import astype, expand_dims, reshape
 # ---- isin -----------------------------------------------------------------------------------
 
 
-def _isin_infer(a: TensorType, b: TensorType, invert: bool) -> TensorType:
+def _isin_infer(a: TensorType, b: TensorType, *, invert: bool) -> TensorType:
     require("biufc", a, b)
     return a.with_dtype(np.dtype(np.bool_))
 

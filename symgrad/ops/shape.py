@@ -50,8 +50,12 @@ def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cot
     return _astype(t[0], dtype=dtype) if y.tensor.is_inexact and t[0] is not None else None
 
 
+def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
+    return t.with_dtype(dtype)
+
+
 @op(
-    infer=lambda t, dtype: t.with_dtype(dtype),
+    infer=_astype_infer,
     kernel=kernels.astype,
     normalize=_astype_normalize,
     vjp=_astype_vjp,
@@ -100,8 +104,13 @@ def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     return {"shape": found}
 
 
+def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
+    """The type with another shape, which has been found to fit."""
+    return t.with_shape(shape)
+
+
 @linear(
-    infer=lambda t, shape: t.with_shape(shape),
+    infer=shape_infer,
     kernel=lambda x, shape: np.reshape(x, shape),
     normalize=_reshape_normalize,
     transpose=lambda g, x, shape: call("reshape", g, x.shape),
@@ -137,8 +146,12 @@ def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
+def _permute_infer(t: TensorType, *, axes: tuple[int, ...]) -> TensorType:
+    return t.with_shape(tuple(t.shape[a] for a in axes))
+
+
 @linear(
-    infer=lambda t, axes: t.with_shape(tuple(t.shape[a] for a in axes)),
+    infer=_permute_infer,
     kernel=lambda x, axes: np.transpose(x, axes),
     normalize=_permute_normalize,
     transpose=lambda g, x, axes: call("permute_dims", g, _inverse(axes)),
@@ -167,7 +180,7 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
 
 
 @linear(
-    infer=lambda t, shape: t.with_shape(shape),
+    infer=shape_infer,
     kernel=lambda x, shape: np.broadcast_to(x, shape),
     normalize=_broadcast_normalize,
     transpose=lambda g, x, shape: sum_to(g, x.shape),
@@ -255,8 +268,8 @@ def _concat_normalize(*types: TensorType, axis: Any) -> dict[str, Any]:
     return {"axis": normalize_axis(axis, types[0].ndim)}
 
 
-def _concat_infer(*types: TensorType, axis: int) -> TensorType:
-    first = types[0]
+def _concat_infer(first: TensorType, *rest: TensorType, axis: int) -> TensorType:
+    types = (first, *rest)
     total: Size = 0
     for t in types:
         if t.ndim != first.ndim:
@@ -300,7 +313,7 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     batch=batch.joined,
     moves=True,
 )
-def _concat(*arrays: NodeLike, axis: int) -> Node:
+def _concat(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""
     ...
 
@@ -322,15 +335,13 @@ def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
     return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
 
 
-def item_infer(t: Any, index: int) -> TensorType:
+def item_infer(t: tuple[TensorType, ...], *, index: int) -> TensorType:
     """The type of one of several results."""
     if not isinstance(t, tuple):
         raise ShapeError(f"{t!r} is one result; only an op with several has items")
     if not -len(t) <= index < len(t):
         raise ShapeError(f"result {index} of an op with {len(t)}")
-    found = t[index]
-    assert isinstance(found, TensorType)
-    return found
+    return t[index]
 
 
 def _item_normalize(t: Any, index: Any) -> dict[str, Any]:

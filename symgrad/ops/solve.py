@@ -142,12 +142,12 @@ def _diagonal_length(shape: Shape, offset: int) -> Size:
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
 
 
-def _diagonal_infer(t: TensorType, offset: int) -> TensorType:
+def _diagonal_infer(t: TensorType, *, offset: int) -> TensorType:
     require_matrix(t)
     return t.with_shape((*t.shape[:-2], _diagonal_length(t.shape[-2:], offset)))
 
 
-def _on_diagonal_infer(t: TensorType, shape: Shape, offset: int) -> TensorType:
+def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) -> TensorType:
     if t.ndim == 0:
         raise ShapeError("a scalar is no diagonal of a matrix")
     require_equal(t.shape[-1], _diagonal_length(shape, offset))

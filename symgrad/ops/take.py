@@ -120,7 +120,7 @@ def one_hot(x: NodeLike, num_classes: Any, /, *, axis: int = -1, dtype: Any = "f
     return astype(moveaxis(found, -1, normalize_axis(axis, found.ndim)), as_dtype(dtype))
 
 
-def _in_range_infer(x: TensorType, size: Size) -> TensorType:
+def _in_range_infer(x: TensorType, *, size: Size) -> TensorType:
     require("iu", x)
     return x
 

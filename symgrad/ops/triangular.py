@@ -33,7 +33,7 @@ from symgrad.ops.solve import _solve_infer, require_square
 NAMESPACE = "linalg"
 
 
-def square_infer(t: TensorType, **attrs: Any) -> TensorType:
+def square_infer(t: TensorType) -> TensorType:
     """The type of a square matrix that is made of another."""
     require_square(t)
     return t
@@ -86,6 +86,10 @@ def from_lower(x: Node) -> Node:
 # ---- systems --------------------------------------------------------------------------------
 
 
+def _solve_triangular_infer(a: TensorType, b: TensorType, *, lower: bool) -> TensorType:
+    return _solve_infer(a, b)
+
+
 def _solve_triangular_vjp(g: Node, y: Node, a: Node, b: Node, lower: bool) -> tuple[Cotangent, ...]:
     back = _solve_triangular(matrix_transpose(a), g, lower=not lower)
     return triangle(-matmul(back, matrix_transpose(y)), lower), back
@@ -99,7 +103,7 @@ def _solve_triangular_jvp(
 
 
 @op(
-    infer=lambda a, b, lower: _solve_infer(a, b),
+    infer=_solve_triangular_infer,
     kernel=linalg_kernels.solve_triangular,
     promote=common_dtype,
     vjp=_solve_triangular_vjp,
@@ -160,6 +164,10 @@ def on_columns(solve: Any, b: Node) -> Node:
     return reshape(y, y.shape[:-1])
 
 
+def _inv_triangular_infer(t: TensorType, *, lower: bool) -> TensorType:
+    return square_infer(t)
+
+
 def _inv_triangular_vjp(g: Node, y: Node, x: Node, lower: bool) -> tuple[Cotangent, ...]:
     back = matrix_transpose(y)
     return (triangle(-matmul(matmul(back, g), back), lower),)
@@ -170,7 +178,7 @@ def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool)
 
 
 @op(
-    infer=square_infer,
+    infer=_inv_triangular_infer,
     kernel=linalg_kernels.inv_triangular,
     vjp=_inv_triangular_vjp,
     jvp=_inv_triangular_jvp,

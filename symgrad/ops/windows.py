@@ -71,7 +71,7 @@ def with_windows(t: TensorType, axis: int, size: int, stride: int, dilation: int
 
 
 def without_windows(
-    t: TensorType, axis: int, size: int, stride: int, dilation: int, length: Size
+    t: TensorType, *, axis: int, size: int, stride: int, dilation: int, length: Size
 ) -> TensorType:
     """The type with the windows along an axis replaced by the axis, which has that length."""
     if window_count(length, size, stride, dilation) != t.shape[axis]:
@@ -79,15 +79,20 @@ def without_windows(
     return t.with_shape((*t.shape[:axis], length, *t.shape[axis + 1 :]))
 
 
-def _windows_infer(t: TensorType, axis: int, size: int, **attrs: Any) -> TensorType:
-    found = with_windows(t, axis, size, **attrs)
+def _windows_infer(
+    t: TensorType, *, axis: int, size: int, stride: int, dilation: int
+) -> TensorType:
+    found = with_windows(t, axis, size, stride, dilation)
     return found.with_shape((*found.shape, size))
 
 
-def _overlapped_infer(t: TensorType, axis: int, size: int, **attrs: Any) -> TensorType:
+def _overlapped_infer(
+    t: TensorType, *, axis: int, size: int, stride: int, dilation: int, length: Size
+) -> TensorType:
     if t.ndim < 2 or t.shape[-1] != size:
         raise ShapeError(f"the last axis of {t!r} is no window of {size}")
-    return without_windows(t.with_shape(t.shape[:-1]), axis, size, **attrs)
+    windows = {"axis": axis, "size": size, "stride": stride, "dilation": dilation}
+    return without_windows(t.with_shape(t.shape[:-1]), **windows, length=length)
 
 
 def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:

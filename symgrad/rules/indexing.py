@@ -46,7 +46,7 @@ def _from_range(taken: range) -> Triple:
     return (taken.start, None if taken.stop < 0 else taken.stop, taken.step)
 
 
-def _composed(shape: Shape, outer: Index, inner: Index) -> Index | None:
+def _composed(shape: Shape, outer: Sequence[Triple], inner: Sequence[Triple]) -> Index | None:
     """What `inner` takes of what `outer` takes of a shape; None if that is not known."""
     found: list[Triple] = []
     for size, one, other in zip(shape, outer, inner, strict=True):

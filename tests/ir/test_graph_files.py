@@ -246,7 +246,7 @@ def broken():
     yield "too few", edit(inputs=[]), "graph 0, node 3"
     yield "a line", edit(lines=[99]), "99 is not the place"
     yield "a name twice", lambda d, n: d["graphs"][0].update(inputs=0), "inputs do not list|need"
-    yield "a constant", lambda d, n: n[1]["attrs"].update(value="3"), "a constant has one value"
+    yield "a constant", lambda d, n: n[1]["attrs"].update(value="3"), "value must be an array"
     yield "a body", edit(attrs={"graph": "graph0"}, op="fused"), "graph 0, node 3"
 
 

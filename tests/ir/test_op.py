@@ -51,7 +51,7 @@ def test_check_wants_what_apply_leaves():
     good = {"axis": (1,), "keepdims": False, "dtype": None}
     assert reduce.check((f4,), good) == TensorType(("N",), "f4")
     with pytest.raises(GraphError, match="should be"):
-        reduce.check((f4,), good | {"axis": -1})
+        reduce.check((f4,), good | {"axis": (-1,)})
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY.functions))
