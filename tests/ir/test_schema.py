@@ -255,7 +255,6 @@ LINE = "n0: float64[3, 3] = placeholder(name='x')\nn1: {} = {}\nreturn n1\n"
         ("float64[()]", "placeholder(name=3)"),
         ("float64[3, 3]", "custom(n0, count=1, rule='f')"),
         ("float64[3, 3]", "numpy_function(n0, body='f', dtypes=('float64',), shapes=((3, 3),))"),
-        ("float64[3, 3]", "pinv(n0, rtol='0')"),
         ("float64[3, 3]", "leaky_relu(n0, slope=nan)"),
         ("float64[3, 3]", "leaky_relu(n0, slope=1)"),
         ("float64[3, 3]", "slice(n0, index=((0, 3, 0), (0, 3, 1)))"),
