@@ -13,7 +13,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.files import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.networks import to_networkx
-from symgrad.ir.node import Node, Variable, as_node, check_leaf, describe
+from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.reading import regular_file
 from symgrad.ir.values import Cell
@@ -69,11 +69,11 @@ class Graph(Displayed):
             if any(x not in seen for x in node.inputs):
                 raise GraphError(f"{describe(node)} comes before one of its inputs")
             try:
+                types, attrs = tuple(x.type for x in node.inputs), dict(node.attrs)
                 if is_leaf(node):
-                    check_leaf(node)
-                    expected = node.type
+                    expected = node.op.check_leaf(types, attrs, node.type)
                 else:
-                    expected = node.op.check(tuple(x.type for x in node.inputs), dict(node.attrs))
+                    expected = node.op.check(types, attrs)
             except SymgradError as error:
                 raise GraphError(f"{describe(node)}: {error}") from error
             if expected != node.type:

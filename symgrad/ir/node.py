@@ -250,17 +250,6 @@ def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
     return cls(op, (), tuple(sorted(attrs.items())), type, current_origin())
 
 
-def check_leaf(node: Node) -> None:
-    """Refuse a leaf with other attributes than its op's, or of a type that it cannot have."""
-    if node.inputs:
-        raise GraphError("a leaf has no operands")
-    schema_of(node.op.infer).require(dict(node.attrs))
-    require_possible(node.tensor)
-    value = constant_value(node)
-    if value is not None and TensorType(value.shape, value.dtype) != node.type:
-        raise GraphError(f"a constant of {value.dtype.name}{list(value.shape)} is no {node.type!r}")
-
-
 def give_name(variable: Variable, name: str) -> None:
     """Name a variable that was made without a name; no graph takes one in before it has one."""
     if variable.name is not None:

@@ -12,6 +12,7 @@ from symgrad.ir.errors import GraphError, UnsupportedError
 from symgrad.ir.late import SLOTS
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type, require_possible
+from symgrad.ir.values import ArrayData
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
@@ -146,14 +147,7 @@ class Op:
         Raises `SymgradError` for another number of operands, other attributes or values of them,
         what is not normal or not promoted, and what the type rule refuses.
         """
-        least, most = self.operands
-        if not least <= len(types) <= most:
-            wanted = str(least) if least == most else f"{least} or more"
-            raise GraphError(f"it takes {wanted} operands, not {len(types)}")
-        schema = schema_of(self.infer)
-        schema.require(attrs)
-        if any(isinstance(t, tuple) is not schema.of_several for t in types):
-            raise GraphError("several results are no operand but of item, which takes one of them")
+        self._check_declared(types, attrs)
         if self.normalize is not None and (found := self.normalize(*types, **attrs)) != attrs:
             raise GraphError(f"the attributes {reprlib.repr(attrs)} should be {found}")
         if self.promote is not None:
@@ -163,6 +157,23 @@ class Op:
         result = self.infer(*types, **attrs)
         require_possible(result)
         return result
+
+    def check_leaf(self, types: tuple[Type, ...], attrs: dict[str, Any], type: Type) -> Type:
+        """The type that a leaf was declared to have; raises as `check`."""
+        self._check_declared(types, attrs)
+        require_possible(type)
+        held = (value.type for value in attrs.values() if isinstance(value, ArrayData))
+        return next(held, type)
+
+    def _check_declared(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> None:
+        least, most = self.operands
+        if not least <= len(types) <= most:
+            wanted = str(least) if least == most else f"{least} or more"
+            raise GraphError(f"it takes {wanted} operands, not {len(types)}")
+        schema = schema_of(self.infer)
+        schema.require(attrs)
+        if any(isinstance(t, tuple) is not schema.of_several for t in types):
+            raise GraphError("several results are no operand but of item, which takes one of them")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Op:
         return self

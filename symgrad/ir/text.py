@@ -20,7 +20,7 @@ import numpy as np
 
 from symgrad.ir.dims import GRAPH_NAME, size_from_ast
 from symgrad.ir.errors import ParseError, SymgradError
-from symgrad.ir.node import Node, check_leaf, leaf, new_cell
+from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import DType, TensorType, Type
@@ -296,6 +296,6 @@ def _build_leaf(op: Op, attrs: dict[str, Any], type: TensorType) -> Node:
     if "cell" in attrs:
         raise ParseError("the storage of a variable is in no text")
     cell = {"cell": new_cell(None)} if op.name == "variable" else {}
-    node = leaf(op, type, **attrs, **cell)
-    check_leaf(node)
-    return node
+    if (found := op.check_leaf((), {**attrs, **cell}, type)) != type:
+        raise ParseError(f"a constant of {found!r} is no {type!r}")
+    return leaf(op, type, **attrs, **cell)
