@@ -31,7 +31,7 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
 from symgrad.ir.schema import schema_of
-from symgrad.ir.types import DType, TensorType, Type, require_possible
+from symgrad.ir.types import DType, TensorType, Type, possible
 from symgrad.ir.values import ArrayData, Cell
 from symgrad.ir.walk import topological
 
@@ -330,9 +330,7 @@ def inferred(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
 
     Attributes are to be admitted before: True and 1 are the same to a cache.
     """
-    found = op.infer(*types, **dict(attrs))
-    require_possible(found)
-    return found
+    return possible(op.infer(*types, **dict(attrs)))
 
 
 def _cast(node: Node, dtype: DType) -> Node:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from symgrad.ir.errors import GraphError, UnsupportedError
 from symgrad.ir.late import SLOTS
 from symgrad.ir.schema import schema_of
-from symgrad.ir.types import DType, TensorType, Type, require_possible
+from symgrad.ir.types import DType, TensorType, Type, possible
 from symgrad.ir.values import ArrayData
 
 if TYPE_CHECKING:
@@ -154,16 +154,13 @@ class Op:
             for t, dtype in zip(types, self.promote(*types), strict=True):
                 if dtype is not None and isinstance(t, TensorType) and t.dtype != dtype:
                     raise GraphError(f"{t!r} should be cast to {dtype}")
-        result = self.infer(*types, **attrs)
-        require_possible(result)
-        return result
+        return possible(self.infer(*types, **attrs))
 
     def check_leaf(self, types: tuple[Type, ...], attrs: dict[str, Any], type: Type) -> Type:
         """The type that a leaf was declared to have; raises as `check`."""
         self._check_declared(types, attrs)
-        require_possible(type)
         held = (value.type for value in attrs.values() if isinstance(value, ArrayData))
-        return next(held, type)
+        return next(held, possible(type))
 
     def _check_declared(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> None:
         least, most = self.operands

@@ -113,8 +113,8 @@ def as_shape(shape: Any) -> Shape:
         raise ShapeError(f"{shape!r} is not a shape; write for example ('N', 3)") from None
 
 
-def require_possible(type: Type) -> None:
-    """Refuse types of which there can be no array: too many axes, more bytes than addresses."""
+def possible(type: Type) -> Type:
+    """A type as it is; `ShapeError` if it has too many axes, or more bytes than addresses."""
     for t in type if isinstance(type, tuple) else (type,):
         if len(t.shape) > MOST_AXES:
             raise ShapeError(f"an array has at most {MOST_AXES} dimensions, not {len(t.shape)}")
@@ -124,6 +124,7 @@ def require_possible(type: Type) -> None:
                 nbytes *= size
         if nbytes >= 2**63:
             raise ShapeError(f"no memory holds {t!r}: it has {nbytes / 2**60:.0f} EiB or more")
+    return type
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

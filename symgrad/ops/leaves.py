@@ -19,7 +19,7 @@ from symgrad.ir.errors import (
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, require_possible
+from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, possible
 from symgrad.ir.values import ArrayData, Cell
 from symgrad.ops.declare import NodeLike, composite, op
 
@@ -65,7 +65,7 @@ def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
     if not isinstance(name, str):
         raise GraphError(f"the name of a placeholder is a string, not {name!r}")
     type_ = TensorType(as_shape(shape), as_dtype(dtype))
-    require_possible(type_)
+    possible(type_)
     return leaf(_PLACEHOLDER, type_, name=name)
 
 
