@@ -6,7 +6,6 @@ import math
 import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from operator import is_
 from threading import RLock
 from types import ModuleType
@@ -27,11 +26,11 @@ from symgrad.ir.errors import (
     SymgradError,
     UnsupportedError,
 )
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import REGISTRY, Op, casts_of, inferred
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
 from symgrad.ir.schema import schema_of
-from symgrad.ir.types import DType, TensorType, Type, possible
+from symgrad.ir.types import DType, TensorType, Type
 from symgrad.ir.values import ArrayData, Cell
 from symgrad.ir.walk import topological
 
@@ -299,7 +298,7 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         if attrs:
             attrs = schema_of(op.infer).admitted(attrs)
         pairs = tuple(sorted(attrs.items())) if attrs else ()
-        inputs, casts = nodes, _casts(op, types)
+        inputs, casts = nodes, casts_of(op, types)
         if casts:
             inputs = tuple(
                 n if d is None else _cast(n, d) for n, d in zip(nodes, casts, strict=True)
@@ -310,27 +309,6 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         raise explained(
             error, op.name, nodes if len(nodes) == len(operands) else operands
         ) from None
-
-
-@lru_cache(maxsize=4096)
-def _casts(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
-    """The dtype that each operand must be cast to, None for one that need not be; () if none."""
-    if op.promote is None:
-        return ()
-    casts = [
-        None if d is None or (isinstance(t, TensorType) and d == t.dtype) else d
-        for t, d in zip(types, op.promote(*types), strict=True)
-    ]
-    return tuple(casts) if any(d is not None for d in casts) else ()
-
-
-@lru_cache(maxsize=4096)
-def inferred(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Type:
-    """The type of what an op makes of operands of these types.
-
-    Attributes are to be admitted before: True and 1 are the same to a cache.
-    """
-    return possible(op.infer(*types, **dict(attrs)))
 
 
 def _cast(node: Node, dtype: DType) -> Node:

@@ -6,6 +6,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from symgrad.ir.errors import GraphError, UnsupportedError
@@ -183,6 +184,27 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+@lru_cache(maxsize=4096)
+def casts_of(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
+    """The dtype that each operand must be cast to, None for one that need not be; () if none."""
+    if op.promote is None:
+        return ()
+    casts = [
+        None if d is None or (isinstance(t, TensorType) and d == t.dtype) else d
+        for t, d in zip(types, op.promote(*types), strict=True)
+    ]
+    return tuple(casts) if any(d is not None for d in casts) else ()
+
+
+@lru_cache(maxsize=4096)
+def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]) -> Type:
+    """The type of what an op makes of operands of these types.
+
+    Attributes are to be admitted before: True and 1 are the same to a cache.
+    """
+    return possible(op.infer(*types, **dict(attrs)))
 
 
 class Registry:

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 from symgrad.ir.dims import product
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node, inferred
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Op, inferred
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
 from symgrad.ops.leaves import placeholder
