@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -18,19 +19,10 @@ from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.
 WORDS = frozenset(
-    {
-        "np",
-        "scipy",
-        "step",
-        "self",
-        "fitted",
-        "found",
-        "workspace",
-        "Program",
-        "namedtuple",
-        "forms",
-    }
+    {"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program", "share"}
+    | {"namedtuple", "forms"}
 )
+FUNCTION = re.compile("fused[0-9]*")
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
 )
@@ -40,7 +32,7 @@ def identifier(name: str) -> str:
     """A Python name as near to any text as can be. Two leading underscores mean something else."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
     plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_') or 'unnamed'}"
-    return f"{plain}_" if plain in RESERVED else plain
+    return f"{plain}_" if plain in RESERVED or FUNCTION.fullmatch(plain) else plain
 
 
 def _letters() -> Iterator[str]:

@@ -135,6 +135,7 @@ def checked(
     rtol: float,
 ) -> Check:
     """See `Program.check`."""
+    program._feeder.check_names("check", len(args), ("against", "rtol"))
     if against not in (None, "float64"):
         raise GraphError(f"against is None or 'float64', not {against!r}")
     fed, sizes = program._feeder.feed(args, kwargs)

@@ -47,7 +47,7 @@ def generate(plan: Plan, threads: bool = False) -> Source:
 
     With `threads` it shares out blocks among as many as the plan says.
     """
-    taken = {*RESERVED, *(s.name for s in plan.slots), "share"}
+    taken = {*RESERVED, *(s.name for s in plan.slots)}
     return _Generator(plan, Module(taken, threads)).source()
 
 
@@ -213,8 +213,12 @@ class _Generator:
 
     def _function_of(self, plan: Plan) -> str:
         """The name of the function of a plan, which is written unless one like it has been."""
-        functions = self.module.functions
-        inner = _Generator(plan, self.module, f"_{len(functions)}")
+        functions, own = self.module.functions, {s.name for s in plan.slots}
+        self.module.taken |= own
+        suffix = f"_{len(functions)}"
+        while any(name.endswith(suffix) for name in own):
+            suffix += "_"
+        inner = _Generator(plan, self.module, suffix)
         lines, steps = inner.function("")
         for name, (found, _) in functions.items():
             if found[1:] == lines[1:] and found[0] == lines[0].replace("(", f"{name}(", 1):

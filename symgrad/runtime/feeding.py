@@ -61,6 +61,15 @@ class Feeder:
             self.seen[shapes] = sizes
         return [a if a.ndim else a[()] for a in arrays], sizes
 
+    def check_names(self, method: str, given: int, options: Sequence[str]) -> None:
+        """Refuse by name what a method takes for an option; `given` inputs are by position."""
+        for name in self.names[given:]:
+            if name in options:
+                raise FeedError(
+                    f"{method}({name}=…) is an option, and an input has this name, too: give the "
+                    f"inputs up to it by position, in the order {', '.join(self.names)[:200]}"
+                )
+
     @cached_property
     def quick(self) -> Quick:
         """What feeding comes to for arrays that need no conversion, written as one condition."""

@@ -223,6 +223,7 @@ def profiled(
     program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int
 ) -> Profile:
     """The profile of a program for the arrays of a call; see `Program.profile`."""
+    program._feeder.check_names("profile", len(args), ("runs",))
     if runs < 1:
         raise FeedError(f"a profile is made of one run or more, not {runs}")
     _, sizes = program._feeder.feed(args, kwargs)

@@ -313,7 +313,7 @@ class Program(Displayed):
     def _teller(self, ready: Ready) -> Teller:
         return Teller(self.raw, self.trace, ready.plan, ready.source)
 
-    def cost(self, **sizes: int) -> Cost:
+    def cost(self, /, **sizes: int) -> Cost:
         """Floating-point operations and bytes moved, of each step and in all; it prints as a table.
 
         It holds for the sizes of the last call, or for those given: `cost(N=64)`. `before` is the
@@ -352,7 +352,7 @@ class Program(Displayed):
         """
         return checked(self, args, kwargs, against, rtol)
 
-    def save_source(self, path: str | Path, **sizes: int) -> Path:
+    def save_source(self, path: str | Path, /, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.
 
         It holds for the sizes of the last call, or for those given: `save_source("p.py", N=64)`.
