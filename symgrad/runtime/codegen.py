@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.errors import GraphError
+from symgrad.ir.graph import Graph
 from symgrad.ir.op import Op
+from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
 from symgrad.lowering.tiling import BLOCKS, Blocks
@@ -16,12 +20,14 @@ from symgrad.ops.copied import is_own, own_functions, source_of
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (
     constant_text,
+    index_text,
     inside,
-    is_literal,
     is_short,
     literal_text,
+    name_text,
     printable,
-    slice_text,
+    shape_text,
+    spelled,
     tuple_text,
     without_np,
 )
@@ -102,6 +108,8 @@ class _Generator:
     def function(self, name: str) -> tuple[list[str], dict[int, Step]]:
         """The lines of the function, and the steps of those that have one."""
         plan = self.plan
+        for slot in plan.slots:
+            name_text(slot.name), inside(slot.shape)
         names = [plan.slots[i].name for i in (*plan.inputs, *plan.variables)]
         names += [plan.slots[i].name for i in plan.nexts if i >= 0]
         arena = plan.arrays_in_arena()
@@ -111,7 +119,9 @@ class _Generator:
         for slot in plan.slots:
             if slot.kind == "output":
                 self.numpy_names |= {"empty"}
-                lines.append(f"    {slot.name} = empty({slot.shape}, {slot.dtype.name!r})")
+                lines.append(
+                    f"    {slot.name} = empty({shape_text(slot.shape)}, {slot.dtype.name!r})"
+                )
         for step in plan.steps:
             note = printable(self.module.note(step))
             written = self._in_blocks if step.op is BLOCKS else self._statements
@@ -229,7 +239,7 @@ class _Generator:
 
     def _call(self, step: Step, targets: list[str] | None) -> str:
         """The kernel called with its operands, and with `targets` to write to."""
-        op, operands, attrs = step.op, self._operands(step), dict(step.attrs)
+        op, operands, attrs = step.op, self._operands(step), _declared(step)
         if self._is_of_numbers(step):
             return SIGNS[op.kernel].format(*operands)
         written = op.source
@@ -237,9 +247,12 @@ class _Generator:
             written = written(targets[0] == operands[0], **attrs) if targets else ""
         if "{" in written:
             text = written if targets else written.replace(", out={out}", "")
-            if "index" in attrs:
-                attrs["index"] = ", ".join(map(slice_text, attrs["index"]))
-            return self._plain(text).format(*operands, out=targets and targets[0], **attrs)
+            texts = {
+                k: index_text(v) if k == "index" else self._value(op, k, v)
+                for k, v in attrs.items()
+                if f"{{{k}}}" in text
+            }
+            return self._plain(text).format(*operands, out=targets and targets[0], **texts)
         if written or is_numpy(op.kernel):
             name = self._plain(written or f"np.{op.kernel.__name__}")
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
@@ -284,17 +297,23 @@ class _Generator:
         """An attribute as a person would write it for NumPy: `axis=0`, not `axis=(0,)`."""
         if isinstance(value, np.dtype):
             return repr(value.name)
-        match name, value:
-            case "axis", (int(axis),):
-                return str(axis)
-        return self._value(op, name, value)
+        alone = name == "axis" and type(value) is tuple and len(value) == 1
+        return self._value(op, name, value[0] if alone else value)
 
     def _value(self, op: Op, name: str, value: Any) -> str:
-        """An attribute as it is."""
-        return repr(value) if is_literal(value) else self._object(op, name, value)
+        """An attribute as it is. Raises `GraphError` for what nobody knows how to write."""
+        text = spelled(value)
+        if text is not None:
+            return text
+        if op.foreign or isinstance(value, (np.dtype, Graph)):
+            return self._object(op, name, value)
+        raise GraphError(
+            f"{op.name}: {name}={reprlib.repr(value)} is no plain value, and is not written into a "
+            "program"
+        )
 
     def _object(self, op: Op, stem: str, value: Any) -> str:
-        """A name for what cannot be spelled out."""
+        """A name for what cannot be spelled out; `stem` is a name of a parameter."""
         self.foreign[op.name] = None
         names = (f"{stem}{i}" for i in count())
         taken = self.module.taken
@@ -328,7 +347,7 @@ class _Generator:
         return text
 
     def _seen(self, text: str, view: View) -> str:
-        attrs = dict(view.attrs)
+        attrs = _declared(view)
         match view.op.name:
             case "permute_dims":
                 axes = attrs["axes"]
@@ -336,13 +355,23 @@ class _Generator:
             case "reshape":
                 return f"{text}.reshape({inside(attrs['shape']) or '()'})"
             case "slice":
-                return f"{text}[{', '.join(map(slice_text, attrs['index']))}]"
+                return f"{text}[{index_text(attrs['index'])}]"
             case "broadcast_to":
                 self.numpy_names |= {"broadcast_to"}
-                return f"broadcast_to({text}, {attrs['shape']})"
+                return f"broadcast_to({text}, {shape_text(attrs['shape'])})"
         name = self._helper(view.op)
         given = [f"{k}={self._value(view.op, k, v)}" for k, v in attrs.items()]
         return f"{name}({', '.join([text, *given])})"
+
+
+def _declared(step: Step | View) -> dict[str, Any]:
+    """The attributes of a step, by names that its op declares; raises `GraphError` for others."""
+    attrs = dict(step.attrs)
+    more = attrs.keys() - schema_of(step.op.infer).checks.keys()
+    if more:
+        names = ", ".join(map(reprlib.repr, more))
+        raise GraphError(f"{step.op.name} declares no {names}: not written into a program")
+    return attrs
 
 
 def is_numpy(kernel: Any) -> bool:

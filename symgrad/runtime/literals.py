@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
+import reprlib
 from ast import literal_eval
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.errors import GraphError
+from symgrad.ir.schema import LEAST, MOST
 from symgrad.ir.values import is_uniform
 
 MOST_WRITTEN = 8
@@ -75,13 +79,40 @@ def _special_text(value: Any) -> str | None:
     return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)
 
 
-def is_literal(value: Any) -> bool:
-    """Whether `repr` gives an expression for a value."""
-    if isinstance(value, tuple):
-        return all(map(is_literal, value))
-    if type(value) is float:
-        return math.isfinite(value)
-    return value is None or type(value) in (bool, int, str)
+def spelled(value: Any) -> str | None:
+    """An expression for a plain value, or a tuple of such; None for any other.
+
+    Plain are values of Python's own types and no others: one derived from them says of itself what
+    it likes. All that is written of an attribute is what this or `int_text` returns.
+    """
+    kind = type(value)
+    if kind is tuple:
+        parts = [spelled(v) for v in value]
+        return None if None in parts else f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
+    if kind is int:
+        return repr(value) if LEAST <= value <= MOST else None
+    if kind is float and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value) if value is None or kind in (bool, float, str) else None
+
+
+def name_text(name: str) -> str:
+    """A name of a program, which is an identifier; raises `GraphError` for what is none."""
+    if type(name) is str and name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
+        return name
+    raise GraphError(f"{reprlib.repr(name)} is no name, and is not written into a program")
+
+
+def int_text(value: Any) -> str:
+    """An int; raises `GraphError` for what is none."""
+    if type(value) is int and LEAST <= value <= MOST:
+        return repr(value)
+    raise GraphError(f"{reprlib.repr(value)} is no int, and is not written into a program")
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as a tuple."""
+    return f"({inside(shape)}{',' * (len(shape) == 1)})"
 
 
 def tuple_text(texts: list[str]) -> str:
@@ -91,15 +122,19 @@ def tuple_text(texts: list[str]) -> str:
 
 def inside(values: tuple[int, ...]) -> str:
     """Numbers as arguments."""
-    return ", ".join(map(str, values))
+    return ", ".join(map(int_text, values))
 
 
-def slice_text(index: tuple[Any, Any, int]) -> str:
-    """One entry of an index, as between brackets."""
+def index_text(index: tuple[tuple[int | None, int | None, int], ...]) -> str:
+    """An index, as between brackets."""
+    return ", ".join(map(_slice_text, index))
+
+
+def _slice_text(index: tuple[int | None, int | None, int]) -> str:
     start, stop, step = index
-    first = "" if start is None or (start == 0 and step > 0) else start
-    text = f"{first}:{'' if stop is None else stop}"
-    return text if step == 1 else f"{text}:{step}"
+    first, last = ("" if v is None else int_text(v) for v in (start, stop))
+    text = f"{'' if first == '0' and step > 0 else first}:{last}"
+    return text if step == 1 else f"{text}:{int_text(step)}"
 
 
 @lru_cache(maxsize=1024)

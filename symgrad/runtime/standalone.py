@@ -113,7 +113,7 @@ class _Writer:
 
     def _docstring(self) -> Iterator[str]:
         results = "results = " if self.outputs else ""
-        sizes = ", ".join(f"{k} = {v}" for k, v in self.plan.sizes.items())
+        sizes = ", ".join(f"{in_docstring(k)} = {v}" for k, v in self.plan.sizes.items())
         needs = "NumPy and SciPy" if self.source.imports else "NumPy"
         yield f'"""A program written by symgrad. It needs {needs} and nothing else.'
         yield ""
@@ -135,7 +135,7 @@ class _Writer:
             yield from ("", "Results, which are the caller's:")
             types = [y.type for y in self.plan.graph.outputs]
             for name, type_ in zip(self.outputs, types, strict=False):
-                yield f"    {type_!r}  {in_docstring(name)}"
+                yield f"    {in_docstring(repr(type_))}  {in_docstring(name)}"
         yield '"""'
 
     def _declared(self, slot: Slot) -> str:

@@ -1,6 +1,7 @@
 """The generated source computes what the executor does, to the bit, and what the nodes say."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.types import DType
 from symgrad.lowering.lower import lower
 from symgrad.ops import kernels
 from symgrad.runtime.codegen import generate
@@ -215,7 +217,7 @@ def test_weak_literals_do_not_widen():
 
 
 def own_op(kernel, name="own", **facts):
-    return Op(name=name, infer=lambda *t, **attrs: t[0], kernel=kernel, **facts)
+    return Op(**{"name": name, "infer": lambda t: t, "kernel": kernel, **facts})
 
 
 def test_kernels_and_attributes_that_cannot_be_spelled():
@@ -231,7 +233,12 @@ def test_kernels_and_attributes_that_cannot_be_spelled():
     attrs = {"mode": False, "axis": (1,), "limit": np.inf, "dtype": np.dtype("int8")}
     x = sg.placeholder("x", 3)
     table = frozenset_dict(a=1)
-    y = apply(own_op(Callable()), [x], {**attrs, "table": table})
+
+    def infer(t, *, mode: bool, axis: tuple[int, ...], limit: float, dtype: DType, table: Any):
+        return t
+
+    own = own_op(Callable(), infer=infer, foreign=True)
+    y = apply(own, [x], {**attrs, "table": table})
     z = apply(own_op(lambda x, out=None: np.add(x, 1, out=out), out=True), [y])
     found, _ = both([x], [y, z], [np.ones(3)])
     assert [r.tolist() for r in found] == [[2, 2, 2], [3, 3, 3]]
