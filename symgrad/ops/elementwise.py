@@ -228,8 +228,8 @@ def sqrt(x: NodeLike, /) -> Node:
 def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     exponent = constant_value(b)
     if exponent is not None and exponent.ndim == 0:
-        if exponent == 0:
-            return None, None
+        if exponent == 0:  # a selection of nothing: x depends on it, and 0 it is at inf, too
+            return as_node(False), None
         return (1 if exponent == 1 else b * pow(a, b - 1)), None
     # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0.
     by_base = call("select", b != 0, b * pow(a, b - 1))

@@ -39,24 +39,39 @@ def _psi(x, order):
     return y if order % 2 else -y
 
 
-def polygamma(x, order, out=None):
-    """The derivative of digamma of an order; for x < 0 that of order 0 by reflection, else NaN.
+def _cotangent_slope(x, order):
+    """The derivative of pi * cot(pi * x) of an order, for abs(x) <= 0.5.
 
-    DLMF 5.5.4. At the poles it is NaN, but at 0 the limit from the side of the zero's sign.
+    It is a polynomial in the cotangent, whose slope is -1 - cot**2: its terms have one sign.
+    """
+    coefficients = np.array([0.0, 1])
+    for _ in range(order):
+        slope = coefficients[1:] * np.arange(1, coefficients.size)
+        coefficients = -np.pi * np.append(slope, [0, 0])
+        coefficients[2:] -= np.pi * slope
+    # From 0.5 on down, so that the root at a half is one exactly.
+    rest = 0.5 - np.abs(x)
+    cotangent = np.where(rest < 0.25, np.copysign(np.tan(np.pi * rest), x), 1 / np.tan(np.pi * x))
+    return np.pi * np.polynomial.polynomial.polyval(cotangent, coefficients)
+
+
+def polygamma(x, order, out=None):
+    """The derivative of digamma of an order; for x < 0 by reflection, DLMF 5.15.6.
+
+    At a pole it is the limit: infinite for an odd order; for an even one that from the side of the
+    zero's sign, and NaN at -1, -2, …, since those from the two sides differ.
     """
     z = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         below = np.less(z, 0)
         inside = np.where(np.equal(z, 0), 1, z)
         y = _psi(np.where(below, 1 - inside, inside), order)
-        if order == 0:
-            part = np.where(below, z - np.rint(z), 0.25)
-            y = np.where(below, y - np.pi / np.tan(np.pi * part), y)
-            y = np.where(np.equal(z, 0), -np.copysign(np.inf, z), y)
-            below = np.equal(part, 0)
-        else:
-            y = np.where(np.equal(z, 0), np.inf if order % 2 else -np.copysign(np.inf, z), y)
-        y = np.where(below, np.nan, y)
+        part = np.where(below, z - np.rint(z), 0.25)
+        y = np.where(below, (y if order % 2 == 0 else -y) - _cotangent_slope(part, order), y)
+        odd = order % 2 == 1
+        y = np.where(np.equal(z, 0), np.inf if odd else -np.copysign(np.inf, z), y)
+        y = np.where(np.equal(part, 0), np.inf if odd else np.nan, y)
+        y = np.where(np.equal(z, -np.inf), np.nan, y)
     return _given(y, np.asarray(x).dtype, out)
 
 

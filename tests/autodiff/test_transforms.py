@@ -179,3 +179,46 @@ def test_what_makes_no_sense_is_refused(call, message):
     x = sg.placeholder("x", 3)
     with pytest.raises(sg.GradientError, match=message):
         call(x)
+
+
+# ---- nothing that is left out -------------------------------------------------------------------
+
+FLAT = {
+    "power": lambda x: x**0,
+    "float power": lambda x: x**0.0,
+    "power by zeros": lambda x: x ** np.zeros(3),
+    "power by a wider array": lambda x: x ** np.zeros((2, 3)),
+    "product": lambda x: x * 0,
+    "difference": lambda x: x - x,
+    "no elements": lambda x: x[0:0],
+    "between one bound": lambda x: sg.clip(x, 1, 1),
+    "not chosen": lambda x: sg.where(True, 1.0, x),
+    "nowhere chosen": lambda x: sg.where(np.ones(3, bool), 1.0, x),
+    "product of matrices": lambda x: x[:, None] @ np.ones((1, 0)),
+    "broadcast to nothing": lambda x: sg.broadcast_to(x, (0, 3)),
+    "product of nothing": lambda x: sg.prod(x[0:0]),
+    "imaginary": lambda x: sg.real(1j * x),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+@pytest.mark.parametrize("rest", [None, sg.exp])
+def test_what_is_constant_but_depends_has_zeros(name, rest):
+    x = sg.placeholder("x", 3)
+    at = np.array([-1.0, 0, 2])
+    y = sg.sum(FLAT[name](x))
+    expected = np.zeros(3)
+    if rest is not None:
+        y = y + sg.sum(rest(x))
+        expected = np.exp(at)
+    for found in (sg.grad(y, x), sg.jacobian(y, x, mode="forward")):
+        for options in ({}, {"passes": ()}):
+            np.testing.assert_array_equal(sg.compile([x], found, **options)(at), expected)
+    np.testing.assert_array_equal(run(sg.hessian(y, x), {x: at}), np.diag(expected))
+
+
+def test_the_power_of_nothing_is_flat_everywhere():
+    x = sg.placeholder("x", 4)
+    at = np.array([np.inf, -np.inf, np.nan, 0])
+    found = run([sg.grad(sg.sum(x**0), x), sg.jvp(x**0, x, np.full(4, np.inf))], {x: at})
+    np.testing.assert_array_equal(found, np.zeros((2, 4)))

@@ -123,6 +123,48 @@ def test_digamma_at_its_poles_and_infinities():
     same(value(S.digamma(at)), scipy.digamma(at))
 
 
+BELOW = [-0.5, -0.3, -1.7, -3.25, -9.9, -1e-3, -5.5]
+# By mpmath, to 30 digits; a row an order.
+POLYGAMMA_BELOW = [
+    [0.03648997397857652, 2.113309779635399, -1.4857174995110567, 4.46627587235028,
+     -7.32663757284758, 999.4211381978913, 1.792911330399933],
+    [8.934802200544679, 13.945160267805722, 14.632201633884014, 19.474085068082154,
+     103.259759109148, 1000001.6473414317, 9.7033198653394],
+    [-0.82879664423432, 67.63908119988317, -69.0345495501142, 123.95521103942203,
+     -1998.66888464069, 1999999997.5893795, -0.0275879107068768],
+    [193.40909103400244, 766.6198904191685, 768.8497345301308, 1558.508802818279,
+     60014.25012104584, 6000000000006.519, 194.8090484045005],
+    [-3.4742498266672253, 9731.83495623352, -9738.980600591567, 24481.546101215874,
+     -2399973.835266041, 2.3999999999999972e+16, -0.004525930280322061],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "expected"), [*enumerate(POLYGAMMA_BELOW)])
+def test_polygamma_below_zero(n, expected):
+    at = np.array(BELOW)
+    np.testing.assert_allclose(value(S.polygamma(n, at)), expected, 5e-14)
+    x = sg.placeholder("x", at.shape)
+    y = S.gammaln(x)
+    for _ in range(n + 1):
+        y, tangent = sg.grad(sg.sum(y), x), sg.jvp(y, x, np.ones(at.shape))
+    for found in (y, tangent):
+        np.testing.assert_allclose(sg.compile([x], found)(at), expected, 5e-14)
+
+
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "betaln"])
+def test_gradients_below_zero(name):
+    x = np.array([-0.4, -1.3, -2.6, 1.5])
+    args = (x, np.full(4, 2.37)) if name == "betaln" else (x,)
+    sg.testing.check_grads(getattr(S, name), *args)
+
+
+def test_polygamma_at_its_poles_and_infinities():
+    at = np.array([0.0, -0.0, -1.0, -2.0, -INF, INF, NAN])
+    same(value(S.polygamma(1, at)), np.array([INF, INF, INF, INF, NAN, 0, NAN]))
+    same(value(S.polygamma(2, at)), np.array([-INF, INF, NAN, NAN, NAN, -0.0, NAN]))
+    same(value(S.polygamma(3, at)), np.array([INF, INF, INF, INF, NAN, 0, NAN]))
+
+
 # ---- gradients ------------------------------------------------------------------------------
 
 
