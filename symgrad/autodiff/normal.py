@@ -18,7 +18,7 @@ from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import Index, rebuild, settle
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rules import arithmetic, extrema, masks, powers, systems, views
-from symgrad.rules.normal import cholesky, kinks, smooth
+from symgrad.rules.normal import cholesky, kinks, signs, smooth
 
 RULES: tuple[Rule, ...] = (
     powers.power_one,
@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     systems.diagonal_of_product,
     systems.diagonal_of_transposed,
     *kinks.RULES,
+    *signs.RULES,
     extrema.largest_of_relu,
     masks.mask_multiply,
     masks.where_of_not,

@@ -129,8 +129,6 @@ def _polygamma(x: NodeLike, /, order: int) -> Node:
 def digamma(x: NodeLike, /) -> Node:
     """The derivative of gammaln; NaN at -1, -2, …. It needs no SciPy.
 
-    At 0 it is the limit from the side of the zero's sign.
-
     >>> round(float(digamma(1.0)), 12)
     -0.577215664902
     """
@@ -141,8 +139,7 @@ def digamma(x: NodeLike, /) -> Node:
 def polygamma(n: int, x: NodeLike, /) -> Node:
     """The derivative of digamma of order n; it needs no SciPy.
 
-    At the poles 0, -1, -2, … it is inf for an odd n. For an even one it is as `digamma`: the limits
-    from the two sides are opposite. Raises `DtypeError` unless n is an int from 0 on.
+    At the poles it is inf for an odd n, else NaN. Raises `DtypeError` unless n is an int from 0 on.
 
     >>> round(float(polygamma(1, -0.5)), 12)  # pi**2 / 2 + 4
     8.934802200545

@@ -154,15 +154,27 @@ def sum_with_abs_is_relu(x: Var) -> Rewrite:
 
 
 @rule(exact=Exact.REALS, kinds="f")
-def twice_relu_over_two(x: Var) -> Rewrite:
-    """Half of twice relu is relu."""
-    return Rewrite(before=(relu(x) * 2) / 2, after=relu(x))
+def half_of_twice(x: Var) -> Rewrite:
+    """Half of what was doubled is what there was."""
+    return Rewrite(before=(x * 2) / 2, after=x)
 
 
 @rule(exact=Exact.REALS, kinds="f")
-def half_of_twice_relu(x: Var) -> Rewrite:
-    """Half of twice relu is relu."""
-    return Rewrite(before=(relu(x) * 2) * 0.5, after=relu(x))
+def twice_by_half(x: Var) -> Rewrite:
+    """Half of what was doubled is what there was."""
+    return Rewrite(before=(x * 2) * 0.5, after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def half_of_twice_negated(x: Var) -> Rewrite:
+    """Half of what was doubled and negated is what there was, negated."""
+    return Rewrite(before=(x * -2) / 2, after=-x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def twice_negated_by_half(x: Var) -> Rewrite:
+    """Half of what was doubled and negated is what there was, negated."""
+    return Rewrite(before=(x * -2) * 0.5, after=-x)
 
 
 def _is_no_sign(c: Node) -> bool:

@@ -1,0 +1,266 @@
+"""Normal forms of what has a kink and a sign, and of parts of one function put together.
+
+See `autodiff/normal.py`. What is negated before and after an extremum is the other extremum of what
+was not: its left side is at the left again. An argument alone that is negated, as in relu(-x), is
+left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from symgrad.ir.node import Node, constant_value
+from symgrad.ops.elementwise import abs
+from symgrad.ops.leaves import constant
+from symgrad.ops.logic import greater, greater_equal, less, less_equal
+from symgrad.ops.reduce import max, min
+from symgrad.ops.select import maximum, minimum, relu, select, where
+from symgrad.ops.shape import reshape, stack
+from symgrad.rewrite.pattern import Const, Var
+from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rules import arithmetic, comparisons, extrema
+
+EXTREMA: Mapping[str, Callable[..., Node]] = MappingProxyType({"max": maximum, "min": minimum})
+
+
+@rule_for(
+    lambda op: op.name == "negative",
+    exact=Exact.VALUES,
+    operands=lambda ops: ops[0].name == "constant",
+    tries=(lambda x: x * -constant(0.5, x.dtype),),
+)
+def negative_constant(node: Node) -> Node | None:
+    """A constant negated is a constant, which other rules know; of 0 it is the 0 that they know."""
+    value = constant_value(node.inputs[0])
+    return None if value is None else constant(0 - value)
+
+
+# ---- negated before and after ---------------------------------------------------------------
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def relu_turned(x: Var) -> Rewrite:
+    """-relu(-x) is the smaller of x and 0."""
+    return Rewrite(before=-relu(-x), after=minimum(x, 0))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def maximum_turned(x: Var, c: Const) -> Rewrite:
+    """A lower bound among negatives is an upper bound."""
+    return Rewrite(before=-maximum(-x, c), after=minimum(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def minimum_turned(x: Var, c: Const) -> Rewrite:
+    """An upper bound among negatives is a lower bound."""
+    return Rewrite(before=-minimum(-x, c), after=maximum(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def maximum_of_two_turned(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order."""
+    return Rewrite(before=-maximum(-x, -y), after=minimum(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def minimum_of_two_turned(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order."""
+    return Rewrite(before=-minimum(-x, -y), after=maximum(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def clip_turned(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones."""
+    return Rewrite(before=-minimum(maximum(-x, c), d), after=maximum(minimum(x, -c), -d))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def clip_in_other_order_turned(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones."""
+    return Rewrite(before=-maximum(minimum(-x, d), c), after=minimum(maximum(x, -d), -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def bounded_relu_turned(x: Var, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones; one of them is 0."""
+    return Rewrite(before=-minimum(relu(-x), d), after=maximum(minimum(x, 0), -d))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def relu_of_bounded_turned(x: Var, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones; one of them is 0."""
+    return Rewrite(before=-relu(minimum(-x, d)), after=minimum(maximum(x, -d), 0))
+
+
+# ---- the absolute value ---------------------------------------------------------------------
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def minimum_of_opposites(x: Var) -> Rewrite:
+    """The smaller of x and -x has the size of x, and is not positive."""
+    return Rewrite(before=minimum(x, -x), after=-abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_by_less_is_negative_abs(x: Var) -> Rewrite:
+    """x where it is negative, else -x, is not positive."""
+    return Rewrite(before=where(less(x, 0), x, -x), after=-abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_by_less_equal_is_negative_abs(x: Var) -> Rewrite:
+    """x where it is not positive, else -x, is not positive."""
+    return Rewrite(before=where(less_equal(x, 0), x, -x), after=-abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_is_negative_abs(x: Var) -> Rewrite:
+    """-x where x is positive, else x, is not positive."""
+    return Rewrite(before=where(greater(x, 0), -x, x), after=-abs(x))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def choice_with_zero_is_negative_abs(x: Var) -> Rewrite:
+    """-x where x is not negative, else x, is not positive."""
+    return Rewrite(before=where(greater_equal(x, 0), -x, x), after=-abs(x))
+
+
+# ---- the negative part ----------------------------------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_negative_is_minimum(x: Var) -> Rewrite:
+    """x where it is negative, else 0, is the smaller of the two, but for NaN."""
+    return Rewrite(before=select(less(x, 0), x), after=minimum(x, 0))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def select_not_positive_is_minimum(x: Var) -> Rewrite:
+    """x where it is not positive, else 0, is the smaller of the two, but for NaN."""
+    return Rewrite(before=select(less_equal(x, 0), x), after=minimum(x, 0))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def selected_negative(mask: Var, x: Var) -> Rewrite:
+    """A change of sign moves out of a selection."""
+    return Rewrite(before=select(mask, -x), after=-select(mask, x))
+
+
+# ---- parts of one function ------------------------------------------------------------------
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def less_its_negative_part(x: Var) -> Rewrite:
+    """x less its negative part is relu."""
+    return Rewrite(before=x - minimum(x, 0), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def less_its_positive_part(x: Var) -> Rewrite:
+    """x less its positive part is the smaller of x and 0."""
+    return Rewrite(before=x - relu(x), after=minimum(x, 0))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def positive_part_less_itself(x: Var) -> Rewrite:
+    """relu(x) - x is the size of x where it is negative."""
+    return Rewrite(before=relu(x) - x, after=-minimum(x, 0))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def with_relu_of_negative(x: Var) -> Rewrite:
+    """x + relu(-x) is relu."""
+    return Rewrite(before=x + relu(-x), after=relu(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def both_parts(x: Var) -> Rewrite:
+    """The two parts together are x, which has no kink."""
+    return Rewrite(before=relu(x) + minimum(x, 0), after=x)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def difference_of_parts(x: Var) -> Rewrite:
+    """The positive part less the negative one is the absolute value."""
+    return Rewrite(before=relu(x) - minimum(x, 0), after=abs(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def relu_and_relu_of_negative(x: Var) -> Rewrite:
+    """relu(x) + relu(-x) is the absolute value."""
+    return Rewrite(before=relu(x) + relu(-x), after=abs(x))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def less_abs(x: Var) -> Rewrite:
+    """x - |x| is twice the smaller of x and 0."""
+    return Rewrite(before=x - abs(x), after=minimum(x, 0) * 2)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def abs_less_itself(x: Var) -> Rewrite:
+    """|x| - x is twice the size of x where it is negative."""
+    return Rewrite(before=abs(x) - x, after=minimum(x, 0) * -2)
+
+
+# ---- of two side by side --------------------------------------------------------------------
+
+
+@rule_for(
+    lambda op: op.name in EXTREMA,
+    exact=Exact.BITS,
+    operands=lambda ops: ops[0].name == "concat",
+    tries=(lambda x, y: max(stack([x, y], axis=1), axis=1), lambda x: min(stack([-x, x]), axis=0)),
+)
+def largest_of_two(node: Node) -> Node | None:
+    """The larger of two arrays side by side is their maximum, element by element."""
+    both = node.inputs[0]
+    axis = dict(both.attrs)["axis"]
+    if len(both.inputs) != 2 or dict(node.attrs)["axis"] != (axis,) or both.shape[axis] != 2:
+        return None
+    extremum = EXTREMA[node.op.name]
+    before = [x.inputs[0] if x.op.name == "reshape" else x for x in both.inputs]
+    if all(x.shape == node.shape for x in before):
+        return extremum(*before)
+    return reshape(extremum(*both.inputs), node.shape)
+
+
+# ---- leaky relu -----------------------------------------------------------------------------
+
+
+def _negatively_leaky(x: Node, c: Node) -> Node | None:
+    value = constant_value(c)
+    if value is None or value.size != 1 or not -1 < value.item() < 0:
+        return None
+    made = extrema.leaky(x, constant(-value))
+    return None if made is None else -made
+
+
+@rule(exact=Exact.VALUES, kinds="f", tries=({"x": (3, 4), "c": -0.25}, {"x": (1,), "c": -0.1}))
+def minimum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """The smaller of -x and -c * x is leaky relu negated, for a slope c between 0 and 1."""
+    return Rewrite(before=minimum(-x, x * c), after=_negatively_leaky)
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def parts_are_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """The positive part and some of the negative one are leaky relu."""
+    return Rewrite(before=relu(x) + minimum(x, 0) * c, after=lambda x, c: extrema.leaky(x, c))
+
+
+@rule(exact=Exact.REALS, kinds="f")
+def relus_are_leaky_relu(x: Var, c: Const) -> Rewrite:
+    """relu(x) - c * relu(-x) is leaky relu."""
+    return Rewrite(before=relu(x) - relu(-x) * c, after=lambda x, c: extrema.leaky(x, c))
+
+
+RULES: tuple[Rule, ...] = (
+    arithmetic.zero_minus,
+    arithmetic.abs_of_negative,
+    arithmetic.add_negative,
+    arithmetic.subtract_negative,
+    arithmetic.negative_times_constant,
+    comparisons.comparison_of_negatives,
+    *(r for r in list(globals().values()) if isinstance(r, Rule)),
+)
