@@ -1,8 +1,10 @@
-"""Named dimensions: integer polynomials over names.
+"""Named dimensions: integer polynomials over names, rounded quotients and minima.
 
 A dimension of a shape is an `int` or a `Dim`. `Dim`s arise from a name (`"N"`) and from what shape
-inference does to it: concatenation gives `N + 3`, a reshape to one axis `28*N`. Two dimensions are
-the same only if they are provably so, that is, equal as polynomials.
+inference does to it: concatenation gives `N + 3`, a reshape to one axis `28*N`, a slice in steps of
+two `(N + 1)//2`, the diagonal of a matrix `min(M, N)`. The last two are no polynomials: they count
+as names of their own, called atoms, and have a normal form. Two dimensions are the same only if
+they are provably so, that is, equal as polynomials over names and atoms.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.errors import ShapeError
 
-Monomial: TypeAlias = tuple[tuple[str, int], ...]
+Name: TypeAlias = "str | Atom"
+Monomial: TypeAlias = "tuple[tuple[Name, int], ...]"
 
+# So many names and terms may be inside the atoms of a dimension.
+MOST_INSIDE = 64
 # What a name is taken to be where only the order of magnitude matters (which operand is smaller).
 GUESS = 64
 # Names that mean something else in the text form of a graph.
@@ -27,14 +32,40 @@ GRAPH_NAME = re.compile("graph[0-9]+")
 RESERVED = frozenset({"inf", "nan", "array", *(np.dtype(c).name for c in "?bhilqBHILQefdgFDG")})
 
 
-class Dim:
-    """An integer polynomial over names, such as `N`, `N + 1` or `28*N`.
+class Atom(NamedTuple):
+    """What stands for a name in a polynomial, and is 0 or more as that is.
 
-    Arithmetic with ints and other dims gives a `Dim`, or an `int` where the names cancel out.
+    With a divisor it is the one argument divided by it and rounded down; with 0, the least of the
+    arguments. `quotient` and `least` make them, in normal form.
+    """
+
+    args: tuple[Size, ...]
+    divisor: int
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(a.names for a in self.args if isinstance(a, Dim)))
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        values = [evaluate(a, sizes) for a in self.args]
+        return values[0] // self.divisor if self.divisor else min(values)
+
+    def __str__(self) -> str:
+        inside = ", ".join(map(str, self.args))
+        if not self.divisor:
+            return f"min({inside})"
+        return f"{inside if inside.isidentifier() else f'({inside})'}//{self.divisor}"
+
+
+class Dim:
+    """An integer polynomial over names, such as `N`, `N + 1` or `28*N`, and over atoms: `N//2`.
+
+    Arithmetic with ints and other dims gives a `Dim`, or an `int` where the names cancel out;
+    division by an int that is 1 or more rounds down.
 
     >>> n = Dim.of("N")
-    >>> n * 28 + 1, n - n
-    (28*N + 1, 0)
+    >>> n * 28 + 1, n - n, (n + 3) // 2
+    (28*N + 1, 0, (N + 1)//2 + 1)
     """
 
     __slots__ = ("_hash", "terms")
@@ -65,14 +96,22 @@ class Dim:
     @property
     def names(self) -> frozenset[str]:
         """The names that occur in it."""
-        return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
+        every = (name for monomial, _ in self.terms for name, _ in monomial)
+        return frozenset().union(*({n} if isinstance(n, str) else n.names for n in every))
+
+    @property
+    def rounded(self) -> frozenset[str]:
+        """The names inside quotients and minima: the whole does not tell their sizes."""
+        every = (name for monomial, _ in self.terms for name, _ in monomial)
+        return frozenset().union(*(n.names for n in every if isinstance(n, Atom)))
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         """Its value where each name has the size given."""
         total = 0
         for monomial, factor in self.terms:
             for name, power in monomial:
-                factor *= sizes[name] ** power
+                value = sizes[name] if isinstance(name, str) else name.evaluate(sizes)
+                factor *= value**power
             total += factor
         return total
 
@@ -94,10 +133,12 @@ class Dim:
         return _collect((_multiply(p, q), a * b) for p, a in self.terms for q, b in _terms(other))
 
     def __floordiv__(self, other: Size) -> Size:
-        quotient = divide_exactly(self, other)
-        if quotient is None:
+        exact = divide_exactly(self, other) if _is_size(other) else NotImplemented
+        if exact is None and isinstance(other, int) and other > 0:
+            return quotient(self, other)
+        if exact is None:
             raise ShapeError(f"{self} // {other} is not known to be whole; use a fixed size here")
-        return quotient
+        return exact
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -114,8 +155,12 @@ class Dim:
     def __repr__(self) -> str:
         text = ""
         for monomial, factor in self.terms:
-            names = "*".join(n if p == 1 else f"{n}**{p}" for n, p in monomial)
             size = abs(factor)
+            # Python reads 3*N//2 and -N//2 from the left.
+            alone = len(monomial) == 1 and size == 1 and (factor > 0 or bool(text))
+            names = "*".join(
+                _power(n, p, (alone and p == 1) or isinstance(n, str)) for n, p in monomial
+            )
             term = str(size) if not names else names if size == 1 else f"{size}*{names}"
             sign = "-" if factor < 0 else "+"
             text += f" {sign} {term}" if text else (f"-{term}" if factor < 0 else term)
@@ -124,6 +169,11 @@ class Dim:
 
 Size: TypeAlias = int | Dim
 Shape: TypeAlias = tuple[Size, ...]
+
+
+def _power(name: Name, power: int, bare: bool) -> str:
+    text = str(name) if bare or not (isinstance(name, Atom) and name.divisor) else f"({name})"
+    return text if power == 1 else f"{text}**{power}"
 
 
 def _is_size(value: object) -> bool:
@@ -138,7 +188,12 @@ def _multiply(a: Monomial, b: Monomial) -> Monomial:
     powers = dict(a)
     for name, power in b:
         powers[name] = powers.get(name, 0) + power
-    return tuple(sorted(powers.items()))
+    return tuple(sorted(powers.items(), key=_by_text))
+
+
+def _by_text(item: tuple[Name, int]) -> tuple[str, int]:
+    """An order of names and atoms."""
+    return str(item[0]), item[1]
 
 
 def _collect(terms: Iterable[tuple[Monomial, int]]) -> Size:
@@ -153,9 +208,9 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Size:
     return Dim(tuple(sorted(kept.items(), key=_order)))
 
 
-def _order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
+def _order(term: tuple[Monomial, int]) -> tuple[int, tuple[tuple[str, int], ...]]:
     """High degrees first, so that constants come last: `N**2 + N + 1`."""
-    return -sum(power for _, power in term[0]), term[0]
+    return -sum(power for _, power in term[0]), tuple(map(_by_text, term[0]))
 
 
 def divide_exactly(a: Size, b: Size) -> Size | None:
@@ -163,7 +218,7 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None
     lead, factor = _terms(b)[0]
-    quotient: Size = 0
+    found: Size = 0
     rest = a
     while rest != 0:
         top, top_factor = _terms(rest)[0]
@@ -172,18 +227,111 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
             powers[name] = powers.get(name, 0) - power
         if any(p < 0 for p in powers.values()) or not factor or top_factor % factor:
             return None
-        step = _collect(
-            [(tuple((n, p) for n, p in sorted(powers.items()) if p), top_factor // factor)]
-        )
-        quotient = quotient + step
+        monomial = tuple(i for i in sorted(powers.items(), key=_by_text) if i[1])
+        step = _collect([(monomial, top_factor // factor)])
+        found = found + step
         rest = rest - step * b
-    return quotient
+    return found
+
+
+# ---- quotients and minima -------------------------------------------------------------------
+
+
+def quotient(size: Size, divisor: int) -> Size:
+    """A size divided by an int that is 1 or more, and rounded down.
+
+    >>> quotient(3 * Dim.of("N") + 5, 2)
+    (N + 1)//2 + N + 2
+    """
+    whole = _collect((m, f // divisor) for m, f in _terms(size))
+    rest = _collect((m, f % divisor) for m, f in _terms(size))
+    if isinstance(rest, int):
+        return whole
+    constant = dict(rest.terms).get((), 0)
+    names = rest - constant
+    inner = _lone(names)
+    if inner is not None and inner.divisor:
+        # (a // m + c) // k is (a + c * m) // (m * k).
+        m = inner.divisor
+        return whole + quotient(inner.args[0] + constant * m, m * divisor)
+    shared = math.gcd(divisor, *(f for _, f in _terms(names)))
+    if shared > 1:
+        return whole + quotient(_over(names, shared) + constant // shared, divisor // shared)
+    return whole + _as_dim(Atom((rest,), divisor))
+
+
+def least(*sizes: Size) -> Size:
+    """The least of sizes. What all of them have is no part of the atom.
+
+    >>> n = Dim.of("N")
+    >>> least(n + 1, 3), least(n, n + 2)
+    (min(N, 2) + 1, N)
+    """
+    args = list(dict.fromkeys(a for s in sizes for a in _alternatives(s)))
+    kept = [a for a in args if not any(b is not a and _is_least(b, a) for b in args)]
+    terms = [dict(_terms(a)) for a in kept]
+    shared = _collect((m, min(t.get(m, 0) for t in terms)) for m in {m for t in terms for m in t})
+    if len(kept) == 1:
+        return kept[0]
+    rest = [a - shared for a in kept]
+    if any(len(_alternatives(a)) > 1 for a in rest):
+        return shared + least(*rest)
+    factor = math.gcd(*(f for a in rest for _, f in _terms(a)))
+    rest = sorted((_over(a, factor) for a in rest), key=lambda a: (isinstance(a, int), str(a)))
+    return shared + factor * _as_dim(Atom(tuple(rest), 0))
+
+
+def most(a: Size, b: Size) -> Size:
+    """The larger of two sizes: what is left of their sum when the smaller is taken away."""
+    return a + b - least(a, b)
+
+
+def _as_dim(atom: Atom) -> Dim:
+    if _inside(atom) > MOST_INSIDE:
+        raise ShapeError(f"a dimension of this length is a mistake: {str(atom)[:80]}…")
+    return Dim(((((atom, 1),), 1),))
+
+
+def _inside(atom: Atom) -> int:
+    """How many names and terms an atom is made of."""
+    monomials = [m for a in atom.args for m, _ in _terms(a)]
+    return len(monomials) + sum(_inside(n) for m in monomials for n, _ in m if isinstance(n, Atom))
+
+
+def _lone(size: Size) -> Atom | None:
+    """The atom that a size is."""
+    match size:
+        case Dim(terms=((((Atom() as atom, 1),), 1),)):
+            return atom
+    return None
+
+
+def _alternatives(size: Size) -> list[Size]:
+    """The sizes that one is the least of; the minimum may have something added to it."""
+    for term in _terms(size):
+        atom = _lone(Dim((term,)))
+        if atom is not None and not atom.divisor:
+            return [a + (size - Dim((term,))) for a in atom.args]
+    return [size]
+
+
+def _is_least(a: Size, b: Size) -> bool:
+    """Whether a is never above b, whatever the names are."""
+    return all(f >= 0 for _, f in _terms(b - a))
+
+
+def _over(size: Size, divisor: int) -> Size:
+    return _collect((m, f // divisor) for m, f in _terms(size))
+
+
+# ---- sizes from text ------------------------------------------------------------------------
 
 
 def dim(value: Size | str) -> Size:
     """A dimension from an int, a `Dim`, a name or an expression of names.
 
-    Raises `ShapeError` for a negative number or a text that is no polynomial over names.
+    An expression is made of ints, names, `+ - * **`, `//` by an int, `min` and `max`. Raises
+    `ShapeError` for a negative number or another text.
 
     >>> dim("28*N + 1")
     28*N + 1
@@ -211,7 +359,7 @@ def _parse(text: str) -> Size:
 
 
 def size_from_ast(tree: ast.expr) -> Size:
-    """A size from Python syntax: ints, names, `+ - * **` (used by the text form too)."""
+    """A size from Python syntax: ints, names, `+ - * ** // min max` (used by the text form too)."""
     match tree:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return number
@@ -226,6 +374,14 @@ def size_from_ast(tree: ast.expr) -> Size:
                 for _ in range(power):
                     result = _bounded(base * result)
                 return result
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=ast.Constant(value=int(divisor))):
+            if 0 < divisor < 2**63:
+                return _bounded(quotient(size_from_ast(left), divisor))
+        case ast.Call(func=ast.Name(id="min"), args=[_, _, *_] as args, keywords=[]):
+            if len(args) <= MOST_INSIDE:
+                return _bounded(least(*map(size_from_ast, args)))
+        case ast.Call(func=ast.Name(id="max"), args=[left, right], keywords=[]):
+            return _bounded(most(size_from_ast(left), size_from_ast(right)))
         case ast.BinOp(left=left, op=op, right=right):
             a, b = size_from_ast(left), size_from_ast(right)
             if isinstance(op, ast.Add):
@@ -235,7 +391,8 @@ def size_from_ast(tree: ast.expr) -> Size:
             if isinstance(op, ast.Mult):
                 return _bounded(a * b)
     raise ShapeError(
-        f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them"
+        f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them, "
+        "// by an int, min(…) or max(…)"
     )
 
 

@@ -121,7 +121,7 @@ def sizes_of(values: Mapping[Node, Any]) -> dict[str, int]:
         if isinstance(node.type, TensorType):
             for dim, size in zip(node.type.shape, np.shape(value), strict=False):
                 match dim:
-                    case Dim(terms=((((name, 1),), 1),)):
+                    case Dim(terms=((((str(name), 1),), 1),)):
                         sizes[name] = size
     return sizes
 

@@ -213,7 +213,7 @@ def conv_transpose(
     if padding == "same":
         over = [m - s for m, s in zip(spans, strides, strict=True)]
         more: Any = tuple(max(-t, 0) for t in over)
-        cut = tuple((max(t, 0) // 2, -(-max(t, 0) // 2)) for t in over)
+        cut: Any = tuple((max(t, 0) // 2, -(-max(t, 0) // 2)) for t in over)
     else:
         more = each(output_padding, count, "output_padding")
         cut = paddings(padding, sizes_of(inner), taps, strides, dilations)

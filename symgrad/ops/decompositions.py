@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from symgrad.ir.dims import Dim, Size
+from symgrad.ir.dims import least
 from symgrad.ir.errors import GradientError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent, case
@@ -63,14 +63,6 @@ class SVDResult(NamedTuple):
     Vh: Node
 
 
-def _least(a: Size, b: Size) -> Size:
-    if a == b:
-        return a
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        raise ShapeError(f"which of {a} and {b} is less is not known; give the sizes as numbers")
-    return min(a, b)
-
-
 def _svd_infer(
     t: TensorType, *, full_matrices: bool, degenerate: Degenerate
 ) -> tuple[TensorType, ...]:
@@ -84,7 +76,7 @@ def _svd_infer(
 def _svdvals_infer(t: TensorType, *, full_matrices: bool, degenerate: Degenerate) -> TensorType:
     require_lapack(t)
     require_matrix(t)
-    k = _least(t.shape[-2], t.shape[-1])
+    k = least(t.shape[-2], t.shape[-1])
     return TensorType((*t.shape[:-2], k), part_dtype(t.dtype))
 
 
@@ -236,7 +228,7 @@ def _qr_infer(t: TensorType, *, complete: bool) -> tuple[TensorType, ...]:
     require_lapack(t)
     require_matrix(t)
     *batch, m, n = t.shape
-    if _least(m, n) != n:
+    if least(m, n) != n:
         raise ShapeError(f"{m} rows are fewer than {n} columns")
     k = m if complete else n
     return t.with_shape((*batch, m, k)), t.with_shape((*batch, k, n))
@@ -297,8 +289,7 @@ def qr(x: NodeLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Q
     With `mode="complete"` Q is square, and of a matrix that is higher than wide the result has no
     derivative (raises `GradientError`). Where the first columns of x, as many as fit a square, are
     linearly dependent, the derivative raises when the program runs. Integers become float64. Raises
-    `ShapeError` for what is no matrix, and for named dimensions of which it is not known which is
-    less, `UnsupportedError` for another mode.
+    `ShapeError` for what is no matrix, `UnsupportedError` for another mode.
 
     >>> qr(placeholder("x", (5, 3))).R.type
     float64[3, 3]
@@ -308,11 +299,12 @@ def qr(x: NodeLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Q
     node = as_float(x)
     require_matrix(node.tensor)
     m, n = node.shape[-2:]
-    if _least(m, n) == n:
+    k = least(m, n)
+    if k == n:
         y = _qr(node, complete=mode == "complete" and m != n)
         return QRResult(y[0], y[1])
-    y = _qr(node[..., :m], complete=False)
-    return QRResult(y[0], concat([y[1], matmul(adjoint(y[0]), node[..., m:])], axis=-1))
+    y = _qr(node[..., :k], complete=mode == "complete" and m != k)
+    return QRResult(y[0], concat([y[1], matmul(adjoint(y[0]), node[..., k:])], axis=-1))
 
 
 __all__ = REGISTRY.public(__name__)

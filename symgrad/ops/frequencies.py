@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_dtype
@@ -67,14 +67,10 @@ def ifftshift(x: NodeLike, /, *, axes: Any = None) -> Node:
     return _shifted(x, axes, lambda size: -(size // 2))
 
 
-def _shifted(x: NodeLike, axes: Any, by: Callable[[int], int]) -> Node:
+def _shifted(x: NodeLike, axes: Any, by: Callable[[Size], Size]) -> Node:
     node = as_node(x)
     found = axes_of(node, None, axes)
-    for a in found:
-        if not isinstance(node.shape[a], int):
-            raise ShapeError(f"where the middle of {node.shape[a]} elements is, is not known")
-    shifts = tuple(by(int(node.shape[a])) for a in found)  # type: ignore[arg-type]
-    return roll(node, shifts, axis=tuple(found))
+    return roll(node, tuple(by(node.shape[a]) for a in found), axis=tuple(found))
 
 
 __all__ = REGISTRY.public(__name__)

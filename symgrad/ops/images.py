@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.dims import Size, most, quotient
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node
 from symgrad.ops.shape import permute_dims, reshape
@@ -31,7 +32,7 @@ def each(value: Any, count: int, name: str) -> tuple[Any, ...]:
 
 def paddings(
     padding: Any, sizes: Any, kernel: Any, stride: Any, dilation: Any
-) -> tuple[tuple[int, int], ...]:
+) -> tuple[tuple[Size, Size], ...]:
     """How much lies before and after each axis.
 
     `same` makes as many windows as the stride has steps in the axis, rounded up; of an odd padding
@@ -47,11 +48,9 @@ def paddings(
         return tuple(map(_pair, found))
     totals = []
     for n, k, s, d in zip(sizes, kernel, stride, dilation, strict=True):
-        rest = n % s if isinstance(n, int) else 0
-        if s > 1 and not isinstance(n, int):
-            n // s  # refuses a size that is not known to be so many steps
-        totals.append(max(d * (k - 1) + 1 - (rest or s), 0))
-    return tuple((t // 2, t - t // 2) for t in totals)
+        last = n - s * quotient(n - 1, s)  # what the last step has of the axis
+        totals.append(most(d * (k - 1) + 1 - last, 0))
+    return tuple((quotient(t, 2), t - quotient(t, 2)) for t in totals)
 
 
 def _pair(found: Any) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from symgrad.ir.dims import Dim, Shape, Size, divide_exactly
+from symgrad.ir.dims import Dim, Shape, Size, quotient
 from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
@@ -23,31 +23,21 @@ Index: TypeAlias = tuple[tuple[Bound, Bound, int], ...]  # a start, a stop and a
 
 
 def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
-    """How many elements a slice takes of an axis. Raises `ShapeError` if that is not known."""
+    """How many elements a slice takes of an axis; along a named one bounds are to lie within it."""
     if step == 0:
         raise ShapeError("the step of a slice cannot be 0")
-    if isinstance(size, int):
-        if not all(v is None or isinstance(v, int) for v in (start, stop)):
-            raise ShapeError(f"a slice bound of {start}:{stop} is not known to lie within {size}")
+    if isinstance(size, int) and not isinstance(start, Dim) and not isinstance(stop, Dim):
         return len(range(*slice(start, stop, step).indices(size)))
-    low, high = (start, stop) if step > 0 else (stop, start)
-    if step < 0 and (low, high) != (None, None):
-        raise ShapeError(f"a slice of {size} backwards takes the whole axis: x[::-1]")
-    first = _bound(0 if low is None else low, size)
-    last = _bound(size if high is None else high, size)
-    length = last - first
-    if abs(step) == 1:
-        return length
-    steps = divide_exactly(length, abs(step))
-    if steps is None:
-        raise ShapeError(
-            f"how many of {length} elements a step of {step} takes is not known; "
-            "use a fixed size here"
-        )
-    return steps
+    first = _bound(start, size, 0 if step > 0 else size - 1)
+    last = _bound(stop, size, size if step > 0 else -1)
+    length = last - first if step > 0 else first - last
+    steps = quotient(length + abs(step) - 1, abs(step))
+    return 0 if isinstance(steps, int) and steps < 0 else steps
 
 
-def _bound(value: Any, size: Size) -> Size:
+def _bound(value: Any, size: Size, default: Size) -> Size:
+    if value is None:
+        return default
     if not isinstance(value, (int, Dim)):
         raise ShapeError(f"a slice bound is an int, not {value!r}")
     return size + value if isinstance(value, int) and value < 0 else value
@@ -200,13 +190,15 @@ def getitem(x: NodeLike, index: Any, /) -> Node:
     built, else `ShapeError`: it says how many elements there are. The gradient of what is taken
     twice is the sum.
 
-    Along a named dimension N a bound is an int or an expression of dimensions, and must lie within
-    it when arrays are fed; a step divides what it walks over (`x[::2]` of 2*N elements), and
-    backwards goes the whole axis only.
+    Along a named dimension N a bound is an int or an expression of dimensions. It says how many
+    elements there are, so that `x[:3]` has 3, and broadcasts as 3: N must be so large when arrays
+    are fed, else `ShapeError`, before anything runs. To take as many as there are, at most 3, write
+    `x[: sg.dim("min(N, 3)")]`, and `x[sg.dim("min(N, 1)") :]` to leave out the first if there is
+    one. In steps of 2 there are `(N + 1)//2`.
 
     >>> x = placeholder("x", ("N", 4))
-    >>> x[:, [0, -1]].type, x[1:, ::-1, None].type
-    (float64[N, 2], float64[N - 1, 4, 1])
+    >>> x[:, [0, -1]].type, x[1:, ::-1, None].type, x[::2].type
+    (float64[N, 2], float64[N - 1, 4, 1], float64[(N + 1)//2, 4])
     """
     node = as_node(x)
     place = read(node, index)

@@ -16,6 +16,17 @@ def put(x, u, index, mode, out=None):
     return out
 
 
+def roll(x, shift, axis, out=None):
+    """The elements moved on by a shift along an axis, those at its end to its beginning."""
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    size = x.shape[axis]
+    shift = shift % size if size else 0
+    whole = (slice(None),) * axis
+    np.copyto(out[(*whole, slice(shift, None))], x[(*whole, slice(None, size - shift))])
+    np.copyto(out[(*whole, slice(None, shift))], x[(*whole, slice(size - shift, None))])
+    return out
+
+
 def gather(x, *indices, axis, out=None):
     """The elements at the indices of neighbouring axes of x, of which `axis` is the first."""
     if len(indices) == 1 or x.flags.c_contiguous:

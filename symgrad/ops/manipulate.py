@@ -1,18 +1,21 @@
 """Made of views and joins: roll, tile, unstack, broadcast_arrays, differences, counts."""
 
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Shape, Size
+from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
-from symgrad.ir.types import as_shape, normalize_axis
+from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.types import TensorType, as_shape, normalize_axis
 from symgrad.ir.types import broadcast_shapes as _broadcast_shapes
-from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops import batch, index_kernels
+from symgrad.ops.declare import NodeLike, composite, linear
 from symgrad.ops.elementwise import subtract
 from symgrad.ops.index import getitem
 from symgrad.ops.logic import not_equal
@@ -46,12 +49,43 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
     return *(slice(None),) * axis, part
 
 
+def _roll_infer(t: TensorType, *, shift: Size, axis: int) -> TensorType:
+    if not 0 <= axis < t.ndim:
+        raise ShapeError(f"{t!r} has no axis {axis} to roll by {shift}")
+    return t
+
+
+def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
+    return _roll(g, shift=-shift, axis=axis)
+
+
+@linear(
+    infer=_roll_infer,
+    kernel=index_kernels.roll,
+    transpose=_roll_transpose,
+    out=True,
+    preserves_zero=True,
+    moves=True,
+    batch=batch.over_axes,
+    flops=lambda t, **attrs: 0,
+    cases=(
+        case((5,), shift=2, axis=0),
+        case((2, 3), shift=-4, axis=1),
+        case((0, 2), shift=1, axis=0),
+    ),
+)
+def _roll(x: NodeLike, /, shift: Size, axis: int) -> Node:
+    """The elements moved on along an axis, those at its end to its beginning."""
+    ...
+
+
 @composite(numpy=(np.roll,))
 def roll(x: NodeLike, /, shift: Any, *, axis: Any = None) -> Node:
     """The elements moved on by `shift` along an axis, those at its end to its beginning.
 
-    Several axes have as many shifts, or one; None rolls x flattened. A named dimension must be at
-    least as long as its shift. Raises `ShapeError` for an axis out of range.
+    Several axes have as many shifts, or one; None rolls x flattened. A shift is an int or an
+    expression of named dimensions, and may be more than the axis is long. Raises `ShapeError` for
+    an axis out of range.
 
     >>> np.asarray(roll(np.arange(4), 1))
     array([3, 0, 1, 2])
@@ -66,19 +100,13 @@ def roll(x: NodeLike, /, shift: Any, *, axis: Any = None) -> Node:
     if len(shifts) != len(axes):
         raise ShapeError(f"{len(shifts)} shifts do not fit {len(axes)} axes")
     for by, a in zip(shifts, axes, strict=True):
-        node = _rolled(node, int(by.__index__()), normalize_axis(a, node.ndim))
+        along = normalize_axis(a, node.ndim)
+        size, by = node.shape[along], by if isinstance(by, Dim) else int(by.__index__())
+        if isinstance(size, int) and isinstance(by, int):
+            by = by % size if size else 0
+        if by != 0:
+            node = _roll(node, shift=by, axis=along)
     return node
-
-
-def _rolled(x: Node, by: int, axis: int) -> Node:
-    size = x.shape[axis]
-    if isinstance(size, int):
-        by = by % size if size else 0
-    if by == 0:
-        return x
-    at: Size = size - by if by > 0 else -by
-    last, first = slice(at, None), slice(None, at)
-    return concat([getitem(x, _along(axis, part)) for part in (last, first)], axis=axis)
 
 
 @composite(numpy=(np.tile,))

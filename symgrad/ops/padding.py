@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.dims import Dim, Size, most
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
@@ -16,7 +17,9 @@ from symgrad.ops.index import _place, getitem
 from symgrad.ops.leaves import arange
 from symgrad.ops.order import median
 from symgrad.ops.reduce import max, mean, min
+from symgrad.ops.select import where
 from symgrad.ops.shape import astype, broadcast_to, concat, flip, reshape
+from symgrad.ops.take import take
 
 Pair: TypeAlias = tuple[Any, Any]
 STATISTICS: Mapping[str, Any] = {"maximum": max, "minimum": min, "mean": mean, "median": median}
@@ -37,7 +40,7 @@ def _between(before: Node, x: Node, after: Node, axis: int) -> Node:
     return concat([n for n in (before, x, after) if n is x or n.shape[axis] != 0], axis=axis)
 
 
-def zeros_around(x: Node, widths: Sequence[tuple[int, int]]) -> Node:
+def zeros_around(x: Node, widths: Sequence[tuple[Size, Size]]) -> Node:
     """x with so many zeros before and after it along each axis."""
     if not any(map(any, widths)):
         return x
@@ -87,40 +90,43 @@ def _statistics(x: Node, axis: int, widths: tuple[int, int], lengths: Pair, foun
     return _between(sides[0], x, sides[1], axis)
 
 
-def _mirrored(x: Node, axis: int, widths: tuple[int, int], skip: int, odd: bool) -> Node:
-    """Extended by its mirror image about the edges; again and again if it is short."""
-    size = x.shape[axis]
-    if skip and size == 1:
-        return _edges(x, axis, widths)
+def _beyond(x: Node, axis: int, widths: tuple[int, int]) -> Iterator[Node]:
+    """The places before the axis and after it: -2, -1 and N, N + 1, N + 2."""
     before, after = widths
-    while before or after:
-        most = size - skip if isinstance(size, int) else None
-        here, there = (n if most is None or n < most else most for n in (before, after))
-        end = x.shape[axis]
-        left = flip(_part(x, axis, skip, skip + here), axis=axis)
-        right = flip(_part(x, axis, end - skip - there, end - skip), axis=axis)
-        if odd:
-            left = 2 * _part(x, axis, 0, 1) - left
-            right = 2 * _part(x, axis, end - 1, None) - right
-        x = _between(left, x, right, axis)
-        before, after = before - here, after - there
-    return x
+    yield arange(before) - before
+    yield arange(after) + x.shape[axis]
 
 
 def _wrapped(x: Node, axis: int, widths: tuple[int, int]) -> Node:
     """Extended periodically."""
+    places = [i % x.shape[axis] for i in _beyond(x, axis, widths)]
+    before, after = (take(x, i, axis=axis) for i in places)
+    return _between(before, x, after, axis)
+
+
+def _mirrored(x: Node, axis: int, widths: tuple[int, int], skip: int, odd: bool) -> Node:
+    """Extended by its mirror image about the edges; again and again if it is short."""
+    before, after = (_mirror(x, axis, i, skip, odd) for i in _beyond(x, axis, widths))
+    return _between(before, x, after, axis)
+
+
+def _mirror(x: Node, axis: int, places: Node, skip: int, odd: bool) -> Node:
+    """What is seen at places beyond the edges: in every other image x is turned round.
+
+    An odd image is turned upside down too, and each begins where the one before it ends.
+    """
     size = x.shape[axis]
-    before, after = widths
-    while before or after:
-        here, there = (
-            n if not isinstance(size, int) or n < size else size for n in (before, after)
-        )
-        end = x.shape[axis]
-        left = _part(x, axis, size - here, size)
-        right = _part(x, axis, end - size, end - size + there)
-        x = _between(left, x, right, axis)
-        before, after = before - here, after - there
-    return x
+    period = most(size - skip, 1)
+    image = places // period
+    is_turned, inside = image % 2 != 0, places - image * period
+    seen = take(x, where(is_turned, size - 1 - inside, inside), axis=axis)
+    if not odd:
+        return seen
+    column = (*places.shape, *(1,) * (x.ndim - 1 - axis))
+    first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, None)
+    level = reshape(astype(image, x.dtype), column) * (last - first)
+    found: Node = level + where(reshape(is_turned, column), first + last - seen, seen)
+    return found
 
 
 def _edges(x: Node, axis: int, widths: tuple[int, int]) -> Node:
@@ -151,7 +157,7 @@ def _widths(value: Any, ndim: int) -> list[tuple[int, int]]:
         value = [given.get(a, (0, 0)) for a in range(ndim)] or 0
     found = _pairs(value, ndim, "pad_width")
     for n in (n for pair in found for n in pair):
-        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+        if not isinstance(n, (int, Dim)) or isinstance(n, bool) or (isinstance(n, int) and n < 0):
             raise ShapeError(f"a width of a padding is an int and not negative, not {n!r}")
     return found
 
@@ -194,6 +200,8 @@ def pad(
     for axis, width in enumerate(widths):
         if width == (0, 0):
             continue
+        if mode != "constant" and any(isinstance(n, Dim) for n in width):
+            raise ShapeError(f"mode {mode!r} pads by numbers, not by {width}")
         if node.shape[axis] == 0 and mode != "constant":
             raise ShapeError(f"axis {axis} of {node.type!r} is empty: mode {mode!r} cannot pad it")
         if mode == "constant":

@@ -167,7 +167,7 @@ def _window_max(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int
 
 def _windows_of(
     x: Node, size: Any, stride: Any, padding: Any, dilation: Any, channels: str
-) -> Iterator[tuple[dict[str, int], tuple[int, int]]]:
+) -> Iterator[tuple[dict[str, int], tuple[Size, Size]]]:
     """For each axis, the last one first, the windows along it and the padding."""
     axes = spatial_axes(x.ndim, channels)
     sizes = tuple(positive(k, "size") for k in each(size, len(axes), "size"))
@@ -175,14 +175,15 @@ def _windows_of(
     dilations = each(dilation, len(axes), "dilation")
     pads = paddings(padding, [x.shape[a] for a in axes], sizes, strides, dilations)
     for k, d, p in zip(sizes, dilations, pads, strict=True):
-        if max(p) > d * (k - 1):
-            raise ShapeError(f"a padding of {max(p)} makes windows of {k} that hold nothing else")
+        most = max(n if isinstance(n, int) else 0 for n in p)
+        if most > d * (k - 1):
+            raise ShapeError(f"a padding of {most} makes windows of {k} that hold nothing else")
     found = zip(axes, sizes, strides, dilations, pads, strict=True)
     for a, k, s, d, p in reversed(list(found)):
         yield {"axis": a, "size": k, "stride": s, "dilation": d}, p
 
 
-def _along(axis: int, ndim: int, widths: tuple[int, int]) -> list[tuple[int, int]]:
+def _along(axis: int, ndim: int, widths: tuple[Size, Size]) -> list[tuple[Size, Size]]:
     return [widths if i == axis else (0, 0) for i in range(ndim)]
 
 

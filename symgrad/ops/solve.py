@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Shape, Size
+from symgrad.ir.dims import Shape, Size, least
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
@@ -135,11 +135,8 @@ def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 def _diagonal_length(shape: Shape, offset: int) -> Size:
     rows, columns = shape
-    if rows == columns and not isinstance(rows, int):
-        return rows - abs(offset)
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise ShapeError(f"how long a diagonal of {rows} by {columns} is, is not known")
-    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    found = least(rows + min(offset, 0), columns - max(offset, 0))
+    return max(0, found) if isinstance(found, int) else found
 
 
 def _diagonal_infer(t: TensorType, *, offset: int) -> TensorType:

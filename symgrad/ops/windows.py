@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Size, divide_exactly
+from symgrad.ir.dims import Size, quotient
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
@@ -41,20 +41,12 @@ def positive(value: Any, name: str) -> int:
 
 
 def window_count(length: Size, size: int, stride: int, dilation: int) -> Size:
-    """How many windows fit into an axis. Raises `ShapeError` if none, or a number not known."""
+    """How many windows fit into an axis. Raises `ShapeError` if it is known that none does."""
     span = dilation * (size - 1) + 1
-    if isinstance(length, int):
-        if length < span:
-            wide = f"{size}, dilated to {span}," if dilation > 1 else str(span)
-            raise ShapeError(f"a window of {wide} is larger than an axis of {length}; pad it")
-        return (length - span) // stride + 1
-    steps = divide_exactly(length - span, stride)
-    if steps is None:
-        raise ShapeError(
-            f"how many windows of {span} with a stride of {stride} fit into {length} is not known; "
-            "use a fixed size here"
-        )
-    return steps + 1
+    if isinstance(length, int) and length < span:
+        wide = f"{size}, dilated to {span}," if dilation > 1 else str(span)
+        raise ShapeError(f"a window of {wide} is larger than an axis of {length}; pad it")
+    return quotient(length - span, stride) + 1
 
 
 def normalize(*types: TensorType, axis: Any, **attrs: Any) -> dict[str, Any]:

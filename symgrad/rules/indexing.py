@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.ir.dims import Shape, Size
+from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
@@ -29,7 +29,7 @@ _CONCAT = REGISTRY.ops["concat"]
 def _bounds(size: Size, triple: Triple) -> tuple[Size, Size]:
     """Where a slice with a step of 1 begins and ends."""
     start, stop, _ = triple
-    return 0 if start is None else bound(start, size), size if stop is None else bound(stop, size)
+    return bound(start, size, 0), bound(stop, size, size)
 
 
 def _is_whole(size: Size, triple: Triple) -> bool:
@@ -50,7 +50,7 @@ def _composed(shape: Shape, outer: Sequence[Triple], inner: Sequence[Triple]) ->
     """What `inner` takes of what `outer` takes of a shape; None if that is not known."""
     found: list[Triple] = []
     for size, one, other in zip(shape, outer, inner, strict=True):
-        if isinstance(size, int):
+        if isinstance(size, int) and not any(isinstance(v, Dim) for v in (*one, *other)):
             taken = range(size)[slice(*one)][slice(*other)]
             found.append(_from_range(taken))
         elif one == (None, None, 1):

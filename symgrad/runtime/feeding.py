@@ -205,7 +205,7 @@ def _holds(array: Array, dtype: DType) -> bool:
 def _solve(wanted: Dim, size: int, sizes: dict[str, int]) -> None:
     """Learn a name from `a * N + b = size`; what is left over is checked later."""
     names = [n for n in wanted.names if n not in sizes]
-    if len(names) != 1:
+    if len(names) != 1 or names[0] in wanted.rounded:
         return
     (name,) = names
     known = wanted.evaluate({**sizes, name: 0})

@@ -1,3 +1,6 @@
+import contextlib
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,12 +8,16 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dims import (
     GUESS,
+    Atom,
     Dim,
     dim,
     divide_exactly,
     evaluate,
     guess,
+    least,
+    most,
     product,
+    quotient,
 )
 from symgrad.ir.errors import ShapeError
 
@@ -75,7 +82,7 @@ def test_text(written, shown):
 
 @pytest.mark.parametrize(
     "bad",
-    ["", "N M", "N/2", "N // 2", "1.5", "True", "for", "inf", "float32", "graph0", "N()", "N; M",
+    ["", "N M", "N/2", "N // M", "1.5", "True", "for", "inf", "float32", "graph0", "N()", "N; M",
      "N\n", "x.y", "-3", "N" + "+1" * 5000, "-" * 5000 + "N", "((N+M+K)**9)**9", "\0", "9**9**9",
      "((((9**16)**16)**16)**16)**16", "2*" * 300 + "N", -1, 1.5, None, (), "'N'", "N**-1",
      "N**17", "λ λ", "\ud800"],
@@ -106,10 +113,10 @@ def test_only_ints_and_dims_are_added():
             bad * N
 
 
-def test_floor_division_is_exact_or_refused():
+def test_floor_division_by_a_name_is_exact_or_refused():
     assert (6 * N * M) // (2 * N) == 3 * M
     assert N // N == 1
-    for divisor in (2, M, 0):
+    for divisor in (M, 0, -2):
         with pytest.raises(ShapeError):
             N // divisor
 
@@ -128,3 +135,124 @@ def test_products_and_guesses():
     assert product((N, 0)) == 0
     assert guess(2 * N + 1) == 2 * GUESS + 1
     assert guess(5) == 5
+
+
+# ---- quotients and minima -------------------------------------------------------------------
+
+rounded = st.recursive(
+    leaves,
+    lambda inner: (
+        st.tuples(st.sampled_from("+-*"), inner, inner).map(
+            lambda t: {"+": t[1] + t[2], "-": t[1] - t[2], "*": t[1] * t[2]}[t[0]]
+        )
+        | st.tuples(inner, st.integers(1, 7)).map(lambda t: quotient(*t))
+        | st.tuples(inner, inner).map(lambda t: least(*t))
+        | st.tuples(inner, inner).map(lambda t: most(*t))
+    ),
+    max_leaves=4,
+)
+
+
+@given(rounded, rounded, st.integers(1, 9), sizes)
+def test_quotients_minima_and_maxima_are_those_of_the_numbers(a, b, k, at):
+    x, y = evaluate(a, at), evaluate(b, at)
+    for make, number in (
+        (lambda: quotient(a, k), x // k),
+        (lambda: least(a, b), min(x, y)),
+        (lambda: most(a, b), max(x, y)),
+        (lambda: a + b * a, x + y * x),
+    ):
+        with contextlib.suppress(ShapeError):  # of what would be too long
+            assert evaluate(make(), at) == number
+
+
+@given(rounded)
+def test_what_is_written_reads_back(a):
+    if isinstance(a, Dim):
+        assert dim(str(a)) == a
+        assert pickle.loads(pickle.dumps(a)) == a
+        assert hash(dim(str(a))) == hash(a)
+
+
+@given(rounded, sizes)
+def test_atoms_are_never_below_0(a, at):
+    for atom in (n for m, _ in getattr(a, "terms", ()) for n, _ in m if isinstance(n, Atom)):
+        assert atom.evaluate(at) >= 0
+
+
+@given(rounded, rounded, st.integers(1, 4), st.integers(1, 4))
+def test_what_is_alike_is_written_alike(a, b, j, k):
+    assert quotient(quotient(N + j, j), k) == quotient(N + j, j * k)
+    assert quotient(a * j, j) == a
+    assert quotient(a + b * k, k) == quotient(a, k) + b
+    assert least(a, b) == least(b, a)
+    assert least(a, a + abs(j)) == a
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("(N + 1)//2", "(N + 1)//2"),
+        ("3*(N//2)", "3*(N//2)"),
+        ("M - N//2", "M - N//2"),
+        ("-(N//2) + 5", "-(N//2) + 5"),
+        ("(N//2)**2", "(N//2)**2"),
+        ("(2*N + 3)//2", "N + 1"),
+        ("2*N//4", "N//2"),
+        ("((N + 1)//2 + 1)//2", "(N + 3)//4"),
+        ("min(3, N, M)", "min(M, N, 3)"),
+        ("min(N + 1, 3)", "min(N, 2) + 1"),
+        ("min(2*N, 4)", "2*min(N, 2)"),
+        ("min(min(N, 3) + 1, 2)", "min(N, 1) + 1"),
+        ("max(N - 1, 0)", "N - min(N, 1)"),
+        ("max(N - 3, 0) + min(N, 3)", "N"),
+        ("min(N, N + 2)", "N"),
+    ],
+)
+def test_the_normal_form(text, found):
+    assert str(dim(text)) == found
+    assert dim(found) == dim(text)
+
+
+def test_only_what_is_always_equal_is_equal():
+    assert dim("N//2") != dim("(N + 1)//2")
+    assert dim("min(N, 3)") != 3
+    assert dim("min(N, 3)") != dim("N")
+    assert dim("2*(N//2)") != dim("N")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "N//0",
+        "N//-2",
+        "N//M",
+        "N//2.0",
+        "N/2",
+        "min(N)",
+        "min()",
+        "max(N, M, 3)",
+        "min(N, key=M)",
+        "min(*N)",
+        "abs(N)",
+        "N % 2",
+        "min(N, 'M')",
+        f"min({', '.join(f'N{i}' for i in range(100))})",
+        "(" * 40 + "N" + "//2 + M)//3" * 40,
+        "min(N, (" * 30 + "M" + ")//2)" * 30,
+    ],
+)
+def test_what_is_no_dimension_or_too_long_is_refused(text):
+    with pytest.raises(ShapeError):
+        dim(text)
+
+
+def test_dims_that_double_at_each_step_are_stopped():
+    def doubled(size, times):
+        for k in range(2, 2 + times):
+            size = quotient(size, 2) + quotient(size + M, 2 * k + 1)
+        return size
+
+    assert doubled(N, 2) != N
+    with pytest.raises(ShapeError, match="is a mistake"):
+        doubled(N, 99)

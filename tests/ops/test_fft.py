@@ -221,7 +221,6 @@ def test_the_program_in_a_file_of_its_own(tmp_path):
         (lambda: sg.fft.fftfreq(4, device="gpu"), UnsupportedError, "device"),
         (lambda: sg.fft.fft(sg.placeholder("x", "N"), n=4), ShapeError, "N is more than n=4"),
         (lambda: sg.fft.rfft(sg.placeholder("x", "N")), ShapeError, "no known size"),
-        (lambda: sg.fft.fftshift(sg.placeholder("x", "N")), ShapeError, "middle of N elements"),
     ],
 )
 def test_what_is_refused(build, error, words):
