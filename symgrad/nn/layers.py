@@ -26,7 +26,7 @@ from symgrad.ops.declare import NodeLike
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.reduce import mean, var
 from symgrad.ops.select import maximum, where
-from symgrad.ops.shape import reshape
+from symgrad.ops.shape import astype, reshape
 from symgrad.ops.take import numbered, take
 from symgrad.ops.windows import positive
 
@@ -155,7 +155,9 @@ class BatchNorm(Module):
 
     def forward(self, x: NodeLike) -> Node:
         """x, normalised."""
-        node = alike(x, self.scale)
+        given = alike(x, self.scale)
+        # A variance may be too large for float16, where what is divided by its root is not.
+        node = astype(given, np.result_type(given.dtype, np.float32))
         channel = normalize_axis(self.axis, node.ndim)
         axes = tuple(a for a in range(node.ndim) if a != channel)
         center: Node = self.mean
@@ -165,7 +167,7 @@ class BatchNorm(Module):
             size = product(tuple(node.shape[a] for a in axes))
             self.offer("mean", partial(_moved, self.momentum), center)
             self.offer("variance", partial(_moved_unbiased, self.momentum, size), spread)
-        return batch_norm(
+        y = batch_norm(
             node,
             self.scale,
             self.offset,
@@ -174,12 +176,12 @@ class BatchNorm(Module):
             axis=self.axis,
             eps=self.eps,
         )
+        return astype(y, given.dtype)
 
 
 def _moved(momentum: float, present: Node, found: Node) -> Node:
     """A running average, after one more batch."""
-    moved: Node = present + momentum * (found - present)
-    return moved
+    return astype(present + momentum * (found - present), present.dtype)
 
 
 def _moved_unbiased(momentum: float, size: Size, present: Node, spread: Node) -> Node:

@@ -56,7 +56,7 @@ def _weighted(x: Node, weight: Any) -> Node:
     )
 
 
-@composite()
+@composite(widens=True)
 def mse_loss(
     prediction: NodeLike, target: NodeLike, /, *, weight: Any = None, reduction: str = "mean"
 ) -> Node:
@@ -72,7 +72,7 @@ def mse_loss(
     return _reduced(_weighted(square(x - y), weight), reduction)
 
 
-@composite()
+@composite(widens=True)
 def huber(
     prediction: NodeLike,
     target: NodeLike,
@@ -100,7 +100,7 @@ def huber(
     return _reduced(_weighted(near * (away - 0.5 * near), weight), reduction)
 
 
-@composite()
+@composite(widens=True)
 def bce_with_logits(
     logits: NodeLike,
     target: NodeLike,
@@ -124,7 +124,7 @@ def bce_with_logits(
     return _reduced(_weighted(losses, weight), reduction)
 
 
-@composite()
+@composite(widens=True)
 def kl_div(
     log_prediction: NodeLike,
     target: NodeLike,
@@ -147,7 +147,7 @@ def kl_div(
     return _reduced(sum(terms, axis=axis), reduction)
 
 
-@composite()
+@composite(widens=True)
 def cross_entropy(
     logits: NodeLike,
     target: NodeLike,

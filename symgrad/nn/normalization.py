@@ -30,7 +30,7 @@ def _scaled(
     return y
 
 
-@composite()
+@composite(widens=True)
 def layer_norm(
     x: NodeLike,
     scale: NodeLike | None = None,
@@ -56,7 +56,7 @@ def layer_norm(
     return _scaled(y, scale, offset, axes)
 
 
-@composite()
+@composite(widens=True)
 def batch_norm(
     x: NodeLike,
     scale: NodeLike | None = None,

@@ -29,6 +29,7 @@ from symgrad.ops.declare import (
     as_floats,
     composite,
     elementwise,
+    in_single,
     jvp_of,
     op,
     require_order,
@@ -137,6 +138,11 @@ def hard_tanh(x: NodeLike, /) -> Node:
 # ---- logsumexp and softmax ------------------------------------------------------------------
 
 
+@in_single
+def _along(t: Node, weights: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
+    return sum(t * weights, axis=axis, keepdims=keepdims)
+
+
 def _logsumexp_vjp(
     g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
 ) -> tuple[Cotangent, ...]:
@@ -146,9 +152,7 @@ def _logsumexp_vjp(
 def _logsumexp_jvp(
     t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
 ) -> Cotangent:
-    if t[0] is None:
-        return None
-    return sum(t[0] * softmax(x, axis=axis), axis=axis, keepdims=keepdims)
+    return None if t[0] is None else _along(t[0], softmax(x, axis=axis), axis, keepdims)
 
 
 def _logsumexp_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -177,12 +181,18 @@ def logsumexp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> No
     ...
 
 
+@in_single
+def _softmax_flow(flow: Node, y: Node, axis: tuple[int, ...]) -> Node:
+    found: Node = y * (flow - _along(flow, y, axis, True))
+    return found
+
+
 def _softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
-    return (y * (g - sum(g * y, axis=axis, keepdims=True)),)
+    return (_softmax_flow(g, y, axis),)
 
 
 def _softmax_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]) -> Cotangent:
-    return None if t[0] is None else _softmax_vjp(t[0], y, x, axis)[0]
+    return None if t[0] is None else _softmax_flow(t[0], y, axis)
 
 
 def _softmax_infer(t: TensorType, *, axis: tuple[int, ...]) -> TensorType:
@@ -213,14 +223,20 @@ def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     ...
 
 
+@in_single
+def _log_softmax_back(g: Node, y: Node, axis: tuple[int, ...]) -> Node:
+    found: Node = g - exp(y) * sum(g, axis=axis, keepdims=True)
+    return found
+
+
 def _log_softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
-    return (g - exp(y) * sum(g, axis=axis, keepdims=True),)
+    return (_log_softmax_back(g, y, axis),)
 
 
 def _log_softmax_jvp(
     t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]
 ) -> Cotangent:
-    return None if t[0] is None else t[0] - sum(exp(y) * t[0], axis=axis, keepdims=True)
+    return None if t[0] is None else t[0] - _along(t[0], exp(y), axis, True)
 
 
 @_over_axes(

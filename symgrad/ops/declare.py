@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.node import Node, apply, constant_node, explained
+from symgrad.ir.node import Node, apply, as_node, constant_node, explained
 from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
@@ -159,21 +159,24 @@ def linear(
 
 
 def composite(
-    *, numpy: tuple[Callable[..., Any], ...] = ()
+    *, numpy: tuple[Callable[..., Any], ...] = (), widens: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a function made of other functions; it is found by name and by NumPy's dispatch.
 
-    What it refuses itself is told like what an op refuses: with the operands and the user's line.
+    One that `widens` is computed in float32 where its operands are float16; see `in_single`. What
+    it refuses itself is told like what an op refuses: with the operands and the user's line.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__.rstrip("_")
         _, count, _, _ = _parameters(function)
+        body: Any = in_single(function) if widens else function  # type: ignore[arg-type]
 
         @wraps(function)
         def build(*args: P.args, **options: P.kwargs) -> R:
             try:
-                return function(*args, **options)
+                made: R = body(*args, **options)
+                return made
             except SymgradError as error:
                 raise explained(error, name, args[:count]) from None
             except TypeError:
@@ -184,6 +187,39 @@ def composite(
         return build
 
     return declare
+
+
+HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+ARRAYS = (Node, np.ndarray, np.generic)
+
+
+def in_single(function: Callable[P, Node]) -> Callable[P, Node]:
+    """A function whose float16 operands are computed with as float32, and so their derivatives.
+
+    A sum of float16 overflows above 65,504, where a mean does not, and loses terms that are 2,048
+    times as small as it is. The result is float16 again, unless another operand is wider.
+    """
+
+    @wraps(function)
+    def widened(*args: P.args, **options: P.kwargs) -> Node:
+        given = [x for x in (*args, *options.values()) if isinstance(x, ARRAYS)]
+        dtypes = {x.dtype for x in given}
+        if HALF not in dtypes:
+            return function(*args, **options)
+        wide: Any = [*map(_widened, args)], {k: _widened(x) for k, x in options.items()}
+        found = function(*wide[0], **wide[1])
+        if SINGLE in dtypes or found.dtype != SINGLE:
+            return found
+        narrow: Node = call("astype", found, HALF)
+        return narrow
+
+    return widened
+
+
+def _widened(x: Any) -> Any:
+    if isinstance(x, ARRAYS) and x.dtype == HALF:
+        return call("astype", as_node(x), SINGLE)
+    return x
 
 
 def apply_again(y: Node, operand: Cotangent) -> Cotangent:

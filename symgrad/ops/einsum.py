@@ -48,7 +48,7 @@ class Term(NamedTuple):
         return Term(total, tuple(s for s in self.labels if s in kept))
 
 
-@composite(numpy=(np.einsum,))
+@composite(numpy=(np.einsum,), widens=True)
 def einsum(subscripts: Any, /, *operands: NodeLike) -> Node:
     """Products summed over the letters that the result does not have, as NumPy's einsum.
 

@@ -133,7 +133,7 @@ def vdot(a, b):
 
     So small that BLAS starts no threads for them, which in a block of rows is slow.
     """
-    if a.size <= 8192:
+    if a.size <= 8192 or a.dtype == np.float16:  # of which parts may overflow that cancel
         return np.vdot(a, b)
     x, y = a.reshape(-1), b.reshape(-1)
     parts = range(0, x.size, 8192)
@@ -231,8 +231,9 @@ def logsumexp(x, axis, keepdims, out=None, scratch=None):
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0)
     away = np.subtract(x, shift, out=scratch)
-    y = np.log(np.sum(np.exp(away, out=scratch), axis=axis, keepdims=True)) + shift
-    y = np.asarray(y if keepdims else np.squeeze(y, axis))
+    wide = np.result_type(x, np.float32)  # a sum of float16 overflows, and loses small terms
+    y = np.log(np.sum(np.exp(away, out=scratch), axis=axis, dtype=wide, keepdims=True)) + shift
+    y = np.asarray(y if keepdims else np.squeeze(y, axis), x.dtype)
     if out is None:
         return y[()]
     np.copyto(out, y)
@@ -244,24 +245,27 @@ def softmax(x, axis, out=None):
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     y = np.subtract(x, top, out=out)
     y = np.exp(y, out=out)
-    total = np.sum(y, axis=axis, keepdims=True)
+    total = np.sum(y, axis=axis, dtype=np.result_type(x, np.float32), keepdims=True)
     if not np.all(np.isfinite(top)):
         total = np.where(np.equal(top, np.inf), 1, total)
-    return np.divide(y, total, out=out)
+    y = np.divide(y, total, out=out)
+    return y if y.dtype == x.dtype else x.dtype.type(y)
 
 
 def log_softmax(x, axis, out=None, scratch=None):
     """x - log(sum(exp(x))), by distances from the largest element; as the formula at infinities."""
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     away = np.subtract(x, top, out=out)
-    total = np.sum(np.exp(away, out=scratch), axis=axis, keepdims=True)
+    wide = np.result_type(x, np.float32)
+    total = np.sum(np.exp(away, out=scratch), axis=axis, dtype=wide, keepdims=True)
     if not np.all(np.isfinite(top)):
         total = np.where(np.equal(top, np.inf), 1, total)
-    return np.subtract(away, np.log(total), out=out)
+    return np.subtract(away, x.dtype.type(np.log(total)), out=out)
 
 
 def norm2(x, axis, keepdims, out=None):
     """sqrt(sum(x * x)); scaled by the largest element where squares overflow or vanish."""
+    given, x = x.dtype, np.asarray(x, np.result_type(x, np.float32))
     if np.size(axis) == np.ndim(x) and not keepdims:
         y = np.sqrt(np.vdot(x, x))
     else:
@@ -273,8 +277,8 @@ def norm2(x, axis, keepdims, out=None):
         y = top * np.sqrt(np.add.reduce(np.square(x / top), axis=axis, keepdims=True))
         y = y if keepdims else np.squeeze(y, axis)
     if out is None:
-        return y[()]
-    np.copyto(out, y)
+        return y[()] if y.dtype == given else given.type(y)
+    np.copyto(out, y, casting="same_kind")
     return out
 
 

@@ -191,7 +191,7 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
     return reshape(matmul(flat_a, flat_b), (*row_shape, *column_shape))
 
 
-@composite(numpy=(np.vecdot, np.linalg.vecdot))
+@composite(numpy=(np.vecdot, np.linalg.vecdot), widens=True)
 def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
     """The sum of products along one axis; the other axes broadcast."""
     a, b = as_node(x1), as_node(x2)

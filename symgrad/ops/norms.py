@@ -16,7 +16,7 @@ from symgrad.ir.op import REGISTRY, Cotangent
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.declare import NodeLike, composite, in_single, op, require
 from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
 from symgrad.ops.linalg import require_matrix
@@ -58,9 +58,12 @@ def _norm2_vjp(
 def _norm2_jvp(
     t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
 ) -> Cotangent:
-    if t[0] is None:
-        return None
-    return sum(t[0] * _direction(y, x, axis), axis=axis, keepdims=keepdims)
+    return None if t[0] is None else _along(t[0], _direction(y, x, axis), axis, keepdims)
+
+
+@in_single
+def _along(t: Node, direction: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
+    return sum(t * direction, axis=axis, keepdims=keepdims)
 
 
 @op(
@@ -81,7 +84,7 @@ def _norm2(x: NodeLike, /, axis: Any = None, keepdims: bool = False) -> Node:
     ...
 
 
-@composite(numpy=(np.linalg.vector_norm,))
+@composite(numpy=(np.linalg.vector_norm,), widens=True)
 def vector_norm(
     x: NodeLike, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> Node:
@@ -119,7 +122,7 @@ def _norm_of_order(p: float, size: Node, over: dict[str, Any]) -> Node:
     return select(total != 0, pow(where(total == 0, 1, total), 1 / p))
 
 
-@composite(numpy=(np.linalg.matrix_norm,))
+@composite(numpy=(np.linalg.matrix_norm,), widens=True)
 def matrix_norm(x: NodeLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Node:
     """A norm of matrices, over the last two axes.
 
@@ -167,7 +170,7 @@ def norm(x: NodeLike, /, *, ord: Any = None, axis: Any = None, keepdims: bool = 
     return moveaxis(y, (-2, -1), ordered) if keepdims else y
 
 
-@composite(numpy=(np.std,))
+@composite(numpy=(np.std,), widens=True)
 def std(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:

@@ -222,7 +222,7 @@ def _flattened(x: NodeLike, axis: int | None) -> tuple[Node, int]:
     return (reshape(node, (-1,)), 0) if axis is None else (node, axis)
 
 
-@composite(numpy=(np.median,))
+@composite(numpy=(np.median,), widens=True)
 def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The middle element in order over axes, or the mean of the middle two; NaN if one is NaN.
 

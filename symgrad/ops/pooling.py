@@ -225,7 +225,7 @@ def _least(dtype: np.dtype[Any]) -> Any:
     return False if dtype.kind == "b" else int(np.iinfo(dtype).min)
 
 
-@composite()
+@composite(widens=True)
 def avg_pool(
     x: NodeLike,
     /,

@@ -187,8 +187,10 @@ def _extremum_jvp(
 
 
 def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]:
+    """Where the largest is, and how often: as a float32 at least, for float16 counts to 2,048."""
     found = x == kept(y, x, axis)
-    return found, sum(astype(found, x.dtype), axis=axis, keepdims=True)
+    count = sum(astype(found, np.result_type(x.dtype, np.float32)), axis=axis, keepdims=True)
+    return found, count
 
 
 @op(
@@ -298,14 +300,14 @@ def corrected_count(x: Node, axis: Any, correction: float) -> Any:
     return where(left > 0, left, np.nan)
 
 
-@composite(numpy=(np.mean,))
+@composite(numpy=(np.mean,), widens=True)
 def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The mean over axes; integers are averaged as float64."""
     node = as_float(x)
     return divide(sum(node, axis=axis, keepdims=keepdims), _count(node, axis))
 
 
-@composite(numpy=(np.var,))
+@composite(numpy=(np.var,), widens=True)
 def var(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:

@@ -196,14 +196,18 @@ def broadcast_to(x: NodeLike, /, shape: Any) -> Node:
 
 
 def sum_to(x: Node, shape: Shape) -> Node:
-    """x summed over what broadcasting from `shape` had repeated: broadcast_to, transposed."""
+    """x summed over what broadcasting from `shape` had repeated: broadcast_to, transposed.
+
+    Terms of float16 are added up in float32, however many there are.
+    """
     if x.shape == shape:
         return x
     extra = x.ndim - len(shape)
     axes = tuple(
         i for i, s in enumerate(x.shape) if i < extra or (shape[i - extra] == 1 and s != 1)
     )
-    total: Node = call("sum", x, axis=axes, keepdims=False, dtype=x.dtype)
+    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    total = astype(call("sum", x, axis=axes, keepdims=False, dtype=wide), x.dtype)
     return total if total.shape == shape else reshape(total, shape)
 
 

@@ -162,7 +162,7 @@ def nanpercentile(
     return _quantile(x, as_float(q) / 100, axis, keepdims, method, True)
 
 
-@composite(numpy=(np.nanmedian,))
+@composite(numpy=(np.nanmedian,), widens=True)
 def nanmedian(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The median of what is no NaN; NaN where nothing is."""
     return median_of(as_float(x), axis, keepdims, without_nan=True)
@@ -199,7 +199,7 @@ def _counted(there: Node, like: Node, axis: Any, keepdims: bool) -> Node:
     return sum(astype(there, like.dtype), axis=axis, keepdims=keepdims)
 
 
-@composite(numpy=(np.nanmean,))
+@composite(numpy=(np.nanmean,), widens=True)
 def nanmean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The mean of what is no NaN; of nothing it is NaN."""
     node, there = _numbers(as_float(x))
@@ -217,7 +217,7 @@ def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tup
     return away, where(count > 0, count, np.nan)
 
 
-@composite(numpy=(np.nanvar,))
+@composite(numpy=(np.nanvar,), widens=True)
 def nanvar(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
@@ -226,7 +226,7 @@ def nanvar(
     return divide(sum(away * away, axis=axis, keepdims=keepdims), count)
 
 
-@composite(numpy=(np.nanstd,))
+@composite(numpy=(np.nanstd,), widens=True)
 def nanstd(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:

@@ -32,9 +32,13 @@ def clip_by_norm(gradients: Sequence[Node], limit: float) -> list[Node]:
     array([0.6, 0.8])
     """
     most = number(limit, "clip_norm", above=True)
-    squares = [astype(sum(square(abs(g))), "float64") for g in gradients]
+    # Of float16 the squares overflow above 255, and the factor may be too small for it.
+    wide = [astype(g, "float32") if g.dtype == "float16" else g for g in gradients]
+    squares = [astype(sum(square(abs(g))), "float64") for g in wide]
     total = squares[0]
     for s in squares[1:]:
         total = total + s
     factor = minimum(most / (sqrt(total) + 1e-6), 1.0)
-    return [g * astype(factor, g.dtype) for g in gradients]
+    return [
+        astype(w * astype(factor, w.dtype), g.dtype) for g, w in zip(gradients, wide, strict=True)
+    ]

@@ -16,7 +16,7 @@ from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import is_modest, is_scalar_factor
+from symgrad.rules.masks import is_scalar, may_leave
 
 # ---- sums over products ---------------------------------------------------------------------
 
@@ -86,16 +86,20 @@ def dot_with_negative(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=vdot(x, negative(y)), after=negative(vdot(x, y)))
 
 
+def _may_leave(c: Node) -> bool:
+    return is_scalar(c) and may_leave(c)
+
+
 SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_scalar_factor, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_may_leave, tries=SCALED)
 def dot_of_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x * c, y), after=vdot(x, y) * c)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_scalar_factor, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_may_leave, tries=SCALED)
 def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x, y * c), after=vdot(x, y) * c)
@@ -104,7 +108,7 @@ def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=is_modest,
+    when=may_leave,
     tries=({"x": (3, 4), "c": 3.0, "p": (3, 4)},),
 )
 def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:

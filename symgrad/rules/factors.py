@@ -13,7 +13,7 @@ from symgrad.ir.values import ArrayData
 from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import is_as_wide, is_finite, is_modest
+from symgrad.rules.masks import is_as_wide, is_finite, may_enter, may_leave
 
 MULTIPLY, DIVIDE = multiply(0.0, 0.0).op, divide(0.0, 1.0).op
 NEGATIVE, RECIPROCAL = negative(0.0).op, reciprocal(1.0).op
@@ -68,7 +68,7 @@ def _is_common(x: Node, y: Node, c: Node, d: Node) -> bool:
     a, b = constant_value(c), constant_value(d)
     if a is None or b is None or a.ndim or b.ndim:
         return False
-    return bool(np.abs(a) == np.abs(b)) and is_modest(c) and x.type == y.type
+    return bool(np.abs(a) == np.abs(b)) and may_leave(c) and x.type == y.type
 
 
 def _is_equal(c: Node, d: Node) -> bool:
@@ -149,7 +149,7 @@ def factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=(x * c) * d, after=x * (c * d))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
 def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of one operand of a product, to where it may meet another."""
     return Rewrite(
@@ -178,7 +178,6 @@ def _is_smaller(x: Node, y: Node, z: Node) -> bool:
     smaller = y.shape == z.shape != x.shape and constant_value(y) is constant_value(z) is None
     return (
         smaller
-        and x.dtype.itemsize > 2  # of float16 the product may vanish where the result does not
         and _source(y) is not _source(z)
         and not any(map(_is_mask, (x, y, z)))
         and guess(y.size) * 8 <= guess(x.size)
@@ -191,11 +190,10 @@ COLUMNS = ({"x": (2, 8), "y": (2, 1), "z": (2, 1)},)
 
 def _joins(x: Node, y: Node, c: Node) -> bool:
     small = guess(y.size) * 8 <= guess(x.size) and is_as_wide(x, y) and constant_value(y) is None
-    small = small and x.dtype.itemsize > 2
-    return small and is_modest(c) and not any(map(_is_mask, (x, y)))
+    return small and may_enter(c) and not any(map(_is_mask, (x, y)))
 
 
-COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 3.0},)
+COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 0.3},)
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_joins, tries=COLUMN)
@@ -204,24 +202,23 @@ def scalar_joins_smaller(x: Var, y: Var, c: Const) -> Rewrite:
     return Rewrite(before=(x * y) * c, after=x * (y * c))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
 def divisor_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
-    """Of a divisor and a factor that are smaller than what they scale, the quotient is taken."""
+    """Of a divisor and a factor of less elements the quotient is taken, unless it overflows."""
     return Rewrite(before=(x / y) * z, after=x * (z / y))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
 def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
-    """Factors that are smaller than what they scale are multiplied with each other."""
+    """Factors of less elements than what they scale are multiplied, unless that overflows."""
     return Rewrite(before=(x * y) * z, after=x * (y * z))
 
 
 def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
-    wide = x.dtype.itemsize > 2
-    return wide and s.ndim == c.ndim == 0 < x.ndim and is_modest(c) and constant_value(s) is None
+    return s.ndim == c.ndim == 0 < x.ndim and may_enter(c) and constant_value(s) is None
 
 
-SCALARS = ({"x": (2, 3), "s": (), "c": 3.0},)
+SCALARS = ({"x": (2, 3), "s": (), "c": 0.3},)
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
@@ -230,9 +227,9 @@ def scalars_meet(x: Var, s: Var, c: Const) -> Rewrite:
     return Rewrite(before=(x * s) * c, after=x * (s * c))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
+@rule(exact=Exact.REALS, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
 def scalar_meets_divisor(x: Var, s: Var, c: Const) -> Rewrite:
-    """A scalar factor and a scalar divisor of an array are one factor: one pass instead of two."""
+    """A scalar factor and divisor of an array are one factor, which may overflow on its own."""
     return Rewrite(before=(x / s) * c, after=x * (c / s))
 
 
@@ -240,7 +237,7 @@ def _is_no_larger(y: Node, x: Node) -> bool:
     return constant_value(y) is None and broadcast_shapes(x.shape, y.shape) == x.shape
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
 def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of a quotient, to where it may meet another."""
     return Rewrite(
@@ -248,7 +245,7 @@ def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda y, c: _has_inverse(y, c))
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda y, c: _can_divide(y, c))
 def scalar_leaves_divisor(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor of a divisor moves out of the quotient, to where it may meet another."""
     return Rewrite(
@@ -308,6 +305,10 @@ def _has_inverse(x: Node, c: Node) -> bool:
     return bool(((np.abs(array) < 0.25 / info.tiny) & (np.abs(array) > 4 / info.max)).all())
 
 
+def _can_divide(x: Node, c: Node) -> bool:
+    return _has_inverse(x, c) and may_enter(c)
+
+
 def _is_power_of_two(x: Node, c: Node) -> bool:
     array = constant_value(c)
     is_power = array is not None and bool(_is_two_to_the(array).all())
@@ -363,7 +364,7 @@ def reciprocal_is_inverse(x: Var) -> Rewrite:
     return Rewrite(before=reciprocal(x), after=1 / x)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_modest)
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
 def times_constant_over(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant dividend moves out of a product, to where it may meet another factor."""
     return Rewrite(

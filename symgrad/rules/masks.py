@@ -26,18 +26,46 @@ def is_finite(c: Node) -> bool:
     return array is not None and bool(array.all()) and bool(np.isfinite(array).all())
 
 
-def is_modest(c: Node) -> bool:
-    """Whether scaling by a constant is no matter of range, so that nothing over- or underflows.
+# ---- where a factor may stand ---------------------------------------------------------------
+#
+# A factor may be what keeps a sum or a product from overflow, and then stays where it was written:
+# after a sum or a product stands one that makes numbers larger, before it one that makes them
+# smaller. So what a rule puts in place is never larger on its way than what it replaces. It may be
+# smaller, by 2**24 at most: float32 has room for that, float16 has not.
 
-    Scales such as 1e-20 are written against overflow, and stay where they are.
+
+def grows(c: Node) -> bool:
+    """Whether no number becomes smaller by a constant factor.
+
+    It may leave a sum, which does not overflow then if it did not before, and sums of small
+    numbers are exact.
     """
     array = constant_value(c)
-    return is_finite(c) and array is not None and bool((np.abs(np.frexp(array)[1]) <= 24).all())
+    return array is not None and is_finite(c) and bool((np.abs(array) >= 1).all())
 
 
-def is_scalar_factor(c: Node) -> bool:
-    """Whether a constant is one modest number, so that it can be multiplied in anywhere."""
-    return c.ndim == 0 and is_modest(c)
+def is_modest(c: Node) -> bool:
+    """Whether a constant factor is between 2**-24 and 2**24, of a dtype that has room for it."""
+    array = constant_value(c)
+    if array is None or array.dtype.itemsize <= 2 or not is_finite(c):
+        return False
+    return bool((np.abs(np.frexp(array)[1]) <= 24).all())
+
+
+def may_leave(c: Node) -> bool:
+    """Whether a factor of an operand may be one of the product: it grows, and is modest."""
+    return grows(c) and is_modest(c)
+
+
+def may_enter(c: Node) -> bool:
+    """Whether a factor of a product may be one of an operand: it shrinks, and is modest."""
+    array = constant_value(c)
+    return array is not None and is_modest(c) and bool((np.abs(array) <= 1).all())
+
+
+def is_scalar(c: Node) -> bool:
+    """Whether a node is a single number, which can be multiplied in anywhere."""
+    return c.ndim == 0
 
 
 def is_as_wide(x: Node, *others: Node) -> bool:

@@ -13,20 +13,24 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import is_modest, is_scalar_factor, product_is_largest, product_size
+from symgrad.rules.masks import is_scalar, may_enter, may_leave, product_is_largest, product_size
 
 # ---- scalars --------------------------------------------------------------------------------
 
 
+def _is_smaller(a: Node, b: Node) -> bool:
+    return guess(a.size) <= guess(b.size)
+
+
 def _into_left(a: Node, b: Node, c: Node) -> bool:
-    return is_scalar_factor(c) and product_is_largest(a, b) and guess(a.size) <= guess(b.size)
+    return is_scalar(c) and may_enter(c) and product_is_largest(a, b) and _is_smaller(a, b)
 
 
 def _into_right(a: Node, b: Node, c: Node) -> bool:
-    return is_scalar_factor(c) and product_is_largest(a, b) and guess(b.size) < guess(a.size)
+    return is_scalar(c) and may_enter(c) and product_is_largest(a, b) and not _is_smaller(a, b)
 
 
-MATRICES = ({"a": (4, 2), "b": (2, 5), "c": 3.0}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
+MATRICES = ({"a": (4, 2), "b": (2, 5), "c": -0.3}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_into_left, tries=MATRICES)
@@ -43,7 +47,7 @@ def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
 
 def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
     result = product_size(rows, columns)
-    return is_scalar_factor(c) and result < guess(x.size) and result <= guess(other.size)
+    return is_scalar(c) and may_leave(c) and result < guess(x.size) and result <= guess(other.size)
 
 
 WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
@@ -218,7 +222,7 @@ def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=lambda c, p: is_modest(c) and p[-2] == 1,
+    when=lambda c, p: may_leave(c) and p[-2] == 1,
     tries=({"c": 3.0, "p": (1, 4), "b": (4, 2)},),
 )
 def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
@@ -232,7 +236,7 @@ def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=lambda c, p: is_modest(c) and p[-1] == 1,
+    when=lambda c, p: may_leave(c) and p[-1] == 1,
     tries=({"a": (3, 4), "c": 3.0, "p": (4, 1)},),
 )
 def column_of_constants(a: Var, c: Const, p: Attr) -> Rewrite:

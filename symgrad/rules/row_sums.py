@@ -82,14 +82,14 @@ def _is_never_zero(x: Node) -> bool:
 
 
 @rule(
-    exact=Exact.ROUNDING,
+    exact=Exact.REALS,
     kinds="f",
     once=True,
     when=lambda x, y, c: x.shape == y.shape and _is_column(y, c) and _is_never_zero(c),
     tries=(_over_deviation,),
 )
 def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
-    """What divides each row of a dot product of rows divides the result, if it is not 0."""
+    """What divides each row of a dot product of rows divides the result, unless that overflows."""
     return Rewrite(
         before=vecdot(x, y / c, keepdims=keepdims),
         after=lambda x, y, c, keepdims: shaped(

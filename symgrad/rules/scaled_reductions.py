@@ -16,7 +16,7 @@ from symgrad.ops.order import _argmin as argmin
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import is_finite, is_scalar_factor
+from symgrad.rules.masks import grows, is_finite, is_scalar
 
 OVER = ({"x": (2, 3), "axis": (0,), "keepdims": False},)
 
@@ -41,7 +41,7 @@ def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     once=True,
-    when=is_scalar_factor,
+    when=lambda c: is_scalar(c) and grows(c),
     tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
 )
 def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
@@ -53,7 +53,7 @@ def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> 
 
 
 def _is_scalar(s: Node, x: Node) -> bool:
-    return s.ndim == 0 and x.ndim > 0 and constant_value(s) is None
+    return s.ndim == 0 and x.ndim > 0 and constant_value(x) is None
 
 
 @rule(
@@ -128,7 +128,7 @@ def _extremum(c: Node, largest: bool) -> Callable[..., Node]:
     return reduce.max if (value > 0) == largest else reduce.min
 
 
-SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -0.5))
+SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -1.5))
 
 
 @rule(
@@ -207,7 +207,7 @@ def norm_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     once=True,
-    when=is_scalar_factor,
+    when=lambda c: is_scalar(c) and grows(c),
     tries=SCALED,
 )
 def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:

@@ -14,7 +14,7 @@ from symgrad.ops.gather import _scatter as scatter
 from symgrad.ops.leaves import constant, full
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import is_finite
+from symgrad.rules.masks import is_scalar, may_enter
 
 BROADCAST = REGISTRY.ops["broadcast_to"]
 
@@ -35,7 +35,7 @@ def _fills(x: Node, z: Node) -> bool:
 
 
 def _is_less(z: Node, u: Node, c: Node) -> bool:
-    return c.ndim == 0 and is_finite(c) and guess(u.size) <= guess(z.size) and _is_zero(z)
+    return is_scalar(c) and may_enter(c) and guess(u.size) <= guess(z.size) and _is_zero(z)
 
 
 @rule(
@@ -43,7 +43,7 @@ def _is_less(z: Node, u: Node, c: Node) -> bool:
     kinds="f",
     once=True,
     when=_is_less,
-    tries=(lambda u: _onto_zeros(u) * 3,),
+    tries=(lambda u: _onto_zeros(u) * 0.3,),
 )
 def scalar_into_scattered(z: Var, u: Var, i: Var, a: Attr, c: Const) -> Rewrite:
     """A scalar factor need not be multiplied to the zeros around."""

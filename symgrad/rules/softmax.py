@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import exp, log, subtract
+from symgrad.ops.linalg import _row_sums as row_sums
 from symgrad.ops.reduce import max, reduced_shape, sum
+from symgrad.ops.select import where
 from symgrad.ops.shape import reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
@@ -20,6 +24,8 @@ from symgrad.rules.masks import is_finite
 Axes: TypeAlias = tuple[int, ...]
 
 _EXP, _MAX, _SUBTRACT = exp(0.0).op, max(0.0).op, subtract(0.0, 0.0).op
+_SUM, _WHERE = sum(0.0).op, where(True, 0.0, 0.0).op
+_ROW_SUMS = row_sums([[0.0]], keepdims=True).op
 
 
 def over_rows(**more: Any) -> dict[str, Any]:
@@ -285,4 +291,31 @@ def shifted_back_is_logsumexp(x: Var, m: Var, axis: Attr) -> Rewrite:
     )
 
 
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))
+def _is_over_total(x: Node, y: Node, z: Node) -> bool:
+    """Whether y is the sum of exponentials x, of which the largest is 1, over the last axis."""
+    if x.op is not _EXP or y.op is not _WHERE or y.shape != z.shape or x.shape == y.shape:
+        return False
+    is_sum = y.inputs[2].op in (_SUM, _ROW_SUMS) and y.inputs[2].inputs[0] is x
+    return is_sum and _is_shifted(x.inputs[0], (x.ndim - 1,))
+
+
+def _scaled_softmax(x: Node) -> Node:
+    top = max(x, axis=1, keepdims=True)
+    raised = exp(x - top)
+    total = where(top == np.inf, 1, sum(raised, axis=1, keepdims=True))
+    scaled: Node = raised / total * sum(x, axis=1, keepdims=True)
+    return scaled
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_over_total, tries=(_scaled_softmax,))
+def softmax_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
+    """What scales softmax is divided by the sum of exponentials, which is at least 1."""
+    return Rewrite(before=(x / y) * z, after=x * (z / y))
+
+
+# When the parts of softmax have been shared.
+KERNELS: tuple[Rule, ...] = (softmax_meets_factor,)
+
+RULES: tuple[Rule, ...] = tuple(
+    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
+)

@@ -75,7 +75,7 @@ def test_reductions_of_reductions():
     becomes([x], sg.prod(sg.prod(x, axis=0), axis=1), sg.prod(x, axis=(0, 2)), SIMPLIFY)
     kept = sg.all(sg.all(x > 0, axis=0, keepdims=True), axis=2, keepdims=True)
     becomes([x], kept, sg.all(x > 0, axis=(0, 2), keepdims=True), SIMPLIFY, "bits")
-    becomes([x], sg.mean(sg.mean(x, axis=0)), sg.sum(x) * (1 / 24), SIMPLIFY)
+    becomes([x], sg.mean(sg.mean(x, axis=0)), sg.sum(x) * (1 / 24), SIMPLIFY, "reals")
     becomes([x], sg.max(sg.max(x, axis=0)), sg.max(x), SIMPLIFY, "reals")
     stays([x], sg.max(sg.max(x, axis=0)), SIMPLIFY)
 

@@ -1,0 +1,236 @@
+"""float16: what is a mean, a loss or a norm is finite and right wherever its value fits."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.optim.clipping import clip_by_norm
+from symgrad.testing.equality import Run
+
+MANY = 100_000
+
+
+def rows(x):
+    return sg.reshape(x, (-1, 10))
+
+
+def columns(x):
+    return sg.reshape(x, (10, -1))
+
+
+# What is computed of a vector, and in NumPy of float64.
+STATISTICS = {
+    "mean": (sg.mean, np.mean),
+    "mean_of_columns": (lambda x: sg.mean(rows(x), axis=0), lambda a: a.reshape(-1, 10).mean(0)),
+    "var": (sg.var, np.var),
+    "corrected": (lambda x: sg.var(x, correction=1), lambda a: np.var(a, ddof=1)),
+    "std": (sg.std, np.std),
+    "median": (sg.median, np.median),
+    "nanmean": (sg.nanmean, np.nanmean),
+    "nanmean_of_columns": (
+        lambda x: sg.nanmean(rows(x), axis=0),
+        lambda a: a.reshape(-1, 10).mean(0),
+    ),
+    "nanvar": (sg.nanvar, np.nanvar),
+    "nanstd": (sg.nanstd, np.nanstd),
+    "nanmedian": (sg.nanmedian, np.nanmedian),
+    "norm": (sg.linalg.vector_norm, np.linalg.norm),
+    "norm_of_order_3": (
+        lambda x: sg.linalg.vector_norm(x, ord=3),
+        lambda a: np.linalg.norm(a, ord=3),
+    ),
+    "logsumexp": (sg.logsumexp, lambda a: np.log(np.exp(a - a.max()).sum()) + a.max()),
+    "logsumexp_of_columns": (
+        lambda x: sg.logsumexp(rows(x), axis=0),
+        lambda a: np.logaddexp.reduce(a.reshape(-1, 10), 0),
+    ),
+    "log_softmax": (
+        lambda x: sg.log_softmax(rows(x), axis=0),
+        lambda a: a.reshape(-1, 10) - np.logaddexp.reduce(a.reshape(-1, 10), 0),
+    ),
+    "layer_norm": (
+        lambda x: sg.nn.layer_norm(x),
+        lambda a: (a - a.mean()) / np.sqrt(a.var() + 1e-5),
+    ),
+    "batch_norm": (
+        lambda x: sg.nn.batch_norm(rows(x)),
+        lambda a: (
+            (a.reshape(-1, 10) - a.reshape(-1, 10).mean(0))
+            / np.sqrt(a.reshape(-1, 10).var(0) + 1e-5)
+        ),
+    ),
+    "mse_loss": (lambda x: sg.nn.mse_loss(x, sg.zeros_like(x)), lambda a: np.mean(a**2)),
+    "huber": (
+        lambda x: sg.nn.huber(x, sg.zeros_like(x)),
+        lambda a: np.where(np.abs(a) < 1, a**2 / 2, np.abs(a) - 0.5).mean(),
+    ),
+    "bce": (
+        lambda x: sg.nn.bce_with_logits(x, sg.zeros_like(x)),
+        lambda a: np.logaddexp(0, a).mean(),
+    ),
+    "avg_pool": (
+        lambda x: sg.nn.avg_pool(sg.reshape(x, (1, 1, -1)), 10),
+        lambda a: a.reshape(1, 1, -1, 10).mean(-1),
+    ),
+    "vecdot": (lambda x: sg.vecdot(x, x * 0.001), lambda a: (a * (a * 0.001)).sum()),
+}  # fmt: skip
+
+
+def numbers(kind, size):
+    rng = np.random.default_rng(size)
+    found = rng.standard_normal(size)
+    return {"tens": found + 10, "hundreds": 300 * found, "units": found}[kind].astype("float16")
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@pytest.mark.parametrize("kind", ["units", "tens", "hundreds"])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_are_those_of_float64_rounded(name, kind, passes):
+    function, by_numpy = STATISTICS[name]
+    for size in (10, MANY):
+        a = numbers(kind, size)
+        x = sg.placeholder("x", size, "float16")
+        found = sg.compile(x, function(x), passes=passes)(a)
+        with np.errstate(over="ignore"):
+            expected = by_numpy(a.astype("float64")).astype("float16")
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_their_gradients_are_those_of_float64_rounded(name, passes):
+    function, _ = STATISTICS[name]
+    a = numbers("tens", 10_000)
+    found = []
+    for dtype in ("float16", "float64"):
+        x = sg.placeholder("x", a.size, dtype)
+        y = function(x)
+        weights = np.linspace(-1, 1, y.size).reshape(y.shape).astype(dtype) if y.ndim else 1
+        loss = sg.sum(sg.astype(y, "float64") * weights)
+        found.append(sg.compile(x, sg.grad(loss, x), passes=passes)(a.astype(dtype)))
+    half, expected = found
+    assert half.dtype == np.float16
+    np.testing.assert_allclose(half, expected, rtol=0, atol=4e-3 * np.abs(expected).max() + 6e-8)
+
+
+def test_a_sum_is_numpys():
+    a = numbers("hundreds", 10_000).reshape(100, 100)
+    x = sg.placeholder("x", a.shape, "float16")
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(sg.compile(x, sg.sum(x, axis=axis))(a), a.sum(axis=axis))
+    with np.errstate(over="ignore"):
+        tens = np.full((100, 100), 10, "float16")
+        assert sg.compile(x, sg.sum(x))(tens) == tens.sum() == np.inf
+
+
+def test_a_wider_operand_makes_a_wider_result():
+    a, b = sg.placeholder("a", 3, "float16"), sg.placeholder("b", 3, "float32")
+    assert sg.nn.mse_loss(a, a).dtype == np.float16
+    assert sg.nn.mse_loss(a, b).dtype == np.float32
+    assert sg.nn.mse_loss(a, np.zeros(3)).dtype == np.float64
+    assert sg.mean(np.ones(3, "float16")).dtype == np.float16
+
+
+def test_a_named_size_may_be_larger_than_float16_can_count():
+    x = sg.placeholder("x", "N", "float16")
+    outputs = [sg.mean(x), sg.var(x, correction=1), sg.std(x, correction=1), sg.grad(sg.mean(x), x)]
+    mean, var, std, slope = sg.compile(x, outputs)(numbers("tens", MANY))
+    np.testing.assert_allclose([mean, var, std], [10, 1, 1], rtol=1e-2)
+    np.testing.assert_allclose(slope, 1e-5, rtol=2e-2)
+
+
+def test_elements_that_tie_are_counted_beyond_2048():
+    x = sg.placeholder("x", (5000, 2), "float16")
+    slope = sg.compile(x, sg.grad(sg.sum(sg.max(x, axis=0)), x))(np.ones((5000, 2), "float16"))
+    np.testing.assert_allclose(slope, 1 / 5000, rtol=1e-3)
+
+
+def test_cotangents_are_summed_beyond_2048():
+    """A bias is read once for each row; its cotangent is a sum over a leading axis."""
+    x, b = sg.placeholder("x", (5000, 3), "float16"), sg.placeholder("b", 3, "float16")
+    found = sg.compile([x, b], sg.grad(sg.sum(sg.astype(x + b, "float32")), b))
+    np.testing.assert_array_equal(
+        found(np.zeros((5000, 3), "float16"), np.zeros(3, "float16")), 5000
+    )
+
+
+def test_tangents_go_the_same_way():
+    a = numbers("tens", MANY)
+    x = sg.placeholder("x", MANY, "float16")
+    for function in (sg.mean, sg.logsumexp, sg.linalg.vector_norm, sg.std):
+        (along,) = sg.jvp([function(x)], [x], [sg.ones_like(x)])
+        wide = sg.placeholder("w", MANY, "float64")
+        (expected,) = sg.jvp([function(wide)], [wide], [sg.ones_like(wide)])
+        found = sg.compile(x, along)(a)
+        truth = sg.compile(wide, expected)(a.astype("float64"))
+        np.testing.assert_allclose(found, truth, rtol=4e-3, atol=4e-3)
+
+
+def test_a_batch_norm_of_wide_numbers_trains():
+    """Their variance does not fit into float16."""
+    net = sg.nn.BatchNorm(3, dtype="float16")
+    x = sg.placeholder("x", ("N", 3), "float16")
+    found = sg.compile(x, net(x))(600 * numbers("units", 3000).reshape(-1, 3))
+    np.testing.assert_allclose(found.std(axis=0, dtype="float64"), 1, rtol=1e-2)
+
+
+def test_clipped_gradients_are_not_lost():
+    g = sg.placeholder("g", 1000, "float16")
+    a = np.full(1000, 1000, "float16")
+    found = sg.compile(g, clip_by_norm([g], 1.0)[0])(a)
+    np.testing.assert_allclose(found, 1 / np.sqrt(1000), rtol=2e-3)
+
+
+def test_terms_that_cancel_do_not_overflow_where_numpy_adds_them_in_float32():
+    half = np.full(6000, 60000, "float16")
+    a = np.concatenate([half, -half])
+    x, y = sg.placeholder("x", 12000, "float16"), sg.placeholder("y", 6000, "float16")
+    ones = np.ones(12000, "float16")
+    assert sg.compile(x, sg.sum(x))(a) == 0
+    assert sg.compile(x, sg.sum(x * ones))(a) == 0
+    assert sg.compile(y, sg.sum(sg.concat([y, -y])))(half) == 0
+
+
+# ---- factors that were written against overflow ---------------------------------------------
+
+
+def protected(x, y, s, tiny):
+    """What is scaled down before it is added up or multiplied."""
+    m, n = sg.reshape(x, (4, -1)), sg.reshape(y, (-1, 4))
+    return [
+        sg.sum(x * tiny), sg.sum(x * tiny, axis=0), sg.vecdot(x * tiny, x), sg.sum((x * tiny) * y),
+        (m * tiny) @ n, m @ (n * tiny), (x * tiny) * y, (x * tiny) / s, x * (tiny / s),
+        x * tiny + y * tiny, x * tiny - y * tiny, sg.linalg.vector_norm(x * tiny),
+        sg.mean(x * tiny), sg.sum((m * tiny) @ n), sg.max(x * tiny), x * (y * tiny),
+        sg.einsum("ij,jk->", m * tiny, n), sg.sum(sg.concat([x * tiny, y * tiny])),
+        sg.full((1, 4), tiny, dtype=x.dtype) @ n[:4], (x * s) * tiny, (m * s[:, None][:1]) * tiny,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tiny"),
+    [
+        ("float16", 1e-3),
+        ("float32", 1e-3),
+        ("float32", 1e-30),
+        ("float64", 1e-3),
+        ("float64", 1e-250),
+    ],
+)
+def test_a_factor_that_prevents_overflow_stays_where_it_is(dtype, tiny):
+    """Optimised, all is finite that was finite as written."""
+    x, y, s = (sg.placeholder(n, 16, dtype) for n in "xys")
+    outputs = protected(x, y, s, tiny)
+    rng = np.random.default_rng(0)
+    found = 0
+    program = sg.compile([x, y, s], outputs)
+    for low, high in ((0.5, 1), (0.01, 0.02), (1e-3, 2e-3)):
+        big = np.finfo(dtype).max
+        arrays = [np.asarray(rng.uniform(low, high, 16) * v, dtype) for v in (big, big * tiny, 1)]
+        written = Run(outputs, dict(zip([x, y, s], arrays, strict=True))).results()
+        for y0, a, b in zip(outputs, written, program(*arrays), strict=True):
+            there = np.isfinite(a) & (np.abs(a) < big / 2)
+            assert np.isfinite(b[there]).all(), f"{y0!r}: {b}, as written {a}\n{program.trace}"
+            found += int(there.sum())
+    assert found > 100
