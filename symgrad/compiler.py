@@ -15,6 +15,7 @@ from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
+from symgrad.ir.types import in_order, whole
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
@@ -79,12 +80,12 @@ def compile(
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
     14.0
     """
-    if threads is not None and not 1 <= threads <= MOST_THREADS:
+    if threads is not None and whole(threads, "threads", 1, GraphError) > MOST_THREADS:
         raise GraphError(f"threads is a number from 1 to {MOST_THREADS}, or None, not {threads!r}")
     if backend not in ("numpy", "reference"):
         raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
     alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
-    fed: list[Any] = [inputs] if alone else list(inputs)
+    fed: list[Any] = [inputs] if alone else list(in_order(inputs, "inputs", GraphError))
     _check_fed(fed)
     wanted, names, form = _flatten(outputs, "output")
     pairs = _check_updates(updates)
@@ -205,7 +206,7 @@ def _flatten(outputs: Any, name: str) -> tuple[list[Node], list[str], Form]:
     if isinstance(outputs, (list, tuple)):
         make: Form = list if isinstance(outputs, list) else getattr(type(outputs), "_make", tuple)
         return _flatten_all(list(outputs), [f"{name} {i}" for i in range(len(outputs))], make)
-    node = as_node(outputs)
+    node = as_node(in_order(outputs, "outputs", GraphError))
     node.tensor  # noqa: B018  refuses a node with several results
     return [node], [name], _only
 

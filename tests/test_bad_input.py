@@ -300,3 +300,79 @@ def test_a_variable_without_a_value():
         program(np.ones(3))
     back.inputs[1].value = np.full(3, 2.0)
     assert program(np.ones(3)).tolist() == [2, 2, 2]
+
+
+# ---- counts, and what has an order -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [True, 2.0, 0, -1, "2", np.array([1, 2]), np.True_])
+def test_counts_are_whole_numbers(value):
+    x, w = sg.placeholder("x", (4, 3)), sg.variable("w", np.ones(3))
+    program = sg.compile(x, sg.sum(x))
+    counts = [
+        ("threads", lambda: sg.compile(x, x, threads=value)),
+        ("runs", lambda: program.profile(np.ones((4, 3)), runs=value)),
+        ("size of a batch", lambda: sg.batches(np.ones(4), size=value)),
+        ("patience", lambda: sg.early_stopping(patience=value)),
+        ("history", lambda: sg.optim.LBFGS([w], history=value)),
+        ("order", lambda: sg.testing.check_grads(lambda a: a, np.ones(2), order=value)),
+    ]
+    for name, call in counts:
+        with refused(sg.SymgradError, name, "is a whole number from 1 on, not", repr(value)[:20]):
+            call()
+
+
+def test_a_bool_is_no_axis_and_no_size():
+    x = sg.placeholder("x", (4, 3))
+    for call in (
+        lambda: sg.sum(x, axis=True),
+        lambda: sg.concat([x, x], axis=False),
+        lambda: np.sum(x, axis=(True,)),
+        lambda: sg.zeros((True, 3)),
+        lambda: sg.reshape(x, (True, -1)),
+        lambda: sg.placeholder("y", True),
+    ):
+        with refused(sg.ShapeError, "is an int"):
+            call()
+
+
+def test_a_set_is_no_order():
+    x, y = sg.placeholder("x", (3, 3)), sg.placeholder("y", (3, 3))
+    v, w = sg.variable("v", np.ones((3, 3))), sg.variable("w", np.ones((3, 3)))
+    loss = sg.sum(x @ w @ v)
+    for call in (
+        lambda: sg.compile({x, y}, x + y),
+        lambda: sg.compile([x, y], {x, y}),
+        lambda: sg.compile([x, y], {"both": frozenset([x, y])}),
+        lambda: sg.Graph({x, y}),
+        lambda: sg.grad(loss, {v, w}),
+        lambda: sg.value_and_grad(loss, {v, w}),
+        lambda: sg.vjp({x @ w}, w, [x]),
+        lambda: sg.vjp([x @ w], w, {x}),
+        lambda: sg.jvp(x @ w, [w], {w}),
+        lambda: sg.hvp(loss, {v, w}, [v, w]),
+        lambda: sg.jacobian(x @ w, {w}),
+        lambda: sg.hessian(loss, {v, w}),
+        lambda: sg.concat({x, y}),
+        lambda: sg.stack({x, y}),
+        lambda: sg.linalg.multi_dot({x, y}),
+        lambda: sg.permute_dims(x, {1, 0}),
+        lambda: sg.placeholder("z", {2, 3}),
+        lambda: sg.optim.SGD({v, w}, 0.1),
+    ):
+        with refused(sg.SymgradError, "have an order, and a set has none; write a list"):
+            call()
+
+
+def test_nothing_to_differentiate_by():
+    x = sg.placeholder("x", 3)
+    loss = sg.sum(x * x)
+    for empty in ([], (), {}):
+        for f in (sg.grad, sg.value_and_grad, sg.jacobian, sg.hessian):
+            with refused(sg.GradientError, "wrt is empty", "a list of those that are wanted"):
+                f(loss, empty)
+        for call in (lambda wrt: sg.jvp(loss, wrt, []), lambda wrt: sg.vjp(loss, wrt, 1.0)):
+            with refused(sg.GradientError, "wrt is empty"):
+                call(empty)
+    with refused(sg.GradientError, "the outputs are empty"):
+        sg.vjp([], x, [])

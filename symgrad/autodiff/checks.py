@@ -12,6 +12,8 @@ from symgrad.ir.node import Node, describe
 
 def check_outputs(ys: Sequence[Any]) -> None:
     """Refuse outputs that are neither floats nor complex numbers."""
+    if not ys:
+        raise GradientError("there is nothing to differentiate: the outputs are empty")
     for y in ys:
         if not isinstance(y, Node):
             raise GradientError(f"an output is a node, not {type(y).__name__}")
@@ -42,6 +44,11 @@ def check_loss(loss: Any) -> None:
 
 def check_wrt(xs: Sequence[Any]) -> None:
     """Refuse to differentiate by what is neither floats nor complex numbers."""
+    if not xs:
+        raise GradientError(
+            "there is nothing to differentiate by: wrt is empty. Give the node, or a list of those "
+            "that are wanted; a module without parameters has nothing to train"
+        )
     for x in xs:
         if not isinstance(x, Node):
             raise GradientError(

@@ -22,6 +22,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
+from symgrad.ir.types import in_order
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
 from symgrad.ops.shape import astype, permute_dims, reshape
@@ -368,7 +369,9 @@ def _jacobian_forward(
 
 
 def _several(nodes: Nodes) -> list[Node]:
-    return [nodes] if isinstance(nodes, Node) else list(nodes)
+    if isinstance(nodes, Node):
+        return [nodes]
+    return list(in_order(nodes, "the nodes of a derivative", GradientError))
 
 
 def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
@@ -380,7 +383,9 @@ def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
 def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) -> list[Node]:
     """A vector for each node, of its shape and dtype."""
     try:
-        vectors = [given] if isinstance(form, Node) else list(given)
+        vectors = (
+            [given] if isinstance(form, Node) else list(in_order(given, f"{what}s", GradientError))
+        )
     except TypeError:
         vectors = []
     if len(nodes) != len(vectors):

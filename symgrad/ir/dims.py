@@ -341,7 +341,7 @@ def dim(value: Size | str) -> Size:
     if isinstance(value, Dim):
         return value
     try:
-        number = value.__index__()
+        number = (None if isinstance(value, bool) else value).__index__()  # type: ignore[union-attr]
     except AttributeError:
         raise ShapeError(f"a dimension is an int or a name, not {value!r}") from None
     if number < 0:

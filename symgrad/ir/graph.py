@@ -16,6 +16,7 @@ from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.reading import regular_file
+from symgrad.ir.types import in_order
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
 
@@ -41,7 +42,11 @@ class Graph(Displayed):
     _hash: int | None
 
     def __init__(self, outputs: Iterable[Any], inputs: Iterable[Node] | None = None) -> None:
-        wanted = (outputs,) if isinstance(outputs, Node) else tuple(map(as_node, outputs))
+        wanted = (
+            (outputs,)
+            if isinstance(outputs, Node)
+            else tuple(map(as_node, in_order(outputs, "outputs", GraphError)))
+        )
         order = topological(wanted)
         found = [n for n in order if is_input(n)]
         given = tuple(found if inputs is None else inputs)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import index as as_index
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size, dim, product
-from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
 
 KINDS = "biufc"
 MOST_AXES = 64  # of an array of NumPy's
@@ -108,7 +109,7 @@ def as_shape(shape: Any) -> Shape:
     if isinstance(shape, (int, str, Dim, np.integer)):
         return (dim(shape),)  # type: ignore[arg-type]
     try:
-        return tuple(dim(s) for s in shape)
+        return tuple(dim(s) for s in in_order(shape, "the sizes of a shape", ShapeError))
     except TypeError:
         raise ShapeError(f"{shape!r} is not a shape; write for example ('N', 3)") from None
 
@@ -161,12 +162,32 @@ def require_equal(a: Size, b: Size) -> None:
         raise ShapeError(_mismatch([a, b]))
 
 
+def whole(value: Any, name: str, least: int, error: type[SymgradError]) -> int:
+    """What counts, as an int. Raises an error for no int, a bool, or one that is too small."""
+    try:
+        found = least - 1 if isinstance(value, (bool, np.bool_)) else as_index(value)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise error(f"{name} is a whole number from {least} on, not {value!r:.60}")
+    return found
+
+
+def in_order(values: Any, name: str, error: type[SymgradError]) -> Any:
+    """The same values. Refuses a set, whose order is another in each process."""
+    if isinstance(values, (set, frozenset)):
+        raise error(f"{name} have an order, and a set has none; write a list, [a, b]")
+    return values
+
+
 def normalize_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front. Raises `ShapeError` if it is out of range."""
     try:
         index = int(axis.__index__())
     except AttributeError:
         raise ShapeError(f"an axis is an int, not {axis!r}") from None
+    if isinstance(axis, (bool, np.bool_)):
+        raise ShapeError(f"an axis is an int, not {axis!r}")
     if not -ndim <= index < ndim:
         raise ShapeError(f"axis {index} is out of range for {ndim} dimensions")
     return index % ndim

@@ -18,6 +18,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import (
     TensorType,
     broadcast_shapes,
+    in_order,
     normalize_axis,
     require_equal,
 )
@@ -137,7 +138,7 @@ def multi_dot(arrays: Sequence[NodeLike], /) -> Node:
     >>> multi_dot([placeholder("a", (9, 2)), placeholder("b", (2, 9)), placeholder("c", 9)]).type
     float64[9]
     """
-    nodes = [as_node(x) for x in arrays]
+    nodes = [as_node(x) for x in in_order(arrays, "matrices", ShapeError)]
     if len(nodes) < 2 or any(x.ndim != 2 for x in nodes[1:-1]):
         listed = ", ".join(repr(x.type) for x in nodes)
         raise ShapeError(f"multi_dot multiplies two matrices or more, not [{listed}]")

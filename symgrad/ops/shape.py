@@ -20,6 +20,7 @@ from symgrad.ir.types import (
     as_dtype,
     as_shape,
     broadcast_shapes,
+    in_order,
     normalize_axes,
     normalize_axis,
     require_equal,
@@ -135,7 +136,7 @@ def reshape(x: NodeLike, /, shape: Any, *, copy: bool | None = None) -> Node:
 
 
 def _permute_normalize(t: TensorType, axes: Any) -> dict[str, Any]:
-    order = range(t.ndim)[::-1] if axes is None else axes
+    order = range(t.ndim)[::-1] if axes is None else in_order(axes, "axes", ShapeError)
     found = tuple(normalize_axis(a, t.ndim) for a in order)
     if sorted(found) != list(range(t.ndim)):
         raise ShapeError(f"axes {tuple(order)} do not name each of {t.ndim} dimensions once")
@@ -325,7 +326,7 @@ def _concat(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
 @composite(numpy=(np.concatenate,))
 def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
     """The arrays one after the other along an axis; None flattens them first."""
-    nodes = [as_node(a) for a in arrays]
+    nodes = [as_node(a) for a in in_order(arrays, "arrays", ShapeError)]
     if not nodes:
         raise ShapeError("concat needs at least one array")
     if axis is None:
@@ -336,7 +337,9 @@ def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
 @composite(numpy=(np.stack,))
 def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
     """The arrays side by side along a new axis."""
-    return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
+    return concat(
+        [expand_dims(a, axis=axis) for a in in_order(arrays, "arrays", ShapeError)], axis=axis
+    )
 
 
 def item_infer(t: tuple[TensorType, ...], *, index: int) -> TensorType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,3 @@ def rate(value: Any, name: str = "lr") -> Any:
     if known is not None:
         number(known, name)
     return value
-
-
-def whole(value: Any, name: str) -> int:
-    """A whole number from 1 on. Raises `UnsupportedError` for another."""
-    try:
-        found = 0 if isinstance(value, bool) else index(value)
-    except TypeError:
-        found = 0
-    if found < 1:
-        raise UnsupportedError(f"{name} is a whole number from 1 on, not {value!r:.60}")
-    return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, Variable
+from symgrad.ir.types import whole
 from symgrad.ops.elementwise import abs, divide, negative
 from symgrad.ops.leaves import variable
 from symgrad.ops.linalg import vecdot
@@ -16,7 +17,7 @@ from symgrad.ops.logic import equal, greater, less, logical_and
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import minimum, select, where
 from symgrad.ops.shape import concat, expand_dims, reshape
-from symgrad.optim.checks import number, whole
+from symgrad.optim.checks import number
 from symgrad.optim.optimizer import Optimizer, like
 
 
@@ -46,7 +47,7 @@ class LBFGS(Optimizer):
         tolerance: float = 1e-7,
         **options: Any,
     ) -> None:
-        self.history = whole(history, "history")
+        self.history = whole(history, "history", 1, UnsupportedError)
         self.tolerance = number(tolerance, "tolerance")
         super().__init__(parameters, lr, **options)
 

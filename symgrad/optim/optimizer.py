@@ -18,6 +18,7 @@ from symgrad.ir.errors import (
 )
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
+from symgrad.ir.types import in_order
 from symgrad.ir.walk import topological
 from symgrad.nn.module import Module
 from symgrad.nn.offers import idle, offered
@@ -169,7 +170,11 @@ class Optimizer:
                 f"an optimiser is given a module, or a list of variables, not {said:.80}; "
                 f"write {method}(net, …) or {method}([w, b], …)"
             )
-        listed = list(given.parameters() if isinstance(given, Module) else given)
+        listed = list(
+            given.parameters()
+            if isinstance(given, Module)
+            else in_order(given, "parameters", GraphError)
+        )
         if not listed:
             raise GraphError(f"an optimiser needs parameters, and {given!r:.80} has none")
         seen: set[Variable] = set()

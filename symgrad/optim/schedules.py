@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
+from symgrad.ir.types import whole
 from symgrad.ops.select import maximum, minimum
 from symgrad.ops.trigonometry import cos
-from symgrad.optim.checks import number, rate, whole
+from symgrad.optim.checks import number, rate
 from symgrad.optim.optimizer import Schedule
 
 
@@ -33,7 +35,7 @@ def cosine(lr: float, steps: int, *, end: float = 0.0) -> Schedule:
     >>> float(cosine(0.1, 10)(sg.constant(5)))
     0.05
     """
-    top, low, count = rate(lr), number(end, "end"), whole(steps, "steps")
+    top, low, count = rate(lr), number(end, "end"), whole(steps, "steps", 1, UnsupportedError)
 
     def at(step: Node) -> Any:
         return low + (top - low) * (0.5 + 0.5 * cos(minimum(step, count) * (math.pi / count)))
@@ -47,7 +49,11 @@ def step_decay(lr: float, every: int, *, factor: float = 0.1) -> Schedule:
     >>> float(step_decay(1.0, 10, factor=0.5)(sg.constant(20)))
     0.25
     """
-    top, ratio, count = rate(lr), number(factor, "factor"), whole(every, "every")
+    top, ratio, count = (
+        rate(lr),
+        number(factor, "factor"),
+        whole(every, "every", 1, UnsupportedError),
+    )
     return lambda step: top * ratio ** (step // count)
 
 
@@ -59,6 +65,6 @@ def warm_up(steps: int, then: Schedule | float) -> Schedule:
     >>> float(warm_up(4, 0.1)(sg.constant(0)))
     0.025
     """
-    count = whole(steps, "steps")
+    count = whole(steps, "steps", 1, UnsupportedError)
     after = then if callable(then) else constant(then)
     return lambda step: after(maximum(step - count, 0)) * minimum((step + 1) / count, 1)

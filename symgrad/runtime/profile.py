@@ -24,6 +24,7 @@ import numpy as np
 from symgrad.ir.errors import FeedError
 from symgrad.ir.files import write_whole
 from symgrad.ir.origin import Location
+from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import BLOCKS, Blocks
@@ -224,8 +225,7 @@ def profiled(
 ) -> Profile:
     """The profile of a program for the arrays of a call; see `Program.profile`."""
     program._feeder.check_names("profile", len(args), ("runs",))
-    if runs < 1:
-        raise FeedError(f"a profile is made of one run or more, not {runs}")
+    runs = whole(runs, "runs", 1, FeedError)
     _, sizes = program._feeder.feed(args, kwargs)
     ready = program._ready(sizes)
     watch = _Watch(ready.source, ready.plan)

@@ -15,6 +15,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.kinks import Policy
 from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import whole
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import real
 from symgrad.ops.leaves import placeholder
@@ -104,6 +105,7 @@ def check_grads(
     >>> check_grads(lambda x: relu(x), [0.0]).kinks[0].right
     1.0
     """
+    order = whole(order, "order", 1, GradientError)
     points = [np.asarray(a, np.result_type(np.asarray(a), np.float64)) for a in arrays]
     xs = [placeholder(f"argument {i}", p.shape, p.dtype) for i, p in enumerate(points)]
     rng = np.random.default_rng(seed)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node
-from symgrad.ir.types import DType
+from symgrad.ir.types import DType, whole
 
 Array: TypeAlias = np.ndarray[Any, DType]
 
@@ -85,7 +84,7 @@ def batches(*arrays: Any, size: int, key: Any = None) -> Batches:
             f"batches are of arrays with as many rows each, from 1 on, not {shapes}; "
             "write sg.batches(X, Y, size=32, key=0)"
         )
-    count = whole(size, "the size of a batch", 1)
+    count = whole(size, "the size of a batch", 1, FeedError)
     return Batches(found, count, None if key is None else _seed(key))
 
 
@@ -94,17 +93,6 @@ def _array(rows: Any) -> Array:
         return np.asarray(rows)
     except ValueError as error:
         raise FeedError(f"the rows of an array are all of one shape: {error}") from None
-
-
-def whole(value: Any, name: str, least: int) -> int:
-    """What counts, which no bool does. Raises `FeedError` for no int, or one that is too small."""
-    try:
-        found = least - 1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        found = least - 1
-    if found < least:
-        raise FeedError(f"{name} is a whole number from {least} on, not {value!r:.60}")
-    return found
 
 
 def _seed(key: Any) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import FeedError, UnsupportedError
-from symgrad.train.batches import whole
+from symgrad.ir.types import whole
 from symgrad.train.progress import told
 
 TEST = "test "  # before the names of figures that are no part of training
@@ -53,7 +53,7 @@ class History:
 
         With a variable that counts the steps, a checkpoint is enough to go on from.
         """
-        return History(*divmod(whole(steps, "the number of steps", 0), len(batches)))
+        return History(*divmod(whole(steps, "the number of steps", 0, FeedError), len(batches)))
 
     def __getitem__(self, name: str) -> list[float]:
         if not any(name in r for r in self.records):
@@ -101,7 +101,7 @@ def early_stopping(
     is not better than anything. After the first epoch a name that it does not have is a
     `FeedError`.
     """
-    epochs = whole(patience, "patience, in epochs,", 1)
+    epochs = whole(patience, "patience, in epochs,", 1, FeedError)
 
     def is_over(history: History) -> bool:
         try:

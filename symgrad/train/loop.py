@@ -23,9 +23,10 @@ import numpy as np
 
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
+from symgrad.ir.types import whole
 from symgrad.nn.offers import offered
 from symgrad.runtime.program import Program
-from symgrad.train.batches import Batches, whole
+from symgrad.train.batches import Batches
 from symgrad.train.history import TEST, History, Means
 from symgrad.train.progress import shown_on
 
@@ -70,7 +71,7 @@ def fit(
     more than their number; and for no batches. Warns of a loss that is NaN, and of a `test` that
     was built for training.
     """
-    last = whole(epochs, "epochs", 0)
+    last = whole(epochs, "epochs", 0, FeedError)
     history = _history(history)
     after_step, after_epoch = _callbacks(on_step, "on_step"), _callbacks(on_epoch, "on_epoch")
     _check_program(program, trains=True)
