@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import combinations, dropwhile
@@ -53,8 +54,9 @@ def einsum(subscripts: Any, /, *operands: NodeLike) -> Node:
     """Products summed over the letters that the result does not have, as NumPy's einsum.
 
     Without `->` the result has the letters that occur once, in alphabetical order. A letter twice
-    in one operand is its diagonal; `...` stands for further axes, which broadcast. Several operands
-    are multiplied in the order that takes the fewest operations.
+    in one operand is its diagonal; `...` stands for further axes, which broadcast. Three operands
+    and more are multiplied, and summed on the way, in the order that takes the fewest operations,
+    as by NumPy's `optimize=True`: where there are infinities, another order may have other NaNs.
 
     >>> einsum("ij,jk->ik", placeholder("a", (2, 3)), placeholder("b", (3, 4))).type
     float64[2, 4]
@@ -130,11 +132,17 @@ def reshaped(x: Node, shape: Sequence[Size]) -> Node:
 
 
 def contracted(terms: Sequence[Term], wanted: Sequence[str]) -> Term:
-    """The product of terms, summed over what is not wanted, in the order of the fewest operations.
+    """The product of terms, summed over what is not wanted.
 
-    Of very many terms the cheapest pairs are multiplied first.
+    Of two all products are made before any is summed, as NumPy does: else `inf * (1 - 1)` would be
+    NaN where it is `inf - inf`, and the other way round. Of more terms, what is in one alone is
+    summed first, and they are multiplied in the order of the fewest operations; of very many the
+    cheapest pairs first.
     """
     terms = list(terms)
+    if len(terms) > 2:
+        count = Counter(s for t in terms for s in t.labels)
+        terms = [t.summed({*wanted, *(s for s in t.labels if count[s] > 1)}) for t in terms]
     while len(terms) > 1:
         i, j = _next_pair(terms, wanted)
         x, y = terms[i], terms.pop(j)
@@ -192,8 +200,6 @@ def _next_pair(terms: Sequence[Term], wanted: Collection[str]) -> tuple[int, int
 
 def multiplied(x: Term, y: Term, needed: Collection[str]) -> Term:
     """The product of two terms, summed over what is not needed: of matrices, if that can be."""
-    x = x.summed({*needed, *y.labels})
-    y = y.summed({*needed, *x.labels})
     batch = [s for s in x.labels if s in y.labels and s in needed]
     inner = [s for s in x.labels if s in y.labels and s not in needed]
     rows = [s for s in x.labels if s not in y.labels]
@@ -201,12 +207,12 @@ def multiplied(x: Term, y: Term, needed: Collection[str]) -> Term:
     labels = (*batch, *rows, *columns)
     if not inner or not (rows or columns):
         whole = (*labels, *inner)
-        return Term(_spread(x, whole) * _spread(y, whole), whole).summed(labels)
+        return Term(_spread(x, whole) * _spread(y, whole), whole).summed(needed)
     sizes = {**x.sizes, **y.sizes}
     lead, m, k, n = ([sizes[s] for s in group] for group in (batch, rows, inner, columns))
     a = reshaped(x.ordered([*batch, *rows, *inner]), (*lead, product(m), product(k)))
     b = reshaped(y.ordered([*batch, *inner, *columns]), (*lead, product(k), product(n)))
-    return Term(reshaped(matmul(a, b), (*lead, *m, *n)), labels)
+    return Term(reshaped(matmul(a, b), (*lead, *m, *n)), labels).summed(needed)
 
 
 def _spread(x: Term, labels: Sequence[str]) -> Node:

@@ -123,3 +123,50 @@ def test_what_does_not_fit_is_refused(text, shapes, words):
 def test_a_text_comes_first():
     with pytest.raises(ShapeError, match="einsum takes a text"):
         sg.einsum(sg.placeholder("x", (2, 3)))
+
+
+def of_all_products(subscripts, a, b):
+    """Every product is made, and then they are summed."""
+    (left, right), wanted = subscripts.split("->")[0].split(","), subscripts.split("->")[1]
+    sizes = {**dict(zip(left, a.shape, strict=True)), **dict(zip(right, b.shape, strict=True))}
+    every = [*wanted, *sorted({*sizes} - {*wanted})]
+    total = 1.0
+    for word, array in ((left, a), (right, b)):
+        order = sorted(word, key=every.index)
+        placed = array.transpose([word.index(s) for s in order])
+        total = total * placed.reshape([sizes[s] if s in word else 1 for s in every])
+    products = np.broadcast_to(total, [sizes[s] for s in every])
+    return products.sum(axis=tuple(range(len(wanted), len(every))))
+
+
+def kinds(array):
+    """Which numbers are NaN, inf and -inf."""
+    return np.where(np.isnan(array), 2, np.where(np.isinf(array), np.sign(array), 0))
+
+
+@pytest.mark.parametrize(
+    "subscripts",
+    [
+        "ij,jk->k",
+        "ij,jk->",
+        "ij,jk->j",
+        "ij,j->",
+        "ij,kl->il",
+        "i,j->",
+        "bij,bjk->bk",
+        "ij,jk->ik",
+        "ij,ij->i",
+    ],
+)
+def test_infinities_and_nans_of_two_operands_are_those_of_all_products(subscripts):
+    sizes = {"i": 3, "j": 3, "k": 3, "l": 2, "b": 2}
+    shapes = [[sizes[s] for s in word] for word in subscripts.split("->")[0].split(",")]
+    xs = [sg.placeholder(f"x{i}", shape) for i, shape in enumerate(shapes)]
+    program = sg.compile(xs, sg.einsum(subscripts, *xs))
+    rng, special = generator(subscripts), [-np.inf, np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 2.0]
+    for _ in range(60):
+        chances = [0.05, 0.05, 0.02, 0.1, 0.1, 0.28, 0.2, 0.2]
+        arrays = [rng.choice(special, shape, p=chances) for shape in shapes]
+        with np.errstate(invalid="ignore"):
+            expected = of_all_products(subscripts, *arrays)
+        np.testing.assert_array_equal(kinds(program(*arrays)), kinds(expected), str(arrays))

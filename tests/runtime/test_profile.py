@@ -274,7 +274,7 @@ def test_feeding_is_checked_as_in_a_call():
         net.program.profile(net.feeds[0])
     with pytest.raises(FeedError, match=r"axis 0 is 4, not 5"):
         net.program.profile(net.feeds[0], np.ones((4, 2)))
-    with pytest.raises(FeedError, match="one run or more, not 0"):
+    with pytest.raises(FeedError, match="runs is a whole number from 1 on, not 0"):
         net.program.profile(*net.feeds, runs=0)
 
 
