@@ -293,6 +293,8 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         types = tuple([n.type for n in nodes])
         if tuple in map(type, types) and op.name != "item":
             raise ShapeError(_several(next(n for n in nodes if isinstance(n.type, tuple))))
+        if op.of_complex and any(isinstance(t, TensorType) and t.is_complex for t in types):
+            op = REGISTRY.ops[op.of_complex]
         if attrs and op.normalize is not None:
             attrs = op.normalize(*types, **attrs)
         if attrs:

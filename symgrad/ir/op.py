@@ -68,6 +68,8 @@ class Op:
     promote: Callable[..., tuple[DType | None, ...]] | None = None
     # The operands among which Python scalars take their dtype; None is all of them.
     weak: tuple[int, ...] | None = None
+    # The op that stands in for it if an operand is complex, where NumPy's kernel will not do.
+    of_complex: str = ""
     # User's attributes to canonical ones: normalize(*types, **attrs) -> attrs.
     normalize: Callable[..., dict[str, Any]] | None = None
 

@@ -15,7 +15,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType
-from symgrad.ops import kernels
+from symgrad.ops import complex_kernels, kernels
 from symgrad.ops.declare import NodeLike, apply_again, composite, elementwise, require
 from symgrad.ops.leaves import zeros_like
 
@@ -36,6 +36,11 @@ def keep_imaginary(t: TensorType, dtype: DType) -> None:
 def _part(t: TensorType) -> DType:
     require("c", t)
     return part_dtype(t.dtype)
+
+
+def _as_it_is(t: TensorType) -> DType:
+    require("c", t)
+    return t.dtype
 
 
 def _same_of_tangent(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
@@ -96,7 +101,8 @@ def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
 
 
 @elementwise(
-    np.sign,
+    complex_kernels.complex_sign,
+    result=_as_it_is,
     vjp=lambda g, y, x: (_across(g, y, x),),
     jvp=lambda t, y, x: _across(t[0], y, x),
     holomorphic=False,
@@ -106,6 +112,33 @@ def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
 )
 def _complex_sign(x: NodeLike, /) -> Node:
     """x / abs(x) of a complex x, and 0 at 0."""
+    ...
+
+
+@elementwise(
+    complex_kernels.complex_expm1,
+    result=_as_it_is,
+    partials=lambda y, x: (call("exp", x),),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
+    dtypes=COMPLEX,
+)
+def _complex_expm1(x: NodeLike, /) -> Node:
+    """exp(x) - 1 of a complex x, accurate for small x."""
+    ...
+
+
+@elementwise(
+    complex_kernels.complex_tanh,
+    result=_as_it_is,
+    partials=lambda y, x: (1 - y * y,),
+    preserves_zero=True,
+    expensive=True,
+    dtypes=COMPLEX,
+)
+def _complex_tanh(x: NodeLike, /) -> Node:
+    """The hyperbolic tangent of a complex x."""
     ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import linecache
 import sys
@@ -35,12 +36,12 @@ def own_functions(kernel: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     yield kernel
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """What code names, the functions within it included."""
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)
+@cache
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The globals that code reads, the functions within it included; not `np.where`'s `where`."""
+    found = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return tuple(dict.fromkeys([*found, *(n for c in inner for n in _names(c))]))
 
 
 @cache
@@ -53,5 +54,5 @@ def source_of(function: Callable[..., Any]) -> str:
 
 def own_names() -> set[str]:
     """The names that copied source takes; nothing else in a program may have them."""
-    kernels = (op.kernel for op in REGISTRY.ops.values() if is_own(op.kernel))
-    return {f.__name__ for kernel in kernels for f in own_functions(kernel)}
+    homes = {op.kernel.__module__ for op in REGISTRY.ops.values() if is_own(op.kernel)}
+    return {name for home in homes for name, f in vars(sys.modules[home]).items() if is_own(f)}

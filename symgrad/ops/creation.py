@@ -106,8 +106,8 @@ def linspace(
 
 
 @composite(numpy=(np.meshgrid,))
-def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> tuple[Node, ...]:
-    """Vectors as the coordinates of a grid: each repeated along the axes of the others.
+def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> list[Node]:
+    """Vectors as the coordinates of a grid, in a list: each repeated along the axes of the others.
 
     `indexing="ij"` gives the axes in the order of the arrays, "xy" swaps the first two. Raises
     `ShapeError` for what is no vector, `DtypeError` for dtypes that differ.
@@ -127,7 +127,7 @@ def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> tuple[Node, ...]:
     if indexing == "ij" or len(nodes) < 2:
         return whole
     order = (1, 0, *range(2, len(nodes)))
-    return tuple(permute_dims(x, order) for x in whole)
+    return [permute_dims(x, order) for x in whole]
 
 
 def _triangle(x: Node, keep: Any) -> Node:

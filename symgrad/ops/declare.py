@@ -44,6 +44,7 @@ def elementwise(
     *,
     partials: Callable[..., tuple[Partial, ...]] | None = None,
     numpy: tuple[Callable[..., Any], ...] | None = None,
+    like: np.ufunc | None = None,
     promote: Callable[..., tuple[DType | None, ...]] | None = None,
     result: Callable[..., DType] | None = None,
     real: bool = False,
@@ -55,12 +56,12 @@ def elementwise(
     the jvp: a node, a number, or None where it is zero everywhere; of a real result by a complex
     input, the gradient. A boolean node is a mask: what flows is selected by it, not multiplied. An
     op that is `one_sided` has partials that take `kinks`, a `Choice`, too. A ufunc knows its
-    dtypes; for another kernel `promote` and `result` say them. A `real` op refuses complex numbers,
-    though its kernel takes them.
+    dtypes; another kernel has those of the ufunc that it is `like`, or `promote` and `result` say
+    them. A `real` op refuses complex numbers, though its kernel takes them.
     """
-    ufunc = kernel if isinstance(kernel, np.ufunc) else None
+    ufunc = kernel if isinstance(kernel, np.ufunc) else like
     if numpy is None:
-        numpy = (kernel,) if ufunc is not None else ()
+        numpy = () if ufunc is None else (ufunc,)
     infer = _elementwise_rule(ufunc, result)
     if promote is None:
         promote = _ufunc_promote(ufunc) if ufunc is not None else common_dtype

@@ -57,14 +57,32 @@ def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.floor_divide, piecewise_constant=True, domain=(REAL, POSITIVE))
+@elementwise(
+    kernels.floor_of_quotient,
+    like=np.floor_divide,
+    piecewise_constant=True,
+    domain=(REAL, POSITIVE),
+)
 def floor_divide(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """x1 / x2 rounded down. Its derivative is 0."""
+    """x1 / x2 rounded down. Its derivative is 0.
+
+    Where one of them is infinite it is x1 / x2, as the array API standard prefers; NumPy's is NaN
+    for an infinite x1, and -1 for an infinite x2 of the other sign.
+    """
+    ...
+
+
+@elementwise(np.floor_divide, numpy=(), piecewise_constant=True, domain=(REAL, POSITIVE))
+def _times(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """How often x2 is taken from x1 to leave the remainder: (x1 - remainder(x1, x2)) / x2.
+
+    It is floor_divide(x1, x2) but at infinities, where the remainder may be x2 itself.
+    """
     ...
 
 
 def _remainder_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    return 1, -floor_divide(a, b)
+    return 1, -_times(a, b)
 
 
 @elementwise(np.remainder, partials=_remainder_partials, domain=(REAL, POSITIVE))
@@ -74,18 +92,19 @@ def remainder(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _divmod_vjp(g: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    return (None, None) if g[1] is None else (g[1], -(g[1] * floor_divide(a, b)))
+    return (None, None) if g[1] is None else (g[1], -(g[1] * _times(a, b)))
 
 
 def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    second = None if t[1] is None else -(t[1] * floor_divide(a, b))
+    second = None if t[1] is None else -(t[1] * _times(a, b))
     if t[0] is None:
         return None, second
     return None, t[0] if second is None else t[0] + second
 
 
 @elementwise(
-    np.divmod,
+    kernels.quotient_and_remainder,
+    like=np.divmod,
     vjp=_divmod_vjp,
     jvp=_divmod_jvp,
     domain=(REAL, POSITIVE),
@@ -140,6 +159,8 @@ def _sign(x: NodeLike, /) -> Node:
 @composite(numpy=(np.sign,))
 def sign(x: NodeLike, /) -> Node:
     """-1, 0 or 1, whose derivative is 0; of a complex number x / abs(x), and 0 at 0.
+
+    A complex number of which a part is NaN has the sign NaN, though NumPy's is not beside an inf.
 
     >>> sign(placeholder("x", 3)).type
     float64[3]
@@ -270,10 +291,19 @@ def exp(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.expm1, partials=lambda y, x: (exp(x),), preserves_zero=True, expensive=True, singular=True
+    np.expm1,
+    of_complex="complex_expm1",
+    partials=lambda y, x: (exp(x),),
+    preserves_zero=True,
+    expensive=True,
+    singular=True,
 )
 def expm1(x: NodeLike, /) -> Node:
-    """exp(x) - 1, accurate for small x."""
+    """exp(x) - 1, accurate for small x.
+
+    Of a complex x it is as the array API standard has it, also where NumPy's is NaN: where the real
+    part is infinite or NaN. `expm1(complex(inf, 0))` is inf + 0j.
+    """
     ...
 
 

@@ -4,7 +4,7 @@ Each uses nothing but NumPy and its own arguments, because its source is copied 
 stand-alone programs that symgrad writes. `out` may be the memory of an operand.
 """
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 import numpy as np
 
@@ -151,6 +151,25 @@ def softplus(x, out=None, scratch=None):
     small = np.negative(np.abs(x, out=scratch), out=scratch)
     small = np.log1p(np.exp(small, out=scratch), out=scratch)
     return np.add(np.maximum(x, 0, out=out), small, out=out)
+
+
+def floor_of_quotient(x, y, out=None):
+    """x / y rounded down: of infinities inf or 0, as x / y is, where NumPy has NaN or -1."""
+    whole = np.result_type(x, y).kind != "f"
+    if whole or not (np.isinf(x).any() or np.isinf(y).any()):
+        return np.floor_divide(x, y, out=out)
+    infinite, quotient = np.isinf(x) | np.isinf(y), np.divide(x, y)
+    found = np.asarray(np.floor_divide(x, y, out=out))
+    np.copyto(found, quotient, where=infinite)
+    return found if out is not None else found[()]
+
+
+def quotient_and_remainder(x, y, out=(None, None)):
+    """x / y rounded down, as `floor_of_quotient` has it, and the remainder."""
+    found = np.divmod(x, y, out=out)
+    if not (np.isinf(x).any() or np.isinf(y).any()):
+        return found
+    return floor_of_quotient(x, y, out=out[0]), found[1]
 
 
 def logaddexp(x, y, out=None, scratch=None):
@@ -318,7 +337,7 @@ def sort(x, axis, descending, out=None):
     """x in order, NaNs last."""
     if not descending:
         y = np.sort(x, axis=axis)
-    elif x.dtype.kind == "f":
+    elif x.dtype.kind in "fc":
         y = -np.sort(-x, axis=axis)
     else:
         y = ~np.sort(~x, axis=axis)
@@ -331,14 +350,14 @@ def sort(x, axis, descending, out=None):
 def argsort(x, axis, descending):
     """The indices that sort x, NaNs last; equal elements stay in order."""
     if descending:
-        x = -x if x.dtype.kind == "f" else ~x
+        x = -x if x.dtype.kind in "fc" else ~x
     return np.argsort(x, axis=axis, kind="stable")
 
 
 def in_order(t, x, axis, descending, back, out=None):
     """t in the order that sorts x, or back from it; where elements of x tie, the mean of theirs."""
     if descending:
-        x = -x if x.dtype.kind == "f" else ~x
+        x = -x if x.dtype.kind in "fc" else ~x
     order = np.argsort(x, axis=axis)
     keys = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     t = t if back else np.take_along_axis(t, order, axis)

@@ -34,15 +34,15 @@ def broadcast_shapes(*shapes: Any) -> Shape:
 
 
 @composite(numpy=(np.broadcast_arrays,))
-def broadcast_arrays(*arrays: NodeLike) -> tuple[Node, ...]:
-    """Arrays repeated to the shape that they broadcast to, without a copy.
+def broadcast_arrays(*arrays: NodeLike) -> list[Node]:
+    """A list of the arrays repeated to the shape that they broadcast to, without a copy.
 
     >>> [y.shape for y in broadcast_arrays(placeholder("x", ("N", 1)), np.ones(3))]
     [(N, 3), (N, 3)]
     """
     nodes = [as_node(a) for a in arrays]
     shape = broadcast_shapes(*(x.shape for x in nodes))
-    return tuple(x if x.shape == shape else broadcast_to(x, shape) for x in nodes)
+    return [x if x.shape == shape else broadcast_to(x, shape) for x in nodes]
 
 
 def _along(axis: int, part: slice) -> tuple[slice, ...]:

@@ -1,5 +1,7 @@
 """Sorting and what goes by it.
 
+Complex numbers are in NumPy's order: by their real parts, then by their imaginary parts.
+
 Where elements tie, any of them may stand first; the derivative is the mean over all the ways, so
 that they share alike. It lies in the Clarke subdifferential and does not depend on the order in
 which equal elements are given.
@@ -43,15 +45,13 @@ def _normalize(*types: TensorType, axis: Any, descending: bool, **attrs: Any) ->
 
 
 def _infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
-    require("biuf", t)
     return t
 
 
 def _in_order_infer(
     t: TensorType, x: TensorType, *, axis: int, descending: bool, back: bool
 ) -> TensorType:
-    require("f", t)  # of elements that tie it takes the mean
-    require("biuf", x)
+    require("fc", t)  # of elements that tie it takes the mean
     if t.shape != x.shape:
         raise ShapeError(f"{t.shape} and {x.shape} differ")
     return t
@@ -119,7 +119,7 @@ def sort(
     """x in order along an axis, NaNs last; None flattens x first, as in NumPy.
 
     It is always stable. Elements that tie share the gradient alike. Raises `ShapeError` for an axis
-    out of range, `DtypeError` for complex numbers.
+    out of range.
     """
     node, along = _flattened(x, axis)
     return _sort(node, axis=along, descending=descending)
@@ -159,7 +159,6 @@ def argsort(
 
 
 def _position_infer(t: TensorType, *, axis: int) -> TensorType:
-    require("biuf", t)
     if t.shape[axis] == 0:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
     return TensorType((*t.shape[:axis], *t.shape[axis + 1 :]), np.dtype(np.int64))

@@ -18,7 +18,7 @@ from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
 from symgrad.ops.complexes import keep_imaginary
 from symgrad.ops.cumulative import product_of_others, wide
-from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.declare import NodeLike, composite, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import select, where
@@ -64,7 +64,6 @@ def _sum_infer(
 def _extremum_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     if 0 in [t.shape[a] for a in axis]:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
-    require("biuf", t)
     return _infer(t, axis=axis, keepdims=keepdims)
 
 
@@ -208,7 +207,10 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
     batch=batch.over_axes,
 )
 def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
-    """The largest element; NaN if one is NaN. Elements that tie share the gradient."""
+    """The largest element; NaN if one is NaN. Elements that tie share the gradient.
+
+    Complex numbers are in NumPy's order: by their real parts, then by their imaginary parts.
+    """
     ...
 
 
@@ -227,7 +229,10 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     batch=batch.over_axes,
 )
 def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
-    """The smallest element; NaN if one is NaN. Elements that tie share the gradient."""
+    """The smallest element; NaN if one is NaN. Elements that tie share the gradient.
+
+    Complex numbers are in NumPy's order: by their real parts, then by their imaginary parts.
+    """
     ...
 
 

@@ -249,9 +249,10 @@ def nanmin(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 def _extreme(reduce: Any, x: NodeLike, axis: Any, keepdims: bool, beyond: float) -> Node:
     node, there = _numbers(x)
-    if not node.tensor.is_float:
+    if node.dtype.kind not in "fc":
         return reduce(node, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
-    found = reduce(where(there, node, beyond), axis=axis, keepdims=keepdims)
+    last = complex(beyond, beyond) if node.tensor.is_complex else beyond
+    found = reduce(where(there, node, last), axis=axis, keepdims=keepdims)
     return where(all(~there, axis=axis, keepdims=keepdims), np.nan, found)
 
 

@@ -103,9 +103,19 @@ def cosh(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), preserves_zero=True, expensive=True)
+@elementwise(
+    np.tanh,
+    of_complex="complex_tanh",
+    partials=lambda y, x: (1 - y * y,),
+    preserves_zero=True,
+    expensive=True,
+)
 def tanh(x: NodeLike, /) -> Node:
-    """The hyperbolic tangent. d tanh(x) = (1 - tanh(x)**2) dx."""
+    """The hyperbolic tangent. d tanh(x) = (1 - tanh(x)**2) dx.
+
+    Of a complex number whose real part is infinite, the imaginary part is 0 with the sign of that
+    of x, as the array API standard has it; NumPy's has that of sin(2 * imag(x)).
+    """
     ...
 
 

@@ -262,7 +262,8 @@ class _Generator:
         named = [f"{k}={argument(op, k, v)}" for k, v in attrs.items()]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
         positional = isinstance(op.kernel, np.ufunc) and op.kernel not in NAMED_OUT
-        if targets and (positional or (is_own(op.kernel) and not named)):
+        own_in_place = is_own(op.kernel) and not named and len(step.results) == 1
+        if targets and (positional or own_in_place):
             return f"{name}({', '.join([*operands, *targets, *scratch, *named])})"
         if targets:
             named.append(f"out={targets[0] if len(targets) == 1 else tuple_text(targets)}")

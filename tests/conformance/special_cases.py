@@ -71,9 +71,9 @@ exp          nan: nan; 0s: 1; inf: inf; -inf: 0
 expm1        nan: nan; 0s: x; inf: inf; -inf: -1
 floor        whole: x; infs: x; 0s: x; nan: nan
 floor_divide nan,any: nan; any,nan: nan; infs,infs: nan; 0s,0s: nan; 0,pos: 0; -0,pos: -0.0
-floor_divide 0,neg: -0.0; -0,neg: 0; pos,0: inf|nan; pos,-0: -inf|nan; neg,0: -inf|nan
-floor_divide neg,-0: inf|nan; infs,+: x1|nan; infs,-: -x1|nan; +,inf: 0; +,-inf: -0.0|-1
-floor_divide -,inf: -0.0|-1; -,-inf: 0
+floor_divide 0,neg: -0.0; -0,neg: 0; pos,0: inf; pos,-0: -inf; neg,0: -inf; neg,-0: inf
+floor_divide infs,+: x1; infs,-: -x1; +,inf: 0; +,-inf: -0.0; -,inf: -0.0; -,-inf: 0
+floor_divide 7,3: 2; -7,3: -3; 7,-3: -3; -7,-3: 2
 greater      nan,any: False; any,nan: False
 greater_equal nan,any: False; any,nan: False
 hypot        infs,any: inf; any,infs: inf; 0s,any: abs(x2); any,0s: abs(x1); finite,nan: nan
@@ -144,7 +144,8 @@ exp      nan,nonzero: nan, nan; nan,nan: nan, nan
 expm1    0s,0: 0, 0; finite,inf: nan, nan; finite,nan: nan, nan; inf,0: inf, 0
 expm1    -inf,finite: -1, 0*sin(b); inf,nonzero: inf*cos(b), inf*sin(b); -inf,inf: -1, ±0
 expm1    inf,inf: ±inf, nan; -inf,nan: -1, ±0; inf,nan: ±inf, nan; nan,0: nan, 0
-expm1    nan,nonzero: nan, nan; nan,nan: nan, nan
+expm1    nan,nonzero: nan, nan; nan,nan: nan, nan; 0s,-0: 0, -0.0; inf,-0: inf, -0.0
+expm1    nan,-0: nan, -0.0; -inf,-inf: -1, ±0; inf,-inf: ±inf, nan; finite,-inf: nan, nan
 imag     any,any: b
 isfinite nan,any: False; any,nan: False; infs,any: False; any,infs: False; finite,finite: True
 isinf    infs,any: True; any,infs: True; finite,finite: False; nan,finite: False
@@ -164,8 +165,9 @@ sinh     nan,nonzero: nan, nan; nan,nan: nan, nan
 sqrt     0s,0: 0, 0; any,inf: inf, inf; finite,nan: nan, nan; inf,nan: inf, nan
 sqrt     -inf,nan: nan, ±inf; nan,finite: nan, nan; nan,nan: nan, nan
 tanh     0,0: 0, 0; nonzero,inf: nan, nan; 0,inf: 0|nan, nan; nonzero,nan: nan, nan
-tanh     0,nan: 0|nan, nan; inf,+: 1, ±0; inf,inf: 1, ±0; inf,nan: 1, ±0; nan,0: nan, 0
-tanh     nan,nonzero: nan, nan; nan,nan: nan, nan
+tanh     0,nan: 0|nan, nan; inf,+: 1, 0; inf,inf: 1, ±0; inf,nan: 1, ±0; nan,0: nan, 0
+tanh     nan,nonzero: nan, nan; nan,nan: nan, nan; inf,-: 1, -0.0; -inf,+: -1, 0
+tanh     -inf,-: -1, -0.0; -inf,inf: -1, ±0; -inf,nan: -1, ±0; nan,-0: nan, -0.0
 """
 
 

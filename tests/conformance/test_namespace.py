@@ -168,6 +168,15 @@ def test_other_libraries_read_nodes_and_nodes_read_them(dtype):
     assert "dltensor" in repr(capsule)
 
 
+def test_several_arrays_of_one_kind_are_a_list():
+    """As the standard has it up to version 2024.12."""
+    x, y = sg.placeholder("x", "N"), sg.placeholder("y", 3)
+    for found in (sg.meshgrid(x, y), sg.meshgrid(x), sg.meshgrid(x, y, indexing="ij")):
+        assert type(found) is list
+    assert sg.meshgrid() == []
+    assert type(sg.broadcast_arrays(y, 1.0)) is list
+
+
 def test_code_for_arrays_that_are_there_at_once_runs():
     """Newton's method, with a test of how near it is in Python."""
 

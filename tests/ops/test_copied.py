@@ -18,6 +18,13 @@ def test_the_source_is_all_of_the_source(function):
     assert source_of(function) == inspect.getsource(function)
 
 
+def test_a_kernel_brings_what_it_calls_and_not_what_numpy_has_by_the_same_name():
+    x, y = sg.placeholder("x", 3), sg.placeholder("y", 3)
+    assert "np.where(" in source_of(REGISTRY.ops["logaddexp"].kernel)
+    assert "def where(" not in sg.compile([x, y], sg.logaddexp(x, y)).source
+    assert "def floor_of_quotient(" in sg.compile([x, y], list(divmod(x, y))).source
+
+
 def test_a_program_runs_the_kernels_themselves_and_its_lines_keep_their_numbers():
     x = sg.placeholder("x", 3)
     program = sg.compile([x], sg.argsort(x))
