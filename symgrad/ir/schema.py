@@ -41,15 +41,13 @@ class Schema(NamedTuple):
     def require(self, attrs: Mapping[str, Any]) -> None:
         """Refuse other attributes than these, and values of another type.
 
-        Raises `GraphError` for a name, `UnsupportedError` for a value.
+        Raises `GraphError` for a name or for what is no code, `UnsupportedError` for a value.
         """
         if attrs.keys() != self.checks.keys():
             self._refuse_names(attrs)
         for name, value in attrs.items():
             if not self.checks[name](value):
-                raise UnsupportedError(
-                    f"{name} must be {told(self.hints[name])}, not {reprlib.repr(value)}"
-                )
+                self._refuse_value(name, value)
 
     def admitted(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Attributes that a user gave, with NumPy's scalars as Python's; raises as `require`."""
@@ -60,6 +58,16 @@ class Schema(NamedTuple):
                 self.require(attrs)
                 break
         return attrs
+
+    def _refuse_value(self, name: str, value: Any) -> None:
+        hint = self.hints[name]
+        if getattr(hint, "_is_protocol", False):
+            code = value if value.__class__ is str else reprlib.repr(value)
+            raise GraphError(
+                f"{code:.60} is a function in Python, which no text and no file holds; "
+                "build the graph again with it"
+            )
+        raise UnsupportedError(f"{name} must be {told(hint)}, not {reprlib.repr(value)}")
 
     def _refuse_names(self, attrs: Mapping[str, Any]) -> None:
         more = ", ".join(reprlib.repr(k) for k in attrs if k not in self.checks)
@@ -117,8 +125,6 @@ def told(hint: Any) -> str:
     """The type of an attribute in words: `int`, `tuple[int, ...]`, `'left' | 'right'`."""
     parts = get_args(hint)
     match get_origin(hint):
-        case None if getattr(hint, "_is_protocol", False):
-            return "code in Python, which no file holds (build the graph again with it)"
         case None:
             words = {Dim: "a named dimension", types.NoneType: "None", ArrayData: "an array"}
             return words.get(hint, getattr(hint, "__name__", str(hint)))

@@ -13,7 +13,6 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
-from symgrad.ir.values import ArrayData
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
@@ -39,6 +38,7 @@ MATMUL = Op(
 EXTREMA = (np.maximum, np.minimum)
 # With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
 # are enough of them.
+MOST_KEPT = 2**24  # elements; a program of a graph that was read is made in little memory
 LEAST_ROW, LEAST_SIZE = 64, 2**15
 
 
@@ -117,11 +117,10 @@ class _Lowering:
             ref = self._new(kind, task.type, task.node.name)
             self.leaves[task.node] = ref.slot
             return (ref,)
-        if not task.inputs:
-            attrs = dict(task.attrs)
-            held = attrs.get("value")
-            array = held.array if isinstance(held, ArrayData) else op.kernel(**attrs)
-            return (self._new("constant", task.type, array[()]),)
+        if not task.inputs and (op.name == "constant" or self._is_small(task.type)):
+            return (
+                self._new("constant", task.type, np.asarray(op.kernel(**dict(task.attrs)))[()]),
+            )
         operands = tuple(self.values[i][0] for i in task.inputs)
         if op.name == "item":
             return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)
@@ -130,6 +129,10 @@ class _Lowering:
         if op.view:
             return (self._view(task, operands[0]),)
         return self._compute(task, operands)
+
+    def _is_small(self, type_: Any) -> bool:
+        """Whether what is made from a shape alone is made once, with the plan, and kept in it."""
+        return bool(math.prod(type_.shape) <= MOST_KEPT)
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)

@@ -41,6 +41,10 @@ def kernel_of(w: TensorType) -> Ints:
 
 def _infer(x: TensorType, w: TensorType, *, stride: Ints, dilation: Ints) -> TensorType:
     require("fc", x, w)
+    if not len(stride) == len(dilation) == x.ndim - 3 == w.ndim - 3 > 0:
+        raise ShapeError(
+            f"{x!r} and {w!r} are not convolved with a stride of {stride}, a dilation of {dilation}"
+        )
     require_equal(x.shape[0], w.shape[0])
     require_equal(x.shape[2], w.shape[-1])
     rows, *inner = _counts(x, kernel_of(w), stride, dilation)
@@ -50,6 +54,8 @@ def _infer(x: TensorType, w: TensorType, *, stride: Ints, dilation: Ints) -> Ten
 def _weights_infer(
     x: TensorType, y: TensorType, *, kernel: Ints, stride: Ints, dilation: Ints
 ) -> TensorType:
+    if not len(kernel) == x.ndim - 3 == y.ndim - 3 > 0:
+        raise ShapeError(f"{x!r} and {y!r} have no kernel of {kernel} between them")
     w = x.with_shape((x.shape[0], y.shape[2], *kernel, x.shape[2]))
     _require_result(y, x, w, stride, dilation)
     return w
@@ -58,6 +64,8 @@ def _weights_infer(
 def _inputs_infer(
     y: TensorType, w: TensorType, *, sizes: Shape, stride: Ints, dilation: Ints
 ) -> TensorType:
+    if not len(sizes) == y.ndim - 3 == w.ndim - 3 > 0:
+        raise ShapeError(f"{y!r} is no convolution by {w!r} of axes of {sizes}")
     x = y.with_shape((y.shape[0], sizes[0], w.shape[-1], *sizes[1:], y.shape[-1]))
     _require_result(y, x, w, stride, dilation)
     return x

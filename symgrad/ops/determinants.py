@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Cotangent, case
-from symgrad.ir.types import TensorType, require_equal
+from symgrad.ir.types import TensorType
 from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front, of_all
 from symgrad.ops.complexes import conj, imag, part_dtype, real
@@ -92,8 +93,8 @@ def _adjugate_slope_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, along: Node)
 
 def _adjugate_slope_infer(x: TensorType, t: TensorType) -> TensorType:
     require_square(x)
-    for a, b in zip(x.shape, t.shape, strict=True):
-        require_equal(a, b)
+    if x.shape != t.shape:
+        raise ShapeError(f"{t!r} is no direction for {x!r}")
     return x
 
 

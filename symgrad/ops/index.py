@@ -12,7 +12,7 @@ from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, possible
 from symgrad.ops import batch, index_kernels, kernels
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
 from symgrad.ops.indexing import read
@@ -76,7 +76,8 @@ def _slice(x: NodeLike, /, index: Index) -> Node:
 
 
 def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
-    whole = t.with_shape(shape)
+    whole = TensorType(shape, t.dtype)
+    possible(whole)
     if t != _slice_infer(whole, index=index):
         raise ShapeError(f"{t!r} does not fill {_slice_infer(whole, index=index)!r}")
     return whole

@@ -9,6 +9,16 @@ stand-alone programs that symgrad writes. `out` may be the memory of an operand.
 import numpy as np
 
 
+def arange_from(start, step, count, dtype):
+    """start + step * i for i below count."""
+    return (start + np.arange(count) * step).astype(dtype)
+
+
+def ones_on_diagonal(n_rows, n_cols, k, dtype):
+    """A matrix of zeros with ones on its k-th diagonal."""
+    return np.eye(n_rows, n_cols, k, dtype=dtype)
+
+
 def select(mask, x, out=None, scratch=None):
     """x where the mask holds, 0 elsewhere, by its bits: exact for inf and NaN, and fast."""
     if scratch is None:

@@ -21,6 +21,7 @@ from symgrad.ir.op import REGISTRY, Op, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, possible
 from symgrad.ir.values import ArrayData, Cell
+from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, composite, op
 
 
@@ -177,13 +178,9 @@ def _arange_infer(*, start: int, step: int, count: Size, dtype: DType) -> Tensor
     return TensorType((count,), dtype)
 
 
-def _arange_kernel(start: int, step: int, count: int, dtype: DType) -> Any:
-    return (start + np.arange(count) * step).astype(dtype)
-
-
 @op(
     infer=_arange_infer,
-    kernel=_arange_kernel,
+    kernel=kernels.arange_from,
     cases=(case(start=2, step=-3, count=4, dtype=np.dtype(np.float32)),),
 )
 def _arange(*, start: int, step: int, count: Size, dtype: DType) -> Node:
@@ -227,13 +224,9 @@ def _eye_infer(*, n_rows: Size, n_cols: Size, k: int, dtype: DType) -> TensorTyp
     return TensorType((n_rows, n_cols), dtype)
 
 
-def _eye_kernel(n_rows: int, n_cols: int, k: int, dtype: DType) -> Any:
-    return np.eye(n_rows, n_cols, k, dtype=dtype)
-
-
 @op(
     infer=_eye_infer,
-    kernel=_eye_kernel,
+    kernel=kernels.ones_on_diagonal,
     cases=(case(n_rows=3, n_cols=4, k=-1, dtype=np.dtype(np.float32)),),
 )
 def _eye(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:

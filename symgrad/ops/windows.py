@@ -42,6 +42,9 @@ def positive(value: Any, name: str) -> int:
 
 def window_count(length: Size, size: int, stride: int, dilation: int) -> Size:
     """How many windows fit into an axis. Raises `ShapeError` if it is known that none does."""
+    if min(size, stride, dilation) < 1:
+        found = f"{size}, a stride of {stride}, a dilation of {dilation}"
+        raise ShapeError(f"a window of {found}: each is 1 or more")
     span = dilation * (size - 1) + 1
     if isinstance(length, int) and length < span:
         wide = f"{size}, dilated to {span}," if dilation > 1 else str(span)
@@ -58,7 +61,7 @@ def normalize(*types: TensorType, axis: Any, **attrs: Any) -> dict[str, Any]:
 
 def with_windows(t: TensorType, axis: int, size: int, stride: int, dilation: int) -> TensorType:
     """The type with an axis replaced by the windows along it."""
-    count = window_count(t.shape[axis], size, stride, dilation)
+    count = window_count(t.shape[normalize_axis(axis, t.ndim)], size, stride, dilation)
     return t.with_shape((*t.shape[:axis], count, *t.shape[axis + 1 :]))
 
 
@@ -66,7 +69,7 @@ def without_windows(
     t: TensorType, *, axis: int, size: int, stride: int, dilation: int, length: Size
 ) -> TensorType:
     """The type with the windows along an axis replaced by the axis, which has that length."""
-    if window_count(length, size, stride, dilation) != t.shape[axis]:
+    if window_count(length, size, stride, dilation) != t.shape[normalize_axis(axis, t.ndim)]:
         raise ShapeError(f"an axis of {length} has not {t.shape[axis]} windows of {size}")
     return t.with_shape((*t.shape[:axis], length, *t.shape[axis + 1 :]))
 
