@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
-from symgrad.ir.errors import GraphError
+from symgrad.ir.errors import GraphError, SymgradError
+from symgrad.ir.forms import Leaf, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
 from symgrad.ir.types import in_order, whole
@@ -34,11 +33,10 @@ from symgrad.runtime.program import Program
 from symgrad.runtime.threads import MOST_THREADS, available
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
-Form: TypeAlias = Callable[[Iterable[Any]], Any]
 
 
 def compile(
-    inputs: Node | Sequence[Node],
+    inputs: Any,
     outputs: Any,
     updates: Updates | None = None,
     *,
@@ -51,6 +49,9 @@ def compile(
     """A program that computes `outputs` from arrays for `inputs`.
 
     `inputs` are placeholders, in the order in which the program takes them; variables are found.
+    One of them may be a dict, list or tuple, nested as you like: then the program takes an argument
+    of the same form in its place, and `compile({"x": x, "y": y}, …)` one dict. By name it is given
+    placeholders in any case.
     `outputs` is one node, or lists, tuples and dicts of nodes, nested as you like; a call returns
     the same form.
     `updates` gives variables their next values, of the same shape and dtype, all computed from
@@ -85,9 +86,15 @@ def compile(
     if backend not in ("numpy", "reference"):
         raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
     alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
-    fed: list[Any] = [inputs] if alone else list(in_order(inputs, "inputs", GraphError))
-    _check_fed(fed)
-    wanted, names, form = _flatten(outputs, "output")
+    given = (
+        (inputs,)
+        if alone or isinstance(inputs, Mapping)
+        else tuple(in_order(inputs, "inputs", GraphError))
+    )
+    places, _ = flatten(given, "input", "inputs")
+    fed = [_fed(leaf) for leaf in places]
+    leaves, form = flatten(outputs, "output", "outputs")
+    wanted, names = [_output(leaf) for leaf in leaves], [leaf.name for leaf in leaves]
     pairs = _check_updates(updates)
     nodes = [*wanted, *(new for _, new in pairs)]
     state = [n for n in topological([*nodes, *(v for v, _ in pairs)]) if isinstance(n, Variable)]
@@ -107,7 +114,8 @@ def compile(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
             graph, trace, count = _within(memory_budget, raw, grade, updated, count)
-        return Program(graph, raw, trace, form, tuple(names), updated, backend, parts, count)
+        how = form, tuple(names), updated, backend, parts, count, _arguments(given)
+        return Program(graph, raw, trace, *how)
 
 
 def _optimised(
@@ -183,60 +191,36 @@ def _less_and_less(raw: Graph, grade: Exact) -> Iterator[tuple[Graph, Trace, int
         yield graph, way, most
 
 
-def _check_fed(fed: list[Any]) -> None:
-    for node in fed:
-        if isinstance(node, Variable):
-            raise GraphError(f"{describe(node)} is a variable, which is not fed; leave it out")
-        if not isinstance(node, Node) or not is_input(node):
-            raise GraphError(
-                f"an input is a placeholder, not {_said(node)}; "
-                "make one: sg.placeholder(name, shape, dtype)"
-            )
-
-
-def _flatten(outputs: Any, name: str) -> tuple[list[Node], list[str], Form]:
-    """The output nodes, a name for each, and how results are given the form of `outputs`."""
-    if isinstance(outputs, Mapping):
-        keys = list(outputs)
-        return _flatten_all(
-            list(outputs.values()),
-            [str(k) for k in keys],
-            partial(_as_dict, keys),
+def _fed(leaf: Leaf) -> Node:
+    node = leaf.value
+    if isinstance(node, Variable):
+        raise GraphError(
+            f"{leaf.path}: {describe(node)} is a variable, which is not fed; leave it out"
         )
-    if isinstance(outputs, (list, tuple)):
-        make: Form = list if isinstance(outputs, list) else getattr(type(outputs), "_make", tuple)
-        return _flatten_all(list(outputs), [f"{name} {i}" for i in range(len(outputs))], make)
-    node = as_node(in_order(outputs, "outputs", GraphError))
-    node.tensor  # noqa: B018  refuses a node with several results
-    return [node], [name], _only
+    if not isinstance(node, Node) or not is_input(node):
+        raise GraphError(
+            f"{leaf.path}: an input is a placeholder, not {_said(node)}; "
+            "make one: sg.placeholder(name, shape, dtype)"
+        )
+    return node
 
 
-def _flatten_all(
-    outputs: list[Any], names: list[str], make: Form
-) -> tuple[list[Node], list[str], Form]:
-    parts = [_flatten(y, n) for y, n in zip(outputs, names, strict=True)]
-    nodes = [node for found, _, _ in parts for node in found]
-    listed = [name for _, found, _ in parts for name in found]
-
-    form = partial(_nested, make, [(inner, len(found)) for found, _, inner in parts])
-    flat = len(nodes) == len(parts) and all(isinstance(y, Node) for y in outputs)
-    return nodes, listed, make if flat else form
+def _arguments(given: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The forms of the arguments by position; None if each is one array."""
+    if all(isinstance(element, Node) for element in given):
+        return None
+    leaves, form = flatten(tuple(given), "")
+    forms: tuple[Any, ...] = form(range(len(leaves)))
+    return forms
 
 
-# The forms of results are functions of modules, so that programs can be pickled.
-
-
-def _only(results: Iterable[Any]) -> Any:
-    return next(iter(results))
-
-
-def _as_dict(keys: Sequence[Any], parts: Iterable[Any]) -> dict[Any, Any]:
-    return dict(zip(keys, parts, strict=True))
-
-
-def _nested(make: Form, parts: Sequence[tuple[Form, int]], results: Iterable[Any]) -> Any:
-    left = iter(results)
-    return make([inner(islice(left, count)) for inner, count in parts])
+def _output(leaf: Leaf) -> Node:
+    try:
+        node = as_node(in_order(leaf.value, leaf.path, GraphError))
+        node.tensor  # noqa: B018  refuses a node with several results
+    except SymgradError as error:
+        raise type(error)(f"{leaf.path}: {error}") from None
+    return node
 
 
 def _check_updates(updates: Any) -> list[tuple[Variable, Node]]:

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from symgrad.autodiff.reverse import carries
 from symgrad.ir.errors import GradientError
+from symgrad.ir.forms import Form, flatten
 from symgrad.ir.node import Node, describe
+from symgrad.ir.types import in_order
+
+
+class Several(NamedTuple):
+    """Nodes in a form, and where in it they are."""
+
+    given: Any
+    nodes: list[Node]
+    paths: list[str]
+    form: Form
+
+
+def several(given: Any, name: str) -> Several:
+    """The nodes in lists, tuples and dicts; of another iterable as of a tuple."""
+    plain = isinstance(given, (Node, np.ndarray, str, Mapping, list, tuple))
+    if not plain and isinstance(given, Iterable):
+        given = tuple(in_order(given, "the nodes of a derivative", GradientError))
+    leaves, form = flatten(given, name)
+    return Several(given, [x.value for x in leaves], [x.path for x in leaves], form)
 
 
 def check_outputs(ys: Sequence[Any]) -> None:
@@ -42,17 +64,18 @@ def check_loss(loss: Any) -> None:
         )
 
 
-def check_wrt(xs: Sequence[Any]) -> None:
-    """Refuse to differentiate by what is neither floats nor complex numbers."""
+def check_wrt(xs: Sequence[Any], paths: Sequence[str] = ()) -> None:
+    """Refuse to differentiate by what is neither floats nor complex numbers; paths say where."""
     if not xs:
         raise GradientError(
             "there is nothing to differentiate by: wrt is empty. Give the node, or a list of those "
             "that are wanted; a module without parameters has nothing to train"
         )
-    for x in xs:
+    for i, x in enumerate(xs):
         if not isinstance(x, Node):
+            where = f"{paths[i]}: " if paths else ""
             raise GradientError(
-                f"a gradient is taken with respect to nodes, not {type(x).__name__}; "
+                f"{where}a gradient is taken with respect to nodes, not {type(x).__name__}; "
                 "make an array a placeholder or a variable"
             )
         if isinstance(x.type, tuple):

@@ -7,11 +7,11 @@ it was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, overload
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.checks import check_loss, check_outputs, check_wrt
+from symgrad.autodiff.checks import Several, check_loss, check_outputs, check_wrt, several
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.normal import normal_form
@@ -19,17 +19,17 @@ from symgrad.autodiff.reverse import dependents, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
+from symgrad.ir.forms import aligned, flatten
 from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
-from symgrad.ir.types import in_order
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
 from symgrad.ops.shape import astype, permute_dims, reshape
 
 Disconnected = Literal["raise", "zero"]
 Mode = Literal["forward", "reverse"] | None
-Nodes = Node | Sequence[Node]
+Nodes: TypeAlias = Any  # a node, or lists, tuples and dicts of nodes
 
 
 @overload
@@ -38,31 +38,31 @@ def grad(
 ) -> Node: ...
 @overload
 def grad(
-    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> tuple[Node, ...]: ...
+    loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> Any: ...
 def grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
-) -> Node | tuple[Node, ...]:
+) -> Any:
     """The gradient of a scalar loss with respect to one node or several, as nodes.
 
-    Each has the shape and dtype of its `wrt`, and can be differentiated again. `kinks` chooses the
-    subgradient where there is no derivative: `"zero"` (the default: the one nearest to 0),
-    `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of these by the
-    name of an op. By a complex z = a + ib the gradient is dL/da + i dL/db: z - lr * g descends.
-    Raises `GradientError` for a loss that is no scalar or no real float, and for a `wrt` that is
-    neither float nor complex, or on which the loss does not depend; `disconnected="zero"` gives
-    zeros then.
+    `wrt` is a node, or lists, tuples and dicts of nodes, nested as you like, and the answer has the
+    same form. Each has the shape and dtype of its `wrt`, and can be differentiated again.
+
+    `kinks` chooses the subgradient where there is no derivative: `"zero"` (the default: the one
+    nearest to 0), `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of
+    these by the name of an op. By a complex z = a + ib the gradient is dL/da + i dL/db, so that
+    z - lr * g descends. Raises `GradientError` for a loss that is no scalar or no real float, and
+    for a `wrt` that is neither float nor complex, or on which the loss does not depend;
+    `disconnected="zero"` gives zeros then.
 
     >>> x = placeholder("x", 3)
-    >>> grad(sum(x * x), x).type
-    float64[3]
+    >>> grad(sum(x * x), x).type, grad(sum(x * x), {"x": x})["x"].type
+    (float64[3], float64[3])
     """
     check_loss(loss)
     with built_as(current_origin().then("vjp(loss)")):
         seed = ones_like(loss)
-    flows = _pulled([loss], _several(wrt), [seed], kinks, disconnected, sparse=False)
-    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
-    return found
+    return _flows([loss], several(wrt, "wrt"), [seed], kinks, disconnected, sparse=False)
 
 
 @overload
@@ -71,8 +71,8 @@ def value_and_grad(
 ) -> tuple[Node, Node]: ...
 @overload
 def value_and_grad(
-    loss: Node, wrt: Sequence[Node], *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> tuple[Node, tuple[Node, ...]]: ...
+    loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
+) -> tuple[Node, Any]: ...
 def value_and_grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
 ) -> tuple[Node, Any]:
@@ -92,12 +92,12 @@ def vjp(
 @overload
 def vjp(
     outputs: Nodes,
-    wrt: Sequence[Node],
+    wrt: Nodes,
     cotangents: Any,
     *,
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
-) -> tuple[Node, ...]: ...
+) -> Any: ...
 def vjp(
     outputs: Nodes,
     wrt: Nodes,
@@ -105,7 +105,7 @@ def vjp(
     *,
     kinks: Policy = None,
     disconnected: Disconnected = "raise",
-) -> Node | tuple[Node, ...]:
+) -> Any:
     """Cotangents of the outputs pulled back to `wrt`: the transposed Jacobian times a vector.
 
     `cotangents` has the form of `outputs`, and each the shape of its output. Complex numbers pair
@@ -115,12 +115,15 @@ def vjp(
     >>> vjp(x * x, x, ones_like(x)).type
     float64[3]
     """
-    ys, xs = _several(outputs), _several(wrt)
-    check_outputs(ys)
-    seeds = _seeds(ys, cotangents, outputs, "cotangent", "output")
-    flows = _pulled(ys, xs, seeds, kinks, disconnected, sparse=True)
-    found: Node | tuple[Node, ...] = _shaped(flows, wrt)
-    return found
+    ys = several(outputs, "outputs")
+    check_outputs(ys.nodes)
+    seeds = _seeds(ys, cotangents, "cotangent")
+    return _flows(ys.nodes, several(wrt, "wrt"), seeds, kinks, disconnected, sparse=True)
+
+
+def _flows(ys: list[Node], xs: Several, *args: Any, **options: Any) -> Any:
+    check_wrt(xs.nodes, xs.paths)
+    return xs.form(_pulled(ys, xs.nodes, *args, **options))
 
 
 def _pulled(
@@ -132,7 +135,6 @@ def _pulled(
     *,
     sparse: bool,
 ) -> list[Node]:
-    check_wrt(xs)
     policy = Kinks.of(kinks)
     reached: dict[Node, Node] = {}
     with without_collection():
@@ -159,13 +161,13 @@ def jvp(
 ) -> Node: ...
 @overload
 def jvp(
-    outputs: Sequence[Node],
+    outputs: Nodes,
     wrt: Nodes,
     tangents: Any,
     *,
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
-) -> tuple[Node, ...]: ...
+) -> Any: ...
 def jvp(
     outputs: Nodes,
     wrt: Nodes,
@@ -173,7 +175,7 @@ def jvp(
     *,
     kinks: Policy = None,
     disconnected: Disconnected = "raise",
-) -> Node | tuple[Node, ...]:
+) -> Any:
     """Tangents of `wrt` pushed forward to the outputs: the Jacobian times a vector.
 
     `tangents` has the form of `wrt`, and each the shape of its node. Arguments and errors are
@@ -183,12 +185,11 @@ def jvp(
     >>> jvp(sum(x * x), x, ones_like(x)).type
     float64[()]
     """
-    ys, xs = _several(outputs), _several(wrt)
-    check_wrt(xs)
-    check_outputs(ys)
-    given = _seeds(xs, tangents, wrt, "tangent", "input")
-    pushed: Node | tuple[Node, ...] = _shaped(_pushed(ys, xs, given, kinks, disconnected), outputs)
-    return pushed
+    ys, xs = several(outputs, "outputs"), several(wrt, "wrt")
+    check_wrt(xs.nodes, xs.paths)
+    check_outputs(ys.nodes)
+    given = _seeds(xs, tangents, "tangent")
+    return ys.form(_pushed(ys.nodes, xs.nodes, given, kinks, disconnected))
 
 
 def _pushed(
@@ -217,12 +218,12 @@ def hvp(
 @overload
 def hvp(
     loss: Node,
-    wrt: Sequence[Node],
+    wrt: Nodes,
     vectors: Any,
     *,
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
-) -> tuple[Node, ...]: ...
+) -> Any: ...
 def hvp(
     loss: Node,
     wrt: Nodes,
@@ -230,7 +231,7 @@ def hvp(
     *,
     kinks: Policy = None,
     disconnected: Disconnected = "raise",
-) -> Node | tuple[Node, ...]:
+) -> Any:
     """The Hessian of a scalar loss times vectors of the shapes of `wrt`: forward over reverse.
 
     It is 0 where the gradient is constant; `disconnected` is asked where there is no gradient.
@@ -239,9 +240,9 @@ def hvp(
     >>> hvp(sum(x * x), x, ones_like(x)).type
     float64[3]
     """
-    first = grad(loss, _several(wrt), kinks=kinks, disconnected=disconnected)
-    found = jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
-    return found[0] if isinstance(wrt, Node) else found
+    wrt = several(wrt, "wrt").given
+    first = grad(loss, wrt, kinks=kinks, disconnected=disconnected)
+    return jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
 
 
 def jacobian(
@@ -265,19 +266,20 @@ def jacobian(
     """
     if mode not in (None, "forward", "reverse"):
         raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
-    xs = _several(wrt)
-    check_wrt(xs)
+    asked = several(wrt, "wrt")
+    xs = asked.nodes
+    check_wrt(xs, asked.paths)
     check_outputs([output])
     mode = _mode_of_complex(output, xs, mode)
     inputs = sum(guess(x.size) for x in xs)
     forward = inputs < guess(output.size) if mode is None else mode == "forward"
     if forward:
         try:
-            return _shaped(_jacobian_forward(output, xs, kinks, disconnected), wrt)
+            return asked.form(_jacobian_forward(output, xs, kinks, disconnected))
         except GradientError:
             if mode is not None:
                 raise  # else: a custom function on the way may have no forward mode
-    return _shaped(_jacobian_reverse(output, xs, kinks, disconnected), wrt)
+    return asked.form(_jacobian_reverse(output, xs, kinks, disconnected))
 
 
 def hessian(
@@ -285,16 +287,19 @@ def hessian(
 ) -> Any:
     """The second derivatives of a scalar loss: of shape `(*wrt.shape, *wrt.shape)`.
 
-    For several `wrt`, a tuple of tuples: row i holds the derivatives of the i-th gradient.
+    For several `wrt`, one in the form of `wrt` for each: row i of the rows of a tuple, say, holds
+    the derivatives of the i-th gradient.
 
     >>> x = placeholder("x", 3)
     >>> hessian(sum(x * x), x).type
     float64[3, 3]
     """
-    xs = _several(wrt)
-    first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
-    rows = [jacobian(g, xs, mode="forward", kinks=kinks, disconnected="zero") for g in first]
-    return rows[0][0] if isinstance(wrt, Node) else tuple(rows)
+    asked = several(wrt, "wrt")
+    wrt = asked.given
+    first, _ = flatten(grad(loss, wrt, kinks=kinks, disconnected=disconnected), "wrt")
+    return asked.form(
+        [jacobian(g.value, wrt, mode="forward", kinks=kinks, disconnected="zero") for g in first]
+    )
 
 
 def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -368,30 +373,12 @@ def _jacobian_forward(
 # ---- checks ---------------------------------------------------------------------------------
 
 
-def _several(nodes: Nodes) -> list[Node]:
-    if isinstance(nodes, Node):
-        return [nodes]
-    return list(in_order(nodes, "the nodes of a derivative", GradientError))
-
-
-def _shaped(found: Iterable[Any], like: Any) -> Any | tuple[Any, ...]:
-    """One node for one node, else a tuple."""
-    nodes = tuple(found)
-    return nodes[0] if isinstance(like, Node) else nodes
-
-
-def _seeds(nodes: list[Node], given: Any, form: Nodes, what: str, whose: str) -> list[Node]:
+def _seeds(of: Several, given: Any, what: str) -> list[Node]:
     """A vector for each node, of its shape and dtype."""
-    try:
-        vectors = (
-            [given] if isinstance(form, Node) else list(in_order(given, f"{what}s", GradientError))
-        )
-    except TypeError:
-        vectors = []
-    if len(nodes) != len(vectors):
-        raise GradientError(f"{len(nodes)} {whose}s need as many {what}s, not {len(vectors)}")
+    leaves = aligned(given, of.given, f"{what}s", GradientError)
     seeds = []
-    for node, vector in zip(nodes, map(as_node, vectors), strict=True):
+    for node, leaf in zip(of.nodes, leaves, strict=True):
+        vector = as_node(leaf.value)
         if vector.shape != node.shape:
             raise GradientError(
                 f"the {what} of {describe(node)} has its shape, {node.shape}, not {vector.shape}"

@@ -16,7 +16,7 @@ def state_of(program: Program) -> tuple[Any, ...]:
     """What `remade` makes a program of, besides the traces."""
     parts = program._parts and (program._parts.once, program._parts.each)
     how = program._form, program.output_names, program._updates, program._backend, program._threads
-    return type(program), program.graph, program.raw, parts, how
+    return type(program), program.graph, program.raw, parts, (*how, program._feeder.forms)
 
 
 def traces_of(program: Program) -> tuple[Trace, Trace | None]:
@@ -34,11 +34,11 @@ def remade(
     other: Trace | None = None,
 ) -> Program:
     """A program of the same graph, which is in `both` parts if some of it is kept."""
-    form, names, updates, backend, threads = how
+    form, names, updates, backend, threads, forms = how
     parts = None
     if both is not None:
         once, each = both
         parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
         graph = parts.graph
     made_by = trace or Trace()
-    return cls(graph, raw, made_by, form, names, updates, backend, parts, threads)
+    return cls(graph, raw, made_by, form, names, updates, backend, parts, threads, forms)

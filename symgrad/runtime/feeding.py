@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.ir.dims import Dim, Size, divide_exactly
 from symgrad.ir.errors import FeedError
+from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
 
@@ -28,8 +29,10 @@ MOST_SHAPES = 64
 class Feeder:
     """Brings arguments into the order, dtype and layout of a program's placeholders."""
 
-    def __init__(self, inputs: Sequence[Node]) -> None:
+    def __init__(self, inputs: Sequence[Node], forms: tuple[Any, ...] | None = None) -> None:
         self.inputs = tuple(inputs)
+        # Of the arguments by position, where not each is one array.
+        self.forms = forms
         self.names = tuple(str(p.name) for p in inputs)
         self.seen: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
 
@@ -39,8 +42,10 @@ class Feeder:
         """The arrays in order, and the sizes of the named dimensions.
 
         Raises `FeedError` for a name that is missing, unknown or given twice, for a dtype that
-        cannot be cast safely, and for a rank or size that does not fit.
+        cannot be cast safely, for a rank or size that does not fit, and for another form.
         """
+        if self.forms is not None and args:
+            args = tuple(self._flat(args, self.forms))
         plain = not kwargs and len(args) == len(self.names)
         if plain and self.seen and (fed := self.quick(*args)) is not None:
             known = self.seen.get(fed[1])
@@ -60,6 +65,14 @@ class Feeder:
                 self.seen.clear()
             self.seen[shapes] = sizes
         return [a if a.ndim else a[()] for a in arrays], sizes
+
+    def _flat(self, args: tuple[Any, ...], forms: tuple[Any, ...]) -> Iterator[Any]:
+        """The arrays in arguments that hold several."""
+        if len(args) > len(forms):
+            raise FeedError(f"{len(args)} arguments were given, and the program takes {len(forms)}")
+        for i, (arg, form) in enumerate(zip(args, forms, strict=False)):
+            for leaf in aligned(arg, form, f"argument {i}", FeedError):
+                yield leaf.value
 
     def check_names(self, method: str, given: int, options: Sequence[str]) -> None:
         """Refuse by name what a method takes for an option; `given` inputs are by position."""

@@ -72,6 +72,7 @@ class Program(Displayed):
         backend: str,
         parts: Parts | None = None,
         threads: int = 1,
+        forms: tuple[Any, ...] | None = None,
     ) -> None:
         self.graph, self.raw, self.trace = graph, raw, trace
         self.output_names = output_names
@@ -89,7 +90,7 @@ class Program(Displayed):
         # All programs take locks in one order, so that no two wait for each other.
         self._locks = [c.lock for c in sorted(self._updated, key=id)]
         self._spares: list[Any] = [np.empty(0)] * len(self._updates)
-        self._feeder = Feeder(placeholders)
+        self._feeder = Feeder(placeholders, forms)
         self._plans: OrderedDict[tuple[int, ...], Ready] = OrderedDict()
         self._plans_lock = Lock()
         names = {name for n in placeholders for name in n.tensor.names}

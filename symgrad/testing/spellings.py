@@ -49,7 +49,8 @@ def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequenc
     wrt = [x for x in inputs if carries(x)]
     if not wrt or not carries(y) or any(n.op.vjp is None and n.inputs for n in topological([y])):
         return ()
-    return vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
+    found: list[Node] = vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
+    return found
 
 
 def is_elementwise(node: Node) -> bool:

@@ -1,9 +1,12 @@
 """Derivatives as graphs: both modes, products with the Hessian, Jacobians, batches."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.errors import GradientError
 
 
 def run(outputs, feeds):
@@ -35,11 +38,13 @@ def test_forms_follow_the_arguments(net):
     x, w, y, _ = net
     ones = np.ones((4, 3))
     assert isinstance(sg.jvp(y, x, ones), sg.Node)
-    assert isinstance(sg.jvp([y], x, ones), tuple)
-    assert isinstance(sg.vjp(y, [x], np.ones((4, 2))), tuple)
+    assert isinstance(sg.jvp([y], x, ones), list)
+    assert isinstance(sg.jvp((y,), x, ones), tuple)
+    assert isinstance(sg.vjp(y, [x], np.ones((4, 2))), list)
+    assert isinstance(sg.vjp(y, (v for v in [x]), np.ones((4, 2))), tuple)
     loss = sg.sum(y)
     assert isinstance(sg.hvp(loss, x, ones), sg.Node)
-    assert isinstance(sg.hvp(loss, [x], [ones]), tuple)
+    assert isinstance(sg.hvp(loss, [x], [ones]), list)
     value, gradient = sg.value_and_grad(loss, x)
     assert value is loss
     assert gradient.type == x.type
@@ -49,6 +54,71 @@ def test_forms_follow_the_arguments(net):
         [(4, 3, 4, 3), (4, 3, 3, 2)],
         [(3, 2, 4, 3), (3, 2, 3, 2)],
     ]
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def shaped(tree):
+    """The same with the shapes of nodes in their places."""
+    if isinstance(tree, dict):
+        return {k: shaped(v) for k, v in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        made = [shaped(v) for v in tree]
+        return type(tree)(*made) if isinstance(tree, Pair) else type(tree)(made)
+    return tree.shape
+
+
+FORMS = [
+    lambda x, w: {"x": x, "w": w},
+    lambda x, w: [x, [w]],
+    lambda x, w: ({"inner": [x]}, w),
+    lambda x, w: Pair(w, {3: x, "w": (w,)}),
+    lambda x, w: [[], x],
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_answer_has_the_form_of_what_is_asked(net, form):
+    x, w, y, feeds = net
+    loss = sg.sum(y * y)
+    wrt, same = form(x, w), shaped(form(x, w))
+    found, expected = run([sg.grad(loss, wrt), form(*sg.grad(loss, (x, w)))], feeds)
+    assert str(found) == str(expected)
+    assert shaped(sg.grad(loss, wrt)) == same
+    value, gradient = sg.value_and_grad(loss, wrt)
+    assert value is loss
+    assert shaped(gradient) == same
+    assert shaped(sg.vjp({"y": y}, wrt, {"y": sg.ones_like(y)})) == same
+    vectors = form(sg.ones_like(x), sg.ones_like(w))
+    assert shaped(sg.hvp(loss, wrt, vectors)) == same
+    assert shaped(sg.jvp({"y": [y]}, wrt, vectors)) == {"y": [y.shape]}
+    assert shaped(sg.jacobian(loss, wrt)) == same
+    assert shaped(sg.hessian(loss, wrt)) == shaped(
+        form(*(form(*(sg.zeros((*a.shape, *b.shape)) for b in (x, w))) for a in (x, w)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, y: sg.grad(y, {"a": [x, 1.0]}), r"wrt\['a'\]\[1\]: .* nodes, not float"),
+        (lambda x, y: sg.hessian(y, [x, {"b": "x"}]), r"wrt\[1\]\['b'\]: .* nodes, not str"),
+        (lambda x, y: sg.hvp(y, {"a": x}, [x]), "tangents: a dict with the keys 'a' is wanted"),
+        (lambda x, y: sg.hvp(y, {"a": x}, {"b": x}), "keys 'a' is wanted, and this has 'b'"),
+        (lambda x, y: sg.vjp([{"a": y}], x, [{"a": 1.0}, 2]), "a sequence of 1 is wanted, not of"),
+        (
+            lambda x, y: sg.vjp([[y]], x, [1.0]),
+            r"cotangents\[0\]: a sequence of 1 is wanted",
+        ),
+    ],
+)
+def test_an_error_names_the_place_in_a_form(call, message):
+    x = sg.placeholder("x", 3)
+    with pytest.raises(GradientError, match=message):
+        call(x, sg.sum(x * x))
 
 
 def test_the_modes_of_a_jacobian_agree(net):
@@ -162,7 +232,7 @@ def test_vmap_of_what_does_not_depend_on_the_element():
     ("call", "message"),
     [
         (lambda x: sg.jvp(x, x, np.ones(4)), "the tangent of 'x'"),
-        (lambda x: sg.jvp(x, [x], []), "1 inputs need as many tangents, not 0"),
+        (lambda x: sg.jvp(x, [x], []), "tangents: a sequence of 1 is wanted, not of 0"),
         (lambda x: sg.vjp(x, x, np.ones(4)), "the cotangent of 'x'"),
         (lambda x: sg.jacobian(x, x, mode="sideways"), "mode is 'forward' or 'reverse'"),
         (lambda x: sg.jacobian(x > 0, x), "is no float"),

@@ -1,7 +1,9 @@
 """Programs from the outside: forms of outputs, updates, what they show, what they cost to keep."""
 
+import copy
 import gc
 import linecache
+import pickle
 import traceback
 import weakref
 from collections import namedtuple
@@ -10,7 +12,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.errors import FeedError, GraphError, SymgradError
 from symgrad.runtime.program import MOST_PLANS
+from tests.helpers import same
 
 Pair = namedtuple("Pair", "loss rest")
 
@@ -216,3 +220,54 @@ def test_a_variable_of_no_elements_keeps_its_dtype(dtype):
     program()
     program()
     assert w.value.dtype == dtype
+
+
+# ---- inputs in dicts, lists and tuples ------------------------------------------------------
+
+
+def nested():
+    x, w, b = (sg.placeholder(n, ("N",)) for n in "xwb")
+    return x, w, b, x * w + 2 * b
+
+
+def test_inputs_have_the_form_in_which_they_were_given():
+    x, w, b, y = nested()
+    a = [np.arange(3.0), np.full(3, 2.0), np.ones(3)]
+    expected = a[0] * a[1] + 2 * a[2]
+    whole = sg.compile({"x": x, "layer": [w, (b,)]}, {"y": y})
+    for program in (whole, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        same(program({"layer": [a[1], (a[2],)], "x": a[0]})["y"], expected)
+        same(program(x=a[0], w=a[1], b=a[2])["y"], expected)
+    mixed = sg.compile([x, {"w": w, "b": b}], y)
+    same(mixed(a[0], {"w": a[1], "b": a[2]}), expected)
+    same(mixed(a[0], w=a[1], b=a[2]), expected)
+    assert mixed.check(a[0], {"w": a[1], "b": a[2]})
+    assert mixed.profile(a[0], {"w": a[1], "b": a[2]}, runs=1)
+    same(mixed(a[0].tolist(), {"w": a[1].tolist(), "b": a[2]}), expected)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ({"w": 1.0},),
+            "argument 0: a dict with the keys 'x', 'layer' is wanted",
+        ),
+        (([1.0],), "argument 0: a dict with the keys 'x', 'layer' is wanted, and this is none"),
+        (({"x": [1.0], "layer": [[1.0]]},), r"argument 0\['layer'\]: a sequence of 2 is wanted"),
+        (({"x": [1.0], "layer": [[1.0], 3]},), r"\['layer'\]\[1\]: a sequence of 1 is wanted"),
+        ((1, 2), "2 arguments were given, and the program takes 1"),
+    ],
+)
+def test_arguments_of_another_form_are_refused(args, message):
+    x, w, b, y = nested()
+    with pytest.raises(FeedError, match=message):
+        sg.compile({"x": x, "layer": [w, (b,)]}, y)(*args)
+
+
+def test_what_cannot_be_compiled_is_told_with_its_place():
+    x, w, b, y = nested()
+    with pytest.raises(GraphError, match=r"inputs\[0\]\['w'\]\[1\]: an input is a placeholder"):
+        sg.compile({"x": x, "w": [w, 3.0]}, y)
+    with pytest.raises(SymgradError, match=r"outputs\['y'\]\[1\]: "):
+        sg.compile([x, w, b], {"y": [y, "text"]})
