@@ -45,6 +45,8 @@ SIGNS: Mapping[Any, str] = {
 }  # fmt: skip
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
+# These read a Python integer as a C long, whatever is beside it.
+NOT_WEAK = (np.logical_and, np.logical_or, np.logical_xor)
 
 
 def generate(plan: Plan, threads: bool = False) -> Source:
@@ -327,7 +329,7 @@ class _Generator:
     def _operands(self, step: Step) -> list[str]:
         """The operands as text; a scalar constant as a literal where NumPy reads it as the same."""
         slots = [self.plan.slots[r.slot] for r in step.operands]
-        plain = isinstance(step.op.kernel, np.ufunc)
+        plain = isinstance(step.op.kernel, np.ufunc) and step.op.kernel not in NOT_WEAK
         firm = {s.dtype for s in slots if s.kind != "constant" or s.shape}
         return [
             self._expression(r, literal=plain and not r.views and s.dtype in firm)

@@ -204,6 +204,14 @@ def test_constants_are_exact(k):
     checked([x], [c, c * x, x * c, sg.concat([sg.reshape(c, -1), sg.reshape(x, -1)])], [ones[()]])
 
 
+@pytest.mark.parametrize("dtype", ["uint64", "int64"])
+@pytest.mark.parametrize("name", ["add", "maximum", "equal", "bitwise_and", "logical_and"])
+def test_the_largest_integer_stands_beside_an_array(name, dtype):
+    most = np.iinfo(dtype).max
+    x = sg.placeholder("x", 3, dtype)
+    checked([x], [getattr(sg, name)(x, most)], [np.array([0, 1, most], dtype)])
+
+
 def test_weak_literals_do_not_widen():
     """A literal is printed only where NumPy gives it the dtype that the constant has."""
     outputs = []
