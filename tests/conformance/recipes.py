@@ -432,6 +432,18 @@ def of_matrices(square=True, symmetric=False, kinds="fc", **options):
     return recipe
 
 
+def with_tolerance(draw):
+    """A function of a stack of matrices, with one tolerance, or one for each of them."""
+    x = matrices(draw, "fc", False)
+    if draw(st.booleans()):
+        rtol = draw(one_of(None, 1e-3))
+        return [x], lambda f, xp, x: f(x, rtol=rtol)
+    size = math.prod(x.shape[:-2])
+    given = draw(st.lists(one_of(1e-3, 0.037), min_size=size, max_size=size))
+    rtol = np.array(given, x.real.dtype).reshape(x.shape[:-2])
+    return [x, rtol], lambda f, xp, x, rtol: f(x, rtol=rtol)
+
+
 def product(draw):
     dtype = dtype_of(draw, "iufc")
     n, m, k = (draw(st.integers(0, 3)) for _ in range(3))
@@ -560,9 +572,9 @@ RECIPES = {
     "linalg.eigh": of_matrices(symmetric=True), "linalg.eigvalsh": of_matrices(symmetric=True),
     "linalg.inv": of_matrices(), "linalg.matmul": product, "linalg.matrix_norm": matrix_norm,
     "linalg.matrix_power": matrix_power,
-    "linalg.matrix_rank": of_matrices(square=False, rtol=(None, 1e-3)),
+    "linalg.matrix_rank": with_tolerance,
     "linalg.matrix_transpose": of_matrices(square=False), "linalg.outer": outer,
-    "linalg.pinv": of_matrices(square=False), "linalg.slogdet": of_matrices(),
+    "linalg.pinv": with_tolerance, "linalg.slogdet": of_matrices(),
     "linalg.qr": of_matrices(square=False, mode=("reduced", "complete")),
     "linalg.solve": solve, "linalg.svd": of_matrices(square=False, full_matrices=(False, True)),
     "linalg.svdvals": of_matrices(square=False), "linalg.tensordot": tensordot,
