@@ -5,6 +5,9 @@ the one-sided derivatives; at a tie of two variables each gets half. (F. H. Clar
 Nonsmooth Analysis, 1983, section 2.3.) The choice is made op by op, on the normal form of the
 graph: for a composition that no normal form knows, the chain rule of the choices need not lie
 there.
+
+A NaN is the same as a NaN: where an extremum is NaN, what flows goes to the operands that are NaN,
+which share it, so that no zeros hide where it came from. Only relu has the derivative 0 at NaN.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from symgrad.ops.declare import (
     vjp_of,
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
-from symgrad.ops.logic import equal, logical_and, not_equal
+from symgrad.ops.logic import equal, logical_and, logical_not
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
 from symgrad.ops.select import clip, extremum_slopes, where
 
@@ -90,8 +90,9 @@ def _slope(t: TensorType, slope: Any) -> dict[str, Any]:
 
 
 def _leaky_relu_partials(y: Node, x: Node, slope: float, kinks: Choice) -> tuple[Partial, ...]:
+    # Where x is not below it is above, or NaN: as in an extremum, a gradient flows to that.
     here = kinks.pick(slope, 1)
-    above = x >= 0 if here == 1 else x > 0
+    above = logical_not(x < 0 if here == 1 else x <= 0)
     below = x <= 0 if here == slope != 1 else x < 0
     between = () if here in (slope, 1) else ((equal(x, 0), here),)
     return (Masked(((above, 1), (below, slope), *between)),)
@@ -257,20 +258,10 @@ def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
 # ---- extrema that pass over NaN -------------------------------------------------------------
 
 
-def _nan_extremum_partials(below: float, above: float) -> Any:
-    def partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
-        # A NaN equals nothing, so that the other operand is the result on its own.
-        is_a, is_b = equal(a, y), equal(b, y)
-        taken = logical_and(is_a, not_equal(b, y)), logical_and(is_b, not_equal(a, y))
-        return extremum_slopes(kinks, taken, equal(a, b), below, above)
-
-    return partials
-
-
 @elementwise(
     np.fmax,
     real=True,
-    partials=_nan_extremum_partials(0, 1),
+    partials=extremum_slopes(0, 1),
     commutative=True,
     associative=True,
     idempotent=True,
@@ -285,7 +276,7 @@ def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
 @elementwise(
     np.fmin,
     real=True,
-    partials=_nan_extremum_partials(1, 0),
+    partials=extremum_slopes(1, 0),
     commutative=True,
     associative=True,
     idempotent=True,

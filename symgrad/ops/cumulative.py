@@ -21,7 +21,8 @@ from symgrad.ops import batch, index_kernels, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import arange, full
-from symgrad.ops.select import select
+from symgrad.ops.logic import isnan
+from symgrad.ops.select import is_result, select
 from symgrad.ops.shape import astype, concat, reshape
 
 
@@ -169,8 +170,9 @@ def _extremum_infer(t: TensorType, *, axis: int, largest: bool) -> TensorType:
 def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
     """Where the extremum is the one before it, where it is the element itself, and how many up to
     there are it."""
-    stays = ~changes(y, axis)
-    tie = x == y
+    stays, tie = ~changes(y, axis), is_result(x, y)
+    if y.tensor.is_float:
+        stays = stays | (isnan(y) & ~changes(isnan(y), axis))
     return stays, tie, _along_runs(astype(tie, x.dtype), stays, axis)
 
 
@@ -185,7 +187,7 @@ def _running_extremum_vjp(
     g: Node, y: Node, x: Node, axis: int, largest: bool
 ) -> tuple[Cotangent, ...]:
     stays, tie, count = _ties(y, x, axis)
-    share = select(count > 0, g / count)
+    share = g / count
     rest = _scan(astype(stays, g.dtype), select(stays, share), axis=axis, reverse=True)
     return (select(tie, share + rest),)
 
@@ -196,7 +198,8 @@ def _running_extremum_jvp(
     if t[0] is None:
         return None
     stays, tie, count = _ties(y, x, axis)
-    return select(count > 0, _along_runs(select(tie, t[0]), stays, axis) / count)
+    flow: Node = _along_runs(select(tie, t[0]), stays, axis) / count
+    return flow
 
 
 @op(

@@ -24,7 +24,7 @@ from symgrad.ops import batch
 from symgrad.ops import index_kernels as kernels
 from symgrad.ops.declare import NodeLike, op, require
 from symgrad.ops.leaves import arange, full, zeros_like
-from symgrad.ops.select import select
+from symgrad.ops.select import is_result, select
 
 INDEX = np.dtype(np.int64)
 Mode: TypeAlias = Literal["set", "add", "max", "min"]
@@ -189,7 +189,7 @@ def _last(y: Node, u: Node, indices: Sequence[Node], axis: int) -> Node | None:
 
 def _ties(y: Node, x: Node, u: Node, indices: Sequence[Node], axis: int) -> tuple[Node, Node, Node]:
     """Where x and u are the extremum that y is, and how many of them are."""
-    of_x, of_u = x == y, u == _gather(y, *indices, axis=axis)
+    of_x, of_u = is_result(x, y), is_result(u, _gather(y, *indices, axis=axis))
     ones = (call("astype", m, y.dtype) for m in (of_x, of_u))
     return of_x, of_u, _scatter(*ones, *indices, axis=axis, mode="add")
 

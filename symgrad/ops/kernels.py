@@ -372,7 +372,9 @@ def in_order(t, x, axis, descending, back, out=None):
     keys = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     t = t if back else np.take_along_axis(t, order, axis)
     is_first = np.ones(keys.shape, bool)
-    is_first[..., 1:] = keys[..., 1:] != keys[..., :-1]
+    # A NaN ties with the one before it, which as all NaNs is among the last.
+    before = keys[..., :-1]
+    is_first[..., 1:] = (keys[..., 1:] != before) & (before == before)
     first = np.flatnonzero(is_first)
     if len(first) < keys.size:
         counts = np.diff(first, append=keys.size)

@@ -241,10 +241,10 @@ def median_of(node: Node, axis: Any, keepdims: bool, *, without_nan: bool) -> No
     count = sum(~isnan(flat), axis=-1, keepdims=True) if without_nan else size
     # Selected, not indexed: the size of a named dimension is not known here.
     middle = abs(2 * arange(size) - (count - 1)) <= 1
-    halves = select(middle, _sort(flat, axis=-1, descending=False))
-    y = sum(halves, axis=-1) / sum(astype(middle, node.dtype), axis=-1)
-    if not without_nan:
-        y = where(any(isnan(flat), axis=-1), np.nan, y)
+    ordered = _sort(flat, axis=-1, descending=False)
+    if not without_nan:  # if there are NaNs, they are taken: it is NaN, and they have the gradient
+        middle = where(any(isnan(flat), axis=-1, keepdims=True), isnan(ordered), middle)
+    y = sum(select(middle, ordered), axis=-1) / sum(astype(middle, node.dtype), axis=-1)
     return reshape(y, reduced_shape(node.tensor, axes, keepdims))
 
 

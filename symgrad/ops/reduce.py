@@ -21,7 +21,7 @@ from symgrad.ops.cumulative import product_of_others, wide
 from symgrad.ops.declare import NodeLike, composite, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
-from symgrad.ops.select import select, where
+from symgrad.ops.select import is_result, select, where
 from symgrad.ops.shape import astype, broadcast_to, permute_dims, reshape
 
 CASES = (
@@ -187,7 +187,7 @@ def _extremum_jvp(
 
 def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]:
     """Where the largest is, and how often: as a float32 at least, for float16 counts to 2,048."""
-    found = x == kept(y, x, axis)
+    found = is_result(x, kept(y, x, axis))
     count = sum(astype(found, np.result_type(x.dtype, np.float32)), axis=axis, keepdims=True)
     return found, count
 

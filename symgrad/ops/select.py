@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
-from symgrad.ir.node import Node, as_node
+from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
@@ -176,33 +177,48 @@ def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def extremum_slopes(
-    kinks: Choice, taken: tuple[Node, Node], tie: Node, below: float, above: float
-) -> tuple[Partial, ...]:
-    """The partials of an extremum: `taken` says where each operand is the result on its own.
+def is_result(x: Node, y: Node) -> Node:
+    """Where x is the result y of an extremum: what flows to y goes to such elements alone.
+
+    A NaN is the result where the result is NaN, so that it is known whose NaN it was.
+    """
+    found: Node = x == y
+    if x.tensor.is_float:
+        found = found | (call("isnan", x) & call("isnan", y))
+    return found
+
+
+def extremum_slopes(below: float, above: float) -> Callable[..., tuple[Partial, ...]]:
+    """The partials of an extremum of two, of which one is the result, or both.
 
     A tie of two that vary is shared; at a tie with what does not vary the slope goes from `below`
     to `above` and is chosen.
     """
-    slope = 0.5 if all(kinks.active) else kinks.pick(below, above)
-    return tuple(
-        Masked(((mask, 1), (tie, slope))) if active else None
-        for mask, active in zip(taken, kinks.active, strict=True)
-    )
+
+    def partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
+        slope = 0.5 if all(kinks.active) else kinks.pick(below, above)
+        masks = [_or_other(y, x, other) for x, other in ((a, b), (b, a))]
+        return tuple(
+            Masked(((mask, 1), (tie, slope))) if active else None
+            for (mask, tie), active in zip(masks, kinks.active, strict=True)
+        )
+
+    return partials
 
 
-def _maximum_partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
-    return extremum_slopes(kinks, (a > b, b > a), a == b, 0, 1)
-
-
-def _minimum_partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
-    return extremum_slopes(kinks, (a < b, b < a), a == b, 1, 0)
+def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
+    """Where x is the extremum y on its own, that is where the other is not; where both are."""
+    bound = constant_value(other)
+    if bound is not None and not np.isnan(bound).any():
+        return y != other, x == other
+    is_other = is_result(other, y)
+    return call("logical_not", is_other), is_other & is_result(x, y)
 
 
 @elementwise(
     np.maximum,
     real=True,
-    partials=_maximum_partials,
+    partials=extremum_slopes(0, 1),
     commutative=True,
     associative=True,
     idempotent=True,
@@ -217,7 +233,7 @@ def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
 @elementwise(
     np.minimum,
     real=True,
-    partials=_minimum_partials,
+    partials=extremum_slopes(1, 0),
     commutative=True,
     associative=True,
     idempotent=True,

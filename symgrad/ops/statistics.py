@@ -21,7 +21,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isfinite, isnan
 from symgrad.ops.norms import vector_norm
 from symgrad.ops.order import median_of, searchsorted, sort
-from symgrad.ops.reduce import all, any, as_float, max, min, prod, reduced_shape, sum
+from symgrad.ops.reduce import all, as_float, max, min, prod, reduced_shape, sum
 from symgrad.ops.scatter import add_at, from_zero
 from symgrad.ops.select import clip, select, where
 from symgrad.ops.shape import astype, broadcast_to, moveaxis, permute_dims, reshape
@@ -91,7 +91,8 @@ def _quantile(
     between = where(isfinite(gap), a + gap * weight, (1 - weight) * a + weight * b)
     found = where(weight > 0, between, a)
     if not without_nan:
-        found = where(any(isnan(flat), axis=-1, keepdims=True), np.nan, found)
+        last = take(ordered, reshape(astype(as_node(top), "int64"), (1,)), axis=-1)
+        found = where(isnan(last), last, found)
     return reshape(moveaxis(found, -1, 0), shape)
 
 

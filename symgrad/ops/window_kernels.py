@@ -77,8 +77,12 @@ def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch
     if not (back and is_apart and size * y.shape[axis] == x.shape[axis]):
         z.fill(0)
     seen.fill(False)
+    some_nan = np.isnan(np.min(y, initial=np.inf))
     for part in _slices(x.ndim, axis, y.shape[axis], size, stride, dilation):
-        np.greater(np.equal(x[part], y, here), seen, here)
+        np.equal(x[part], y, here)
+        if some_nan:  # which is the largest of its window
+            np.logical_or(here, np.isnan(x[part]), here)
+        np.greater(here, seen, here)
         np.logical_or(seen, here, seen)
         np.negative(here.view(np.int8), mask)
         if not back:

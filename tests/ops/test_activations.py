@@ -241,7 +241,7 @@ def test_fmax_and_fmin(name):
     ours, numpys = getattr(sg, name), getattr(np, name)
     same(value(numpys(sg.constant(a), b)), numpys(a, b))
     larger = [0, 1] if name == "fmax" else [1, 0]
-    expected = np.array([[0.5, 0, 1, larger[0], 0], [0.5, 1, 0, larger[1], 0]])
+    expected = np.array([[0.5, 0, 1, larger[0], 0.5], [0.5, 1, 0, larger[1], 0.5]])
     same(np.array(slopes(ours, a, b)), expected)
     same(np.array(slopes(lambda b, a: ours(a, b), b, a)), expected[::-1])
     x, y = sg.placeholder("x", 5), sg.placeholder("y", 5)
