@@ -171,7 +171,7 @@ def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
     """Where the extremum is the one before it, where it is the element itself, and how many up to
     there are it."""
     stays, tie = ~changes(y, axis), is_result(x, y)
-    if y.tensor.is_float:
+    if y.tensor.is_inexact:
         stays = stays | (isnan(y) & ~changes(isnan(y), axis))
     return stays, tie, _along_runs(astype(tie, x.dtype), stays, axis)
 

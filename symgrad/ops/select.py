@@ -183,7 +183,7 @@ def is_result(x: Node, y: Node) -> Node:
     A NaN is the result where the result is NaN, so that it is known whose NaN it was.
     """
     found: Node = x == y
-    if x.tensor.is_float:
+    if x.tensor.is_inexact:
         found = found | (call("isnan", x) & call("isnan", y))
     return found
 
