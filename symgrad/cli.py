@@ -192,12 +192,11 @@ def explain(arguments: Any, style: _Style) -> Answer:
     """Tell what the compiler did, or what became of a line."""
     thing, _ = _found(arguments.what)
     if not isinstance(thing, Program):
-        if arguments.line:
+        if arguments.line is not None:
             raise CommandError("a line is explained of a compiled Program")
         return Answer(str(thing), {"nodes": len(thing), "graph": str(thing)})
-    if arguments.line:
-        line = int(arguments.line) if arguments.line.isdigit() else arguments.line
-        why = thing.why(line)
+    if arguments.line is not None:
+        why = thing.why(arguments.line)
         stories = [
             {
                 "built": str(s.node),

@@ -14,7 +14,7 @@ from symgrad.ir.errors import GraphError, SymgradError
 from symgrad.ir.forms import Leaf, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
-from symgrad.ir.types import in_order, whole
+from symgrad.ir.types import in_order, names_in, whole
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
@@ -99,6 +99,7 @@ def compile(
     nodes = [*wanted, *(new for _, new in pairs)]
     state = [n for n in topological([*nodes, *(v for v, _ in pairs)]) if isinstance(n, Variable)]
     raw = Graph(nodes, [*fed, *state])
+    _check_sizes(raw)
     grade = Exact.of(exact)
     updated = [v for v, _ in pairs]
     names += [f"{v.name} (next)" for v in updated]
@@ -109,6 +110,11 @@ def compile(
             steps = DEFAULT if passes is None else tuple(passes)
             graph, trace, parts = _optimised(raw, steps, grade, updated)
         else:
+            if not isinstance(memory_budget, (int, np.integer)):
+                raise GraphError(
+                    "memory_budget is a number of bytes, such as 10**9 for a gigabyte, "
+                    f"not {memory_budget!r}"
+                )
             if passes is not None:
                 raise GraphError(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
@@ -189,6 +195,18 @@ def _less_and_less(raw: Graph, grade: Exact) -> Iterator[tuple[Graph, Trace, int
         graph = run_passes(whole, [recomputation(aim)], grade, way)
         most = most_alive(graph)
         yield graph, way, most
+
+
+def _check_sizes(graph: Graph) -> None:
+    """Refuse a named dimension whose size no input tells."""
+    told = {name for x in graph.inputs for name in x.tensor.names}
+    for node in graph.nodes:
+        if unknown := names_in((node.type, node.attrs)) - told:
+            listed = ", ".join(sorted(unknown))
+            raise GraphError(
+                f"{describe(node)}: no input tells the size of {listed}; give the inputs a "
+                f"placeholder that has {listed} in its shape, or write an int"
+            )
 
 
 def _fed(leaf: Leaf) -> Node:

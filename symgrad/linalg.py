@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.ir.node import Node
-from symgrad.ops.declare import NodeLike
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.decompositions import QRResult as QRResult
 from symgrad.ops.decompositions import SVDResult as SVDResult
 from symgrad.ops.decompositions import qr as qr
@@ -54,11 +54,13 @@ from symgrad.ops.triangular import cholesky as cholesky
 from symgrad.ops.triangular import solve_triangular as solve_triangular
 
 
+@explaining
 def diagonal(x: NodeLike, /, *, offset: int = 0) -> Node:
     """A diagonal of a matrix; `offset` counts upwards from the main one."""
     return _diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
+@explaining
 def trace(x: NodeLike, /, *, offset: int = 0, dtype: Any = None) -> Node:
     """The sum of a diagonal of a matrix."""
     return _trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)

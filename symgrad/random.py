@@ -29,7 +29,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_dtype, as_shape, broadcast_shapes, normalize_axis
 from symgrad.ops import random as draws
 from symgrad.ops.creation import asarray
-from symgrad.ops.declare import NodeLike
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.elementwise import divide, log, negative
 from symgrad.ops.indexing import known
 from symgrad.ops.leaves import constant, ones_like
@@ -44,6 +44,7 @@ from symgrad.ops.take import take
 # ---- keys -----------------------------------------------------------------------------------
 
 
+@explaining
 def key(seed: int) -> Node:
     """The key of a seed, an int from 0 on, by NumPy's `SeedSequence`.
 
@@ -57,6 +58,7 @@ def key(seed: int) -> Node:
     return constant(np.random.SeedSequence(int(seed)).generate_state(2, np.uint64))
 
 
+@explaining
 def split(key: NodeLike, n: int = 2) -> Node:
     """`n` keys of a key, uint64[n, 2]: `a, b = split(key)`.
 
@@ -67,6 +69,7 @@ def split(key: NodeLike, n: int = 2) -> Node:
     return draws._draw_key(_one(key), count=int(n))
 
 
+@explaining
 def fold_in(key: NodeLike, data: NodeLike) -> Node:
     """A key of a key and an integer, which may be a node: the number of a step, for example."""
     return draws._fold_key(_one(key), data)
@@ -125,6 +128,7 @@ def _moved(z: Node, loc: Any, scale: Any) -> Node:
     return z + loc if isinstance(loc, Node) or loc != 0 else z
 
 
+@explaining
 def uniform(
     key: NodeLike,
     shape: Any = None,
@@ -143,6 +147,7 @@ def uniform(
     return _moved(_noise(key, "random", size, kind), start, stop - start)
 
 
+@explaining
 def normal(
     key: NodeLike,
     shape: Any = None,
@@ -161,6 +166,7 @@ def normal(
     return _moved(z, _as(loc, kind), _as(scale, kind))
 
 
+@explaining
 def truncated_normal(
     key: NodeLike, shape: Any = None, *, low: NodeLike, high: NodeLike, dtype: Any = None
 ) -> Node:
@@ -176,6 +182,7 @@ def truncated_normal(
     return clip(side * ndtri(start + u * (stop - start)), a, b)
 
 
+@explaining
 def exponential(
     key: NodeLike, shape: Any = None, *, scale: NodeLike = 1.0, dtype: Any = None
 ) -> Node:
@@ -184,6 +191,7 @@ def exponential(
     return _moved(_noise(key, "standard_exponential", size, kind), 0, _as(scale, kind))
 
 
+@explaining
 def gumbel(
     key: NodeLike,
     shape: Any = None,
@@ -198,6 +206,7 @@ def gumbel(
     return _moved(z, _as(loc, kind), _as(scale, kind))
 
 
+@explaining
 def gamma(
     key: NodeLike,
     concentration: NodeLike,
@@ -220,6 +229,7 @@ def gamma(
     return _moved(draws.gamma_of(_one(key), a), 0, _as(scale, kind))
 
 
+@explaining
 def beta(key: NodeLike, a: NodeLike, b: NodeLike, shape: Any = None, *, dtype: Any = None) -> Node:
     """The beta law: x / (x + y) for x and y from the gamma laws of a and b.
 
@@ -231,6 +241,7 @@ def beta(key: NodeLike, a: NodeLike, b: NodeLike, shape: Any = None, *, dtype: A
     return divide(x, x + y)
 
 
+@explaining
 def dirichlet(
     key: NodeLike, concentration: NodeLike, shape: Any = (), *, dtype: Any = None
 ) -> Node:
@@ -243,6 +254,7 @@ def dirichlet(
 # ---- discrete laws --------------------------------------------------------------------------
 
 
+@explaining
 def bernoulli(key: NodeLike, p: NodeLike = 0.5, shape: Any = None) -> Node:
     """True with the probability p. No gradient flows to it.
 
@@ -261,6 +273,7 @@ def _probabilities(p: NodeLike, *, whole: bool = False) -> Any:
     return checked if known(checked) is None else p
 
 
+@explaining
 def randint(
     key: NodeLike, shape: Any = (), *, low: int = 0, high: int | Dim, dtype: Any = "int64"
 ) -> Node:
@@ -281,6 +294,7 @@ def randint(
     return draws._draw_integers(_one(key), low=low, high=high, shape=as_shape(shape), dtype=kind)
 
 
+@explaining
 def poisson(key: NodeLike, rate: NodeLike, shape: Any = None) -> Node:
     """How often what is rare happens, with the mean `rate`, as int64. No gradient flows to it."""
     size, kind = _frame(shape, None, rate)
@@ -288,6 +302,7 @@ def poisson(key: NodeLike, rate: NodeLike, shape: Any = None) -> Node:
     return draws._draw_poisson(mean, _one(key))
 
 
+@explaining
 def categorical(key: NodeLike, logits: NodeLike, shape: Any = None, *, axis: int = -1) -> Node:
     """The number of a class along an axis, with the probabilities softmax(logits), as int64.
 
@@ -305,6 +320,7 @@ def categorical(key: NodeLike, logits: NodeLike, shape: Any = None, *, axis: int
     return argmax(x + noise, axis=place)
 
 
+@explaining
 def permutation(key: NodeLike, x: NodeLike | Dim, *, axis: int = 0) -> Node:
     """x with its parts along an axis in any order; of an int or a named dimension, those below."""
     if _is_int(x) or isinstance(x, Dim):
@@ -314,6 +330,7 @@ def permutation(key: NodeLike, x: NodeLike | Dim, *, axis: int = 0) -> Node:
     return take(node, draws._draw_order(_one(key), count=node.shape[along]), axis=along)
 
 
+@explaining
 def choice(
     key: NodeLike,
     x: NodeLike | Dim,

@@ -165,6 +165,10 @@ def test_explain_a_line(run, script):
     assert code == 1
     assert "nothing of this program was built at line 2" in err
     assert run("explain", "train.py:graph", "--line", "7")[0] == 1
+    for line in ("²", "-1", "3.5", "", ":", "train.py:", "9" * 5000):
+        code, out, err = run("explain", "train.py:program", "--line", line)
+        assert (code, out) == (1, "")
+        assert f"{line!r} is no line of this program's source" in err
 
 
 def test_demo(run, tmp_path):

@@ -24,6 +24,7 @@ from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import built_as, current_origin
 from symgrad.ir.walk import topological
+from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
 from symgrad.ops.shape import astype, permute_dims, reshape
 
@@ -40,6 +41,7 @@ def grad(
 def grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
 ) -> Any: ...
+@explaining
 def grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
 ) -> Any:
@@ -73,6 +75,7 @@ def value_and_grad(
 def value_and_grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
 ) -> tuple[Node, Any]: ...
+@explaining
 def value_and_grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
 ) -> tuple[Node, Any]:
@@ -98,6 +101,7 @@ def vjp(
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
 ) -> Any: ...
+@explaining
 def vjp(
     outputs: Nodes,
     wrt: Nodes,
@@ -168,6 +172,7 @@ def jvp(
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
 ) -> Any: ...
+@explaining
 def jvp(
     outputs: Nodes,
     wrt: Nodes,
@@ -224,6 +229,7 @@ def hvp(
     kinks: Policy = ...,
     disconnected: Disconnected = ...,
 ) -> Any: ...
+@explaining
 def hvp(
     loss: Node,
     wrt: Nodes,
@@ -245,6 +251,7 @@ def hvp(
     return jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
 
 
+@explaining
 def jacobian(
     output: Node,
     wrt: Nodes,
@@ -282,6 +289,7 @@ def jacobian(
     return asked.form(_jacobian_reverse(output, xs, kinks, disconnected))
 
 
+@explaining
 def hessian(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
 ) -> Any:

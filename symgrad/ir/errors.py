@@ -6,6 +6,9 @@ Each class also derives from the built-in error a NumPy user would expect in its
 import numpy as np
 
 __all__ = [
+    "AllocationError",
+    "ArgumentError",
+    "AxisError",
     "BoundsError",
     "DtypeError",
     "FeedError",
@@ -29,8 +32,16 @@ class SymgradError(Exception):
     """Whatever symgrad refuses: it says what, where, and what to write instead."""
 
 
+class ArgumentError(SymgradError, TypeError, ValueError):
+    """An argument of a kind that a function does not take."""
+
+
 class ShapeError(SymgradError, ValueError):
-    """Shapes that do not fit together, an axis out of range, a size that is not known."""
+    """Shapes that do not fit together, a size that is not known."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis out of range."""
 
 
 class DtypeError(SymgradError, TypeError):
@@ -79,6 +90,10 @@ class KernelError(SymgradError, RuntimeError):
 
 class BoundsError(ShapeError, KernelError, IndexError):
     """An index out of bounds, found when the graph was built or, by a kernel, while it ran."""
+
+
+class AllocationError(ShapeError, KernelError, MemoryError):
+    """An array for which there is no memory, when the graph was built or while it ran."""
 
 
 class LinAlgError(KernelError, np.linalg.LinAlgError):

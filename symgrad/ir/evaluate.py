@@ -5,13 +5,19 @@ Constant folding and `np.asarray(node)` use it, and the tests hold everything el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrad.ir.dims import Dim
-from symgrad.ir.errors import BoundsError, KernelError, LinAlgError, SymbolicError
+from symgrad.ir.errors import (
+    AllocationError,
+    BoundsError,
+    KernelError,
+    LinAlgError,
+    SymbolicError,
+)
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
@@ -50,8 +56,10 @@ def value_of(node: Node) -> Any:
     if names := [dict(n.attrs)["name"] for n in order if n.op.name == "placeholder"]:
         raise SymbolicError(
             f"it has no value before its placeholders are fed: {', '.join(map(repr, names))}. "
-            "Compile it: sg.compile([...], node)(...); "
-            "for a choice inside a graph write sg.where(condition, a, b)"
+            "Compile it: sg.compile([...], node)(...). What NumPy would do with its value, write "
+            "with symgrad: sg.where(condition, a, b) for a choice, sg.stack(nodes) for an array of "
+            "nodes, sg.constant(array)[node] for an array indexed by a node, and "
+            "sg.constant(matrix.toarray()) @ node for a product with a sparse matrix"
         )
     fresh: dict[Node, Any] = {}
     with np.errstate(all="ignore"):
@@ -84,10 +92,14 @@ def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
         )
     if isinstance(cell := attrs.get("cell"), Cell):
         return cell.read(attrs["name"])
-    known = resolve(attrs, sizes)
+    return computed(node, operands, resolve(attrs, sizes))
+
+
+def computed(node: Node, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """What a node's kernel makes of operands. Raises `KernelError` that names the node."""
     try:
-        return node.op.kernel(*operands, **known)
-    except (MemoryError, KernelError, SymbolicError):
+        return node.op.kernel(*operands, **attrs)
+    except (KernelError, SymbolicError):
         raise
     except Exception as error:
         raise kernel_error(error, node, node.op.name) from error
@@ -95,12 +107,10 @@ def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
 
 def kernel_error(error: Exception, node: Node, name: str) -> KernelError:
     """The error of a kernel of this name, with what the node was made of and the user's line."""
-    origin = node.origin
-    places = "".join(f"\n  built at {p}: {p.text}" for p in origin.locations)
-    made = f"\n  made by {', '.join(origin.made_by)}" if origin.made_by else ""
     types = ", ".join(repr(x.type) for x in node.inputs)
-    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), KernelError)
-    return kind(f"{name}({types}) failed: {said(error)}{places}{made}")
+    kind = next((ours for theirs, ours in KINDS if isinstance(error, theirs)), KernelError)
+    mend = f"; {SMALLER}" if kind is AllocationError else ""
+    return kind(f"{name}({types}) failed: {said(error)}{mend}{node.origin.told}")
 
 
 def said(error: Exception) -> str:
@@ -108,9 +118,11 @@ def said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-_KINDS: tuple[tuple[type[Exception], type[KernelError]], ...] = (
+SMALLER = "make the arrays smaller, or take a part of them at a time"
+KINDS: tuple[tuple[type[Exception], type[KernelError]], ...] = (
     (IndexError, BoundsError),
     (np.linalg.LinAlgError, LinAlgError),
+    (MemoryError, AllocationError),
 )
 
 

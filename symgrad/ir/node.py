@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
@@ -23,9 +22,9 @@ from symgrad.ir.errors import (
     GraphError,
     ShapeError,
     SymbolicError,
-    SymgradError,
     UnsupportedError,
 )
+from symgrad.ir.messages import refuse
 from symgrad.ir.op import REGISTRY, Op, casts_of, inferred
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
@@ -307,10 +306,8 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
             )
             types = tuple([n.type for n in inputs])
         return Node(op, inputs, pairs, inferred(op, types, pairs), current_origin())
-    except SymgradError as error:
-        raise explained(
-            error, op.name, nodes if len(nodes) == len(operands) else operands
-        ) from None
+    except Exception as error:
+        refuse(error, op.name, nodes if len(nodes) == len(operands) else operands)
 
 
 def _cast(node: Node, dtype: DType) -> Node:
@@ -376,29 +373,3 @@ def _holds_node(value: Any) -> bool:
     return isinstance(value, Node) or (
         isinstance(value, (list, tuple)) and any(map(_holds_node, value))
     )
-
-
-def explained(error: SymgradError, name: str, operands: Sequence[Any]) -> SymgradError:
-    """The same error with what an inner rule cannot know: the op, the operands, the lines."""
-    if "explained" in vars(error):
-        return error
-    text = str(error)
-    types, listed = zip(*map(_shown, operands), strict=True) if operands else ((), ())
-    if not text.startswith(f"{name}("):
-        text = f"{name}({', '.join(types)}): {text}"
-    where = "".join(f"\n  built at {p}: {p.text}" for p in current_origin().locations[:1])
-    beside = f"\n  operands: {', '.join(listed)}" if operands else ""
-    made = type(error)(f"{text}{where}{beside}")
-    vars(made)["explained"] = True
-    return made
-
-
-def _shown(operand: Any) -> tuple[str, str]:
-    """What an operand is, and which one, in a few words each."""
-    if isinstance(operand, Node):
-        return repr(operand.type), describe(operand)
-    if isinstance(operand, np.ndarray):
-        kind = f"{operand.dtype}{list(operand.shape) or '[()]'}"
-        return kind, f"array {kind}"
-    text = reprlib.repr(operand)
-    return text, text

@@ -18,6 +18,7 @@ import numpy as np
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
+from symgrad.ir.types import normalize_axis
 
 _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
     {
@@ -43,7 +44,9 @@ _DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
     {
         np.shape: lambda a: a.shape,
         np.ndim: lambda a: a.ndim,
-        np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+        np.size: lambda a, axis=None: (
+            a.size if axis is None else a.shape[normalize_axis(axis, a.ndim)]
+        ),
         np.iscomplexobj: lambda x: x.dtype.kind == "c",
         np.isrealobj: lambda x: x.dtype.kind != "c",
         np.linalg.diagonal: lambda x, /, *, offset=0: call(

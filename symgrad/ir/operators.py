@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.op import REGISTRY
 
 
@@ -49,7 +50,7 @@ class Operators:
     __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
     __mod__, __rmod__ = _binary("remainder"), _reflected("remainder")
     __divmod__, __rdivmod__ = _binary("divmod"), _reflected("divmod")
-    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
+    __rpow__ = _reflected("pow")
     __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
     __and__, __rand__ = _binary("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _binary("bitwise_or"), _reflected("bitwise_or")
@@ -60,6 +61,14 @@ class Operators:
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
     __neg__, __pos__ = _unary("negative"), _unary("positive")
     __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise UnsupportedError(
+                "pow with a modulus has no symbolic form; write sg.pow(x, y) % modulus, "
+                "which computes the whole power first"
+            )
+        return call("pow", self, other)
 
     def __eq__(self, other: object) -> Any:
         return call("equal", self, other)

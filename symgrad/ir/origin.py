@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 Frame: TypeAlias = "tuple[CodeType | Location, int]"
 
 PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
+_LIBRARIES = sys.stdlib_module_names | {"numpy"}
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
 
 
@@ -81,6 +82,12 @@ class Origin:
     def locations(self) -> list[Location]:
         """The user's lines."""
         return [_resolve(frame) for frame in self.frames]
+
+    @property
+    def told(self) -> str:
+        """The user's lines, and what made it of them, as the last lines of a message."""
+        places = "".join(f"\n  built at {p}: {p.text}" for p in self.locations)
+        return places + (f"\n  made by {', '.join(self.made_by)}" if self.made_by else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, its lines are known, and need no code."""
@@ -148,6 +155,18 @@ def current_origin() -> Origin:
             return Origin((), _scope.get(), (), _kinks.get())
         frame = frame.f_back
     return Origin(((frame.f_code, frame.f_lasti),), _scope.get(), (), _kinks.get())
+
+
+def raised_elsewhere(error: BaseException) -> bool:
+    """Whether code of the user's, which symgrad called, had a part in raising an error."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if not frame.f_code.co_filename.startswith(PACKAGE) and module not in _LIBRARIES:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 class built_as:

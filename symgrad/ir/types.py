@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size, dim, product
-from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
+from symgrad.ir.errors import AllocationError, AxisError, DtypeError, ShapeError, SymgradError
 
 KINDS = "biufc"
 MOST_AXES = 64  # of an array of NumPy's
@@ -115,7 +115,7 @@ def as_shape(shape: Any) -> Shape:
 
 
 def possible(type: Type) -> Type:
-    """A type as it is; `ShapeError` if it has too many axes, or more bytes than addresses."""
+    """A type as it is; an error if it has too many axes, or more bytes than there are addresses."""
     for t in type if isinstance(type, tuple) else (type,):
         if len(t.shape) > MOST_AXES:
             raise ShapeError(f"an array has at most {MOST_AXES} dimensions, not {len(t.shape)}")
@@ -124,7 +124,7 @@ def possible(type: Type) -> Type:
             if size.__class__ is int and size:
                 nbytes *= size
         if nbytes >= 2**63:
-            raise ShapeError(f"no memory holds {t!r}: it has {nbytes / 2**60:.0f} EiB or more")
+            raise AllocationError(f"no memory holds {t!r}: it has {nbytes / 2**60:.0f} EiB or more")
     return type
 
 
@@ -156,6 +156,19 @@ def _mismatch(sizes: Sequence[Size]) -> str:
     return f"{listed} do not match"
 
 
+def names_in(value: Any) -> frozenset[str]:
+    """The names of the dimensions that a type or an attribute holds."""
+    match value:
+        case TensorType() | Dim():
+            return value.names
+        case tuple():
+            return _NONE.union(*map(names_in, value))
+    return _NONE
+
+
+_NONE: frozenset[str] = frozenset()
+
+
 def require_equal(a: Size, b: Size) -> None:
     """Refuse two sizes that are not provably equal."""
     if a != b:
@@ -181,15 +194,15 @@ def in_order(values: Any, name: str, error: type[SymgradError]) -> Any:
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
-    """An axis counted from the front. Raises `ShapeError` if it is out of range."""
+    """An axis counted from the front. Raises `AxisError` if it is out of range."""
     try:
         index = int(axis.__index__())
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise ShapeError(f"an axis is an int, not {axis!r}") from None
     if isinstance(axis, (bool, np.bool_)):
         raise ShapeError(f"an axis is an int, not {axis!r}")
     if not -ndim <= index < ndim:
-        raise ShapeError(f"axis {index} is out of range for {ndim} dimensions")
+        raise AxisError(f"axis {index} is out of range for {ndim} dimensions")
     return index % ndim
 
 

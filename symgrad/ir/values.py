@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -77,18 +78,38 @@ def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
         array = np.array(value, dtype=dtype, order="C")
     except SymgradError:
         raise
-    except (ValueError, TypeError, OverflowError) as error:
-        raise DtypeError(f"{_shown(value)} is no array of {dtype or 'numbers'}: {error}") from None
-    if array.dtype.kind not in KINDS:
+    except Exception as error:  # of the value's own `__array__`
         raise DtypeError(
-            f"{_shown(value)} is no array of numbers but of {array.dtype}; "
-            "if it holds numbers, convert it: np.asarray(value, dtype='float64')"
+            f"{_shown(value)} is no array of {dtype or 'numbers'}: {error}{as_array_mend(value)}"
+        ) from None
+    if array.dtype.kind not in KINDS:
+        mend = as_array_mend(value) or (
+            "; if it holds numbers, convert it: np.asarray(value, dtype='float64')"
         )
+        raise DtypeError(f"{_shown(value)} is no array of numbers but of {array.dtype}{mend}")
     return array
 
 
+def as_array_mend(value: Any) -> str:
+    """How another library's array, which NumPy does not take as it is, is made one that it takes.
+
+    Such libraries are known by the methods of their arrays, so that none need be imported.
+    """
+    for method, mend in _MENDS:
+        if hasattr(type(value), method):
+            return f"; give its array: {mend}"
+    return ""
+
+
+_MENDS = (
+    ("detach", "tensor.detach().cpu().numpy()"),
+    ("toarray", "matrix.toarray(), since symgrad's arrays are dense"),
+    ("to_numpy", "frame.to_numpy(dtype='float64')"),
+)
+
+
 def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {str(value)[:60]!r}"
+    return f"{type(value).__name__} {' '.join(reprlib.repr(value).split())!r}"
 
 
 class Cell:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from symgrad.ir.evaluate import computed
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
@@ -118,9 +119,8 @@ class _Lowering:
             self.leaves[task.node] = ref.slot
             return (ref,)
         if not task.inputs and (op.name == "constant" or self._is_small(task.type)):
-            return (
-                self._new("constant", task.type, np.asarray(op.kernel(**dict(task.attrs)))[()]),
-            )
+            value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
+            return (self._new("constant", task.type, value),)
         operands = tuple(self.values[i][0] for i in task.inputs)
         if op.name == "item":
             return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from symgrad.analysis import memory_order
 from symgrad.ir.dims import Dim, evaluate
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
-from symgrad.ir.types import TensorType, Type
+from symgrad.ir.types import TensorType, Type, possible
 from symgrad.lowering.tiling import BLOCKS, Blocks
 
 Attrs = tuple[tuple[str, Any], ...]
@@ -98,7 +98,8 @@ class _Writer:
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
         type_ = _concrete(node, self.sizes)
         if not is_leaf(node):
-            found = node.op.infer(*(self.tasks[i].type for i in inputs), **dict(attrs))
+            types = [self.tasks[i].type for i in inputs]
+            found = self._inferred(node, types, dict(attrs))
             if found != type_:
                 raise ShapeError(
                     f"{describe(node)} is {found!r} with {_listed(self.sizes)}, and {type_!r} was "
@@ -106,6 +107,16 @@ class _Writer:
                 )
         self.tasks.append(Task(node, node.op, inputs, attrs, type_, group))
         return len(self.tasks) - 1
+
+    def _inferred(self, node: Node, types: Sequence[Type], attrs: dict[str, Any]) -> Type:
+        """The type of a node's result with these sizes."""
+        try:
+            return possible(node.op.infer(*types, **attrs))
+        except SymgradError as error:
+            listed = ", ".join(map(repr, types))
+            raise type(error)(
+                f"{node.op.name}({listed}) with {_listed(self.sizes)}: {error}{node.origin.told}"
+            ) from None
 
 
 def _concrete(node: Node, sizes: Mapping[str, int]) -> Type:

@@ -28,7 +28,7 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, Variable
 from symgrad.nn.checks import floats, given
 from symgrad.nn.module import parameter
-from symgrad.ops.declare import NodeLike
+from symgrad.ops.declare import NodeLike, explaining
 
 Fans: TypeAlias = tuple[int, int]
 Initializer: TypeAlias = str | Callable[..., Any]
@@ -38,6 +38,7 @@ _NAMES = (
 )
 
 
+@explaining
 def initial(
     init: Initializer, key: NodeLike, shape: tuple[int, ...], fans: Fans, dtype: Any = "float64"
 ) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from symgrad.ir.errors import (
     SymgradError,
     UnsupportedError,
 )
+from symgrad.ir.messages import refuse
 from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import current_origin, scope
@@ -25,11 +26,13 @@ from symgrad.nn.offers import followed
 from symgrad.nn.offers import offered as offered
 from symgrad.nn.state import write
 from symgrad.nn.tree import Part, join, loses, refuse_strays, renamed, twin, walk
+from symgrad.ops.declare import explaining
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
 
 
+@explaining
 def parameter(value: Any) -> Variable:
     """A variable of a module, which names it by its path: `self.weight = parameter(array)`.
 
@@ -107,7 +110,7 @@ class Module(Part):
                 except SymgradError as error:
                     if not getattr(error, "__notes__", ()):
                         error.add_note(f"in the module {', '.join(current_origin().scope)}")
-                    raise
+                    refuse(error, type(self).__name__, args)
         if options:
             raise UnsupportedError(
                 f"{name} has a backward of its own, which gives a gradient for each argument by "

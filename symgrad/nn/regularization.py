@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from symgrad.ir.node import Node
 from symgrad.nn.checks import number
-from symgrad.ops.declare import NodeLike
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.reduce import as_float
 from symgrad.ops.select import select
 from symgrad.random import bernoulli
 
 
+@explaining
 def dropout(x: NodeLike, key: NodeLike, /, *, rate: float = 0.5) -> Node:
     """x with a part of its elements set to 0, the others scaled so that the mean stays.
 

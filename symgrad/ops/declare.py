@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.node import Node, apply, as_node, constant_node, explained
+from symgrad.ir.messages import refuse
+from symgrad.ir.node import Node, apply, as_node, constant_node
 from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
@@ -169,22 +170,9 @@ def composite(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        name = function.__name__.rstrip("_")
-        _, count, _, _ = _parameters(function)
         body: Any = in_single(function) if widens else function  # type: ignore[arg-type]
-
-        @wraps(function)
-        def build(*args: P.args, **options: P.kwargs) -> R:
-            try:
-                made: R = body(*args, **options)
-                return made
-            except SymgradError as error:
-                raise explained(error, name, args[:count]) from None
-            except TypeError:
-                check_arguments(function, name, args, options)
-                raise
-
-        REGISTRY.add_function(name, build, numpy)
+        build: Callable[P, R] = explaining(body)
+        REGISTRY.add_function(function.__name__.rstrip("_"), build, numpy)
         return build
 
     return declare
@@ -221,6 +209,23 @@ def _widened(x: Any) -> Any:
     if isinstance(x, ARRAYS) and x.dtype == HALF:
         return call("astype", as_node(x), SINGLE)
     return x
+
+
+def explaining(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function; what it refuses is told with its name, operands and the user's line."""
+    name = function.__name__.rstrip("_")
+    _, count, _, _ = _parameters(function)
+
+    @wraps(function)
+    def build(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            if not isinstance(error, SymgradError):
+                check_arguments(function, name, args, options)
+            refuse(error, name, args[:count])
+
+    return build
 
 
 def apply_again(y: Node, operand: Cotangent) -> Cotangent:

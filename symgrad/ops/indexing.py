@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir.dims import Shape
-from symgrad.ir.errors import BoundsError, ShapeError, SymbolicError
+from symgrad.ir.errors import AxisError, BoundsError, ShapeError, SymbolicError
 from symgrad.ir.evaluate import value_of
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, as_node, constant_node, constant_value
@@ -115,7 +115,7 @@ def _without_ellipsis(x: Node, items: list[Any]) -> list[Any]:
         if i is not None and i is not Ellipsis
     )
     if used > x.ndim:
-        raise ShapeError(f"{used} indices for the {x.ndim} dimensions of {x.type!r}")
+        raise AxisError(f"{used} indices for the {x.ndim} dimensions of {x.type!r}")
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
     return [*items[:at], *(WHOLE,) * (x.ndim - used), *items[at + 1 :]]
 

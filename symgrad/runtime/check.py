@@ -275,7 +275,7 @@ def _computed(
             return plain, kernel(*others, **{k: _wide_attr(v) for k, v in attrs.items()})
         narrowed = zip(others, (x.dtype for x in node.inputs), strict=True)
         return plain, _widened(kernel(*(np.asarray(v, d)[()] for v, d in narrowed), **attrs))
-    except (MemoryError, KernelError):
+    except KernelError:
         raise
     except Exception as error:
         raise kernel_error(error, node, node.op.name) from error

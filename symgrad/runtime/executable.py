@@ -13,10 +13,12 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import KernelError
 from symgrad.ir.evaluate import kernel_error, said
 from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.tiling import BLOCKS
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.kept import Parts
 from symgrad.runtime.source import Source
+from symgrad.runtime.workspace import allocate
 
 
 @dataclass(eq=False)
@@ -48,7 +50,27 @@ class Ready:
         forgotten.atexit = False
         return made
 
-    def step_of(self, error: Exception) -> Step | None:
+    def workspace(self) -> list[Array]:
+        """Arrays to work in. Raises `AllocationError` if there is no memory for them."""
+        try:
+            return allocate(self.plan)
+        except MemoryError as error:
+            raise self.explained(error) from error
+
+    def explained(self, error: Exception) -> KernelError:
+        """The error of a call, with the step that failed, the node and the user's line.
+
+        Of an array for which there is no memory, the step is that of the largest one.
+        """
+        step = self._step_of(error)
+        if step is None and isinstance(error, MemoryError):
+            step = max(self.plan.steps, key=self._bytes_made, default=None)
+        return explained(error, step)
+
+    def _bytes_made(self, step: Step) -> int:
+        return sum(self.plan.slots[r.slot].nbytes for r in (*step.results, *step.scratch))
+
+    def _step_of(self, error: Exception) -> Step | None:
         """The step whose line of the generated source is the last one in a traceback."""
         trace, found = error.__traceback__, None
         while trace is not None:
@@ -62,4 +84,5 @@ def explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
     if step is None:
         return KernelError(f"the program failed: {said(error)}")
-    return kernel_error(error, step.node, step.op.name)
+    op = step.node.op if step.op is BLOCKS else step.op
+    return kernel_error(error, step.node, op.name)

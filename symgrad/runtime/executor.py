@@ -49,7 +49,7 @@ def execute(
     for step in plan.steps:
         try:
             run_step(plan, step, values)
-        except (MemoryError, KernelError, StepFailed):
+        except (KernelError, StepFailed):
             raise
         except Exception as error:
             raise StepFailed(step, error) from error

@@ -14,6 +14,7 @@ from symgrad.ir.errors import FeedError
 from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
+from symgrad.ir.values import as_array_mend
 
 Array = np.ndarray[Any, DType]
 
@@ -58,8 +59,12 @@ class Feeder:
         sizes = self.seen.get(shapes) if fit else None
         if sizes is None:
             sizes = {}
-            for p, array in zip(self.inputs, arrays, strict=True):
-                self._bind(p, array, sizes)
+            for _ in self.inputs:  # N*M tells M once another placeholder has told N
+                count = len(sizes)
+                for p, array in zip(self.inputs, arrays, strict=True):
+                    self._bind(p, array, sizes)
+                if len(sizes) == count:
+                    break
             self._check(arrays, sizes)
             if len(self.seen) >= MOST_SHAPES:
                 self.seen.clear()
@@ -197,13 +202,14 @@ def _as_array(p: Node, value: Any) -> Array:
         raise FeedError(f"{describe(p)} was fed a masked array; fill it first: a.filled(0)")
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise FeedError(f"{describe(p)} was fed what is no array: {error}") from None
+    except Exception as error:  # of the value's own `__array__`
+        mend = as_array_mend(value)
+        raise FeedError(f"{describe(p)} was fed what is no array: {error}{mend}") from None
     if array.dtype.kind not in "biufc":
-        raise FeedError(
-            f"{describe(p)} was fed an array of {array.dtype}, not of numbers; "
-            f"if it holds numbers, convert it: np.asarray(value, dtype={p.dtype.name!r})"
+        mend = as_array_mend(value) or (
+            f"; if it holds numbers, convert it: np.asarray(value, dtype={p.dtype.name!r})"
         )
+        raise FeedError(f"{describe(p)} was fed an array of {array.dtype}, not of numbers{mend}")
     return array
 
 

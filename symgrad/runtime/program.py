@@ -35,7 +35,6 @@ from symgrad.runtime.kept import Parts
 from symgrad.runtime.profile import RUNS, Profile, profiled
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.why import Teller, Why
-from symgrad.runtime.workspace import allocate
 
 MOST_PLANS = 16
 # Workspaces that are kept for calls to come, for each plan.
@@ -112,7 +111,7 @@ class Program(Displayed):
         try:
             workspace = ready.free.pop()
         except IndexError:
-            workspace = allocate(ready.plan)
+            workspace = ready.workspace()
         # After an exception a thread may still be at work in it: then it is not used again.
         results = self._update(ready, inputs, workspace)
         if len(ready.free) < MOST_IDLE:
@@ -171,7 +170,10 @@ class Program(Displayed):
         for i in self._scalars:
             current[i] = current[i][()]
         plan = ready.plan
-        nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
+        try:
+            nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
+        except MemoryError as error:
+            raise ready.explained(error) from error
         try:
             results = self._computed(ready, inputs, current, nexts, workspace)
         except BaseException:
@@ -191,7 +193,7 @@ class Program(Displayed):
         if not all(map(is_, sources, made_of)):
             ready = kept._ready({})
             seen = [a if a.ndim else a[()] for a in sources]
-            values = kept._computed(ready, [], seen, [], allocate(ready.plan))
+            values = kept._computed(ready, [], seen, [], ready.workspace())
             self._last = sources, values
         return values
 
@@ -210,12 +212,12 @@ class Program(Displayed):
                     found = ready.function(*inputs, *current, *nexts, *workspace)
                     return (found,) if ready.returns_one else found or ()
                 return execute(ready.plan, inputs, current, nexts, workspace)
-            except (MemoryError, KernelError):
+            except KernelError:
                 raise
             except StepFailed as failed:
                 raise explained(failed.error, failed.step) from failed.error
             except Exception as error:
-                raise explained(error, ready.step_of(error)) from error
+                raise ready.explained(error) from error
 
     def _commit(self, plan: Plan, nexts: list[Array], scalars: Sequence[Any]) -> None:
         arrays, zero_d = iter(nexts), iter(scalars)

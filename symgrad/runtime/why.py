@@ -265,13 +265,13 @@ def _parsed(asked: int | str) -> tuple[str, int]:
     """A file, or nothing, and a line."""
     if isinstance(asked, int):
         return "", asked
-    found = re.fullmatch(r"\s*(.*?):?(\d+)\s*", asked)
+    found = re.fullmatch(r"\s*(?:(.+):)?(\d{1,18})\s*", asked)
     if found is None:
         raise GraphError(
             f"{asked!r} is no line of this program's source, and no line of yours such as "
             "'train.py:12'; ask about a node, a line number, or one of these"
         )
-    return found[1], int(found[2])
+    return found[1] or "", int(found[2])
 
 
 def _is_file(place: Location, file: str) -> bool:

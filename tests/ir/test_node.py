@@ -265,7 +265,7 @@ def test_an_error_tells_the_op_the_types_and_the_users_lines():
         (lambda: x + np.ones(4, "f4"), "add(float32[N, 3], float32[4]): 3 and 4 do not match"),
         (lambda: sg.reshape(x, (4, -1)), "reshape(float32[N, 3]): 3*N elements cannot"),
         (lambda: x & 1, "bitwise_and(float32[N, 3], float32[()]): np.bitwise_and does not take"),
-        (lambda: sg.concat([x, np.ones(3)]), "concat(float32[N, 3], float64[3]): arrays of 2 and"),
+        (lambda: sg.concat([x, np.ones(3)]), "concat([float32[N, 3], float64[3]]): arrays of 2 an"),
     ],
 )  # fmt: skip
 def test_what_a_composite_refuses_is_told_like_what_an_op_refuses(build, words):

@@ -148,7 +148,7 @@ def test_kernels_are_named_where_they_fail():
     assert "# test_program.py:" in shown, "the line of the generated source is shown"
 
 
-def test_memory_errors_are_left_as_they_are():
+def test_a_kernel_without_memory_is_told_with_its_node_and_line():
     from symgrad.ir.node import apply
     from symgrad.ir.op import Op
 
@@ -158,9 +158,11 @@ def test_memory_errors_are_left_as_they_are():
     full = Op(name="full_up", infer=lambda t: t, kernel=kernel, out=True)
     x = sg.placeholder("x", 3)
     for backend in ("numpy", "reference"):
-        with pytest.raises(MemoryError) as caught:
+        with pytest.raises(sg.AllocationError, match=r"full_up\(float64\[3\]\) failed") as caught:
             sg.compile(x, apply(full, [x]), backend=backend)(np.ones(3))
-        assert caught.value.__cause__ is None
+        assert isinstance(caught.value, MemoryError)
+        assert "built at test_program.py:" in str(caught.value)
+        assert type(caught.value.__cause__) is MemoryError
 
 
 def test_plans_are_bounded_and_leave_nothing_behind():

@@ -102,7 +102,7 @@ class Place:
         body = self.use.method(method)
         try:
             return body(ctx, *args, **named)
-        except (MemoryError, KernelError):
+        except KernelError:
             raise
         except Exception as error:
             said = f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -1,0 +1,101 @@
+"""What is said of a call that is refused: the function, its operands, the user's line."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from symgrad.ir.arraylike import ArrayLike, describe
+from symgrad.ir.errors import AllocationError, ArgumentError, SymgradError
+from symgrad.ir.evaluate import KINDS, SMALLER, said
+from symgrad.ir.numpy_dispatch import signature_text
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import current_origin, raised_elsewhere
+
+_PLACE = re.compile(r"\n  (built|applied) at ")
+MOST_SHOWN = 6  # of the elements of a list
+
+
+def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception:
+    """The same error with what an inner rule cannot know: the op, the operands, the lines.
+
+    The name is that of the outermost function of symgrad's on the user's line, which is the one
+    that the user called. An error of Python's or NumPy's own becomes one of symgrad's; one that
+    the user's code raised stays as it is.
+    """
+    origin = current_origin()
+    told = vars(error).get("told")
+    if told is None and _PLACE.search(str(error)):
+        return error  # it names a line, as that of a function of the user's own does
+    if told is not None and told.frames != origin.frames:
+        return error
+    if not isinstance(error, SymgradError):
+        if raised_elsewhere(error):
+            return error
+        error = _translated(error)
+    types, listed = zip(*map(_shown, operands), strict=True) if operands else ((), ())
+    head = f"{name}({', '.join(types)})"
+    if told is None:
+        told = _Told(str(error), head, origin.frames)
+    text = told.text if told.text.startswith(f"{name}(") else f"{head}: {told.text}"
+    if isinstance(error, ArgumentError) and name in REGISTRY.functions:
+        text += f"; it is {name}{signature_text(REGISTRY.functions[name])}"
+    if not told.within.startswith(f"{name}("):
+        text += f"\n  in {told.within}"
+    text += "".join(f"\n  built at {p}: {p.text}" for p in origin.locations[:1])
+    if operands:
+        text += f"\n  operands: {', '.join(listed)}"
+    made = type(error)(text)
+    vars(made)["told"] = told
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    return made
+
+
+def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
+    """Raise an error `explained`; of one of Python's or NumPy's own, it is the cause."""
+    made = explained(error, name, operands)
+    if made is error:
+        raise error
+    raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
+
+
+class _Told(NamedTuple):
+    """What an explained error says is wrong, the call that said so, and the user's lines."""
+
+    text: str
+    within: str
+    frames: tuple[Any, ...]
+
+
+def _translated(error: Exception) -> SymgradError:
+    """An error of Python's or NumPy's as one of symgrad's."""
+    kind = next((ours for theirs, ours in KINDS if isinstance(error, theirs)), ArgumentError)
+    return kind(f"{said(error)}; {SMALLER}" if kind is AllocationError else said(error))
+
+
+def _shown(operand: Any) -> tuple[str, str]:
+    """What an operand is, and which one, in a few words each."""
+    if _is_node(operand):
+        return repr(operand.type), describe(operand)
+    if isinstance(operand, np.ndarray):
+        kind = f"{operand.dtype}{list(operand.shape) or '[()]'}"
+        return kind, f"array {kind}"
+    if isinstance(operand, (list, tuple)) and _holds_node(operand):
+        parts = [*map(_shown, operand[:MOST_SHOWN]), *[("…", "…")] * (len(operand) > MOST_SHOWN)]
+        types, listed = zip(*parts, strict=True)
+        return f"[{', '.join(types)}]", f"[{', '.join(listed)}]"
+    text = " ".join(reprlib.repr(operand).split())
+    return text, text
+
+
+def _is_node(value: Any) -> bool:
+    return isinstance(value, ArrayLike)
+
+
+def _holds_node(value: Any) -> bool:
+    return _is_node(value) or (isinstance(value, (list, tuple)) and any(map(_holds_node, value)))
