@@ -85,7 +85,8 @@ def isdtype(dtype: Any, kind: str | Any | Sequence[Any]) -> bool:
     try:
         return bool(np.isdtype(as_dtype(dtype), kinds))
     except (TypeError, ValueError) as error:
-        raise DtypeError(f"{kind!r} is no kind of dtypes: {error}") from None
+        said = str(error).partition("\n")[0]
+        raise DtypeError(f"{kind!r} is no kind of dtypes: {said}") from None
 
 
 @composite(numpy=(np.can_cast,))
