@@ -1,6 +1,7 @@
 """What a person gets wrong is refused with what it is, the line it stands on, and the mend."""
 
 import re
+import runpy
 import sys
 
 import numpy as np
@@ -376,3 +377,91 @@ def test_nothing_to_differentiate_by():
                 call(empty)
     with refused(sg.GradientError, "the outputs are empty"):
         sg.vjp([], x, [])
+
+
+# ---- numbers that a dtype does not hold -------------------------------------------------------
+
+# A value, a dtype, the first number that is lost, and its place.
+LOST = [
+    (1e300, "float32", "1e+300", ""),
+    ([1.0, -1e300], "float32", "-1e+300", "(1,)"),
+    ([[1.0, 70000.0]], "float16", "70000.0", "(0, 1)"),
+    ([1, 70000], "float16", "70000", "(1,)"),
+    ([1e300 + 1j], "complex64", "(1e+300+1j)", "(0,)"),
+    (np.array([1, 2**53 + 1]), "float64", "9007199254740993", "(1,)"),
+    (np.array([-(2**53) - 1]), "complex128", "-9007199254740993", "(0,)"),
+    (np.array([2**63 - 1]), "float64", "9223372036854775807", "(0,)"),
+    (np.array([2**64 - 1], "uint64"), "float64", "18446744073709551615", "(0,)"),
+    (2**53 + 1, "float64", "9007199254740993", ""),
+    ([2**24, 2**24 + 1], "float32", "16777217", "(1,)"),
+]
+KEPT = [
+    ([np.inf, -np.inf, np.nan, 1e-300, 0.1], "float32"),
+    (np.array([2**53, -(2**62), 2**53 + 2]), "float64"),
+    (np.array([2**31 - 1, -(2**31)], "int32"), "float64"),
+    (np.array([2**63], "uint64"), "float64"),
+    ([], "float32"),
+    ([True, False], "float32"),
+    (2**24, "float32"),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "number", "place"), LOST)
+def test_numbers_that_do_not_survive_are_not_fed(value, dtype, number, place, tmp_path):
+    x, at = sg.placeholder("x", np.shape(value), dtype), here()
+    program = sg.compile(x, x + 0)
+    where = f" at {place}" if place else ""
+    with refused(sg.FeedError, "'x'", at, f"{number}{where} becomes", ".astype("):
+        program(value)
+    alone = runpy.run_path(str(program.save_source(tmp_path / "p.py")))["Program"]()
+    with pytest.raises(ValueError, match="'x' "):
+        alone(value)
+
+
+@pytest.mark.parametrize(("value", "dtype"), KEPT)
+def test_numbers_that_survive_are_fed(value, dtype, tmp_path):
+    x = sg.placeholder("x", np.shape(value), dtype)
+    program = sg.compile(x, sg.concat([x]) if x.ndim else x + 0)
+    expected = np.asarray(value, dtype)
+    np.testing.assert_array_equal(program(value), expected, strict=True)
+    alone = runpy.run_path(str(program.save_source(tmp_path / "p.py")))["Program"]()
+    np.testing.assert_array_equal(alone(value), expected, strict=True)
+
+
+def test_an_unsigned_list_does_not_turn_negative():
+    x = sg.placeholder("x", 1, "int64")
+    with refused(sg.FeedError, "uint64", "int64", "without loss"):
+        sg.compile(x, x + 0)([2**63])
+
+
+def test_numbers_that_do_not_fit_beside_a_dtype():
+    x, h = sg.placeholder("x", 2, "float32"), sg.placeholder("h", 2, "float16")
+    for call in (
+        lambda: x * 1e300,
+        lambda: x * 2**200,
+        lambda: x > 1e300,
+        lambda: sg.clip(x, None, 1e300),
+        lambda: x.at[0].set(1e300),
+        lambda: sg.where(h > 0, h, -1e9),
+        lambda: x * (1e300 + 1j),
+        lambda: sg.constant(1e300, "float32"),
+        lambda: sg.constant([1.0, 1e300], "float32"),
+        lambda: sg.constant(np.array([300]), "uint8"),
+        lambda: sg.constant(np.array([1e20]), "int64"),
+        lambda: sg.constant(np.array([2.0**63]), "int64"),
+        lambda: sg.full(3, 70000, dtype="float16"),
+        lambda: sg.asarray(1e300, dtype="float32"),
+    ):
+        with refused(sg.DtypeError, "does not fit into", "becomes"):
+            call()
+    assert np.asarray(sg.constant([np.inf, 0.1], "float32")).tolist()[0] == np.inf
+    assert np.asarray(sg.constant([1.5, -0.5], "int64")).tolist() == [1, 0]
+    assert np.isinf(np.asarray(sg.astype(sg.constant(1e300), "float32"))), "asked for"
+    w, v = sg.variable("w", np.ones(1)), sg.variable("v", np.float32(1))
+    with refused(sg.DtypeError, "'w'", "9007199254740993 at (0,) becomes"):
+        w.value = np.array([2**53 + 1])
+    with refused(sg.DtypeError, "1e+300 becomes inf"):
+        v.value = 1e300
+    with refused(sg.DtypeError, "1e+300 becomes inf"):
+        sg.compile([], [], updates={v: 1e300})
+    assert (w.value, v.value) == (1, 1)

@@ -30,7 +30,7 @@ from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
-from symgrad.ir.values import ArrayData, Cell
+from symgrad.ir.values import ArrayData, Cell, lost_in_cast
 from symgrad.ir.walk import topological
 
 Attrs = tuple[tuple[str, Any], ...]
@@ -224,8 +224,11 @@ class Variable(Node):
             raise ShapeError(misfit)
         if not np.can_cast(data.dtype, self.dtype, "safe"):
             raise DtypeError(f"{misfit}; convert it: value.astype({self.dtype.name!r})")
+        made = data.astype(self.dtype)
+        if fault := lost_in_cast(data, made, exact=True):
+            raise DtypeError(f"the variable {self.name!r} is {self.type!r}: {fault}")
         with self.cell.lock:
-            self.cell.array = data.astype(self.dtype)
+            self.cell.array = made
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "value":

@@ -75,7 +75,8 @@ _native = lru_cache(as_dtype)
 
 def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
     try:
-        array = np.array(value, dtype=dtype, order="C")
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = np.array(value, dtype=dtype, order="C")
     except SymgradError:
         raise
     except Exception as error:  # of the value's own `__array__`
@@ -87,6 +88,11 @@ def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
             "; if it holds numbers, convert it: np.asarray(value, dtype='float64')"
         )
         raise DtypeError(f"{_shown(value)} is no array of numbers but of {array.dtype}{mend}")
+    plain = array.ndim == 0 and array.dtype.kind in "fc" and np.isfinite(array)
+    if not (dtype is None or plain) and (
+        fault := lost_in_cast(np.asarray(value), array, exact=False)
+    ):
+        raise DtypeError(f"{_shown(value)} does not fit into {array.dtype}: {fault}")
     return array
 
 
@@ -110,6 +116,37 @@ _MENDS = (
 
 def _shown(value: Any) -> str:
     return f"{type(value).__name__} {' '.join(reprlib.repr(value).split())!r}"
+
+
+def lost_in_cast(array: np.ndarray[Any, DType], made: np.ndarray[Any, DType], exact: bool) -> str:
+    """Which number did not survive a cast: a finite one that is not, an integer that is another.
+
+    Fractions may be cut off, and precision be lost; with `exact`, not that of integers. The answer
+    is empty if all have survived, and it costs nothing where no number can be lost.
+    """
+    ints = array.dtype.kind in "iu"
+    if array.dtype == made.dtype or array.dtype.kind not in "iufcO" or made.dtype.kind == "b":
+        return ""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if made.dtype.kind in "iu":
+            low, high = int(np.iinfo(made.dtype).min), int(np.iinfo(made.dtype).max)
+            # The next number after the largest is a float, and the largest may be none.
+            lost = (array < low) | (array > high if ints else array >= float(high + 1))
+        elif ints and exact:
+            if 8 * array.dtype.itemsize <= np.finfo(made.dtype).nmant:
+                return ""
+            # To cast back what is above the largest may give the largest.
+            above = made.real >= float(int(np.iinfo(array.dtype).max) + 1)
+            lost = above | (made.real.astype(array.dtype) != array)
+        else:
+            # Of objects, which Python's large ints are, none is infinite.
+            finite = True if array.dtype.kind == "O" else np.isfinite(array)
+            lost = finite & ~np.isfinite(made)
+    if not lost.any():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(lost)[0])
+    where = f" at {place}" if place else ""
+    return f"{array[place]}{where} becomes {made[place]}"
 
 
 class Cell:

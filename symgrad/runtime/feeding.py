@@ -14,7 +14,7 @@ from symgrad.ir.errors import FeedError
 from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
-from symgrad.ir.values import as_array_mend
+from symgrad.ir.values import as_array_mend, lost_in_cast
 
 Array = np.ndarray[Any, DType]
 
@@ -141,14 +141,22 @@ class Feeder:
         array = _as_array(p, value)
         weak = isinstance(value, (bool, int, float, complex, list, tuple))
         weak = weak and not isinstance(value, np.generic)
-        if not np.can_cast(array.dtype, dtype, "same_kind" if weak else "safe") and not (
+        loose = weak and array.dtype.kind not in "iu"
+        if not np.can_cast(array.dtype, dtype, "same_kind" if loose else "safe") and not (
             weak and _holds(array, dtype)
         ):
             raise FeedError(
                 f"{describe(p)} was fed {array.dtype.name}, which cannot be cast to "
                 f"{dtype.name} without loss; convert it: array.astype({dtype.name!r})"
             )
-        return np.require(array, dtype, ["C", "A"])
+        with np.errstate(over="ignore"):
+            made = np.require(array, dtype, ["C", "A"])
+        if fault := lost_in_cast(array, made, exact=True):
+            raise FeedError(
+                f"{describe(p)} was fed {array.dtype.name} that {dtype.name} cannot hold: {fault}; "
+                f"if that is meant, convert it: np.asarray(value).astype({dtype.name!r})"
+            )
+        return made
 
     def _bind(self, p: Node, array: Array, sizes: dict[str, int]) -> None:
         """Learn the sizes of names from one array."""

@@ -27,7 +27,14 @@ def fitted(value, name, shape, dtype):
     if array.shape != shape or not np.can_cast(array.dtype, dtype, casting):
         found = f"{array.dtype}{list(array.shape)}"
         raise ValueError(f"{name!r} must be {dtype}{list(shape)}, not {found}")
-    return np.require(array, dtype, ["C", "A"])[()]
+    with np.errstate(all="ignore"):
+        made = np.require(array, dtype, ["C", "A"])
+        ints = array.dtype.kind in "iu"
+        back = made.real.astype(array.dtype) if ints else made
+    lost = back != array if ints else np.isfinite(made) != np.isfinite(array)
+    if lost.any():
+        raise ValueError(f"{name!r} holds {array[lost].flat[0]}, which {dtype} cannot")
+    return made[()]
 '''
 
 
