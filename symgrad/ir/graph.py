@@ -198,6 +198,7 @@ def _own(node: Node) -> tuple[Any, ...]:
 
 def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
     names: dict[str, Node] = {}
+    seen: set[Node] = set()
     for node in given:
         if not isinstance(node, Node) or not is_input(node):
             raise GraphError(
@@ -210,13 +211,15 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
                 "or ask it for its parameters(), before you use them elsewhere"
             )
         name = str(node.name)
-        if name in names:
+        other = names.setdefault(name, node)
+        # What is fed is told by its name; variables are told by what they are, and may share one.
+        shared = other.op.name == node.op.name == "variable"
+        if node in seen or not (other is node or shared):
             raise GraphError(
-                f"two inputs are called {name[:60]!r}: {describe(names[name])} and "
-                f"{describe(node)}; give each its own name, and list each once; of two modules "
-                "give one a name: module.named(name), of two optimisers: Adam(net, name='other')"
+                f"two inputs are called {name[:60]!r}: {describe(other)} and "
+                f"{describe(node)}; give each its own name, and list each once"
             )
-        names[name] = node
+        seen.add(node)
     listed = set(given)
     missing = [n for n in found if n not in listed]
     if missing:

@@ -130,8 +130,8 @@ class Module(Part):
     def named(self, name: str) -> Self:
         """The module itself, with a name: for pictures, and before the names of its variables.
 
-        Two modules of one program need it, if neither is part of the other. Graphs that were built
-        before keep the names that they have, and share the values.
+        Two modules of one program may go without, and so have variables of one name. Graphs that
+        were built before keep the names that they have, and share the values.
 
         >>> Linear(3, 1, key=sg.random.key(0)).named("teacher").parameters()[0].name
         'teacher.weight'

@@ -42,8 +42,9 @@ class Optimizer:
     gradients, `clip_norm` then the norm of all of them.
 
     The state is in `variables`, which a checkpoint holds beside the parameters; their names are
-    those of the parameters and of the optimiser, `name`. Two optimisers in one program need two;
-    if both losses call a module, `module.updates(loss_1, loss_2)` counts each call.
+    those of the parameters and of the optimiser, `name`. Of two optimisers in one checkpoint each
+    has its own `name`, or a key: `{"g": g.variables, "d": d.variables}`. If both losses call a
+    module, `module.updates(loss_1, loss_2)` counts each call.
 
     For your own, derive from it and define `rule`, and name in `slots` what it keeps for each
     parameter, beginning with zeros.

@@ -366,14 +366,13 @@ class Program(Displayed):
             wanted = ", ".join(f"{n}=…" for n in self._size_names)
             raise FeedError(f"a program is written for known sizes: save_source(path, {wanted})")
         ready = self._shown(sizes)
-        updated = [str(v.name) for v in self._updates]
         outputs = self.output_names[: len(ready.plan.outputs)]
         plan, source = ready.plan, ready.source
         if self._parts is not None or self._threads > 1:
             plan = lower(self.graph, plan.sizes, self._updates)
             source = generate(plan)
         keeps = self._parts is not None
-        return write_standalone(plan, source, updated, outputs, Path(path), self._form, keeps)
+        return write_standalone(plan, source, self._updates, outputs, Path(path), self._form, keeps)
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
+from symgrad.ir.node import Node
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
 from symgrad.runtime.literals import constant_text, is_short
 from symgrad.runtime.source import Source
@@ -41,7 +43,7 @@ def fitted(value, name, shape, dtype):
 def write_standalone(
     plan: Plan,
     source: Source,
-    updated: Sequence[str],
+    updated: Sequence[Node],
     outputs: Sequence[str],
     path: Path,
     form: Callable[[Sequence[Any]], Any] = tuple,
@@ -71,7 +73,7 @@ class _Writer:
         self,
         plan: Plan,
         source: Source,
-        updated: Sequence[str],
+        updated: Sequence[Node],
         outputs: Sequence[str],
         form: Callable[[Sequence[Any]], Any],
         keeps: bool,
@@ -82,13 +84,16 @@ class _Writer:
         self.keeps = keeps
         self.inputs = [plan.slots[i] for i in plan.inputs]
         self.variables = [plan.slots[i] for i in plan.variables]
-        # The user's names, by the slots' names.
+        # The user's names, by the slots' names; of variables that share one, these.
         self.given: dict[str, str] = {}
+        slot_of: dict[Node, str] = {}
         for op_name, slots in (("placeholder", self.inputs), ("variable", self.variables)):
             nodes = (n for n in plan.graph.inputs if n.op.name == op_name)
-            self.given.update((s.name, str(n.name)) for s, n in zip(slots, nodes, strict=True))
-        slot_of = {name: slot for slot, name in self.given.items()}
-        self.targets = [slot_of[name] for name in updated]
+            slot_of.update((n, s.name) for s, n in zip(slots, nodes, strict=True))
+        shared = Counter(n.name for n in slot_of)
+        for node, slot_name in slot_of.items():
+            self.given[slot_name] = str(node.name) if shared[node.name] == 1 else slot_name
+        self.targets = [slot_of[v] for v in updated]
         count = len(plan.outputs)
         several = count + plan.nexts.count(-1) > 1
         found = [_Found(f"found[{i}]" if several else "found") for i in range(count)]

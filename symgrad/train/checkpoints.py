@@ -6,7 +6,7 @@ read as well. Nothing is pickled. A file may come from anywhere: see `symgrad/tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ir.values import store
 from symgrad.train.formats import FORMATS, Format
 
-Variables: TypeAlias = Mapping[str, Variable] | Iterable[Variable | tuple[str, Variable]]
+Variables: TypeAlias = Mapping[str, Any] | Iterable[Variable | tuple[str, Any]]
 
 MOST_LISTED = 8
 LONGEST_NAME = 1000
@@ -29,7 +29,9 @@ _read = attrgetter("array")
 def save_state(path: str | Path, variables: Variables) -> Path:
     """Write the present values of variables: those of one moment, also while a program updates.
 
-    `variables` are variables, or a dict or pairs that give them names in the file. The file is
+    `variables` are variables, or a dict or pairs that give them names in the file. In place of a
+    variable a dict may have several, in any of these ways, whose names then begin with its key:
+    `{"first": net_1.named_variables(), "second": [*net_2.parameters()]}`. The file is
     written whole or not at all, so that the one before it stays if the disk is full or the process
     is killed.
 
@@ -80,24 +82,31 @@ def load_state(path: str | Path, variables: Variables) -> None:
 
 
 def _named(variables: Any) -> dict[str, Variable]:
-    if isinstance(variables, Node) or not isinstance(variables, Iterable):
-        raise _no_variables(variables)
     named: dict[str, Variable] = {}
-    for entry in variables.items() if isinstance(variables, Mapping) else variables:
-        match entry:
-            case Variable(name=str(name)) as variable:
-                pass
-            case (str(name), Variable() as variable):
-                pass
-            case _:
-                raise _no_variables(entry)
+    for name, variable in _listed(variables):
         if name in named:
             raise StateError(
                 f"two variables are called {name[:60]!r}: {describe(named[name])} and "
-                f"{describe(variable)}; give their names: {{'a': …, 'b': …}}"
+                f"{describe(variable)}; say which is whose: {{'first': [a, …], 'second': [b, …]}}"
             )
         named[name] = variable
     return named
+
+
+def _listed(variables: Any) -> Iterator[tuple[str, Variable]]:
+    if isinstance(variables, Node) or not isinstance(variables, Iterable):
+        raise _no_variables(variables)
+    for entry in variables.items() if isinstance(variables, Mapping) else variables:
+        match entry:
+            case Variable(name=str(name)) as variable:
+                yield name, variable
+            case (str(name), Variable() as variable):
+                yield name, variable
+            case (str(group), dict() | list() | tuple() as inner):
+                for name, variable in _listed(inner):
+                    yield f"{group}.{name}", variable
+            case _:
+                raise _no_variables(entry)
 
 
 def _no_variables(given: Any) -> StateError:

@@ -1,4 +1,6 @@
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -58,6 +60,24 @@ def test_two_inputs_of_one_name_are_refused():
         Graph([a + other])
     with pytest.raises(GraphError, match=r"list each once"):
         Graph([a], [a, a])
+
+
+def test_variables_of_one_name_are_two():
+    a, b = sg.variable("w", np.ones(3)), sg.variable("w", np.ones(3))
+    graph = Graph([a - b])
+    assert graph != Graph([a - a])
+    assert hash(graph) == hash(Graph([b - a]))
+    for again in (
+        Graph.parse(graph.text(full=True)),
+        pickle.loads(pickle.dumps(graph)),
+        copy.deepcopy(graph),
+    ):
+        assert again == graph
+        assert len(again.inputs) == 2
+    with pytest.raises(GraphError, match="list each once"):
+        Graph([a - b], [a, b, a])
+    with pytest.raises(GraphError, match="two inputs are called 'w'"):
+        Graph([a * sg.placeholder("w", 3)])
 
 
 @pytest.mark.parametrize("bad", ["a", 3, None, sg.constant(1.0), sg.placeholder("a", 3) + 1])

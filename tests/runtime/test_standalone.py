@@ -298,3 +298,18 @@ def test_a_form_that_no_text_can_say_is_refused(tmp_path):
         with pytest.raises(sg.GraphError, match="compile it with texts"):
             program.save_source(tmp_path / "p.py")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_variables_of_one_name_are_told_apart(tmp_path):
+    x = sg.placeholder("x", 3)
+    first, second = sg.variable("w", np.full(3, 2.0)), sg.variable("w", np.full(3, 5.0))
+    updates = {second: second + 1, first: first * 10}
+    program = sg.compile(x, x * first + second, updates)
+    module = runpy.run_path(str(program.save_source(tmp_path / "two.py")))
+    alone = module["Program"](np.full(3, 2.0), np.full(3, 5.0))
+    for _ in range(3):
+        np.testing.assert_array_equal(alone(np.ones(3)), program(np.ones(3)))
+    np.testing.assert_array_equal(first.value, np.full(3, 2000.0))
+    np.testing.assert_array_equal(second.value, np.full(3, 8.0))
+    with pytest.raises(ValueError, match="'w1' must be"):
+        module["Program"](np.ones(3), np.ones(2))

@@ -443,3 +443,56 @@ def test_what_is_killed_goes_on_and_ends_with_the_same_losses(suffix, tmp_path):
     assert resumed == sorted(resumed)
     left = {p.name for p in broken.iterdir()} - {"train.py", "log"}
     assert left == {f"state{suffix}"}, "what was half written is removed by the next to save"
+
+
+# ---- two of a kind --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["npz", "safetensors"])
+def test_two_nets_and_two_optimisers_in_one_program_and_one_checkpoint(tmp_path, suffix):
+    def made(seed):
+        first, second = (sg.nn.Linear(3, 2, key=k) for k in sg.random.split(sg.random.key(seed)))
+        x = sg.placeholder("x", (4, 3))
+        one, other = sg.mean(first(x) ** 2), sg.mean((second(x) - 1) ** 2)
+        by = [sg.optim.Adam(m, 0.1) for m in (first, second)]
+        step = sg.compile(x, one + other, by[0].updates(one) | by[1].updates(other))
+        state = {
+            "one": [*first.named_variables(), *by[0].variables],
+            "other": [*second.named_variables(), *by[1].variables],
+        }
+        return step, state, [v for s in state.values() for v in s]
+
+    pytest.importorskip("safetensors" if suffix == "safetensors" else "numpy")
+    x = np.arange(12.0).reshape(4, 3) / 10
+    step, state, _ = made(0)
+    step(x)
+    path = sg.save_state(tmp_path / f"state.{suffix}", state)
+    expected = [step(x), step(x)]
+    again, into, _ = made(1)
+    sg.load_state(path, into)
+    assert [again(x), again(x)] == expected
+    with np.load(sg.save_state(tmp_path / "names.npz", state)) as file:
+        assert len(set(file)) == 14
+        assert {"one.weight", "other.weight", "one.Adam.step", "other.weight.Adam.mean"} < {*file}
+
+
+def test_a_checkpoint_of_before_has_the_names_that_it_had(tmp_path):
+    net = sg.nn.Linear(3, 2, key=sg.random.key(0))
+    adam = sg.optim.Adam(net, 0.1)
+    path = sg.save_state(tmp_path / "one.npz", [*net.named_variables(), *adam.variables])
+    with np.load(path) as file:
+        assert {*file} == {
+            "weight", "bias", "Adam.step", "weight.Adam.mean", "weight.Adam.square",
+            "bias.Adam.mean", "bias.Adam.square",
+        }  # fmt: skip
+
+
+def test_two_of_one_name_in_a_checkpoint_are_refused_with_the_way_out(tmp_path):
+    a, b = sg.variable("w", np.ones(3)), sg.variable("w", np.zeros(3))
+    with pytest.raises(StateError, match=r"two variables are called 'w'.*'first': \[a, …\]"):
+        sg.save_state(tmp_path / "a.npz", [a, b])
+    with pytest.raises(StateError, match=r"two variables are called 'x\.w'"):
+        sg.save_state(tmp_path / "a.npz", {"x": [a, b]})
+    path = sg.save_state(tmp_path / "a.npz", {"x": a, "y": {"z": [b]}})
+    sg.load_state(path, {"y.z.w": a, "x": b})
+    np.testing.assert_array_equal(a.value, np.zeros(3))
