@@ -33,9 +33,10 @@ Try: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
 class Exact(IntEnum):
     """What a rule may change, from nothing to all that real arithmetic allows.
 
-    `BITS`: nothing. `VALUES`: the sign of a zero, the payload of a NaN. `ROUNDING`: last digits;
-    NaN and inf stay where they were, overflow aside, and no rounding that was written is undone.
-    `REALS`: floats are taken for real numbers.
+    `BITS`: nothing. `VALUES`: the sign of a zero, and what is made of it. `ROUNDING`: last digits,
+    and an inf or NaN that only came of an overflow on the way; what was finite stays finite, and no
+    rounding that was written is undone. `REALS`: floats are taken for real numbers. Which NaN a NaN
+    is may change at each. The table in the README has it exactly, with an example for each line.
     """
 
     BITS = 0

@@ -154,6 +154,20 @@ class Run:
             weight = np.where(np.isfinite(terms) & (terms > np.abs(y)), terms, weight)
         return np.where(np.isfinite(weight), weight, 0)
 
+    def cancels(self) -> bool:
+        """Whether something is a sum of terms whose magnitudes add up to more than the largest."""
+        for node in topological(self.outputs):
+            operands = [self.values[x] for x in node.inputs]
+            if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
+                sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
+                attrs = resolve(dict(node.attrs), sizes_of(self.values))
+                if all(map(_finite, sizes)):
+                    with np.errstate(all="ignore"):
+                        made = node.op.kernel(*sizes, **attrs)
+                    if not _finite(made):
+                        return True
+        return False
+
     def results(self) -> list[Any]:
         return [self.values[y] for y in self.outputs]
 

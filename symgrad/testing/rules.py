@@ -19,6 +19,7 @@ from symgrad.rewrite.trace import Trace
 from symgrad.testing.equality import Run, assert_same, rooms
 from symgrad.testing.spellings import (
     MANY,
+    edges_of,
     gradients,
     is_elementwise,
     named_in,
@@ -37,10 +38,11 @@ def check_rule(rule: Rule) -> int:
     ordinary numbers, with all of {0, -0, 1, -1, inf, -inf, nan, denormal, max}, with numbers of all
     magnitudes, and with those that the rule names, their neighbours and multiples. The rule is
     applied once, at one place. Below `rounding` it is tried on large views of transposed arrays,
-    too, and the result must lie in memory as it did. At `rounding` points where IEEE arithmetic
-    signals overflow or underflow are left out, since there the order of operations decides between
-    a number and inf. Elsewhere elementwise rules are held to a few units in the last place of the
-    result, so that none can undo a rounding that was written.
+    too, and the result must lie in memory as it did. At `rounding` the digits at points where IEEE
+    arithmetic signals overflow or underflow are left out; but there, and near the largest and the
+    smallest numbers, what is finite as written must be finite, unless it is a sum of terms that
+    cancel though their magnitudes overflow. Elsewhere elementwise rules are held to a few units in
+    the last place of the result, so that none can undo a rounding that was written.
 
     A rule that is `stable` is held to the truth instead: what it rewrites, computed in long double
     from the same numbers. Wherever that is known (nothing overflows, underflows or is lost in long
@@ -106,9 +108,29 @@ def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]
     # Sums are as exact as their largest terms.
     sums = not all(map(is_elementwise, topological([before])))
     reach = 8 if sums and rule.exact >= Exact.ROUNDING else 30
+    if rule.exact == Exact.ROUNDING:
+        for arrays in edges_of(inputs):
+            _stays_finite(rule, before, after, dict(zip(inputs, arrays, strict=True)))
     return sum(
         _compare(rule, old, new, dict(zip(inputs, arrays, strict=True)))
         for arrays in points_of(inputs, named, reach)
+    )
+
+
+def _stays_finite(rule: Rule, before: Node, after: Node, feeds: Feeds) -> None:
+    """Assert that what is finite as written is finite, or as large as the largest number."""
+    if before.dtype.kind not in "fc":
+        return
+    try:
+        run = Run([before], feeds)
+    except ValueError:
+        return
+    (expected,), (found,) = run.results(), _run(rule, [after], feeds).results()
+    most = np.finfo(before.dtype).max * (1 - 32 * np.finfo(before.dtype).eps)
+    lost = (np.abs(expected) < most) & ~np.isfinite(found)
+    assert not lost.any() or run.cancels(), (
+        f"not finite, as it was: {rule}\n{_shown(feeds)}\n{found!r}, expected {expected!r}\n"
+        f"before:\n{Graph(before)}\nafter:\n{Graph(after)}"
     )
 
 
@@ -131,6 +153,8 @@ def _compare(
         tame = _tamed([a, b], feeds)
         compared = tame is not None and _compare(rule, before, after, tame, again=False)
     if grade >= Exact.ROUNDING and extreme:
+        if grade == Exact.ROUNDING:
+            _stays_finite(rule, before[0], after[0], feeds)
         return compared
     if grade < Exact.ROUNDING:
         _same_layout(rule, a, b)

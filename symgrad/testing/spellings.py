@@ -83,6 +83,26 @@ def points_of(
         yield wide_feeds(rng, inputs, named, within)
 
 
+def edges_of(inputs: Sequence[Node]) -> Iterator[list[Any]]:
+    """Arrays for the inputs of numbers near the largest, the smallest normal ones, and 1."""
+    rng = np.random.default_rng(2)
+    floats = [x for x in inputs if x.dtype.kind == "f"]
+    for sizes in product(("large", "small", "one"), repeat=min(len(floats), 3)):
+        chosen = dict(zip(floats, cycle(sizes), strict=False))
+        for signs in ((1,), (-1, 1)) if len(floats) < 3 else ((1,),):
+            arrays = dict(zip(inputs, random_feeds(rng, inputs), strict=True))
+            for x, size in chosen.items():
+                limits = np.finfo(x.dtype)
+                end = {"large": limits.max, "small": limits.tiny, "one": x.dtype.type(1)}[size]
+                # Half of them within a factor of 2 of it, where sums of two are beyond.
+                away = rng.integers(0, 12, arrays[x].shape) * rng.integers(0, 2, arrays[x].shape)
+                step = np.exp2(-away).astype(x.dtype)
+                far = end * step if size != "small" else end / step
+                part = rng.uniform(0.5, 1, arrays[x].shape).astype(x.dtype)
+                arrays[x] = far * part * rng.choice(signs, arrays[x].shape).astype(x.dtype)
+            yield list(arrays.values())
+
+
 def named_in(nodes: Sequence[Node]) -> list[float]:
     """The numbers that nodes name, with their neighbours and a few of their multiples."""
     found: dict[float, None] = {}
