@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import ShapeError, unordered
 
 Name: TypeAlias = "str | Atom"
 Monomial: TypeAlias = "tuple[tuple[Name, int], ...]"
@@ -140,8 +140,8 @@ class Dim:
             raise ShapeError(f"{self} // {other} is not known to be whole; use a fixed size here")
         return exact
 
-    __radd__ = __add__
-    __rmul__ = __mul__
+    __radd__, __rmul__ = __add__, __mul__
+    __lt__ = __le__ = __gt__ = __ge__ = unordered
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms

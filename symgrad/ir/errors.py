@@ -3,6 +3,8 @@
 Each class also derives from the built-in error a NumPy user would expect in its place.
 """
 
+from typing import NoReturn
+
 import numpy as np
 
 __all__ = [
@@ -102,3 +104,12 @@ class LinAlgError(KernelError, np.linalg.LinAlgError):
 
 class RenderError(SymgradError, RuntimeError):
     """A picture could not be drawn or written."""
+
+
+def unordered(size: object, other: object) -> NoReturn:
+    """Refuse to order a named dimension, whose size is not known while the graph is built."""
+    raise SymbolicError(
+        f"{size} is a named dimension, whose size is known when a program is called: while the "
+        f"graph is built it is neither below nor above {other!r:.60}. Choose inside the graph, "
+        "sg.where(sg.asarray(x.shape[0]) < 64, a, b), or declare an int for the size"
+    )

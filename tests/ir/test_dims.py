@@ -1,4 +1,5 @@
 import contextlib
+import operator
 import pickle
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import symgrad as sg
 from symgrad.ir.dims import (
     GUESS,
     Atom,
@@ -256,3 +258,15 @@ def test_dims_that_double_at_each_step_are_stopped():
     assert doubled(N, 2) != N
     with pytest.raises(ShapeError, match="is a mistake"):
         doubled(N, 99)
+
+
+def test_a_named_size_is_neither_below_nor_above_another_while_the_graph_is_built():
+    x = sg.placeholder("x", ("N", 3))
+    size = x.shape[0]
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        for a, b in ((size, 64), (64, size), (size, size + 1)):
+            with pytest.raises(sg.SymbolicError, match=r"N.* is a named dimension.*sg\.where"):
+                compare(a, b)
+    chosen = sg.where(sg.asarray(size) < 4, sg.sum(x), -sg.sum(x))
+    program = sg.compile(x, chosen)
+    assert (program(np.ones((2, 3))), program(np.ones((5, 3)))) == (6, -15)
