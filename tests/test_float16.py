@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ops.triangular import _solve_definite as solve_definite
 from symgrad.optim.clipping import clip_by_norm
 from symgrad.testing.equality import Run
 
@@ -234,3 +235,10 @@ def test_a_factor_that_prevents_overflow_stays_where_it_is(dtype, tiny):
             assert np.isfinite(b[there]).all(), f"{y0!r}: {b}, as written {a}\n{program.trace}"
             found += int(there.sum())
     assert found > 100
+
+
+def test_a_factor_that_prevents_overflow_stays_in_a_system():
+    a, b = sg.placeholder("a", (3, 3)), sg.placeholder("b", (3, 1))
+    y = solve_definite(a, b * 1e-30)
+    found = sg.compile([a, b], y)(1e-30 * np.eye(3), np.full((3, 1), 1e300))
+    np.testing.assert_allclose(found, 1e300, rtol=1e-9)
