@@ -193,7 +193,7 @@ def refused(read, text):
 
 def test_no_code_in_the_value_of_an_attribute_is_read(tmp_path):
     x = sg.placeholder("x", 1)
-    graph = Graph([x.at[0:1].set(0.0), sg.grad(sg.sum(sg.placeholder("z", 4)[1:2]), []) or x + 1])
+    graph = Graph([x.at[0:1].set(0.0), x + 1])
     canary = tmp_path / "canary"
     y = Graph([apply(REGISTRY.find("place"), (x,), {"shape": (4,), "index": ((1, 2, 1),)})])
     for found in (graph, y):
