@@ -27,6 +27,13 @@ _LIBRARIES = sys.stdlib_module_names | {"numpy"}
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
 
 
+def printable(text: str) -> str:
+    """A text that is safe in a comment: on one line, and no character that an editor would hide."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A line of the user's: `file`, `line` (from 1), the source `text` of the expression.
@@ -119,7 +126,7 @@ class Origin:
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))
         made = f" by {' then '.join(self.made_by)}" if self.made_by else ""
-        return f"{lines}{made}"
+        return printable(" ".join(f"{lines}{made}".split()))
 
 
 def _resolve(frame: Frame) -> Location:

@@ -32,7 +32,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import Location, Origin, built_as
+from symgrad.ir.origin import Location, Origin, built_as, printable
 from symgrad.ir.reading import Checksum, strict_json
 from symgrad.ir.text import _attr, _build, _is_graph, _Reader, _type, type_text
 from symgrad.ir.types import TensorType, Type
@@ -252,7 +252,7 @@ def _place(number: Any, among: Sequence[T]) -> T:
 def _lines(document: Mapping[str, Any]) -> list[Location]:
     match lines := document.get("lines"):
         case [*_] if all(_is_line(line) for line in lines):
-            return [Location(*line) for line in lines]
+            return [Location(printable(file), line, printable(text)) for file, line, text in lines]
     raise ParseError("lines is to be a list of [file, number, text]")
 
 

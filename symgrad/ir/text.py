@@ -58,7 +58,7 @@ def _body(
             else:
                 parts.append(f"{key}={_attr(value, full)}")
         line = f"{indent}{names[node]}: {type_text(node.type)} = {node.op.name}({', '.join(parts)})"
-        place = " ".join(str(node.origin).split()) if origins else ""
+        place = str(node.origin) if origins else ""
         lines.append(f"{line}  # {place}" if place else line)
     wanted = ", ".join(names[y] for y in graph.outputs) or "()"
     lines.append(f"{indent}return {wanted}")

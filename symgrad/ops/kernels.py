@@ -391,7 +391,8 @@ def in_order(t, x, axis, descending, back, out=None):
 
 def diagonal(x, offset):
     """A diagonal over the last two axes."""
-    return np.diagonal(x, offset, -2, -1)
+    # Beyond the matrix there is nothing, however far; NumPy wants an int of 32 bits.
+    return np.diagonal(x, max(-x.shape[-2], min(offset, x.shape[-1])), -2, -1)
 
 
 def on_diagonal(x, shape, offset, out=None):

@@ -123,8 +123,7 @@ class Check:
 
 
 def _line(found: Finding) -> str:
-    place = " ".join(str(found.node.origin).split())
-    return f"  {found.node.op.name} {found.made}  {place}"
+    return f"  {found.node.op.name} {found.made}  {found.node.origin}"
 
 
 def checked(

@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
 from symgrad.ir.op import Op
+from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
@@ -25,7 +26,6 @@ from symgrad.runtime.literals import (
     is_short,
     literal_text,
     name_text,
-    printable,
     shape_text,
     spelled,
     tuple_text,

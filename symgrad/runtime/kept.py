@@ -21,6 +21,7 @@ from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import printable
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
@@ -29,7 +30,6 @@ from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace, place_text
-from symgrad.runtime.literals import printable
 from symgrad.runtime.source import Source
 from symgrad.runtime.why import Teller, Why
 

@@ -20,13 +20,6 @@ MOST_WRITTEN = 8
 LONGEST_HEX = 96
 
 
-def printable(text: str) -> str:
-    """A text that is safe in a comment: on one line, and no character that an editor would hide."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 def literal_text(value: Any) -> str | None:
     """A NumPy scalar as a Python literal that NumPy turns back into the same, or None."""
     kind = value.dtype.kind

@@ -11,6 +11,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.origin import Location, Origin, built_as
 from symgrad.ir.text import type_text
 from tests.helpers import value
 
@@ -291,3 +292,18 @@ SEEDS = [GOOD, "", *(Graph(outputs).text(full=True, origins=False) for outputs i
 def test_any_text_at_all(text):
     with pytest.raises(ParseError, match=r"^line \d+: "):
         Graph.parse(text)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_what_an_origin_says_stays_within_its_comment(name):
+    with sg.scope(name):
+        node = sg.tanh(x)
+    origin = Origin((), (name,), (name,))
+    line = Location(f"/a/{name}.py", 3, name)
+    frames = Origin(((line, 0),), (name,), (name, name))
+    for told in (origin, frames):
+        with built_as(told):
+            graph = Graph([sg.tanh(node)])
+        round_trip(graph)
+        assert graph.text().isascii() or graph.text().replace("\n", "").isprintable()
+        assert len(graph.text().splitlines()) == 4

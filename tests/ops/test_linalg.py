@@ -158,3 +158,11 @@ def test_multi_dot_refuses_what_is_no_chain():
         sg.linalg.multi_dot([a])
     with pytest.raises(sg.ShapeError, match="two matrices or more"):
         sg.linalg.multi_dot([a, sg.placeholder("v", 4), b])
+
+
+@pytest.mark.parametrize("offset", [2**31, 2**40, -(2**31) - 1, -(2**63)])
+def test_a_diagonal_far_beyond_the_matrix_is_empty(offset):
+    x = sg.placeholder("x", (3, 4))
+    for backend in ("numpy", "reference"):
+        program = sg.compile(x, sg.linalg.diagonal(x, offset=offset), backend=backend)
+        assert program(np.ones((3, 4))).shape == (0,)

@@ -1,0 +1,115 @@
+"""Run mutants of saved graphs in worker processes; ends with 1 if anything came of one.
+
+    python -m tests.mutants --count 100000 --workers 2 --seed 0
+    python -m tests.mutants --only 4711      # one mutant again, with its traceback
+
+Each mutant is a graph of `seeds.py` with one change of `mutate.py`; it is loaded, verified,
+compiled in every way, called, saved and drawn (`attack.py`), with 5 seconds, 1 GB of memory and an
+audit hook. What is no `SymgradError` is a fault, and printed; a worker that hangs is killed, and
+goes on after the mutant that it hung at.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 20  # seconds without a word
+
+
+class Worker:
+    """The mutants of one process, which is started again when it had to be killed."""
+
+    def __init__(self, first, count, step, seed):
+        self.first, self.count, self.step, self.seed = first, count, step, seed
+        self.faults, self.stages = [], Counter()
+
+    def run(self):
+        at = self.first
+        while at is not None and at < self.count:
+            at = self.process(at)
+
+    def process(self, first):
+        """Run a process from a number on; the number to go on from if it did not get to its end."""
+        home = "/dev/shm" if Path("/dev/shm").is_dir() else None
+        with tempfile.TemporaryDirectory(dir=home, prefix="mutants_") as folder:
+            command = [sys.executable, "-X", "faulthandler", "-m", "tests.mutants.worker"]
+            numbers = map(str, (first, self.count, self.step, self.seed, folder))
+            running = subprocess.Popen(
+                [*command, *numbers], cwd=folder, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={"PYTHONPATH": f"{ROOT}:{ROOT / 'viz'}", "OPENBLAS_NUM_THREADS": "1",
+                     "PATH": os.environ.get("PATH", "")},
+            )  # fmt: skip
+            last, timer = {"at": first, "name": "?"}, None
+            for line in running.stdout:
+                if timer is not None:
+                    timer.cancel()
+                timer = threading.Timer(PATIENCE + 40 * (last.get("name") == "?"), running.kill)
+                timer.start()
+                self.heard(told := json.loads(line))
+                last = told if "at" in told else last
+            if timer is not None:
+                timer.cancel()
+            error = running.stderr.read()
+            if running.wait() == 0:
+                return None
+            if last["name"] == "?":
+                raise RuntimeError(f"a worker did not begin: {error}")
+            fault = f"died with {running.returncode}"
+            told = {"number": last["at"], "name": last["name"], "fault": fault}
+            self.heard({**told, "kind": "?", "form": "?", "trace": error[-1500:]})
+            return last["at"] + self.step
+
+    def heard(self, told):
+        if "stages" in told:
+            self.stages.update(told["stages"])
+        elif "fault" in told:
+            self.faults.append(told)
+            told["fault"] = told["fault"].splitlines()[0]
+            who = "{number} ({name}; {kind}, {form}): {fault}".format(**told)
+            say(f"{who}\n{told.get('trace', '')}")
+
+
+def say(text):
+    """Write a line."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def campaign(count, workers, seed, first=0):
+    """Run mutants; the faults, and how many came to which stage."""
+    each = [Worker(first + i, first + count, workers, seed) for i in range(workers)]
+    threads = [threading.Thread(target=w.run) for w in each]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [f for w in each for f in w.faults], sum((w.stages for w in each), Counter())
+
+
+def main():
+    parser = argparse.ArgumentParser("python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--only", type=int)
+    given = parser.parse_args()
+    first, count = (given.first, given.count) if given.only is None else (given.only, 1)
+    faults, stages = campaign(count, min(given.workers, count), given.seed, first)
+    classes = Counter((f["fault"][:60], f["kind"]) for f in faults)
+    for (fault, kind), n in classes.most_common():
+        say(f"{n:6} {kind}: {fault}")
+    say(f"{sum(stages.values())} mutants: {dict(stages.most_common())}; {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
