@@ -11,7 +11,7 @@ from tests.mutants.attack import Guard, Page, attack, check_source, check_svg
 from tests.mutants.mutate import KINDS_OF, mutated
 from tests.mutants.seeds import documents
 
-COUNT = 4000
+COUNT = 2000
 
 
 def test_nothing_comes_of_a_mutant():

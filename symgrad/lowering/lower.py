@@ -196,10 +196,12 @@ class _Lowering:
         An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
         """
         shape: Any = t.shape
+        same = task.op, operands, task.attrs
+        if max((s for r in operands for s in self._shape_of(r)), default=0) > MOST_KEPT:
+            return same
         if task.op is ROW_SUMS:
             ones = (self._shape_of(operands[0])[-1], *(1,) * dict(task.attrs)["keepdims"])
             return MATMUL, (*operands, self._filled(t.dtype.type(1), ones)), ()
-        same = task.op, operands, task.attrs
         if math.prod(shape) < LEAST_SIZE or shape[-1] < LEAST_ROW or t.dtype.kind != "f":
             return same
         if task.op is RELU:

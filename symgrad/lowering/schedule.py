@@ -92,10 +92,10 @@ class _Writer:
         return [number[y] for y in graph.outputs]
 
     def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
-        if not self.sizes:
-            self.tasks.append(Task(node, node.op, inputs, node.attrs, node.type, group))
-            return len(self.tasks) - 1
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
+        if not self.sizes:
+            self.tasks.append(Task(node, node.op, inputs, attrs, node.type, group))
+            return len(self.tasks) - 1
         type_ = _concrete(node, self.sizes)
         if not is_leaf(node):
             types = [self.tasks[i].type for i in inputs]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.errors import SymgradError
 from symgrad.lowering.lower import lower
 from symgrad.lowering.names import identifier
 from symgrad.lowering.schedule import schedule
@@ -187,3 +188,23 @@ def test_a_large_extremum_reads_a_row_of_its_constant(make, dtype):
     for got in (program(array), sg.compile(x, make(x), backend="reference")(array)):
         assert got.tobytes() == make(sg.constant(array)).__array__().tobytes()
     assert raw(array).tobytes() == program(array).tobytes()
+
+
+@pytest.mark.parametrize("passes", [(), None])
+def test_a_dimension_that_no_input_has_is_refused(passes):
+    nodes = [sg.zeros(("M",)), sg.placeholder("x", 3) + sg.Graph.parse(SIZE).outputs[0]]
+    for node in nodes:
+        inputs = list(sg.Graph([node]).inputs)
+        with pytest.raises(SymgradError, match="size of M"):
+            sg.compile(inputs, node, passes=passes)
+
+
+SIZE = "n0: float64[()] = size_of(dim=M, dtype=float64)\nreturn n0"
+
+
+def test_a_plan_keeps_no_rows_of_one_number_that_are_long():
+    for size in (2**34, 2**58):
+        x = sg.placeholder("x", (1, size))
+        for node in (sg.sum(x, axis=1), sg.maximum(x, 0.5), sg.relu(x)):
+            plan = sg.compile(x, node).plan
+            assert all(np.size(s.value) < 2**25 for s in plan.slots if s.kind == "constant")

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20  # seconds without a word
+PATIENCE = 60  # seconds without a word
 
 
 class Worker:
@@ -41,31 +41,43 @@ class Worker:
         with tempfile.TemporaryDirectory(dir=home, prefix="mutants_") as folder:
             command = [sys.executable, "-X", "faulthandler", "-m", "tests.mutants.worker"]
             numbers = map(str, (first, self.count, self.step, self.seed, folder))
-            running = subprocess.Popen(
-                [*command, *numbers], cwd=folder, text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={"PYTHONPATH": f"{ROOT}:{ROOT / 'viz'}", "OPENBLAS_NUM_THREADS": "1",
-                     "PATH": os.environ.get("PATH", "")},
-            )  # fmt: skip
-            last, timer = {"at": first, "name": "?"}, None
-            for line in running.stdout:
-                if timer is not None:
-                    timer.cancel()
-                timer = threading.Timer(PATIENCE + 40 * (last.get("name") == "?"), running.kill)
-                timer.start()
-                self.heard(told := json.loads(line))
-                last = told if "at" in told else last
-            if timer is not None:
-                timer.cancel()
-            error = running.stderr.read()
-            if running.wait() == 0:
+            environment = {
+                "PYTHONPATH": f"{ROOT}:{ROOT / 'viz'}", "OPENBLAS_NUM_THREADS": "1",
+                "PATH": os.environ.get("PATH", ""),
+            }  # fmt: skip
+            with (
+                tempfile.TemporaryFile("w+") as errors,
+                subprocess.Popen(
+                    [*command, *numbers], cwd=folder, text=True, env=environment,
+                    stdout=subprocess.PIPE, stderr=errors,
+                ) as running,
+            ):  # fmt: skip
+                last = self.listen(running, first)
+                code = running.wait()
+                errors.seek(0)
+                error = errors.read()
+            if code == 0:
                 return None
             if last["name"] == "?":
                 raise RuntimeError(f"a worker did not begin: {error}")
-            fault = f"died with {running.returncode}"
+            fault = f"died with {code}"
             told = {"number": last["at"], "name": last["name"], "fault": fault}
             self.heard({**told, "kind": "?", "form": "?", "trace": error[-1500:]})
             return last["at"] + self.step
+
+    def listen(self, running, first):
+        """Take in what a process says, and kill it when it says nothing; its last mutant."""
+        last = {"at": first, "name": "?"}
+        assert running.stdout is not None
+        while True:
+            timer = threading.Timer(PATIENCE, running.kill)
+            timer.start()
+            line = running.stdout.readline()
+            timer.cancel()
+            if not line:
+                return last
+            self.heard(told := json.loads(line))
+            last = told if "at" in told else last
 
     def heard(self, told):
         if "stages" in told:

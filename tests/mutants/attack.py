@@ -155,7 +155,7 @@ def called(program, graph):
     """Call it with small arrays, if its plan is small."""
     sizes = dict.fromkeys(program._size_names, SIZES)
     shapes = [[evaluate(s, sizes) for s in n.shape] for n in graph.inputs]
-    if any(s < 0 for shape in shapes for s in shape):
+    if any(not 0 <= s <= MOST_BYTES for shape in shapes for s in shape):
         return
     if sum(map(math.prod, shapes)) > MOST_BYTES // 16:
         return
