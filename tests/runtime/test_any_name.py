@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import io
 import keyword
+import re
 import tokenize
 
 import numpy as np
@@ -126,3 +127,25 @@ def test_an_input_with_the_name_of_an_option_is_given_by_position():
         for arguments in ({"x": one, name: one}, {"x": one}):
             with pytest.raises(FeedError, match=rf"{name}=…\) is an option.*order x, {name}"):
                 ask(program, **arguments)
+
+
+@pytest.mark.parametrize("name", ["k_0", "k_0_", "one_0", "k", "fused", "fused1", "rows", "share"])
+def test_an_input_of_a_fused_group_in_a_file_may_be_called_like_anything_in_the_source(name):
+    x = sg.placeholder("x", ("N", 48), "float32")
+    row = sg.constant(np.linspace(-1, 1, 48, dtype="float32"))
+    graph = sg.compile(x, sg.tanh(x * row + row) * sg.exp(x) + 1.5).graph
+    text = graph.text(full=True, origins=False)
+    (row,) = re.findall(r"constant\(value=array\('.*\)\)", text)
+    scalar = "n7: float32[()] = constant(value=array(1.5, float32))"
+    assert scalar in text
+    text = text.replace(scalar, f"n7: float32[48] = {row}")
+    array = np.random.default_rng(0).standard_normal((N, 48)).astype("f4")
+    assert "name='p0'" in text, "there is a fused group"
+    found = []
+    for written in (text, text.replace("name='p0'", f"name={name!r}")):
+        again = sg.Graph.parse(written)
+        for threads in (1, 2):
+            program = sg.compile(list(again.inputs), again.outputs[0], passes=(), threads=threads)
+            found.append(program(array))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
