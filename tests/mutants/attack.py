@@ -145,9 +145,12 @@ def attack(parts, rng, folder, form, shows):
 
 def again(graph, folder):
     """What can be read can be written, and is the same when it is read again."""
-    path = graph.save(folder / "again.json")
-    assert sg.Graph.load(path) == graph, "it is another graph when it is loaded again"
-    assert sg.Graph.parse(graph.text(full=True)) == graph, "it is another graph as text"
+    path, plain = graph.save(folder / "again.json"), {"full": True, "origins": False}
+    # As text: of an attribute that is NaN no two graphs are equal.
+    loaded, text = sg.Graph.load(path), graph.text(full=True)
+    assert loaded.text(full=True) == text, "it is another graph when it is loaded again"
+    parsed = sg.Graph.parse(text).text(**plain)
+    assert parsed == graph.text(**plain), "it is another graph as text"
     str(graph), repr(graph), hash(graph)
 
 
