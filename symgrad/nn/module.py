@@ -25,7 +25,15 @@ from symgrad.ir.walk import topological
 from symgrad.nn.offers import followed
 from symgrad.nn.offers import offered as offered
 from symgrad.nn.state import write
-from symgrad.nn.tree import Part, join, loses, refuse_strays, renamed, twin, walk
+from symgrad.nn.tree import (
+    ModuleBase,
+    check_captures,
+    drops_parameter,
+    join,
+    named_leaves,
+    renamed,
+    substitute,
+)
 from symgrad.ops.declare import explaining
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import variable
@@ -53,7 +61,7 @@ def parameter(value: Any) -> Variable:
     return made
 
 
-class Module(Part):
+class Module(ModuleBase):
     """A part of a model: derive from it, make variables and modules attributes, define `forward`.
 
     Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts;
@@ -105,7 +113,7 @@ class Module(Part):
             with scope(name):
                 try:
                     found = self.forward(*args, **options)
-                    refuse_strays(name, found, [*args, options], current_origin().scope, own)
+                    check_captures(name, found, [*args, options], current_origin().scope, own)
                     return found
                 except SymgradError as error:
                     if not getattr(error, "__notes__", ()):
@@ -144,7 +152,7 @@ class Module(Part):
                 if isinstance(v, Variable) and v.name and f".{v.name}".endswith(f".{own}"):
                     becomes.setdefault(v, renamed(v, join(name, own)))
         for m in modules.values():
-            vars(m).update({k: twin(v, becomes, modules) for k, v in vars(m).items()})
+            vars(m).update({k: substitute(v, becomes, modules) for k, v in vars(m).items()})
         self.name = name
         return self
 
@@ -192,7 +200,7 @@ class Module(Part):
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
         """The modules and variables that its attributes hold, and where."""
-        return walk(vars(self).items())
+        return named_leaves(vars(self).items())
 
     def _variables(self) -> list[tuple[str, Variable, bool]]:
         """Each variable once, with its path and whether it is a buffer. All of them get names."""
@@ -218,7 +226,7 @@ class Module(Part):
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = vars(self).get(name)
-        if isinstance(held, Variable) and loses(held, value):
+        if isinstance(held, Variable) and drops_parameter(held, value):
             raise GraphError(
                 f"{name} of {type(self).__name__} is a variable, and with this in its place "
                 f"nothing would be trained; give it another value, module.{name}.value = array, or "
@@ -299,7 +307,7 @@ class Module(Part):
         given: dict[int, Any] = dict(enumerate(map(np.asarray, arrays)))
         floats = [i for i, a in given.items() if a.dtype.kind in "fc"]
         exact = {p: _in_double(p) for p in self.parameters()}
-        double = twin(self, exact, {})
+        double = substitute(self, exact, {})
 
         def function(*nodes: Node) -> Any:
             args = given | dict(zip(floats, nodes, strict=False))
@@ -339,7 +347,7 @@ class _Own(Function):
         module, becomes = self.module, dict(zip(self.parameters, self.nodes, strict=True))
         states = [v for _, v, is_buffer in module._variables() if is_buffer and v.tensor.is_inexact]
         becomes |= {v: stop_gradient(v) for v in states}
-        self.module = twin(module, becomes, {})
+        self.module = substitute(module, becomes, {})
         found = self.module.forward(*args[: self.arguments])
         self.kept: list[Any] = []
         for value in vars(self.module).values():

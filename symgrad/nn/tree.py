@@ -1,4 +1,4 @@
-"""What the attributes of a module hold: where its modules and variables are looked for."""
+"""The tree of a module: the modules and variables that its attributes hold, and their paths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WITHOUT_PLACES = (Set, ValuesView, deque)
 ONCE = (GeneratorType, map, filter, zip)
 
 
-class Part:
+class ModuleBase:
     """The base of modules: what their calls offer is kept while the graphs of these are held."""
 
     @property
@@ -48,7 +48,7 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path and name else path or name
 
 
-def walk(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def named_leaves(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The modules and variables among some values and what these hold, and where.
 
     Raises `GraphError` for a value that holds some and has no places for them, or holds itself.
@@ -58,7 +58,7 @@ def walk(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     while stack:
         path, value, around = stack.pop()
         inner: list[tuple[str, Any]] = []
-        if isinstance(value, (Part, Variable)):
+        if isinstance(value, (ModuleBase, Variable)):
             yield path, value
         elif isinstance(value, FunctionType) and value.__code__.co_filename.startswith(PACKAGE):
             # Such as checkpoint(module).
@@ -89,10 +89,10 @@ def _hides(value: Any) -> bool:
     held: Iterable[Any] = value if isinstance(value, WITHOUT_PLACES) else ()
     if isinstance(value, np.ndarray) and value.dtype == object:
         held = value.flat
-    return isinstance(value, ONCE) or any(isinstance(v, (Part, Variable)) for v in held)
+    return isinstance(value, ONCE) or any(isinstance(v, (ModuleBase, Variable)) for v in held)
 
 
-def refuse_strays(
+def check_captures(
     name: str, results: Any, given: Any, scope: tuple[str, ...], own: Container[Variable]
 ) -> None:
     """Refuse variables that are not a module's own among the operands of what was built in a scope.
@@ -130,7 +130,7 @@ def _nodes(results: Any) -> Iterator[Node]:
 
 
 def _enclosed(function: FunctionType) -> dict[str, Any]:
-    """What a function has closed over."""
+    """The values that a function has closed over, by name."""
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # it is yet to be set
@@ -144,15 +144,15 @@ def _globals(function: FunctionType) -> dict[str, Any]:
     return {name: function.__globals__[name] for name in sorted(used)}
 
 
-def loses(held: Variable, value: Any) -> bool:
-    """Whether what is put in a variable's place is no other part: values, or made of the variable
-    itself.
+def drops_parameter(held: Variable, value: Any) -> bool:
+    """Whether a value put in a variable's place leaves no variable there: numbers, or nodes made of
+    the variable itself.
     """
     if isinstance(value, Node):
         inputs = {n for n in topological([value]) if is_input(n)}
         return value is not held and (not inputs or held in inputs)
     if isinstance(value, (list, tuple)):
-        return not any(isinstance(v, (Node, Part)) for v in value)
+        return not any(isinstance(v, (Node, ModuleBase)) for v in value)
     return isinstance(value, (np.ndarray, np.generic, bool, int, float, complex))
 
 
@@ -162,55 +162,57 @@ def renamed(v: Variable, name: str) -> Variable:
     return Variable(v.op, (), attrs, v.type, v.origin)
 
 
-def twin(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any]) -> Any:
+def substitute(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any]) -> Any:
     """A module, or what an attribute holds, with nodes in the places of variables."""
     other: Any
     if isinstance(value, Variable):
         return becomes.get(value, value)
-    if isinstance(value, Part):
+    if isinstance(value, ModuleBase):
         if id(value) not in made:
-            offers = value._offers  # what is called is the module, though its twin builds the graph
+            offers = value._offers  # what is called is the module, though its copy builds the graph
             made[id(value)] = other = copy(value)
-            vars(other).update({k: twin(v, becomes, made) for k, v in vars(value).items()})
+            vars(other).update({k: substitute(v, becomes, made) for k, v in vars(value).items()})
             vars(other)["_offers"] = offers
         return made[id(value)]
     if isinstance(value, list):
         other = copy(value)
-        other[:] = [twin(v, becomes, made) for v in value]
+        other[:] = [substitute(v, becomes, made) for v in value]
         return other
     if isinstance(value, tuple):
-        parts = [twin(v, becomes, made) for v in value]
+        parts = [substitute(v, becomes, made) for v in value]
         return getattr(type(value), "_make", type(value))(parts)
     if isinstance(value, Mapping):
-        items = {k: twin(v, becomes, made) for k, v in value.items()}
+        items = {k: substitute(v, becomes, made) for k, v in value.items()}
         if not isinstance(value, MutableMapping):
             return items
         other = copy(value)
         other.update(items)
         return other
     if isinstance(value, MethodType):
-        return MethodType(value.__func__, twin(value.__self__, becomes, made))
+        return MethodType(value.__func__, substitute(value.__self__, becomes, made))
     if isinstance(value, FunctionType):
-        return made.get(id(value)) or _twin_of_function(value, becomes, made)
+        return made.get(id(value)) or _substitute_in_function(value, becomes, made)
     if isinstance(value, partial):
-        func, *args = (twin(v, becomes, made) for v in (value.func, *value.args))
-        return partial(func, *args, **twin(value.keywords, becomes, made))
+        func, *args = (substitute(v, becomes, made) for v in (value.func, *value.args))
+        return partial(func, *args, **substitute(value.keywords, becomes, made))
     return value
 
 
-def _twin_of_function(
+def _substitute_in_function(
     function: FunctionType, becomes: Mapping[Variable, Node], made: dict[int, Any]
 ) -> FunctionType:
-    """A function that takes the twins of the parts that it takes from around it."""
+    """A function that reads, in place of the modules and variables around it, what replaces them."""
     enclosed, others = _enclosed(function), _globals(function)
-    if not any(isinstance(v, (Part, Variable)) for _, v in walk((enclosed | others).items())):
+    if not any(
+        isinstance(v, (ModuleBase, Variable)) for _, v in named_leaves((enclosed | others).items())
+    ):
         return function
     cells = {name: CellType() for name in function.__code__.co_freevars}
     read = dict(function.__globals__)
     other = FunctionType(function.__code__, read, closure=tuple(cells.values()))
     other.__defaults__, other.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     made[id(function)] = other  # before it is looked into: it may take itself
-    read.update(twin(others, becomes, made))
+    read.update(substitute(others, becomes, made))
     for name, value in enclosed.items():
-        cells[name].cell_contents = twin(value, becomes, made)
+        cells[name].cell_contents = substitute(value, becomes, made)
     return other
