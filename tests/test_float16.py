@@ -237,8 +237,11 @@ def test_a_factor_that_prevents_overflow_stays_where_it_is(dtype, tiny):
     assert found > 100
 
 
-def test_a_factor_that_prevents_overflow_stays_in_a_system():
-    a, b = sg.placeholder("a", (3, 3)), sg.placeholder("b", (3, 1))
-    y = solve_definite(a, b * 1e-30)
-    found = sg.compile([a, b], y)(1e-30 * np.eye(3), np.full((3, 1), 1e300))
-    np.testing.assert_allclose(found, 1e300, rtol=1e-9)
+@pytest.mark.parametrize("size", [1e-30, 0.25, -0.499])
+def test_a_factor_that_prevents_overflow_stays_in_a_system(size):
+    a, b, v = sg.placeholder("a", (3, 3)), sg.placeholder("b", (3, 1)), sg.placeholder("v", 3)
+    y = [solve_definite(a, b * size), solve_definite(a, sg.reshape(v * size, (3, 1)))]
+    right = np.full((3, 1), 1e300)
+    matrix = abs(size) * 1e-8 * np.eye(3)
+    found = sg.compile([a, b, v], y)(matrix, right, right[:, 0])
+    np.testing.assert_allclose(found, np.copysign(np.full((2, 3, 1), 1e308), size), rtol=1e-9)

@@ -57,6 +57,17 @@ def may_leave(c: Node) -> bool:
     return grows(c) and is_modest(c)
 
 
+def may_leave_right_side(c: Node) -> bool:
+    """Whether a factor of a system's right side may be one of its solution: 1/2 at least, and modest.
+
+    A half does not grow. But 0.5 * b @ inv(a) @ b, the energy of a Gaussian process, and its
+    gradient solve one system if it leaves, and two if not; it costs the last factor of two of the
+    range.
+    """
+    array = constant_value(c)
+    return array is not None and is_modest(c) and bool((np.abs(array) >= 0.5).all())
+
+
 def may_enter(c: Node) -> bool:
     """Whether a factor of a product may be one of an operand: it shrinks, and is modest."""
     array = constant_value(c)

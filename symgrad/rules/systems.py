@@ -25,7 +25,7 @@ from symgrad.ops.triangular import cho_solve, log_diagonal
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules.masks import may_leave
+from symgrad.rules.masks import may_leave_right_side
 from symgrad.rules.matmul import is_transposed
 from symgrad.rules.normal.cholesky import definite
 
@@ -248,7 +248,7 @@ def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=may_leave,
+    when=may_leave_right_side,
     tries=(lambda a, b: solve_definite(definite(a), b[:3] * 3),),
 )
 def definite_system_of_scaled(a: Var, b: Var, c: Const) -> Rewrite:
@@ -259,7 +259,7 @@ def definite_system_of_scaled(a: Var, b: Var, c: Const) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=may_leave,
+    when=may_leave_right_side,
     tries=(
         {"a": (3, 3), "b": (3,), "c": 3.0, "p": (3, 1)},
         lambda a, b: solve_definite(definite(a), reshape(b[:3, 0] * 3, (3, 1))),
