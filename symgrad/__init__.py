@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from symgrad.dtypes import *
     from symgrad.dtypes import __array_api_version__ as __array_api_version__
     from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
+    from symgrad.ir.dim_text import dim as dim
     from symgrad.ir.dims import Dim as Dim
-    from symgrad.ir.dims import dim as dim
     from symgrad.ir.errors import *
     from symgrad.ir.graph import Graph as Graph
     from symgrad.ir.kinks import kinks as kinks
@@ -75,7 +75,8 @@ __version__ = "0.1.0"
 _HOMES: tuple[tuple[str, str], ...] = (
     ("symgrad.display", "render"),
     ("symgrad.ir.errors", "*"),
-    ("symgrad.ir.dims", "Dim dim"),
+    ("symgrad.ir.dims", "Dim"),
+    ("symgrad.ir.dim_text", "dim"),
     ("symgrad.ir.types", "TensorType"),
     ("symgrad.ir.origin", "scope"),
     ("symgrad.ir.node", "Node Variable"),

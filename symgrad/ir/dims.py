@@ -9,7 +9,6 @@ they are provably so, that is, equal as polynomials over names and atoms.
 
 from __future__ import annotations
 
-import ast
 import keyword
 import math
 import re
@@ -18,7 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError, unordered
+from symgrad.ir.callers import asked_outside
+from symgrad.ir.errors import ShapeError, undecided, unordered
 
 Name: TypeAlias = "str | Atom"
 Monomial: TypeAlias = "tuple[tuple[Name, int], ...]"
@@ -116,7 +116,7 @@ class Dim:
         return total
 
     def __add__(self, other: Size) -> Size:
-        return _collect([*self.terms, *_terms(other)]) if _is_size(other) else NotImplemented
+        return _collect([*self.terms, *terms_of(other)]) if _is_size(other) else NotImplemented
 
     def __sub__(self, other: Size) -> Size:
         return self + -1 * other if _is_size(other) else NotImplemented
@@ -130,7 +130,7 @@ class Dim:
     def __mul__(self, other: Size) -> Size:
         if not _is_size(other):
             return NotImplemented
-        return _collect((_multiply(p, q), a * b) for p, a in self.terms for q, b in _terms(other))
+        return _collect((_multiply(p, q), a * b) for p, a in self.terms for q, b in terms_of(other))
 
     def __floordiv__(self, other: Size) -> Size:
         exact = divide_exactly(self, other) if _is_size(other) else NotImplemented
@@ -144,12 +144,24 @@ class Dim:
     __lt__ = __le__ = __gt__ = __ge__ = unordered
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        """Whether both are provably the same: what symgrad asks of the types of nodes.
+
+        A user who compares `x.shape[0] == 64` means the size that will be fed. Outside symgrad,
+        what depends on that raises `SymbolicError`.
+        """
+        if isinstance(other, Dim) and self.terms == other.terms:
+            return True
+        if isinstance(other, (int, Dim)) and _may_be_zero(self - other) and asked_outside():
+            undecided(f"{self} == {other}")
+        return False
 
     def __hash__(self) -> int:
         return self._hash
 
     def __bool__(self) -> bool:
+        """True. Raises `SymbolicError` outside symgrad if the size may be 0."""
+        if _may_be_zero(self) and asked_outside():
+            undecided(f"{self} == 0")
         return True
 
     def __repr__(self) -> str:
@@ -180,7 +192,15 @@ def _is_size(value: object) -> bool:
     return isinstance(value, (int, Dim)) and not isinstance(value, bool)
 
 
-def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
+def _may_be_zero(size: Size) -> bool:
+    """Whether a size is 0 for some sizes of its names; names and atoms are 0 or more."""
+    terms = dict(terms_of(size))
+    signs = {f > 0 for f in terms.values() if f}
+    return len(signs) != 1 or () not in terms
+
+
+def terms_of(size: Size) -> tuple[tuple[Monomial, int], ...]:
+    """A size as the terms of a polynomial, each a monomial and its factor."""
     return size.terms if isinstance(size, Dim) else (((), size),)
 
 
@@ -217,11 +237,11 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
     """`a / b` if that is a polynomial with whole factors, else None (long division)."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None
-    lead, factor = _terms(b)[0]
+    lead, factor = terms_of(b)[0]
     found: Size = 0
     rest = a
     while rest != 0:
-        top, top_factor = _terms(rest)[0]
+        top, top_factor = terms_of(rest)[0]
         powers = dict(top)
         for name, power in lead:
             powers[name] = powers.get(name, 0) - power
@@ -243,8 +263,8 @@ def quotient(size: Size, divisor: int) -> Size:
     >>> quotient(3 * Dim.of("N") + 5, 2)
     (N + 1)//2 + N + 2
     """
-    whole = _collect((m, f // divisor) for m, f in _terms(size))
-    rest = _collect((m, f % divisor) for m, f in _terms(size))
+    whole = _collect((m, f // divisor) for m, f in terms_of(size))
+    rest = _collect((m, f % divisor) for m, f in terms_of(size))
     if isinstance(rest, int):
         return whole
     constant = dict(rest.terms).get((), 0)
@@ -254,7 +274,7 @@ def quotient(size: Size, divisor: int) -> Size:
         # (a // m + c) // k is (a + c * m) // (m * k).
         m = inner.divisor
         return whole + quotient(inner.args[0] + constant * m, m * divisor)
-    shared = math.gcd(divisor, *(f for _, f in _terms(names)))
+    shared = math.gcd(divisor, *(f for _, f in terms_of(names)))
     if shared > 1:
         return whole + quotient(_over(names, shared) + constant // shared, divisor // shared)
     return whole + _as_dim(Atom((rest,), divisor))
@@ -269,14 +289,14 @@ def least(*sizes: Size) -> Size:
     """
     args = list(dict.fromkeys(a for s in sizes for a in _alternatives(s)))
     kept = [a for a in args if not any(b is not a and _is_least(b, a) for b in args)]
-    terms = [dict(_terms(a)) for a in kept]
+    terms = [dict(terms_of(a)) for a in kept]
     shared = _collect((m, min(t.get(m, 0) for t in terms)) for m in {m for t in terms for m in t})
     if len(kept) == 1:
         return kept[0]
     rest = [a - shared for a in kept]
     if any(len(_alternatives(a)) > 1 for a in rest):
         return shared + least(*rest)
-    factor = math.gcd(*(f for a in rest for _, f in _terms(a)))
+    factor = math.gcd(*(f for a in rest for _, f in terms_of(a)))
     rest = sorted((_over(a, factor) for a in rest), key=lambda a: (isinstance(a, int), str(a)))
     return shared + factor * _as_dim(Atom(tuple(rest), 0))
 
@@ -294,7 +314,7 @@ def _as_dim(atom: Atom) -> Dim:
 
 def _inside(atom: Atom) -> int:
     """How many names and terms an atom is made of."""
-    monomials = [m for a in atom.args for m, _ in _terms(a)]
+    monomials = [m for a in atom.args for m, _ in terms_of(a)]
     return len(monomials) + sum(_inside(n) for m in monomials for n, _ in m if isinstance(n, Atom))
 
 
@@ -308,7 +328,7 @@ def _lone(size: Size) -> Atom | None:
 
 def _alternatives(size: Size) -> list[Size]:
     """The sizes that one is the least of; the minimum may have something added to it."""
-    for term in _terms(size):
+    for term in terms_of(size):
         atom = _lone(Dim((term,)))
         if atom is not None and not atom.divisor:
             return [a + (size - Dim((term,))) for a in atom.args]
@@ -317,91 +337,16 @@ def _alternatives(size: Size) -> list[Size]:
 
 def _is_least(a: Size, b: Size) -> bool:
     """Whether a is never above b, whatever the names are."""
-    return all(f >= 0 for _, f in _terms(b - a))
+    return all(f >= 0 for _, f in terms_of(b - a))
 
 
 def _over(size: Size, divisor: int) -> Size:
-    return _collect((m, f // divisor) for m, f in _terms(size))
+    return _collect((m, f // divisor) for m, f in terms_of(size))
 
 
-# ---- sizes from text ------------------------------------------------------------------------
-
-
-def dim(value: Size | str) -> Size:
-    """A dimension from an int, a `Dim`, a name or an expression of names.
-
-    An expression is made of ints, names, `+ - * **`, `//` by an int, `min` and `max`. Raises
-    `ShapeError` for a negative number or another text.
-
-    >>> dim("28*N + 1")
-    28*N + 1
-    """
-    if isinstance(value, str):
-        value = _parse(value)
-    if isinstance(value, Dim):
-        return value
-    try:
-        number = (None if isinstance(value, bool) else value).__index__()  # type: ignore[union-attr]
-    except AttributeError:
-        raise ShapeError(f"a dimension is an int or a name, not {value!r}") from None
-    if number < 0:
-        raise ShapeError(f"a dimension cannot be negative: {number}")
-    return number
-
-
-def _parse(text: str) -> Size:
-    try:
-        return size_from_ast(ast.parse(text.strip(), mode="eval").body)
-    except ShapeError:
-        raise
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Dim.of(text)
-
-
-def size_from_ast(tree: ast.expr) -> Size:
-    """A size from Python syntax: ints, names, `+ - * ** // min max` (used by the text form too)."""
-    match tree:
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return number
-        case ast.Name(id=name):
-            return Dim.of(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -1 * size_from_ast(operand)
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
-            if 0 <= power <= 16:
-                base = size_from_ast(left)
-                result: Size = 1
-                for _ in range(power):
-                    result = _bounded(base * result)
-                return result
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=ast.Constant(value=int(divisor))):
-            if 0 < divisor < 2**63:
-                return _bounded(quotient(size_from_ast(left), divisor))
-        case ast.Call(func=ast.Name(id="min"), args=[_, _, *_] as args, keywords=[]):
-            if len(args) <= MOST_INSIDE:
-                return _bounded(least(*map(size_from_ast, args)))
-        case ast.Call(func=ast.Name(id="max"), args=[left, right], keywords=[]):
-            return _bounded(most(size_from_ast(left), size_from_ast(right)))
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = size_from_ast(left), size_from_ast(right)
-            if isinstance(op, ast.Add):
-                return _bounded(a + b)
-            if isinstance(op, ast.Sub):
-                return _bounded(a - b)
-            if isinstance(op, ast.Mult):
-                return _bounded(a * b)
-    raise ShapeError(
-        f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them, "
-        "// by an int, min(…) or max(…)"
-    )
-
-
-def _bounded(size: Size) -> Size:
-    """The same, if it is of a size that somebody may have meant: text can come from anywhere."""
-    terms = _terms(size)
-    if len(terms) > 64 or any(abs(f) >= 2**63 or len(m) > 64 for m, f in terms):
-        raise ShapeError("a dimension of this length is a mistake")
-    return size
+def is_same(a: Size, b: Size) -> bool:
+    """Whether two sizes are provably the same."""
+    return a == b
 
 
 def evaluate(size: Size, sizes: Mapping[str, int]) -> int:

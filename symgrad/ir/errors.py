@@ -113,3 +113,12 @@ def unordered(size: object, other: object) -> NoReturn:
         f"graph is built it is neither below nor above {other!r:.60}. Choose inside the graph, "
         "sg.where(sg.asarray(x.shape[0]) < 64, a, b), or declare an int for the size"
     )
+
+
+def undecided(comparison: str) -> NoReturn:
+    """Refuse to compare a named dimension that may be equal, or may not."""
+    raise SymbolicError(
+        f"whether {comparison} is not known while the graph is built: the size of a named "
+        "dimension comes with the arrays. Choose inside the graph, sg.where(sg.asarray(x.shape[0]) "
+        "== 64, a, b), declare an int for the size, or compare text: str(x.shape[0]) == 'N'"
+    )

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.ir.dims import GRAPH_NAME, size_from_ast
+from symgrad.ir.dim_text import size_from_ast
+from symgrad.ir.dims import GRAPH_NAME
 from symgrad.ir.errors import ParseError, SymgradError
 from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.dims import Dim, Shape, Size, dim, product
+from symgrad.ir.dim_text import dim
+from symgrad.ir.dims import Dim, Shape, Size, product
 from symgrad.ir.errors import AllocationError, AxisError, DtypeError, ShapeError, SymgradError
 
 KINDS = "biufc"

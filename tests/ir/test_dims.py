@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.ir.dim_text import dim
 from symgrad.ir.dims import (
     GUESS,
     Atom,
     Dim,
-    dim,
     divide_exactly,
     evaluate,
     guess,
+    is_same,
     least,
     most,
     product,
@@ -55,12 +56,12 @@ def test_equal_polynomials_are_equal_however_they_were_made(a, b, c):
         assert hash(left) == hash(right)
 
 
-@given(polynomials, polynomials.filter(lambda p: p != 0))
+@given(polynomials, polynomials.filter(lambda p: not is_same(p, 0)))
 def test_exact_division_undoes_multiplication(a, b):
     assert divide_exactly(a * b, b) == a
 
 
-@given(polynomials, polynomials.filter(lambda p: p != 0), sizes)
+@given(polynomials, polynomials.filter(lambda p: not is_same(p, 0)), sizes)
 def test_a_quotient_is_exact_or_none(a, b, at):
     found = divide_exactly(a, b)
     if found is not None:
@@ -124,8 +125,8 @@ def test_floor_division_by_a_name_is_exact_or_refused():
 
 
 def test_a_dim_is_true_and_no_number():
-    assert N
-    assert N != 1
+    assert N + 1
+    assert not is_same(N, 1)
     assert -N == 0 - N
     assert N.names == {"N"}
     assert (N - N + 3) == 3
@@ -217,10 +218,10 @@ def test_the_normal_form(text, found):
 
 
 def test_only_what_is_always_equal_is_equal():
-    assert dim("N//2") != dim("(N + 1)//2")
-    assert dim("min(N, 3)") != 3
-    assert dim("min(N, 3)") != dim("N")
-    assert dim("2*(N//2)") != dim("N")
+    assert not is_same(dim("N//2"), dim("(N + 1)//2"))
+    assert not is_same(dim("min(N, 3)"), 3)
+    assert not is_same(dim("min(N, 3)"), dim("N"))
+    assert not is_same(dim("2*(N//2)"), dim("N"))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_dims_that_double_at_each_step_are_stopped():
             size = quotient(size, 2) + quotient(size + M, 2 * k + 1)
         return size
 
-    assert doubled(N, 2) != N
+    assert not is_same(doubled(N, 2), N)
     with pytest.raises(ShapeError, match="is a mistake"):
         doubled(N, 99)
 
@@ -270,3 +271,36 @@ def test_a_named_size_is_neither_below_nor_above_another_while_the_graph_is_buil
     chosen = sg.where(sg.asarray(size) < 4, sg.sum(x), -sg.sum(x))
     program = sg.compile(x, chosen)
     assert (program(np.ones((2, 3))), program(np.ones((5, 3)))) == (6, -15)
+
+
+def test_whether_a_named_size_is_a_number_is_not_decided_while_the_graph_is_built():
+    x, y = sg.placeholder("x", ("N", 3)), sg.placeholder("y", ("M", 3))
+    size = x.shape[0]
+    undecided = [
+        lambda: size == 64, lambda: size != 64, lambda: size == 0, lambda: size == y.shape[0],
+        lambda: size in (1, 2), lambda: x.shape == (64, 3), lambda: 2 * size + 1 == 5,
+        lambda: x.shape == y.shape, lambda: bool(size), lambda: "a" if size else "b",
+        lambda: size - 1 == 0, lambda: size == 2 * y.shape[0],
+    ]  # fmt: skip
+    for compare in undecided:
+        with pytest.raises(sg.SymbolicError, match=r"is not known while.*sg\.where"):
+            compare()
+
+
+def test_what_no_size_can_change_is_decided():
+    x = sg.placeholder("x", ("N", 3))
+    size = x.shape[0]
+    assert size == sg.dim("N")
+    assert x.shape == (size, 3)
+    assert x.shape != (size, 4)
+    assert size != -1
+    assert size + 3 != 2
+    assert size + 1 != size
+    assert size + 1
+    assert size != "N"
+    assert size is not None
+    assert str(size) == "N"
+    # What compares for symgrad compares types, which are the same or not.
+    assert x.type != sg.placeholder("z", (64, 3)).type
+    assert {size: 1, 64: 2}[64] == 2
+    assert sg.Graph([x + 1]) != sg.Graph([sg.placeholder("x", (64, 3)) + 1])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.dims import dim, evaluate, least
+from symgrad.ir.dim_text import dim
+from symgrad.ir.dims import evaluate, least
 from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
 from tests.helpers import close, generator
 
