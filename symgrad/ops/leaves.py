@@ -108,6 +108,7 @@ def _size_kernel(dim: int, dtype: DType) -> Any:
 @op(
     infer=_size_infer,
     kernel=_size_kernel,
+    normalize=lambda dim, dtype: {"dim": dim, "dtype": np.dtype(dtype)},
     cases=(case(dim=7, dtype=np.dtype(np.float32)),),
 )
 def size_of(*, dim: Dim, dtype: DType) -> Node:

@@ -124,5 +124,5 @@ def test_a_forked_process_has_threads_of_its_own(small):
 @pytest.mark.parametrize("threads", [0, -1, 1000])
 def test_a_number_of_threads_that_makes_no_sense(threads):
     x = sg.placeholder("x", 3)
-    with pytest.raises(sg.GraphError, match="threads is a number from 1 to"):
+    with pytest.raises(sg.GraphError, match=r"threads is a .*number from 1 (to|on)"):
         sg.compile([x], x, threads=threads)
