@@ -243,6 +243,8 @@ def eye(
     require_cpu(device)
     shape: Shape = as_shape((n_rows, n_rows if n_cols is None else n_cols))
     found = as_dtype("float64" if dtype is None else dtype)
+    if type(k) is int:  # beyond int64 there is no element either way
+        k = max(-(2**63), min(k, 2**63 - 1))
     return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=found)
 
 

@@ -149,3 +149,8 @@ def test_empty_is_the_same_whenever_it_runs():
 def test_what_does_not_fit_is_refused(build, error, words):
     with pytest.raises(error, match=words):
         build()
+
+
+@pytest.mark.parametrize("k", [2**63, -(2**63) - 1, 10**30, -(10**30)])
+def test_a_diagonal_beyond_every_matrix_is_empty(k):
+    same(value(sg.eye(3, k=k)), np.zeros((3, 3)))
