@@ -39,7 +39,7 @@ class PlanCost:
 
     `bytes_moved` is by steps each of which reads and writes whole arrays, as small programs run.
     `bytes_fused` is what is left if each fused group is one pass that reads what comes into the
-    group and writes what leaves it; groups that run in blocks come near to that.
+    group and writes what leaves it; groups that run in tiles come near to that.
     """
 
     plan: Plan

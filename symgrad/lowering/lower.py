@@ -18,8 +18,8 @@ from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
 from symgrad.lowering.schedule import Task, schedule
-from symgrad.lowering.slots import Draft
-from symgrad.lowering.tiling import BLOCKS, Blocks, in_blocks
+from symgrad.lowering.slots import SlotBuilder
+from symgrad.lowering.tiling import TILED, Tiling, tile_rows
 from symgrad.ops import kernels
 
 COPY = Op(
@@ -48,15 +48,15 @@ def lower(
     sizes: Mapping[str, int],
     updates: Sequence[Node] = (),
     *,
-    in_blocks: bool = True,
+    tiled: bool = True,
     threads: int = 1,
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
-    Large fused groups run `in_blocks`, unless that is not wanted, on so many `threads`. Raises
+    Large fused groups run in tiles if `tiled`, on so many `threads`. Raises
     `ShapeError` if a size makes an op impossible.
     """
-    return _Lowering(graph, sizes, updates, threads if in_blocks else 0).plan()
+    return _Lowering(graph, sizes, updates, threads if tiled else 0).plan()
 
 
 class _Lowering:
@@ -67,7 +67,7 @@ class _Lowering:
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
-        self.drafts: list[Draft] = []
+        self.builders: list[SlotBuilder] = []
         self.steps: list[Step] = []
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
@@ -75,13 +75,13 @@ class _Lowering:
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
-        tasks = schedule(self.graph, self.sizes, self._blocks)
+        tasks = schedule(self.graph, self.sizes, self._tile_rows)
         for task in tasks.tasks:
             self.values.append(self._place(task))
         wanted = [self.values[i][0] for i in tasks.outputs]
         ends = len(self.steps) + len(wanted)
         for ref in wanted:
-            self.drafts[ref.slot].last = ends
+            self.builders[ref.slot].last = ends
         for i, step in enumerate(self.steps):
             self._work_in_place(i, step)
         results, nexts = self._deliver(wanted, ends)
@@ -100,10 +100,10 @@ class _Lowering:
             arena_bytes=arena_bytes,
         )
 
-    def _blocks(self, graph: Graph, types: list[TensorType]) -> Blocks | None:
+    def _tile_rows(self, graph: Graph, types: list[TensorType]) -> Tiling | None:
         if not self.threads:
             return None
-        return in_blocks(graph, types, self.sizes, lower, self.threads)
+        return tile_rows(graph, types, self.sizes, lower, self.threads)
 
     def _leaf_slots(self, op_name: str) -> tuple[int, ...]:
         leaves = (n for n in self.graph.inputs if n.op.name == op_name)
@@ -136,8 +136,8 @@ class _Lowering:
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
-        self.drafts.append(Draft(kind, type_, value, step, step, len(self.drafts)))
-        return Ref(len(self.drafts) - 1)
+        self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
+        return Ref(len(self.builders) - 1)
 
     def _view(self, task: Task, source: Ref) -> Ref:
         view = View(task.op, task.attrs)
@@ -151,7 +151,7 @@ class _Lowering:
 
     def _layout(self, ref: Ref) -> np.ndarray[Any, Any]:
         """An array with the shape and strides of a value, and no memory to speak of."""
-        t = self.drafts[ref.slot].type
+        t = self.builders[ref.slot].type
         shape: Any = t.shape
         strides = np.cumprod((t.dtype.itemsize, *(max(s, 1) for s in shape[:0:-1])))[::-1]
         x = as_strided(np.empty(1, t.dtype), shape, tuple(strides[: len(shape)]) if shape else ())
@@ -160,7 +160,7 @@ class _Lowering:
         return x
 
     def _shape_of(self, ref: Ref) -> tuple[int, ...]:
-        source: Any = self._layout(ref) if ref.views else self.drafts[ref.slot].type
+        source: Any = self._layout(ref) if ref.views else self.builders[ref.slot].type
         shape: tuple[int, ...] = source.shape
         return shape
 
@@ -178,11 +178,11 @@ class _Lowering:
         types = task.type if isinstance(task.type, tuple) else (task.type,)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
         scratch: tuple[Ref, ...] = ()
-        if task.op.scratch is not None and (types[0].shape or task.op is BLOCKS):
+        if task.op.scratch is not None and (types[0].shape or task.op is TILED):
             inner = [self.values[i] for i in task.inputs]
             assert all(len(v) == 1 for v in inner)
             asked = task.op.scratch(*self._types(task), **dict(task.attrs))
-            kind = "blocks" if task.op is BLOCKS else "scratch"
+            kind = "tiling" if task.op is TILED else "scratch"
             scratch = tuple(self._new("arena", t, kind, step) for t in asked)
         op, operands, attrs = self._with_rows(task, operands, types[0])
         self._append(op, operands, results, attrs, task, scratch)
@@ -208,10 +208,10 @@ class _Lowering:
             return MAXIMUM, (*operands, self._filled(t.dtype.type(0), shape[-1:])), ()
         if task.op.kernel not in EXTREMA:
             return same
-        drafts = [self.drafts[r.slot] for r in operands]
+        builders = [self.builders[r.slot] for r in operands]
         rows = (
             self._filled(d.value, shape[-1:]) if d.kind == "constant" and not d.type.shape else r
-            for r, d in zip(operands, drafts, strict=True)
+            for r, d in zip(operands, builders, strict=True)
         )
         return task.op, tuple(rows), task.attrs
 
@@ -229,7 +229,7 @@ class _Lowering:
         found = []
         for i in task.inputs:
             ref = self.values[i][0]
-            t = self.drafts[ref.slot].type
+            t = self.builders[ref.slot].type
             found.append(t.with_shape(self._shape_of(ref)) if ref.views else t)
         return found
 
@@ -243,38 +243,38 @@ class _Lowering:
         scratch: tuple[Ref, ...] = (),
     ) -> None:
         for ref in operands:
-            self.drafts[ref.slot].last = len(self.steps)
+            self.builders[ref.slot].last = len(self.steps)
         self.steps.append(Step(op, operands, results, attrs, task.node, scratch, task.group))
 
     # ---- in place ---------------------------------------------------------------------------
 
     def _root(self, slot: int) -> int:
-        while self.drafts[slot].root != slot:
-            slot = self.drafts[slot].root
+        while self.builders[slot].root != slot:
+            slot = self.builders[slot].root
         return slot
 
     def _work_in_place(self, index: int, step: Step) -> None:
         """Let a step write over an operand that nobody reads afterwards."""
         result = step.results[0]
-        draft = self.drafts[result.slot]
-        if len(step.results) != 1 or draft.kind != "arena" or result.views:
+        builder = self.builders[result.slot]
+        if len(step.results) != 1 or builder.kind != "arena" or result.views:
             return
         for k in step.op.in_place:
-            if k < len(step.operands) and self._may_take(step, k, index, draft):
+            if k < len(step.operands) and self._may_take(step, k, index, builder):
                 root = self._root(step.operands[k].slot)
-                draft.root = root
-                self.drafts[root].last = draft.last
+                builder.root = root
+                self.builders[root].last = builder.last
                 return
 
-    def _may_take(self, step: Step, k: int, index: int, draft: Draft) -> bool:
+    def _may_take(self, step: Step, k: int, index: int, builder: SlotBuilder) -> bool:
         ref = step.operands[k]
         root = self._root(ref.slot)
-        old = self.drafts[root]
+        old = self.builders[root]
         if ref.views or old.kind != "arena" or old.last != index:
             return False
-        if draft.type.is_complex:  # where its operands overlap, np.multiply rounds otherwise
+        if builder.type.is_complex:  # where its operands overlap, np.multiply rounds otherwise
             return False
-        if old.type != draft.type or self.drafts[ref.slot].type != draft.type:
+        if old.type != builder.type or self.builders[ref.slot].type != builder.type:
             return False
         is_ufunc = isinstance(step.op.kernel, np.ufunc)
         others = [r for j, r in enumerate(step.operands) if j != k and self._root(r.slot) == root]
@@ -296,21 +296,21 @@ class _Lowering:
                     nexts.append(-1)
                 continue
             root = self._root(ref.slot)
-            draft = self.drafts[root]
-            if ref.views or draft.kind != "arena" or self.drafts[ref.slot].type != draft.type:
+            builder = self.builders[root]
+            if ref.views or builder.kind != "arena" or self.builders[ref.slot].type != builder.type:
                 root = self._copy_out(self.graph.outputs[i], ref, shape, kind)
             else:
-                draft.kind = kind
+                builder.kind = kind
             if kind == "next":
                 target = self.updates[i - kept]
                 is_variable = target.op.name == "variable"
-                self.drafts[root].value = f"{target.name}_next" if is_variable else target.name
+                self.builders[root].value = f"{target.name}_next" if is_variable else target.name
                 nexts.append(root)
             results.append(Ref(root))
         return results, nexts
 
     def _copy_out(self, node: Node, ref: Ref, shape: tuple[int, ...], kind: Kind) -> int:
-        t = self.drafts[ref.slot].type.with_shape(shape)
+        t = self.builders[ref.slot].type.with_shape(shape)
         result = self._new(kind, t, step=len(self.steps))
         self.steps.append(Step(COPY, (ref,), (result,), (), node))
         return result.slot
@@ -319,12 +319,12 @@ class _Lowering:
 
     def _finish(self) -> tuple[tuple[Slot, ...], int]:
         """Offsets for what lies in the arena, and a name for every slot."""
-        own = [i for i, d in enumerate(self.drafts) if d.kind == "arena" and d.root == i]
-        lifetimes = [(d.first, d.last, _nbytes(d.type)) for d in (self.drafts[i] for i in own)]
+        own = [i for i, d in enumerate(self.builders) if d.kind == "arena" and d.root == i]
+        lifetimes = [(d.first, d.last, _nbytes(d.type)) for d in (self.builders[i] for i in own)]
         offsets, arena_bytes = assign_offsets(lifetimes)
         place = dict(zip(own, offsets, strict=True))
-        names = names_of(self.drafts, place)
-        roots = [i for i, d in enumerate(self.drafts) if d.root == i]
+        names = names_of(self.builders, place)
+        roots = [i for i, d in enumerate(self.builders) if d.root == i]
         self.number = {root: n for n, root in enumerate(roots)}
         slots = tuple(
             Slot(
@@ -336,7 +336,7 @@ class _Lowering:
                 place.get(i, -1),
                 d.value if d.kind == "constant" else None,
             )
-            for i, d in ((i, self.drafts[i]) for i in roots)
+            for i, d in ((i, self.builders[i]) for i in roots)
         )
         return slots, arena_bytes
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.values import is_uniform
-from symgrad.lowering.slots import Draft
+from symgrad.lowering.slots import SlotBuilder
 from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.
@@ -42,7 +42,7 @@ def _letters() -> Iterator[str]:
             yield f"{letter}{round_ or ''}"
 
 
-def names_of(drafts: list[Draft], place: Mapping[int, int]) -> dict[int, str]:
+def names_of(builders: list[SlotBuilder], place: Mapping[int, int]) -> dict[int, str]:
     """A name for every slot; arrays of one shape and dtype at one place share theirs."""
     names: dict[int, str] = {}
     taken = set(RESERVED)
@@ -56,10 +56,10 @@ def names_of(drafts: list[Draft], place: Mapping[int, int]) -> dict[int, str]:
         return found
 
     given = ("input", "variable", "next")
-    for i, d in enumerate(drafts):
+    for i, d in enumerate(builders):
         if d.kind in given and d.root == i:
             names[i] = fresh(identifier(str(d.value)))
-    for i, d in enumerate(drafts):
+    for i, d in enumerate(builders):
         if d.root != i or d.kind in given:
             continue
         if d.kind == "arena":
@@ -68,8 +68,8 @@ def names_of(drafts: list[Draft], place: Mapping[int, int]) -> dict[int, str]:
                 shared[key] = (
                     fresh("bits")
                     if d.value == "scratch"
-                    else fresh("block")
-                    if d.value == "blocks"
+                    else fresh("tile")
+                    if d.value == "tiling"
                     else fresh(next(n for n in letters if n not in taken))
                 )
             names[i] = shared[key]
@@ -78,9 +78,9 @@ def names_of(drafts: list[Draft], place: Mapping[int, int]) -> dict[int, str]:
     return names
 
 
-def _stem(draft: Draft) -> str:
-    """What a name begins with: of a constant, what it is."""
-    if draft.kind != "constant":
-        return {"scalar": "s", "output": "out"}[draft.kind]
-    uniform = is_uniform(draft.value)
-    return {0: "zero", 1: "one"}.get(draft.value.flat[0].item(), "k") if uniform else "k"
+def _stem(builder: SlotBuilder) -> str:
+    """The stem of a slot's name: its kind; of a constant, its number if that is 0 or 1."""
+    if builder.kind != "constant":
+        return {"scalar": "s", "output": "out"}[builder.kind]
+    uniform = is_uniform(builder.value)
+    return {0: "zero", 1: "one"}.get(builder.value.flat[0].item(), "k") if uniform else "k"

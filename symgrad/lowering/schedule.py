@@ -14,7 +14,7 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, Type, possible
-from symgrad.lowering.tiling import BLOCKS, Blocks
+from symgrad.lowering.tiling import TILED, Tiling
 
 Attrs = tuple[tuple[str, Any], ...]
 
@@ -42,23 +42,23 @@ class Schedule:
 def schedule(
     graph: Graph,
     sizes: Mapping[str, int],
-    in_blocks: Callable[[Graph, list[TensorType]], Blocks | None] = lambda graph, types: None,
+    tile_rows: Callable[[Graph, list[TensorType]], Tiling | None] = lambda graph, types: None,
 ) -> Schedule:
     """The graph as tasks, every named dimension replaced by its size.
 
-    `in_blocks` says of an inner graph, and the types of what it is given, how it runs in blocks.
+    `tile_rows` gives the tiling of an inner graph for its operands' types; None to run it whole.
 
     Raises `ShapeError` if a size makes an op impossible, such as `x[5:]` of 3 elements.
     """
-    writer = _Writer(sizes, in_blocks)
+    writer = _Writer(sizes, tile_rows)
     outputs = writer.write(graph, [], None)
     return Schedule(tuple(writer.tasks), tuple(outputs))
 
 
 class _Writer:
-    def __init__(self, sizes: Mapping[str, int], in_blocks: Any) -> None:
+    def __init__(self, sizes: Mapping[str, int], tile_rows: Any) -> None:
         self.sizes = sizes
-        self.in_blocks = in_blocks
+        self.tile_rows = tile_rows
         self.tasks: list[Task] = []
         self.groups = 0
 
@@ -74,11 +74,11 @@ class _Writer:
                 continue
             inputs = [number[x] for x in node.inputs]
             inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
-            blocks = inner and self.in_blocks(inner, [self.tasks[i].type for i in inputs])
-            if blocks:
+            tiling = inner and self.tile_rows(inner, [self.tasks[i].type for i in inputs])
+            if tiling:
                 type_ = _concrete(node, self.sizes)
-                attrs = (("blocks", blocks),)
-                self.tasks.append(Task(node, BLOCKS, tuple(inputs), attrs, type_, group))
+                attrs = (("tiling", tiling),)
+                self.tasks.append(Task(node, TILED, tuple(inputs), attrs, type_, group))
                 number[node] = len(self.tasks) - 1
             elif inner is not None:
                 self.groups += 1

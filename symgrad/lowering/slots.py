@@ -1,4 +1,4 @@
-"""What a slot of a plan is while the plan is being made."""
+"""Slots of a plan while the plan is being built: their lifetimes and whose memory they take."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from symgrad.lowering.plan import Kind
 
 
 @dataclass
-class Draft:
-    """A slot before its place is known. `root` is the draft whose memory it takes over."""
+class SlotBuilder:
+    """A slot before its offset is known. `root` is the slot whose memory it takes over."""
 
     kind: Kind
     type: TensorType

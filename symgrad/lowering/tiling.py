@@ -1,9 +1,9 @@
-"""Blocks of rows: how a fused group runs in parts that stay in the processor's cache.
+"""Tiling: how a fused group runs in parts that stay in the processor's cache.
 
 What a group computes of some rows depends on these rows only (`ops.rows`). So a group over large
-arrays is planned for a block of rows, like a small graph of its own, and runs once for each block:
+arrays is planned for a tile of rows, like a small graph of its own, and runs once for each tile:
 what is inside the group is never as large as a whole array. A reduction over the rows gives one
-result a block, and these are joined at the end, always in the same order.
+result a tile, and these are joined at the end, always in the same order.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from symgrad.lowering.plan import Plan
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.rows import keeps_rows, rows
 
-# Smaller groups stay in the cache as they are. All that a block reads and writes has about the
+# Smaller groups stay in the cache as they are. All that a tile reads and writes has about the
 # size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
 LEAST_BYTES = 2**22
-BLOCK_BYTES = 2**21
+TILE_BYTES = 2**21
 
 T = TypeVar("T")
 Lower: TypeAlias = Callable[[Graph, Mapping[str, int], Sequence[Node]], Plan]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """How a group runs: `plan` for `size` rows at a time, of `count`, and `rest` for the last ones.
+class Tiling:
+    """How a group runs: `plan` for `size` of `count` rows at a time, `remainder` for the last ones.
 
     `operands` and `results` give the axis that the rows of each lie along; None for an operand that
-    every block reads whole, and for a result that is joined from the blocks'. `stands_for` gives
-    the group's node for one of a block. So many `threads` share the blocks.
+    every tile reads whole, and for a result that is joined from the tiles'. `stands_for` gives
+    the group's node for one of a tile. So many `threads` share the tiles.
     """
 
     plan: Plan
-    rest: Plan | None
+    remainder: Plan | None
     size: int
     count: int
     operands: tuple[int | None, ...]
@@ -55,12 +55,12 @@ class Blocks:
 
     @property
     def number(self) -> int:
-        """How many blocks there are, the last one counted."""
+        """How many tiles there are, the last one counted."""
         return -(-self.count // self.size)
 
     @cached_property
     def parts(self) -> tuple[TensorType, ...]:
-        """What holds the blocks' results, for each result that is joined from them."""
+        """The types of the arrays of the tiles' results, for each that is joined from them."""
         types = (y.tensor for y in self.plan.graph.outputs)
         joined = (t for t, axis in zip(types, self.results, strict=True) if axis is None)
         return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
@@ -81,50 +81,50 @@ class Blocks:
     @cached_property
     def scratch(self) -> tuple[TensorType, ...]:
         """The arrays to work in; see `shared_out`."""
-        plans = [self.plan] * self.threads + ([] if self.rest is None else [self.rest])
+        plans = [self.plan] * self.threads + ([] if self.remainder is None else [self.remainder])
         arrays = chain.from_iterable(p.arrays_in_arena() for p in plans)
         return (*(s.type for s in arrays), *self.parts)
 
     def shared_out(
         self, scratch: Sequence[T]
     ) -> tuple[list[Sequence[T]], Sequence[T], Sequence[T]]:
-        """What scratch is for: the arrays of a block, for each thread; of the rest; the parts."""
+        """Scratch by its use: the arrays of a tile, for each thread; the remainder's; the parts."""
         own, ends = len(self.plan.arrays_in_arena()), len(scratch) - len(self.parts)
         threads = [scratch[i * own : (i + 1) * own] for i in range(self.threads)]
         return threads, scratch[self.threads * own : ends], scratch[ends:]
 
     def spans(self) -> list[tuple[int, int, Plan]]:
-        """The first row and the end of each block, with its plan."""
+        """The first row and the end of each tile, with its plan."""
         whole = self.count - self.count % self.size
         found = [(i, i + self.size, self.plan) for i in range(0, whole, self.size)]
-        return found if self.rest is None else [*found, (whole, self.count, self.rest)]
+        return found if self.remainder is None else [*found, (whole, self.count, self.remainder)]
 
     def __repr__(self) -> str:
         shared = f" on {self.threads} threads" if self.threads > 1 else ""
-        return f"{self.number} blocks of {self.size} rows{shared}"
+        return f"{self.number} tiles of {self.size} rows{shared}"
 
 
-BLOCKS = Op(
-    name="blocks",
-    infer=lambda *types, blocks: tuple(y.tensor for y in blocks.plan.graph.outputs),
-    kernel=lambda *arrays, blocks: None,
-    scratch=lambda *types, blocks: blocks.scratch,
+TILED = Op(
+    name="tiled",
+    infer=lambda *types, tiling: tuple(y.tensor for y in tiling.plan.graph.outputs),
+    kernel=lambda *arrays, tiling: None,
+    scratch=lambda *types, tiling: tiling.scratch,
 )
 
 
-def in_blocks(
+def tile_rows(
     graph: Graph,
     types: Sequence[TensorType],
     sizes: Mapping[str, int],
     lower: Lower,
     threads: int,
-) -> Blocks | None:
-    """How the inner graph of a fused node runs on operands of these types, if it is in blocks."""
+) -> Tiling | None:
+    """The tiling of a group's inner graph for operands of these types; None to run it whole."""
     if sum(_nbytes(n, sizes) for n in graph.nodes) < LEAST_BYTES:
         return None
     by_rows = _rows_of(graph)
     ends = {n for n in graph.nodes if n.inputs and _is_end(n)}
-    # NumPy sums float16 in float32, which is lost where blocks are joined.
+    # NumPy sums float16 in float32, which is lost where tiles are joined.
     if by_rows is None or any(n.dtype == np.float16 for n in ends):
         return None
     axes = tuple(_axis(p) if by_rows.get(p) else None for p in graph.inputs)
@@ -137,23 +137,23 @@ def in_blocks(
     stands_for: dict[Node, Node] = {}
 
     def planned(size: int) -> Plan:
-        block = _block(graph, types, axes, size, sizes, stands_for)
-        return lower(block, {}, [placeholder(f"r{i}", ()) for i in range(len(block.outputs))])
+        tile = _tile(graph, types, axes, size, sizes, stands_for)
+        return lower(tile, {}, [placeholder(f"r{i}", ()) for i in range(len(tile.outputs))])
 
     results = tuple(None if y in ends else _axis(y) for y in graph.outputs)
     trial = planned(min(16, count))
     moved = (*trial.inputs, *(n for n in trial.nexts if n >= 0))
     used = trial.arena_bytes + sum(trial.slots[i].nbytes for i in moved)
-    size = _size(count, BLOCK_BYTES * min(16, count) // max(used, 1))
+    size = _size(count, TILE_BYTES * min(16, count) // max(used, 1))
     if size * 2 > count:
         return None
-    rest = planned(count % size) if count % size else None
+    remainder = planned(count % size) if count % size else None
     threads = min(threads, count // size)
-    return Blocks(planned(size), rest, size, count, axes, results, stands_for, threads)
+    return Tiling(planned(size), remainder, size, count, axes, results, stands_for, threads)
 
 
 def _size(count: int, most: int) -> int:
-    """How many rows a block has: a divisor of their number, if there is one of about the size."""
+    """How many rows a tile has: a divisor of their number, if there is one of about the size."""
     divisors = (s for s in range(min(most, count), most // 2, -1) if count % s == 0)
     even = next(divisors, None) if most < 10_000 else None
     return even or max(1, most // 64 * 64 if most > 64 else most)
@@ -188,7 +188,7 @@ def _rows_of(graph: Graph) -> dict[Node, bool] | None:
     return found
 
 
-def _block(
+def _tile(
     graph: Graph,
     types: Sequence[TensorType],
     axes: Sequence[int | None],

@@ -201,7 +201,7 @@ def substitute(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any
 def _substitute_in_function(
     function: FunctionType, becomes: Mapping[Variable, Node], made: dict[int, Any]
 ) -> FunctionType:
-    """A function that reads, in place of the modules and variables around it, what replaces them."""
+    """The function, with replacements of the modules and variables that it reads from around it."""
     enclosed, others = _enclosed(function), _globals(function)
     if not any(
         isinstance(v, (ModuleBase, Variable)) for _, v in named_leaves((enclosed | others).items())

@@ -1,8 +1,8 @@
 """Rows: what makes each row of its result of the same row of an operand.
 
 The rows of an array are its parts along its first axis that is longer than 1. An elementwise op, a
-view, a reduction within rows: a run of such ops can be computed block by block. A reduction over
-the rows themselves can be too, block by block, and what the blocks give is joined in the end.
+view, a reduction within rows: a run of such ops can be computed tile by tile. A reduction over
+the rows themselves can be too, tile by tile, and what the tiles give is joined in the end.
 """
 
 from __future__ import annotations

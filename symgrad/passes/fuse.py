@@ -1,7 +1,7 @@
 """Fusion: what works row by row on the same rows becomes one node with an inner graph.
 
 A run of ops that make each row of their results of the same rows of their operands (`ops.rows`)
-can be computed block by block, and what stays inside is neither written nor read. A reduction over
+can be computed tile by tile, and what stays inside is neither written nor read. A reduction over
 the rows themselves ends a group: its result is complete when all rows are done.
 
 Every node gets a stage, which rises along every edge that cannot be inside a group; nodes of one
@@ -29,7 +29,7 @@ ITEM = REGISTRY.ops["item"]
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Compute neighbouring ops in one pass, block by block: what lies between stays in the cache.
+    """Compute neighbouring ops in one pass, tile by tile: what lies between stays in the cache.
 
     A `fused` node stands for each group in which two ops or more compute something.
     """
@@ -53,7 +53,7 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 class _Groups:
     def __init__(self, graph: Graph, exact: Exact) -> None:
         self.graph = graph
-        # A reduction that is done block by block rounds in another order, as a product of matrices
+        # A reduction that is done tile by tile rounds in another order, as a product of matrices
         # may, or a sum within rows that are not contiguous, for other numbers of rows.
         self.ends_join = exact >= Exact.ROUNDING
         self.outputs = frozenset(graph.outputs)

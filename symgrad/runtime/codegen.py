@@ -16,7 +16,7 @@ from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
-from symgrad.lowering.tiling import BLOCKS, Blocks
+from symgrad.lowering.tiling import TILED, Tiling
 from symgrad.ops.copied import is_own, own_functions, source_of
 from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (
@@ -53,7 +53,7 @@ def generate(plan: Plan, threads: bool = False) -> Source:
     """A plan as source. Its function takes the inputs, the variables, the spare arrays of those
     updated, then the workspace, and returns the outputs and the next values of 0-d variables.
 
-    With `threads` it shares out blocks among as many as the plan says.
+    With `threads` it shares out tiles among as many as the plan says.
     """
     taken = {*RESERVED, *(s.name for s in plan.slots)}
     return _Generator(plan, Module(taken, threads)).source()
@@ -126,7 +126,7 @@ class _Generator:
                 )
         for step in plan.steps:
             note = printable(self.module.note(step))
-            written = self._in_blocks if step.op is BLOCKS else self._statements
+            written = self._tiled if step.op is TILED else self._statements
             for text in written(step):
                 steps[len(lines)] = step
                 code = f"    {text}"
@@ -161,16 +161,16 @@ class _Generator:
         written = (t if k == "scalar" else f"{t}[...]" for t, k in zip(targets, kinds, strict=True))
         return f"{', '.join(written)} = {call}"
 
-    def _in_blocks(self, step: Step) -> Iterator[str]:
-        """The lines that run a group for one block of rows after the other."""
-        blocks: Blocks = dict(step.attrs)["blocks"]
+    def _tiled(self, step: Step) -> Iterator[str]:
+        """The lines that run a group for one tile of rows after the other."""
+        tiling: Tiling = dict(step.attrs)["tiling"]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
-        threads, rest, parts = blocks.shared_out(scratch)
-        start, size = self.module.new("start"), blocks.size
+        threads, remainder, parts = tiling.shared_out(scratch)
+        start, size = self.module.new("start"), tiling.size
         self.module.taken.remove(start)
-        whole = blocks.count - blocks.count % size
+        whole = tiling.count - tiling.count % size
         rows, number = f"{start}:{start} + {size}", f"{start} // {size}"
-        call = self._block_call(step, blocks.plan, rows, number)
+        call = self._tile_call(step, tiling.plan, rows, number)
         starts = f"range(0, {whole}, {size})"
         if self.module.threads and len(threads) > 1:
             work = self.module.new("rows")
@@ -181,13 +181,13 @@ class _Generator:
         else:
             yield f"for {start} in {starts}:"
             yield f"    {call(threads[0], parts)}"
-        if blocks.rest is not None:
-            call = self._block_call(
-                step, blocks.rest, f"{whole}:{blocks.count}", str(blocks.number - 1)
+        if tiling.remainder is not None:
+            call = self._tile_call(
+                step, tiling.remainder, f"{whole}:{tiling.count}", str(tiling.number - 1)
             )
-            yield call(rest, parts)
-        joined = iter(zip(parts, blocks.joins, strict=True))
-        for ref, axis in zip(step.results, blocks.results, strict=True):
+            yield call(remainder, parts)
+        joined = iter(zip(parts, tiling.joins, strict=True))
+        for ref, axis in zip(step.results, tiling.results, strict=True):
             if axis is None:
                 part, (ufunc, options) = next(joined)
                 name = self._plain(f"np.{ufunc.__name__}.reduce")
@@ -198,20 +198,20 @@ class _Generator:
                 else:
                     yield f"{name}({part}, 0, out={target}{told})"
 
-    def _block_call(
+    def _tile_call(
         self, step: Step, plan: Plan, rows: str, number: str
     ) -> Callable[[Sequence[str], Sequence[str]], str]:
-        """How the function for a block is called, given the arrays to work in and the parts."""
-        blocks: Blocks = dict(step.attrs)["blocks"]
+        """How the function for a tile is called, given the arrays to work in and the parts."""
+        tiling: Tiling = dict(step.attrs)["tiling"]
 
         def cut(ref: Ref, axis: int | None) -> str:
             text = self._expression(ref)
             return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
 
         def call(workspace: Sequence[str], parts: Sequence[str]) -> str:
-            arguments = list(map(cut, step.operands, blocks.operands))
+            arguments = list(map(cut, step.operands, tiling.operands))
             results, left = [], iter(parts)
-            for ref, axis, y in zip(step.results, blocks.results, plan.graph.outputs, strict=True):
+            for ref, axis, y in zip(step.results, tiling.results, plan.graph.outputs, strict=True):
                 if axis is not None:
                     arguments.append(cut(ref, axis))
                 elif y.ndim:

@@ -13,7 +13,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import KernelError
 from symgrad.ir.evaluate import kernel_error, said
 from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import BLOCKS
+from symgrad.lowering.tiling import TILED
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.kept import Parts
@@ -84,5 +84,5 @@ def explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
     if step is None:
         return KernelError(f"the program failed: {said(error)}")
-    op = step.node.op if step.op is BLOCKS else step.op
+    op = step.node.op if step.op is TILED else step.op
     return kernel_error(error, step.node, op.name)

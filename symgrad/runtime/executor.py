@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import KernelError
 from symgrad.lowering.plan import Plan, Ref, Step
-from symgrad.lowering.tiling import BLOCKS, Blocks
+from symgrad.lowering.tiling import TILED, Tiling
 from symgrad.runtime.workspace import seen
 
 
@@ -59,8 +59,8 @@ def execute(
 
 def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
     """Call the kernel of one step; its results are left in `values`."""
-    if step.op is BLOCKS:
-        run_blocks(plan, step, values)
+    if step.op is TILED:
+        run_tiles(plan, step, values)
         return
     operands = [seen(values[r.slot], r) for r in step.operands]
     attrs = dict(step.attrs)
@@ -78,19 +78,19 @@ def run_step(plan: Plan, step: Step, values: dict[int, Any]) -> None:
             np.copyto(seen(values[ref.slot], ref), value)
 
 
-def run_blocks(plan: Plan, step: Step, values: dict[int, Any]) -> None:
-    """Run the plan of a group for one block of rows after the other, and join what they give."""
-    blocks: Blocks = dict(step.attrs)["blocks"]
+def run_tiles(plan: Plan, step: Step, values: dict[int, Any]) -> None:
+    """Run the plan of a group for one tile of rows after the other, and join what they give."""
+    tiling: Tiling = dict(step.attrs)["tiling"]
     operands = [seen(values[r.slot], r) for r in step.operands]
     results = [seen(values[r.slot], r) for r in step.results if plan.slots[r.slot].kind != "scalar"]
     arrays = [values[r.slot] for r in step.scratch]
-    (whole, *_), rest, parts = blocks.shared_out(arrays)
-    for number, (first, end, inner) in enumerate(blocks.spans()):
-        workspace = whole if inner is blocks.plan else rest
-        given = [_cut(x, a, first, end) for x, a in zip(operands, blocks.operands, strict=True)]
+    (whole, *_), remainder, parts = tiling.shared_out(arrays)
+    for number, (first, end, inner) in enumerate(tiling.spans()):
+        workspace = whole if inner is tiling.plan else remainder
+        given = [_cut(x, a, first, end) for x, a in zip(operands, tiling.operands, strict=True)]
         left, joined = iter(results), iter(parts)
         nexts, scalars = [], []
-        for axis, y in zip(blocks.results, inner.graph.outputs, strict=True):
+        for axis, y in zip(tiling.results, inner.graph.outputs, strict=True):
             if axis is not None:
                 nexts.append(_cut(next(left), axis, first, end))
             elif y.ndim:
@@ -100,8 +100,8 @@ def run_blocks(plan: Plan, step: Step, values: dict[int, Any]) -> None:
                 scalars.append(next(joined))
         for part, value in zip(scalars, execute(inner, given, [], nexts, workspace), strict=True):
             part[number] = value
-    joined = iter(zip(parts, blocks.joins, strict=True))
-    for ref, axis in zip(step.results, blocks.results, strict=True):
+    joined = iter(zip(parts, tiling.joins, strict=True))
+    for ref, axis in zip(step.results, tiling.results, strict=True):
         if axis is None:
             part, (ufunc, options) = next(joined)
             if plan.slots[ref.slot].kind == "scalar":

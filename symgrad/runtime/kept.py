@@ -7,7 +7,7 @@ are not written while somebody holds them (see `Cell`), so that the same array i
 
 A graph is parted after the rules and before fusion, so that no rule acts in another way because of
 it. At `bits` and `values` results are the same bytes, kept or not; from `rounding` on, a sum over
-large arrays that a fused group takes block by block may be cut elsewhere, and round otherwise.
+large arrays that a fused group takes tile by tile may be cut elsewhere, and round otherwise.
 """
 
 from __future__ import annotations

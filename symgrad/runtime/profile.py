@@ -27,7 +27,7 @@ from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import BLOCKS, Blocks
+from symgrad.lowering.tiling import TILED, Tiling
 from symgrad.rewrite.trace import shortened
 from symgrad.runtime.source import Source
 
@@ -86,8 +86,8 @@ class StepTime:
     is None. `reach` compares with a copy of as many bytes, or a matrix product of as many
     operations, whichever takes longer on this machine: 1 is as fast.
 
-    A group that runs in blocks reads and writes what comes into it and leaves it. Its steps are
-    `inner`, for all blocks together, each with the part of the group's time that it has of theirs.
+    A group that runs in tiles reads and writes what comes into it and leaves it. Its steps are
+    `inner`, for all tiles together, each with the part of the group's time that it has of theirs.
     """
 
     step: Step
@@ -255,15 +255,15 @@ class _Watch:
     def __init__(self, source: Source, plan: Plan) -> None:
         self.source = source
         self.plan = plan
-        self.blocks: dict[int, Blocks] = {
-            i: dict(s.attrs)["blocks"] for i, s in enumerate(plan.steps) if s.op is BLOCKS
+        self.tilings: dict[int, Tiling] = {
+            i: dict(s.attrs)["tiling"] for i, s in enumerate(plan.steps) if s.op is TILED
         }
         # Of each function: its number, and the first line of each step.
         self.lines: list[list[int]] = []
         # One record for each call of a function: its number, and when its steps began and ended.
         self.records: list[tuple[int, ...]] = []
         self.runs: list[Any] = []
-        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.blocks}
+        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.tilings}
         self.function_of: dict[int, int] = {}
 
     def compile(self, filename: str) -> Callable[..., Any]:
@@ -305,7 +305,7 @@ class _Watch:
             return
         *within, (_, *looks) = records
         self.runs.append(np.diff(looks))
-        sums = {i: np.zeros(len(b.plan.steps)) for i, b in self.blocks.items()}
+        sums = {i: np.zeros(len(b.plan.steps)) for i, b in self.tilings.items()}
         for number, first, *rest in within:
             i = bisect(looks, first) - 1
             # The last rows may have steps of their own.
@@ -324,7 +324,7 @@ class _Watch:
         judge = _Judge(machine, self.source.text.splitlines(), float(times.sum()))
         costs, found = cost(self.plan).steps, []
         for i, (of, line, seconds) in enumerate(zip(costs, self.lines[-1], times, strict=True)):
-            inner = self._inner(i, seconds, judge) if i in self.blocks else ()
+            inner = self._inner(i, seconds, judge) if i in self.tilings else ()
             if inner:
                 flops = [s.flops for s in inner]
                 of = replace(of, flops=None if None in flops else sum(f or 0 for f in flops))
@@ -332,14 +332,14 @@ class _Watch:
         return tuple(found)
 
     def _inner(self, i: int, seconds: float, judge: _Judge) -> tuple[StepTime, ...]:
-        """The steps that a step runs in blocks, each with its part of the time."""
-        blocks = self.blocks[i]
+        """The steps that a step runs in tiles, each with its part of the time."""
+        tiling = self.tilings[i]
         times = np.maximum(np.median(self.runs_within[i], axis=0), 1)
         times *= seconds / times.sum()
-        costs, lines = cost(blocks.plan).steps, self.lines[self.function_of[i]]
-        number = blocks.count / blocks.size
+        costs, lines = cost(tiling.plan).steps, self.lines[self.function_of[i]]
+        number = tiling.count / tiling.size
         return tuple(
-            judge.step_time(blocks.plan, of, line, time, number)
+            judge.step_time(tiling.plan, of, line, time, number)
             for of, line, time in zip(costs, lines, times, strict=True)
         )
 

@@ -328,8 +328,8 @@ class Program(Displayed):
         `after`: see `kept.cost()`.
         """
         known = self._shown(sizes).plan.sizes
-        raw = lower(self.raw, known, self._updates, in_blocks=False)
-        return Cost(cost(raw), cost(self._lowered(known, self._updates, in_blocks=False)))
+        raw = lower(self.raw, known, self._updates, tiled=False)
+        return Cost(cost(raw), cost(self._lowered(known, self._updates, tiled=False)))
 
     def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
         """Time each step in calls with these arrays, which update nothing: see `Profile`."""

@@ -53,7 +53,7 @@ class Source:
 class Module:
     """What the functions of a module share: `taken` are the names that mean something already.
 
-    `functions` are those that run a block of rows: their lines with the step of each, by name.
+    `functions` are those that run a tile of rows: their lines with the step of each, by name.
     """
 
     taken: set[str]

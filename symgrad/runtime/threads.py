@@ -1,6 +1,6 @@
-"""Threads: blocks of rows are shared out among them, since NumPy's loops run without the GIL.
+"""Threads: tiles of rows are shared out among them, since NumPy's loops run without the GIL.
 
-Which thread runs a block makes no difference to any bit. The caller works, too, and waits for
+Which thread runs a tile makes no difference to any bit. The caller works, too, and waits for
 nobody who has not begun: so programs may run at once, within each other, and when the others are
 busy. A process that was forked makes threads of its own.
 """
@@ -56,7 +56,7 @@ def share(
     try:
         worker(workspaces[0])
     finally:
-        left.clear()  # whoever is still at work ends with the block that it has begun
+        left.clear()  # whoever is still at work ends with the tile that it has begun
         for other in others:
             if not other.cancel():
                 other.exception()

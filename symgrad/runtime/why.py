@@ -15,7 +15,7 @@ from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import Blocks
+from symgrad.lowering.tiling import Tiling
 from symgrad.ops.fused import FUSED
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
@@ -94,7 +94,7 @@ class Teller:
         self.lines = source.lines
         self.line_of = {id(step): line for line, step in reversed(source.lines.items())}
         self.steps: dict[Form, list[int]] = {}
-        # What runs within a step, in blocks: which step that is, and the node of the group.
+        # What runs within a step, in tiles: which step that is, and the node of the group.
         self.within: dict[int, tuple[int, Node]] = {}
         for i, step in enumerate(plan.steps):
             for own in _parts_of(step):
@@ -249,11 +249,11 @@ def _parts_of(step: Step) -> Iterator[Node]:
 
 
 def _steps_within(step: Step) -> Iterator[tuple[Step, Node]]:
-    """The steps that a step runs in blocks, each with the node of the group that it computes."""
-    blocks = dict(step.attrs).get("blocks")
-    if isinstance(blocks, Blocks):
-        for plan in filter(None, (blocks.plan, blocks.rest)):
-            yield from ((s, blocks.stands_for.get(s.node, s.node)) for s in plan.steps)
+    """The steps that a step runs in tiles, each with the node of the group that it computes."""
+    tiling = dict(step.attrs).get("tiling")
+    if isinstance(tiling, Tiling):
+        for plan in filter(None, (tiling.plan, tiling.remainder)):
+            yield from ((s, tiling.stands_for.get(s.node, s.node)) for s in plan.steps)
 
 
 def _code(line: str) -> str:

@@ -1,18 +1,18 @@
-"""Products of matrices in blocks: with thin ones, and stack by stack."""
+"""Products of matrices in tiles: with thin ones, and stack by stack."""
 
 import numpy as np
 import pytest
 
 import symgrad as sg
 from symgrad.lowering import tiling
-from symgrad.lowering.tiling import BLOCKS
+from symgrad.lowering.tiling import TILED
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Blocks of small arrays too."""
+    """Tiles of small arrays too."""
     monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
-    monkeypatch.setattr(tiling, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(tiling, "TILE_BYTES", 4096)
 
 
 def logistic(n, m):
@@ -36,8 +36,8 @@ def attention(heads, n, m):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_one_group_with_its_products(inputs, outputs, threads):
     program = sg.compile(inputs, outputs, threads=threads)
-    (step,) = [s for s in program.plan.steps if s.op is BLOCKS]
-    inner = [s.op.name for s in dict(step.attrs)["blocks"].plan.steps]
+    (step,) = [s for s in program.plan.steps if s.op is TILED]
+    inner = [s.op.name for s in dict(step.attrs)["tiling"].plan.steps]
     assert {"matmul", "matmul_tn"} & {*inner}
     assert not {"matmul", "matmul_tn"} & {s.op.name for s in program.plan.steps}
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Groups that run in blocks of rows: the same numbers, less memory."""
+"""Groups that run in tiles of rows: the same numbers, less memory."""
 
 import runpy
 
@@ -8,20 +8,20 @@ import pytest
 import symgrad as sg
 from symgrad.autodiff.reverse import carries
 from symgrad.lowering import tiling
-from symgrad.lowering.tiling import BLOCKS
+from symgrad.lowering.tiling import TILED
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Blocks of a row or two, even of small arrays."""
+    """Tiles of a row or two, even of small arrays."""
     monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
-    monkeypatch.setattr(tiling, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(tiling, "TILE_BYTES", 100)
 
 
-def in_blocks(program):
-    """How the groups of a program run that run in blocks."""
-    return [dict(s.attrs)["blocks"] for s in program.plan.steps if s.op is BLOCKS]
+def tilings(program):
+    """How the groups of a program run that run in tiles."""
+    return [dict(s.attrs)["tiling"] for s in program.plan.steps if s.op is TILED]
 
 
 def rowwise(rows, dtype="float32"):
@@ -34,7 +34,7 @@ def rowwise(rows, dtype="float32"):
 
 @pytest.mark.parametrize("exact", ["bits", "values", "rounding", "reals"])
 @pytest.mark.parametrize("seed", range(40))
-def test_random_graphs_in_blocks(tiny, seed, exact):
+def test_random_graphs_in_tiles(tiny, seed, exact):
     rng = np.random.default_rng(seed)
     inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
     wrt = [x for x in inputs if carries(x)]
@@ -43,14 +43,14 @@ def test_random_graphs_in_blocks(tiny, seed, exact):
         assert_equivalent(inputs, outputs, random_feeds(rng, inputs, special), exact=exact)
 
 
-def test_random_graphs_do_run_in_blocks(tiny):
+def test_random_graphs_do_run_in_tiles(tiny):
     found = []
     for seed in range(150):
         rng = np.random.default_rng(seed)
         inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
-        found += in_blocks(sg.compile(inputs, outputs))
+        found += tilings(sg.compile(inputs, outputs))
     assert len(found) > 100
-    assert any(b.rest is not None for b in found)
+    assert any(b.remainder is not None for b in found)
     assert any(b.parts for b in found)
 
 
@@ -78,7 +78,7 @@ def test_a_single_row_left_over_is_summed_as_the_others(tiny, exact):
 def test_rows_and_reductions(tiny, rows):
     inputs, outputs = rowwise(rows)
     program = sg.compile(inputs, outputs)
-    assert in_blocks(program)
+    assert tilings(program)
     rng = np.random.default_rng(0)
     assert assert_equivalent(inputs, outputs, random_feeds(rng, inputs))
     sg.compile(inputs, outputs, backend="reference")(*random_feeds(rng, inputs))
@@ -110,9 +110,9 @@ def test_large_arrays_are_not_held_whole():
     e = sg.exp(x * 2.0 + 1.0)
     y = sg.tanh(e * x) / (1 + sg.sum(e, axis=1, keepdims=True))
     program = sg.compile([x], sg.sum(y))
-    (found,) = in_blocks(program)
+    (found,) = tilings(program)
     assert found.number > 4
-    assert program.plan.arena_bytes < 2 * tiling.BLOCK_BYTES
+    assert program.plan.arena_bytes < 2 * tiling.TILE_BYTES
     a = np.random.default_rng(0).standard_normal((4096, 512)).astype("float32")
     e = np.exp(a * 2 + 1)
     expected = (np.tanh(e * a) / (1 + e.sum(1, keepdims=True))).sum()
@@ -121,7 +121,7 @@ def test_large_arrays_are_not_held_whole():
 
 def test_small_arrays_run_as_they_are():
     inputs, outputs = rowwise(64)
-    assert not in_blocks(sg.compile(inputs, outputs))
+    assert not tilings(sg.compile(inputs, outputs))
 
 
 def test_one_function_for_groups_that_are_alike(tiny):
@@ -140,7 +140,7 @@ def test_what_fails_in_a_block_is_explained(tiny):
     y = (x + 1) ** n
     for backend in ("numpy", "reference"):
         program = sg.compile([x, n], y * 2, backend=backend)
-        assert in_blocks(program)
+        assert tilings(program)
         with pytest.raises(sg.KernelError, match=r"negative integer powers") as caught:
             program(np.ones((8, 4), int), np.full((8, 4), -1))
         assert "test_tiling.py" in str(caught.value)
@@ -158,18 +158,18 @@ def test_the_work_is_shown(tiny):
     assert program.why(text).stories[0].node is outputs[3]
     cost = program.cost()
     assert cost.after.bytes_fused < cost.after.bytes_moved
-    assert "blocks" in str(program.plan)
+    assert "tiled" in str(program.plan)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
-def test_integers_wrap_as_they_do_without_blocks(tiny, dtype, backend):
+def test_integers_wrap_as_they_do_without_tiles(tiny, dtype, backend):
     """NumPy's reductions of small integers give larger ones, unless a dtype is asked for."""
     x = sg.placeholder("x", (64, 8), dtype)
     y = x + x
     outputs = [f(y, dtype=dtype, **o) for f in (sg.sum, sg.prod) for o in ({}, {"axis": 0})]
     program = sg.compile([x], outputs, backend=backend)
-    assert in_blocks(program)
+    assert tilings(program)
     array = np.arange(512).reshape(64, 8).astype(dtype)
     for found, y in zip(program(array), sg.compile([x], outputs, passes=())(array), strict=True):
         assert found.dtype == y.dtype

@@ -1,4 +1,4 @@
-"""Blocks on several threads: the same bits, whatever happens at the same time."""
+"""Tiles on several threads: the same bits, whatever happens at the same time."""
 
 import multiprocessing
 import threading
@@ -10,14 +10,14 @@ import pytest
 import symgrad as sg
 from symgrad.lowering import tiling
 from symgrad.runtime.threads import share
-from tests.lowering.test_tiling import in_blocks, rowwise
+from tests.lowering.test_tiling import rowwise, tilings
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Blocks of a few rows."""
+    """Tiles of a few rows."""
     monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
-    monkeypatch.setattr(tiling, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(tiling, "TILE_BYTES", 2000)
 
 
 def arrays_for(inputs, seed=0):
@@ -33,7 +33,7 @@ def test_the_same_bits_at_any_number_of_threads(small, rows):
     expected = programs[0](*arrays)
     assert "share(" not in programs[0].source
     assert "share(" in programs[1].source
-    assert max(b.threads for b in in_blocks(programs[2])) > 2
+    assert max(b.threads for b in tilings(programs[2])) > 2
     for program in (*programs, sg.compile(inputs, outputs, backend="reference", threads=2)):
         for _ in range(3):
             for a, b in zip(program(*arrays), expected, strict=True):

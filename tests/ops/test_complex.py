@@ -356,7 +356,7 @@ def test_random_graphs_have_complex_parts():
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
-def test_a_program_in_blocks_and_in_a_file_of_its_own(tmp_path, dtype):
+def test_a_program_in_tiles_and_in_a_file_of_its_own(tmp_path, dtype):
     rng = generator("program")
     z = sg.placeholder("z", ("N", 16), dtype)
     w = sg.variable("w", sample(rng, (16, 4), dtype))

@@ -9,7 +9,7 @@ import symgrad as sg
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.lowering import tiling
 from symgrad.lowering.cost import cost
-from symgrad.lowering.tiling import BLOCKS
+from symgrad.lowering.tiling import TILED
 from symgrad.runtime import profile
 from symgrad.runtime.profile import Machine
 
@@ -25,9 +25,9 @@ def machine(monkeypatch):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Blocks of a row or two, even of small arrays."""
+    """Tiles of a row or two, even of small arrays."""
     monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
-    monkeypatch.setattr(tiling, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(tiling, "TILE_BYTES", 300)
 
 
 class Net:
@@ -58,7 +58,7 @@ def assert_of_the_plan(found, program):
         assert lines[step.line - 1].strip().startswith(step.code)
         assert (step.bytes_read, step.bytes_written) == (of.bytes_read, of.bytes_written)
         assert step.gbytes == pytest.approx(step.bytes_moved / step.seconds / 1e9)
-        if step.step.op is not BLOCKS:
+        if step.step.op is not TILED:
             assert step.flops == of.flops
             assert step.inner == ()
 
@@ -145,7 +145,7 @@ def test_what_is_kept_is_a_program_of_its_own():
     assert "divide" in {s.step.op.name for s in kept.steps}
 
 
-# ---- blocks ---------------------------------------------------------------------------------
+# ---- tiles ----------------------------------------------------------------------------------
 
 
 def rowwise(rows, threads):
@@ -157,12 +157,12 @@ def rowwise(rows, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("rows", [12, 13])
-def test_steps_within_blocks(tiny, rows, threads):
+def test_steps_within_tiles(tiny, rows, threads):
     program, feeds = rowwise(rows, threads)
     found = program.profile(*feeds, runs=2)
     assert_of_the_plan(found, program)
-    (step,) = (s for s in found.steps if s.step.op is BLOCKS)
-    inner = dict(step.step.attrs)["blocks"].plan.steps
+    (step,) = (s for s in found.steps if s.step.op is TILED)
+    inner = dict(step.step.attrs)["tiling"].plan.steps
     assert [s.step for s in step.inner] == list(inner)
     assert sum(s.seconds for s in step.inner) == pytest.approx(step.seconds)
     assert sum(s.share for s in step.inner) == pytest.approx(step.share)
@@ -178,8 +178,8 @@ def test_two_groups_that_share_a_function(tiny):
     x, y = sg.placeholder("x", (12, 8)), sg.placeholder("y", (12, 8))
     program = sg.compile([x, y], [sg.sum(sg.exp(x) * x), sg.sum(sg.exp(y) * y)], passes=None)
     found = program.profile(np.ones((12, 8)), np.ones((12, 8)), runs=2)
-    groups = [s for s in found.steps if s.step.op is BLOCKS]
-    assert all(len(s.inner) == len(dict(s.step.attrs)["blocks"].plan.steps) for s in groups)
+    groups = [s for s in found.steps if s.step.op is TILED]
+    assert all(len(s.inner) == len(dict(s.step.attrs)["tiling"].plan.steps) for s in groups)
     assert_of_the_plan(found, program)
 
 

@@ -125,8 +125,8 @@ class _Document:
         self.stages = Stages(self.graphs, self.elements, program.output_names)
         sizes, updates = ready.plan.sizes, program._updates
         # Step by step, as they are counted.
-        raw = lower(program.raw, sizes, updates, in_blocks=False)
-        runs = program._lowered(sizes, updates, in_blocks=False)
+        raw = lower(program.raw, sizes, updates, tiled=False)
+        runs = program._lowered(sizes, updates, tiled=False)
         self.cost = Cost(cost(raw), cost(runs))
         self.nodes = Nodes(program, self.sections, self.elements, self.names, self.cost)
         self.places = self.nodes.places

@@ -13,7 +13,7 @@ from symgrad.ir.node import Node
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import Blocks
+from symgrad.lowering.tiling import Tiling
 from symgrad.runtime.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.phases import inner_graph
@@ -87,7 +87,7 @@ def figures_of(thing: Any, graph: Graph, profile: Profile | None, wanted: str | 
     if isinstance(thing, Program):
         try:
             plan = thing._shown(None if profile is None else profile.sizes).plan
-            counted = thing._lowered(plan.sizes, thing._updates, in_blocks=False)
+            counted = thing._lowered(plan.sizes, thing._updates, tiled=False)
         except SymgradError:
             # Before the first call sizes are guessed, and need not fit.
             if wanted is None and profile is None:
@@ -103,7 +103,7 @@ def figures_of(thing: Any, graph: Graph, profile: Profile | None, wanted: str | 
         raise RenderError(
             f"color_by={wanted!r} needs the sizes of {', '.join(names)}; draw the compiled Program"
         )
-    plan = lower(graph, {}, in_blocks=False)
+    plan = lower(graph, {}, tiled=False)
     return _figures(graph, cost(plan), plan, None)
 
 
@@ -215,9 +215,9 @@ def _all_nodes(graph: Graph) -> Iterable[Node]:
 
 def _computed(step: Step) -> list[Node]:
     """The nodes that a step computes."""
-    blocks = dict(step.attrs).get("blocks")
-    if isinstance(blocks, Blocks):
-        return [step.node, *(blocks.stands_for.get(s.node, s.node) for s in blocks.plan.steps)]
+    tiling = dict(step.attrs).get("tiling")
+    if isinstance(tiling, Tiling):
+        return [step.node, *(tiling.stands_for.get(s.node, s.node) for s in tiling.plan.steps)]
     return [step.node]
 
 
@@ -226,11 +226,11 @@ def _seconds(plan: Plan, profile: Profile) -> dict[Node, float]:
         raise RenderError("this profile is of another program; make one: program.profile(…)")
     found: dict[Node, float] = {}
     for step, time in zip(plan.steps, profile.steps, strict=True):
-        blocks = dict(step.attrs).get("blocks")
+        tiling = dict(step.attrs).get("tiling")
         for of in time.inner or (time,):
             own = of.step.node
-            if isinstance(blocks, Blocks) and time.inner:
-                own = blocks.stands_for.get(own, own)
+            if isinstance(tiling, Tiling) and time.inner:
+                own = tiling.stands_for.get(own, own)
             found[own] = found.get(own, 0.0) + of.seconds
     return found
 
