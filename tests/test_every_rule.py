@@ -166,7 +166,7 @@ def magnitude_without_slope(x: sg.Var) -> sg.Rewrite:
     return sg.Rewrite(before=abs(abs(x)), after=lambda x: sg.stop_gradient(abs(x)))
 
 
-@rule_for(lambda op: op.name == "exp", exact="rounding", tries=(lambda x: sg.exp(x),))
+@rule_for(lambda op: op.name == "exp", exact="rounding", examples=(lambda x: sg.exp(x),))
 def exp_is_one(node):
     """False: a function of the node, for once."""
     return sg.ones_like(node)
@@ -196,7 +196,7 @@ def floor_of_multiple(x: sg.Var, c: sg.Const) -> sg.Rewrite:
     return sg.Rewrite(before=sg.floor(x / c), after=sg.floor(x * (1 / c)))
 
 
-@sg.rule(exact="values", kinds="f", tries=({"x": (2, 3), "axis": (0,)},))
+@sg.rule(exact="values", kinds="f", examples=({"x": (2, 3), "axis": (0,)},))
 def sum_reversed(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
     """False: but for two terms, of which it does not matter which is the first."""
     return sg.Rewrite(
@@ -205,7 +205,7 @@ def sum_reversed(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
     )
 
 
-@sg.rule(exact="bits", tries=({"x": (3,), "shape": (3, 4), "k": 0},))
+@sg.rule(exact="bits", examples=({"x": (3,), "shape": (3, 4), "k": 0},))
 def found_on_the_diagonal(x: sg.Var, shape: sg.Attr, k: sg.Attr) -> sg.Rewrite:
     """False: side by side, where they were far apart."""
     return sg.Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
@@ -235,7 +235,7 @@ def never(x: sg.Var) -> sg.Rewrite:
     return sg.Rewrite(before=x + 1, after=x)
 
 
-@sg.rule(exact="values", kinds="f", tries=({"x": (2, 3), "axis": (0,)},))
+@sg.rule(exact="values", kinds="f", examples=({"x": (2, 3), "axis": (0,)},))
 def sum_of_negative(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
     """False where x is a view: a sum of a transposed array goes in another order."""
     return sg.Rewrite(
@@ -244,7 +244,7 @@ def sum_of_negative(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
     )
 
 
-@sg.rule(exact="bits", kinds="f", tries=({"a": (3, 2), "b": (2, 4)},))
+@sg.rule(exact="bits", kinds="f", examples=({"a": (3, 2), "b": (2, 4)},))
 def product_of_negatives(a: sg.Var, b: sg.Var) -> sg.Rewrite:
     """False where a is a view: a product with a transposed array goes in another order."""
     return sg.Rewrite(before=matmul(-a, -b), after=matmul(a, b))

@@ -43,19 +43,19 @@ def test_an_example_changes_where_the_table_says_so(row):
 # ---- the check of rules sees it -------------------------------------------------------------
 
 
-@sg.rule(exact="rounding", kinds="f", tries=({"x": (3,), "y": (3,)},))
+@sg.rule(exact="rounding", kinds="f", examples=({"x": (3,), "y": (3,)},))
 def halves_add_up(x: sg.Var, y: sg.Var) -> sg.Rewrite:
     """False: halves are taken so that the sum does not overflow."""
     return sg.Rewrite(before=x * 0.5 + y * 0.5, after=(x + y) * 0.5)
 
 
-@sg.rule(exact="rounding", kinds="f", tries=({"x": (3,), "y": (3,), "z": (3,)},))
+@sg.rule(exact="rounding", kinds="f", examples=({"x": (3,), "y": (3,), "z": (3,)},))
 def last_factors_first(x: sg.Var, y: sg.Var, z: sg.Var) -> sg.Rewrite:
     """False: a small x may be what keeps the product of all three finite."""
     return sg.Rewrite(before=(x * y) * z, after=x * (y * z))
 
 
-@sg.rule(exact="rounding", kinds="f", tries=({"x": (3, 4), "axis": (0,)},))
+@sg.rule(exact="rounding", kinds="f", examples=({"x": (3, 4), "axis": (0,)},))
 def thousandths_leave_a_sum(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
     """False: what is scaled down before it is added up may be too large to be added up as it is."""
     total = sg.ops.reduce.sum

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
-from symgrad.ops.identity import _hold as hold
+from symgrad.ops.identity import _optimization_barrier as optimization_barrier
 from symgrad.passes.cse import merge
-from symgrad.rewrite.driver import Index, rebuild, settle
+from symgrad.rewrite.driver import Index, rebuild, sweep_once
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rules import arithmetic, extrema, masks, powers, systems, views
 from symgrad.rules.normal import cholesky, kinks, signs, smooth
@@ -70,8 +70,8 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     order = topological(ys)
     inside = {x for x in xs if x.inputs}
     merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
-    held = _hold(order, merged, {merged.get(x, x) for x in inside})
-    settled, fired = settle(Graph([held[y] for y in ys]), INDEX, "normal form")
+    held = _with_barriers(order, merged, {merged.get(x, x) for x in inside})
+    settled, fired = sweep_once(Graph([held[y] for y in ys]), INDEX, "normal form")
     if not fired:
         return NormalForm(list(ys), list(xs), {})
 
@@ -90,7 +90,7 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     return NormalForm([image(y) for y in ys], [image(x) for x in xs], written)
 
 
-def _hold(
+def _with_barriers(
     order: Sequence[Node], merged: Mapping[Node, Node], inside: set[Node]
 ) -> dict[Node, Node]:
     """The merged graph with the nodes `inside` it held fast, so that no rule takes them away."""
@@ -101,6 +101,6 @@ def _hold(
         kept = merged[node]
         if kept not in becomes:
             there = rebuild(kept, tuple(becomes[x] for x in kept.inputs))
-            becomes[kept] = hold(there) if kept in inside else there
+            becomes[kept] = optimization_barrier(there) if kept in inside else there
         becomes[node] = becomes[kept]
     return becomes

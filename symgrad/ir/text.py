@@ -13,7 +13,8 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,6 +201,9 @@ class _Reader:
         return size_from_ast(tree) if number is None else number
 
 
+# Ops that had another name in texts and files of earlier versions.
+RENAMED: Mapping[str, str] = MappingProxyType({"hold": "optimization_barrier"})
+
 _INPUTS = ("placeholder", "variable")
 _DTYPES = frozenset(np.dtype(c).name for c in np.typecodes["All"] if np.dtype(c).kind in "biufc")
 
@@ -281,6 +285,7 @@ def _read_array(args: list[ast.expr]) -> ArrayData:
 
 
 def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
+    name = RENAMED.get(name, name)
     op = REGISTRY.find(name)
     if name in (*_INPUTS, "constant"):
         if not isinstance(type, TensorType) or inputs:

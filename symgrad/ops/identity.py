@@ -45,7 +45,7 @@ def _itself(x: Any) -> Any:
     forwards=True,
     cases=(case((3, 4)), case(())),
 )
-def _hold(x: NodeLike, /) -> Node:
+def _optimization_barrier(x: NodeLike, /) -> Node:
     """x itself, seen by no rule as what x was made by: so that x stays in the graph."""
     ...
 

@@ -17,7 +17,7 @@ from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType
 from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Rule
-from symgrad.rewrite.trace import Fired, Trace
+from symgrad.rewrite.trace import RewriteEvent, Trace
 
 MOST_SWEEPS = 8
 MOST_PER_NODE = 100
@@ -59,8 +59,10 @@ def rewrite(
     return graph
 
 
-def settle(graph: Graph, index: Index, stage: str) -> tuple[dict[Node, Node], list[Fired]]:
-    """What stands for each node of a graph after one walk with the rules, and which of them fired.
+def sweep_once(
+    graph: Graph, index: Index, stage: str
+) -> tuple[dict[Node, Node], list[RewriteEvent]]:
+    """What replaces each node of a graph in one sweep of the rules, and the rules that fired.
 
     Nothing is walked if no rule could fit.
     """
@@ -268,7 +270,7 @@ class _Sweep:
         self.fired += 1
         self.recent.append(rule.name)
         if self.trace is not None:
-            self.trace.fired.append(Fired(self.stage, rule, before, after))
+            self.trace.fired.append(RewriteEvent(self.stage, rule, before, after))
         if self.fired > 1000 + MOST_PER_NODE * len(self.graph.nodes):
             raise RewriteError(
                 f"rules chase each other without end: {' -> '.join(self.recent)}; "

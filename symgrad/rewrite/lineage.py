@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
-from symgrad.rewrite.trace import Fired, Trace
+from symgrad.rewrite.trace import RewriteEvent, Trace
 
 Form: TypeAlias = Any
 
@@ -30,7 +30,7 @@ class Way:
     but vanished with a reader.
     """
 
-    rewrites: tuple[Fired, ...]
+    rewrites: tuple[RewriteEvent, ...]
     folded: bool
     ends: tuple[Form, ...]
     parts: tuple[Form, ...]
@@ -128,7 +128,7 @@ class Lineage:
                         yield self._written_out[part]
                         yield from self._parts(part)
 
-    def _made(self, entry: Fired) -> list[Node]:
+    def _made(self, entry: RewriteEvent) -> list[Node]:
         """The nodes that a rewrite made, if it made any: they were built as one, of one origin."""
         origin = entry.after.origin
         if origin.made_by[-1:] != (entry.rule.name,):
@@ -177,7 +177,7 @@ class Lineage:
         rest = tuple(f for f in parts if f not in ends)
         return Way(self._in_order(told), folded, tuple(ends), rest)
 
-    def backward(self, form: Form) -> tuple[tuple[Fired, ...], list[Node]]:
+    def backward(self, form: Form) -> tuple[tuple[RewriteEvent, ...], list[Node]]:
         """The rewrites that led to a form, and the nodes as written that it was once."""
         told = self._leading([form])
         forms = [form]
@@ -197,7 +197,7 @@ class Lineage:
                     stack += [self.before[i], *self.swallowed[i]]
         return told
 
-    def _in_order(self, told: Iterable[int]) -> tuple[Fired, ...]:
+    def _in_order(self, told: Iterable[int]) -> tuple[RewriteEvent, ...]:
         """Rewrites in their order; of those that did the same twice, the last."""
         fired = self.trace.fired
         last = {(fired[i].rule, self.before[i], self.after[i]): i for i in sorted(told)}

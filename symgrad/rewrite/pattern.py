@@ -15,7 +15,7 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.operators import Operators
 from symgrad.ir.values import ArrayData
 
-Bound: TypeAlias = dict[str, Any]
+Substitution: TypeAlias = dict[str, Any]
 
 CONSTANT = REGISTRY.ops["constant"]
 
@@ -136,7 +136,7 @@ def may_match(pattern: Pattern, node: Node, levels: int = 2) -> bool:
     return True
 
 
-def match(pattern: Pattern, node: Node, bound: Bound) -> bool:
+def match(pattern: Pattern, node: Node, bound: Substitution) -> bool:
     """Whether a node has the form of a pattern; fills `bound` with what the variables are."""
     # The innermost loop of the compiler: no generators, the most likely question first.
     if pattern.op is not None and pattern.op is not node.op:
@@ -179,7 +179,7 @@ def _is_negative(zero: Literal) -> bool:
     return bool(np.signbit(zero.value))
 
 
-def _match_attrs(pattern: Applied, node: Node, bound: Bound) -> bool:
+def _match_attrs(pattern: Applied, node: Node, bound: Substitution) -> bool:
     for (key, wanted), (name, value) in zip(pattern.attrs, node.attrs, strict=True):
         if key != name:
             return False

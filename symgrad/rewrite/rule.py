@@ -16,9 +16,9 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.rewrite.pattern import (
     Applied,
     Attr,
-    Bound,
     Const,
     Pattern,
+    Substitution,
     Var,
     as_pattern,
     instantiate,
@@ -27,7 +27,7 @@ from symgrad.rewrite.pattern import (
     variants,
 )
 
-Try: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
+Example: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
 
 
 class Exact(IntEnum):
@@ -74,7 +74,7 @@ class Match:
 
     rule: Rule
     node: Node
-    bound: Bound
+    bound: Substitution
     replaced: tuple[Node, ...]
 
     def build(self) -> Node | None:
@@ -94,12 +94,12 @@ class Match:
 class Rule:
     """A named rewrite with its reason, its grade and its guard.
 
-    `ops` are the ops at which it is tried. `once` says that the nodes within the pattern must have
-    no other reader, since their work would otherwise be done twice. `stable` says that the rule is
-    judged by the truth and not by what was written; see `rule`. `tries` are what the tests
-    bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or functions
-    that spell out, of nodes, what the rule is there for. `written` is the function that declared
-    it, for those who want to read it.
+    `ops` are the ops at which it is tried. `single_use` says that the nodes within the pattern must
+    have no other reader, since their work would otherwise be done twice. `stable` says that the
+    rule is judged by the truth and not by what was written; see `rule`. `examples` are what the
+    tests bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or
+    functions that spell out, of nodes, what the rule is there for. `written` is the function that
+    declared it, for those who want to read it.
     """
 
     name: str
@@ -110,10 +110,10 @@ class Rule:
     function: Callable[[Node], Node | None] | None = None
     operands: Callable[[Sequence[Op]], bool] | None = None
     when: Callable[..., bool] | None = None
-    once: bool = False
+    single_use: bool = False
     stable: bool = False
     kinds: str = "biuf"
-    tries: tuple[Try, ...] = ()
+    examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     forms: tuple[Applied, ...] = field(default=(), repr=False)
     written: Callable[..., Any] | None = field(default=None, repr=False)
@@ -134,16 +134,16 @@ class Rule:
         if forms is None:
             forms = self.forms if node.tensor.dtype.kind in self.kinds else ()
         for form in forms:
-            bound: Bound = {}
+            bound: Substitution = {}
             if not match(form, node, bound) or not self._takes(bound):
                 continue
             if self.when is not None and not _call(self.when, bound):
                 continue
             inner = tuple(interior(form, node))
-            if not self.once or uses(inner):
+            if not self.single_use or uses(inner):
                 yield Match(self, node, bound, (node, *inner))
 
-    def _takes(self, bound: Bound) -> bool:
+    def _takes(self, bound: Substitution) -> bool:
         """Whether the operands are of its kinds: no complex ones, unless it is for those."""
         return "c" in self.kinds or not any(
             isinstance(x, Node) and x.tensor.is_complex for x in bound.values()
@@ -165,7 +165,7 @@ class Rule:
         return f"{self.name} [{self.exact.name.lower()}]: {self.rewrite.before!r} -> {after!r}"
 
 
-def _call(function: Callable[..., Any], bound: Bound) -> Any:
+def _call(function: Callable[..., Any], bound: Substitution) -> Any:
     return function(*[bound[name] for name in _parameters(function)])
 
 
@@ -179,11 +179,11 @@ def rule(
     *,
     exact: Exact | str,
     when: Callable[..., bool] | None = None,
-    once: bool = False,
+    single_use: bool = False,
     ordered: bool = False,
     stable: bool = False,
     kinds: str = "biuf",
-    tries: tuple[Try, ...] = (),
+    examples: tuple[Example, ...] = (),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
     """Declare a rule: a function's parameters are its pattern variables, its docstring the reason.
 
@@ -199,7 +199,7 @@ def rule(
     compensated summation lives by such errors. So the check refuses a stable rule that puts an
     operand in place, or that rewrites nothing but sums, products, quotients and roots of elements,
     whose roundings IEEE 754 defines; and an inner value, such as 1 + x in log(1 + x), whose error
-    another reader may make up for is matched `once`.
+    another reader may make up for is matched with `single_use`.
 
     >>> @rule(exact="bits")
     ... def double_negative(x: Var) -> Rewrite:
@@ -228,10 +228,10 @@ def rule(
             ops=(before.op,),
             rewrite=Rewrite(before, after),
             when=when,
-            once=once,
+            single_use=single_use,
             stable=stable,
             kinds=kinds,
-            tries=tries,
+            examples=examples,
             variables=variables,
             forms=(before,) if ordered else variants(before),
             written=function,
@@ -245,7 +245,7 @@ def rule_for(
     *,
     exact: Exact | str,
     operands: Callable[[Sequence[Op]], bool] | None = None,
-    tries: tuple[Try, ...] = (),
+    examples: tuple[Example, ...] = (),
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
     """Declare a rule for every op of which a fact holds: a function of the node itself.
 
@@ -261,7 +261,7 @@ def rule_for(
             ops=ops,
             function=function,
             operands=operands,
-            tries=tries,
+            examples=examples,
             written=function,
         )
 

@@ -39,7 +39,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Fired:
+class RewriteEvent:
     """A rule that acted: in which pass, on which node, and what it put there."""
 
     stage: str
@@ -72,7 +72,7 @@ class Trace(Displayed):
     """
 
     stages: list[Stage] = field(default_factory=list)
-    fired: list[Fired] = field(default_factory=list)
+    fired: list[RewriteEvent] = field(default_factory=list)
 
     def rules(self) -> dict[str, int]:
         """How often each rule acted, by its name."""
@@ -110,7 +110,7 @@ class Trace(Displayed):
 
     def _lines(self) -> Iterator[str]:
         width = max((len(s.name) for s in self.stages), default=0)
-        by_stage: dict[str, list[Fired]] = {}
+        by_stage: dict[str, list[RewriteEvent]] = {}
         for entry in self.fired:
             by_stage.setdefault(entry.stage, []).append(entry)
         for stage in self.stages:
@@ -120,7 +120,7 @@ class Trace(Displayed):
             size = f"{new} nodes, unchanged" if same else f"{old} -> {new} nodes"
             acted = f"  {_times(len(fired), 'rewrite')}" if fired else ""
             yield f"{stage.name:<{width}}  {size:<22} {1e3 * stage.seconds:6.1f} ms{acted}"
-            by_rule: dict[Rule, list[Fired]] = {}
+            by_rule: dict[Rule, list[RewriteEvent]] = {}
             for entry in fired:
                 by_rule.setdefault(entry.rule, []).append(entry)
             for rule, entries in by_rule.items():
@@ -144,7 +144,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _told(rule: Rule, entries: Sequence[Fired]) -> Iterator[str]:
+def _told(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
     """What one rule did in one pass, place by place."""
     yield f"  {rule_text(rule)}{_repeated(len(entries))}"
     yield f"    because: {reason_text(rule)}"

@@ -38,7 +38,7 @@ def subtract_negative(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=x - (-y), after=x + y)
 
 
-@rule(exact=Exact.VALUES, once=True)
+@rule(exact=Exact.VALUES, single_use=True)
 def negative_of_difference(x: Var, y: Var) -> Rewrite:
     """A difference negated is the difference the other way round."""
     return Rewrite(before=-(x - y), after=y - x)
@@ -56,7 +56,7 @@ def negative_times_constant(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=(-x) * c, after=x * (-c))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True)
 def negative_of_scaled(x: Var, c: Const) -> Rewrite:
     """A constant factor takes over a change of sign."""
     return Rewrite(before=-(x * c), after=x * (-c))
@@ -104,13 +104,13 @@ def constant_over_negative(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=c / (-x), after=(-c) / x)
 
 
-@rule(exact=Exact.BITS, kinds="f", once=True)
+@rule(exact=Exact.BITS, kinds="f", single_use=True)
 def negative_of_over_constant(x: Var, c: Const) -> Rewrite:
     """A constant divisor takes over a change of sign."""
     return Rewrite(before=-(x / c), after=x / (-c))
 
 
-@rule(exact=Exact.BITS, kinds="f", once=True)
+@rule(exact=Exact.BITS, kinds="f", single_use=True)
 def negative_of_constant_over(x: Var, c: Const) -> Rewrite:
     """A constant dividend takes over a change of sign."""
     return Rewrite(before=-(c / x), after=(-c) / x)
@@ -180,7 +180,7 @@ def zero_minus(x: Var) -> Rewrite:
     lambda op: op.idempotent and not op.commutative,
     exact=Exact.BITS,
     operands=lambda operands: operands[0].idempotent,
-    tries=(lambda x: abs(abs(x)), lambda x: relu(relu(x)), lambda x: floor(floor(x))),
+    examples=(lambda x: abs(abs(x)), lambda x: relu(relu(x)), lambda x: floor(floor(x))),
 )
 def idempotent_twice(node: Node) -> Node | None:
     """What has no sign has none to lose, and what is rounded is round: once is enough."""

@@ -93,7 +93,7 @@ def _same(a: Node, b: Node) -> bool:
     _is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: ops[0] is ops[1],
-    tries=(lambda x: less(x, x), lambda x: x <= x, lambda x: x == x),
+    examples=(lambda x: less(x, x), lambda x: x <= x, lambda x: x == x),
 )
 def compared_with_itself(node: Node) -> Node | None:
     """Nothing is less than itself, and all but NaN is equal to itself."""
@@ -116,7 +116,7 @@ def number_equals_itself(x: Var) -> Rewrite:
     _is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: ops[0].name == "negative" and ops[1].name in ("negative", "constant"),
-    tries=(lambda x, y: less(-x, -y), lambda x: -x >= 1.5),
+    examples=(lambda x, y: less(-x, -y), lambda x: -x >= 1.5),
 )
 def comparison_of_negatives(node: Node) -> Node | None:
     """What was negated compares the other way round; only floats always have a negative."""
@@ -132,13 +132,13 @@ def _compared(cases: int, x: Node, y: Node) -> Node:
     return made
 
 
-@rule(exact=Exact.BITS, once=True, when=lambda x: x.dtype.kind == "f")
+@rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f")
 def difference_is_positive(x: Var, y: Var) -> Rewrite:
     """x - y is positive where x is greater, since differences underflow gradually."""
     return Rewrite(before=greater(x - y, 0), after=greater(x, y))
 
 
-@rule(exact=Exact.BITS, once=True, when=lambda x: x.dtype.kind == "f")
+@rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f")
 def difference_is_negative(x: Var, y: Var) -> Rewrite:
     """x - y is negative where x is less, since differences underflow gradually."""
     return Rewrite(before=less(x - y, 0), after=less(x, y))
@@ -151,7 +151,7 @@ def difference_is_negative(x: Var, y: Var) -> Rewrite:
     _is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: any(op.name == "constant" for op in ops),
-    tries=(lambda x: astype(x > 0, "float32") > 0.5, lambda x: equal(x < 1, False)),
+    examples=(lambda x: astype(x > 0, "float32") > 0.5, lambda x: equal(x < 1, False)),
 )
 def comparison_of_mask(node: Node) -> Node | None:
     """What a 0/1 mask compares like is told by 0 and by 1: it is the mask, or its opposite."""
@@ -192,7 +192,7 @@ COMBINED: Mapping[str, Callable[[int, int], int]] = {
     lambda op: op.name in COMBINED,
     exact=Exact.BITS,
     operands=lambda ops: all(_is_comparison(op) or op.name == "logical_not" for op in ops),
-    tries=(
+    examples=(
         lambda x, y: logical_or(x > y, x == y),
         lambda x, y: logical_and(x >= y, y >= x),
         lambda x: logical_or(x > 1.5, x <= 1.5),
@@ -227,25 +227,25 @@ def _are_integers(x: Node) -> bool:
     return x.dtype.kind in "biu"
 
 
-@rule(exact=Exact.BITS, once=True, when=_are_integers)
+@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
 def not_less(x: Var, y: Var) -> Rewrite:
     """What is not less is greater or equal, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(less(x, y)), after=greater_equal(x, y))
 
 
-@rule(exact=Exact.BITS, once=True, when=_are_integers)
+@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
 def not_less_equal(x: Var, y: Var) -> Rewrite:
     """What is not less or equal is greater, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(less_equal(x, y)), after=greater(x, y))
 
 
-@rule(exact=Exact.BITS, once=True, when=_are_integers)
+@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
 def not_greater(x: Var, y: Var) -> Rewrite:
     """What is not greater is less or equal, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(greater(x, y)), after=less_equal(x, y))
 
 
-@rule(exact=Exact.BITS, once=True, when=_are_integers)
+@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
 def not_greater_equal(x: Var, y: Var) -> Rewrite:
     """What is not greater or equal is less, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(greater_equal(x, y)), after=less(x, y))
@@ -254,13 +254,13 @@ def not_greater_equal(x: Var, y: Var) -> Rewrite:
 # ---- bounds ---------------------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, single_use=True)
 def upper_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """What is less than two constants is less than the smaller one."""
     return Rewrite(before=logical_and(less(x, c), less(x, d)), after=less(x, minimum(c, d)))
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, single_use=True)
 def lower_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """What is greater than two constants is greater than the larger one."""
     return Rewrite(
@@ -273,7 +273,7 @@ _BOUNDED = tuple(
 )
 
 
-@rule(exact=Exact.BITS, once=True, tries=_BOUNDED)
+@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
 def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """What is less than two constants, among other conditions, is less than the smaller one."""
     return Rewrite(
@@ -282,7 +282,7 @@ def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, tries=_BOUNDED)
+@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
 def lower_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """What is greater than two constants, among other conditions, is greater than the larger."""
     return Rewrite(
@@ -304,7 +304,7 @@ def _bounds_in_vain(x: Node, y: Node) -> Node:
     lambda op: op.name == "logical_and",
     exact=Exact.BITS,
     operands=lambda ops: any(map(_is_comparison, ops)),
-    tries=(_bounds_in_vain,),
+    examples=(_bounds_in_vain,),
 )
 def condition_on_bounded(node: Node) -> Node | None:
     """A bound that makes no difference to a condition need not be waited for.
@@ -338,7 +338,7 @@ def positive_and_bounded(x: Var, c: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, single_use=True)
 def relu_is_zero(x: Var) -> Rewrite:
     """Where relu is 0 its operand is not positive; nobody else needs the output."""
     return Rewrite(before=equal(relu(x), 0), after=less_equal(x, 0))
@@ -346,9 +346,9 @@ def relu_is_zero(x: Var) -> Rewrite:
 
 @rule(
     exact=Exact.BITS,
-    once=True,
+    single_use=True,
     when=lambda slope: slope > 0,
-    tries=({"x": (9,), "slope": 0.1}, {"x": (9,), "slope": 3.0}),
+    examples=({"x": (9,), "slope": 0.1}, {"x": (9,), "slope": 3.0}),
 )
 def mask_of_leaky_relu(x: Var, slope: Attr) -> Rewrite:
     """Where leaky relu is positive its operand is; nobody else needs the output."""

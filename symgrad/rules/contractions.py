@@ -57,9 +57,9 @@ def _contraction(x: Node, y: Node, axis: tuple[int, ...], keepdims: bool) -> Nod
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_contracts,
-    tries=(
+    examples=(
         {"x": (3, 4, 1), "y": (1, 4, 5), "axis": (1,), "keepdims": False},
         {"x": (4,), "y": (3, 4), "axis": (1,), "keepdims": True},
         {"x": (2, 3, 1, 4), "y": (2, 1, 5, 4), "axis": (3,), "keepdims": False},
@@ -74,13 +74,13 @@ def sum_of_outer_products(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite
 # ---- products of all elements ---------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=({"x": (3, 4), "y": (3, 4)},))
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
 def dot_of_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(negative(x), y), after=negative(vdot(x, y)))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=({"x": (3, 4), "y": (3, 4)},))
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
 def dot_with_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x, negative(y)), after=negative(vdot(x, y)))
@@ -93,13 +93,13 @@ def _may_leave(c: Node) -> bool:
 SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_may_leave, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
 def dot_of_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x * c, y), after=vdot(x, y) * c)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_may_leave, tries=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
 def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot(x, y * c), after=vdot(x, y) * c)
@@ -109,7 +109,7 @@ def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=may_leave,
-    tries=({"x": (3, 4), "c": 3.0, "p": (3, 4)},),
+    examples=({"x": (3, 4), "c": 3.0, "p": (3, 4)},),
 )
 def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:
     """A sum of products with one number is a sum, scaled."""
@@ -118,7 +118,7 @@ def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, tries=({"x": (3, 4), "y": (3, 4), "p": (1, 0)},), kinds="f")
+@rule(exact=Exact.ROUNDING, examples=({"x": (3, 4), "y": (3, 4), "p": (1, 0)},), kinds="f")
 def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which order the axes are."""
     return Rewrite(before=vdot(permute_dims(x, axes=p), permute_dims(y, axes=p)), after=vdot(x, y))
@@ -128,7 +128,7 @@ def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=lambda x, y: x.shape == y.shape and x.ndim > 0,
-    tries=({"x": (3, 4), "y": (3, 4), "p": (12,)},),
+    examples=({"x": (3, 4), "y": (3, 4), "p": (12,)},),
 )
 def dot_of_reshaped(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which shape they are."""
@@ -157,9 +157,9 @@ def _are_matrices(*nodes: Node) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda a, b, c: _are_matrices(a, b, c) and _steps_from_right(a, b, c) < _steps(a, b, c),
-    tries=({"a": (4, 5), "b": (5, 4), "c": (4, 1)},),
+    examples=({"a": (4, 5), "b": (5, 4), "c": (4, 1)},),
 )
 def chain_from_right(a: Var, b: Var, c: Var) -> Rewrite:
     """Of three matrices the last two are multiplied first, where that takes fewer operations."""
@@ -169,9 +169,9 @@ def chain_from_right(a: Var, b: Var, c: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda a, b, c: _are_matrices(a, b, c) and _steps(a, b, c) < _steps_from_right(a, b, c),
-    tries=({"a": (1, 5), "b": (5, 4), "c": (4, 3)},),
+    examples=({"a": (1, 5), "b": (5, 4), "c": (4, 3)},),
 )
 def chain_from_left(a: Var, b: Var, c: Var) -> Rewrite:
     """Of three matrices the first two are multiplied first, where that takes fewer operations."""
@@ -186,9 +186,9 @@ def _are_column_and_row(x: Node, y: Node) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_are_column_and_row,
-    tries=({"a": (3, 4), "x": (4, 1), "y": (1, 5)},),
+    examples=({"a": (3, 4), "x": (4, 1), "y": (1, 5)},),
 )
 def times_outer_product(a: Var, x: Var, y: Var) -> Rewrite:
     """Of a column times a row, the column is multiplied first: a vector, not a matrix."""
@@ -198,9 +198,9 @@ def times_outer_product(a: Var, x: Var, y: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_are_column_and_row,
-    tries=({"x": (3, 1), "y": (1, 4), "a": (4, 5)},),
+    examples=({"x": (3, 1), "y": (1, 4), "a": (4, 5)},),
 )
 def outer_product_times(x: Var, y: Var, a: Var) -> Rewrite:
     """Of a column times a row, the row is multiplied first: a vector, not a matrix."""
@@ -219,7 +219,7 @@ def _alike(a: Node, b: Node) -> bool:
     return a.shape == b.shape
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_alike, tries=FACTORED)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
 def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul(a, c) + matmul(b, c), after=matmul(a + b, c))
@@ -228,16 +228,16 @@ def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_alike,
-    tries=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
+    examples=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
 )
 def common_left_factor(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul(c, a) + matmul(c, b), after=matmul(c, a + b))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_alike, tries=FACTORED)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
 def common_right_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the difference."""
     return Rewrite(before=matmul(a, c) - matmul(b, c), after=matmul(a - b, c))
@@ -246,9 +246,9 @@ def common_right_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_alike,
-    tries=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
+    examples=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
 )
 def common_left_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the difference."""
@@ -263,9 +263,9 @@ def _over_matrix(a: Node, b: Node, axis: tuple[int, ...]) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_over_matrix,
-    tries=(
+    examples=(
         {"a": (3, 4), "b": (4, 5), "axis": (0,), "keepdims": False},
         {"a": (2, 3, 4), "b": (4, 5), "axis": (1, 2), "keepdims": True},
     ),

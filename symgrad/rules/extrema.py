@@ -48,7 +48,7 @@ def positive_part_of_relu(x: Var) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     kinds="f",
-    tries=tuple({"x": (9,), "p": np.dtype(d)} for d in ("f4", "f8")),
+    examples=tuple({"x": (9,), "p": np.dtype(d)} for d in ("f4", "f8")),
 )
 def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
     """Where x is not positive relu is 0 by itself."""
@@ -57,8 +57,8 @@ def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
 
 @rule(
     exact=Exact.VALUES,
-    once=True,
-    tries=(
+    single_use=True,
+    examples=(
         {"x": (3, 5), "a": 1, "n": 2, "s": 2, "d": 1},
         {"x": (6,), "a": 0, "n": 3, "s": 1, "d": 2},
     ),
@@ -123,13 +123,13 @@ TWO_BOUNDS = tuple(
 )
 
 
-@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, tries=TWO_BOUNDS)
+@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, examples=TWO_BOUNDS)
 def lower_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
     """Of two lower bounds the higher one counts."""
     return Rewrite(before=maximum(maximum(x, c), d), after=maximum(x, maximum(c, d)))
 
 
-@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, tries=TWO_BOUNDS)
+@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, examples=TWO_BOUNDS)
 def upper_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
     """Of two upper bounds the lower one counts."""
     return Rewrite(before=minimum(minimum(x, c), d), after=minimum(x, minimum(c, d)))
@@ -156,13 +156,13 @@ def _in_order(c: Node, d: Node) -> bool:
     return low is not None and high is not None and bool((low <= high).all())
 
 
-@rule(exact=Exact.VALUES, once=True, when=_in_order)
+@rule(exact=Exact.VALUES, single_use=True, when=_in_order)
 def lower_bound_first(x: Var, c: Const, d: Const) -> Rewrite:
     """Of two bounds the lower one comes first, as in `clip`, so that it meets other lower ones."""
     return Rewrite(before=maximum(minimum(x, d), c), after=minimum(maximum(x, c), d))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=is_positive)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=is_positive)
 def relu_before_minimum(x: Var, c: Const) -> Rewrite:
     """Of two bounds the lower one comes first, as in `clip`, so that it meets other lower ones."""
     return Rewrite(before=relu(minimum(x, c)), after=minimum(relu(x), c))
@@ -175,25 +175,25 @@ def _no_wider(x: Node, y: Node) -> bool:
     return is_as_wide(x, y) or is_as_wide(y, x)
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_no_wider)
 def maximum_of_negatives(x: Var, y: Var) -> Rewrite:
     """What was negated is in the opposite order: one change of sign instead of two."""
     return Rewrite(before=maximum(-x, -y), after=-minimum(x, y))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=_no_wider)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_no_wider)
 def minimum_of_negatives(x: Var, y: Var) -> Rewrite:
     """What was negated is in the opposite order: one change of sign instead of two."""
     return Rewrite(before=minimum(-x, -y), after=-maximum(x, y))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True)
 def negative_of_maximum(x: Var, c: Const) -> Rewrite:
     """A lower bound among negatives is an upper bound."""
     return Rewrite(before=-maximum(-x, c), after=minimum(x, -c))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True)
 def negative_of_minimum(x: Var, c: Const) -> Rewrite:
     """An upper bound among negatives is a lower bound."""
     return Rewrite(before=-minimum(-x, c), after=maximum(x, -c))

@@ -39,7 +39,7 @@ def _add_up(c: Node, d: Node) -> bool:
     return bool(((np.sign(a) == np.sign(b)) & np.isfinite(both) & apart).all())
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_add_up)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_add_up)
 def multiples_add_up(x: Var, c: Const, d: Const) -> Rewrite:
     """Two multiples of one value are one, where no digits cancel."""
     return Rewrite(before=x * c + x * d, after=x * (c + d))
@@ -50,13 +50,13 @@ def _is_positive(c: Node) -> bool:
     return value is not None and is_finite(c) and bool((value > 0).all())
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_positive)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_positive)
 def multiple_and_itself(x: Var, c: Const) -> Rewrite:
     """A value and a positive multiple of it are one multiple."""
     return Rewrite(before=x * c + x, after=x * (c + 1))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
 def common_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
     return Rewrite(
@@ -78,7 +78,7 @@ def _is_equal(c: Node, d: Node) -> bool:
 FOUR = ({"x": (3,), "y": (3,), "c": -2.5, "d": 2.5}, {"x": (3,), "y": (3,), "c": 2.5, "d": 2.5})
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_common, examples=FOUR)
 def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """Two sums of multiples by one number, but for its sign, are a multiple of a sum."""
     return Rewrite(
@@ -87,7 +87,7 @@ def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_common, tries=FOUR)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_common, examples=FOUR)
 def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """Two differences of multiples by one number, but for its sign, are a multiple of one."""
     return Rewrite(
@@ -96,7 +96,7 @@ def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
 def common_factor_of_difference(x: Var, y: Var, z: Var) -> Rewrite:
     """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
     return Rewrite(
@@ -104,7 +104,7 @@ def common_factor_of_difference(x: Var, y: Var, z: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
 def common_divisor(x: Var, y: Var, z: Var) -> Rewrite:
     """A divisor of two terms divides once; where they cancel, that rounds differently."""
     return Rewrite(
@@ -149,7 +149,7 @@ def factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=(x * c) * d, after=x * (c * d))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=may_leave)
 def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of one operand of a product, to where it may meet another."""
     return Rewrite(
@@ -196,19 +196,19 @@ def _joins(x: Node, y: Node, c: Node) -> bool:
 COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 0.3},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_joins, tries=COLUMN)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_joins, examples=COLUMN)
 def scalar_joins_smaller(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor joins the smaller of two others: fewer multiplications."""
     return Rewrite(before=(x * y) * c, after=x * (y * c))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS)
 def divisor_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """Of a divisor and a factor of less elements the quotient is taken, unless it overflows."""
     return Rewrite(before=(x / y) * z, after=x * (z / y))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_is_smaller, tries=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS)
 def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
     """Factors of less elements than what they scale are multiplied, unless that overflows."""
     return Rewrite(before=(x * y) * z, after=x * (y * z))
@@ -221,13 +221,13 @@ def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
 SCALARS = ({"x": (2, 3), "s": (), "c": 0.3},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_meets_a_scalar, examples=SCALARS)
 def scalars_meet(x: Var, s: Var, c: Const) -> Rewrite:
     """Two scalar factors of an array are multiplied first: one pass instead of two."""
     return Rewrite(before=(x * s) * c, after=x * (s * c))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_meets_a_scalar, tries=SCALARS)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_meets_a_scalar, examples=SCALARS)
 def scalar_meets_divisor(x: Var, s: Var, c: Const) -> Rewrite:
     """A scalar factor and divisor of an array are one factor, which may overflow on its own."""
     return Rewrite(before=(x / s) * c, after=x * (c / s))
@@ -237,7 +237,7 @@ def _is_no_larger(y: Node, x: Node) -> bool:
     return constant_value(y) is None and broadcast_shapes(x.shape, y.shape) == x.shape
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=may_leave)
 def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor moves out of a quotient, to where it may meet another."""
     return Rewrite(
@@ -245,7 +245,7 @@ def scalar_leaves_dividend(x: Var, y: Var, c: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=lambda y, c: _can_divide(y, c))
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=lambda y, c: _can_divide(y, c))
 def scalar_leaves_divisor(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor of a divisor moves out of the quotient, to where it may meet another."""
     return Rewrite(
@@ -254,7 +254,7 @@ def scalar_leaves_divisor(x: Var, y: Var, c: Const) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=is_finite)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=is_finite)
 def scalar_leaves_abs(x: Var, c: Const) -> Rewrite:
     """A constant factor leaves an absolute value as its magnitude, to where it may meet another."""
     return Rewrite(before=abs(x * c), after=abs(x) * abs(c))
@@ -272,25 +272,25 @@ def integer_terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=(x + c) + d, after=x + (c + d))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """Two constant terms are one, added when compiling."""
     return Rewrite(before=(x + c) + d, after=x + (c + d))
 
 
-@rule(exact=Exact.REALS, kinds="iuf", once=True)
+@rule(exact=Exact.REALS, kinds="iuf", single_use=True)
 def subtractions_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """Two constants taken away are one, added when compiling."""
     return Rewrite(before=(x - c) - d, after=x - (c + d))
 
 
-@rule(exact=Exact.REALS, kinds="iuf", once=True)
+@rule(exact=Exact.REALS, kinds="iuf", single_use=True)
 def addition_and_subtraction_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """What is added and what is taken away are one constant term."""
     return Rewrite(before=(x + c) - d, after=x + (c - d))
 
 
-@rule(exact=Exact.REALS, kinds="iuf", once=True)
+@rule(exact=Exact.REALS, kinds="iuf", single_use=True)
 def subtraction_and_addition_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """What is taken away and what is added are one constant term."""
     return Rewrite(before=(x - c) + d, after=x + (d - c))
@@ -334,13 +334,13 @@ def _inverse_combines(x: Node, c: Node, d: Node) -> bool:
     return _combines(c, constant_node(ArrayData(1 / value, value.dtype)))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_inverse_combines)
 def factor_over_constant(x: Var, c: Const, d: Const) -> Rewrite:
     """A constant factor and a constant divisor are one factor, computed when compiling."""
     return Rewrite(before=(x * c) / d, after=x * (c / d))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_inverse_combines)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_inverse_combines)
 def over_constant_times(x: Var, c: Const, d: Const) -> Rewrite:
     """A constant divisor and a constant factor are one factor, computed when compiling."""
     return Rewrite(before=(x / d) * c, after=x * (c / d))
@@ -349,7 +349,7 @@ def over_constant_times(x: Var, c: Const, d: Const) -> Rewrite:
 # ---- inverses and quotients ----------------------------------------------------------------
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True)
 def times_inverse(x: Var, y: Var) -> Rewrite:
     """Multiplying by an inverse is dividing: one operation, and one rounding less."""
     return Rewrite(before=x * (1 / y), after=x / y)
@@ -364,7 +364,7 @@ def reciprocal_is_inverse(x: Var) -> Rewrite:
     return Rewrite(before=reciprocal(x), after=1 / x)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=may_leave)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=may_leave)
 def times_constant_over(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant dividend moves out of a product, to where it may meet another factor."""
     return Rewrite(
@@ -378,7 +378,7 @@ def over_inverse(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=x / (1 / y), after=x * y)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def inverse_of_quotient(x: Var, y: Var) -> Rewrite:
     """The inverse of a quotient is the quotient the other way round; its slope at inf is 0."""
     return Rewrite(before=1 / (x / y), after=y / x)
@@ -396,7 +396,7 @@ def over_times(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=(x / y) * y, after=x)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
 def quotient_of_quotient(x: Var, y: Var, z: Var) -> Rewrite:
     """Two divisors are one: a division less, unless their product overflows."""
     return Rewrite(
@@ -404,7 +404,7 @@ def quotient_of_quotient(x: Var, y: Var, z: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=THREE)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
 def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
     """The divisor of a divisor is a factor: a division less, unless the product overflows."""
     return Rewrite(

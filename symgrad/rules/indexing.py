@@ -68,7 +68,7 @@ def _composed(shape: Shape, outer: Sequence[Triple], inner: Sequence[Triple]) ->
 @rule(
     exact=Exact.BITS,
     when=_is_identity,
-    tries=({"x": (2, 3), "index": ((0, 2, 1), (0, 3, 1))},),
+    examples=({"x": (2, 3), "index": ((0, 2, 1), (0, 3, 1))},),
 )
 def slice_of_all(x: Var, index: Attr) -> Rewrite:
     """A slice that takes everything is left out."""
@@ -81,7 +81,7 @@ def _sliced(x: Node, index: Index | None) -> Node | None:
 
 @rule(
     exact=Exact.BITS,
-    tries=(
+    examples=(
         {"x": (5, 4), "i": ((1, 5, 2), (3, None, -1)), "j": ((1, 2, 1), (0, 4, 3))},
         {"x": (5, 4), "i": ((4, None, -1), (0, 4, 1)), "j": ((4, None, -1), (0, 4, 1))},
         {"x": (5, 4), "i": ((1, 3, 1), (0, 4, 1)), "j": ((0, 0, 1), (0, 4, 1))},
@@ -104,7 +104,7 @@ def _slice_of_source(x: Node, p: Shape, i: Index) -> Node:
 
 @rule(
     exact=Exact.BITS,
-    tries=(
+    examples=(
         {"x": (3, 1), "p": (2, 3, 4), "i": ((0, 1, 1), (2, None, -2), (1, 3, 1))},
         {"x": (), "p": (3,), "i": ((0, 0, 1),)},
     ),
@@ -118,7 +118,7 @@ def slice_of_broadcast(x: Var, p: Attr, i: Attr) -> Rewrite:
     lambda op: op is _SLICE,
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _CONCAT,
-    tries=(lambda x, y: part(concat(x, y, axis=0), index=((4, 6, 1), (1, 3, 1))),),
+    examples=(lambda x, y: part(concat(x, y, axis=0), index=((4, 6, 1), (1, 3, 1))),),
 )
 def slice_of_concat(node: Node) -> Node | None:
     """What is taken of one part of a join is taken of that part.
@@ -150,7 +150,7 @@ def _lies_within(start: Size, stop: Size, low: Size, high: Size) -> bool:
     )
 
 
-@rule(exact=Exact.ROUNDING, tries=({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1))},))
+@rule(exact=Exact.ROUNDING, examples=({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1))},))
 def slice_of_place(x: Var, s: Attr, i: Attr) -> Rewrite:
     """What was put in place is taken from there."""
     return Rewrite(before=part(place(x, shape=s, index=i), index=i), after=x)
@@ -162,7 +162,7 @@ def slice_of_place(x: Var, s: Attr, i: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     when=lambda x, s, i: x.shape == s and _is_identity(x, i),
-    tries=({"x": (2, 3), "s": (2, 3), "i": ((0, 2, 1), (0, 3, 1))},),
+    examples=({"x": (2, 3), "s": (2, 3), "i": ((0, 2, 1), (0, 3, 1))},),
 )
 def place_of_all(x: Var, s: Attr, i: Attr) -> Rewrite:
     """What fills the whole place is all there is."""
@@ -175,7 +175,7 @@ def _placed(x: Node, shape: Shape, index: Index | None) -> Node | None:
 
 @rule(
     exact=Exact.BITS,
-    tries=(
+    examples=(
         {
             "x": (2, 3),
             "s": (4, 3),
@@ -199,16 +199,16 @@ PLACED = ({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1)), "c": 3.0},)
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_finite(c) and c.ndim == 0,
-    tries=PLACED,
+    examples=PLACED,
 )
 def scalar_into_place(x: Var, c: Const, s: Attr, i: Attr) -> Rewrite:
     """A scalar factor need not be multiplied to the zeros around."""
     return Rewrite(before=place(x, shape=s, index=i) * c, after=place(x * c, shape=s, index=i))
 
 
-@rule(exact=Exact.VALUES, once=True, tries=PLACED)
+@rule(exact=Exact.VALUES, single_use=True, examples=PLACED)
 def sign_into_place(x: Var, s: Attr, i: Attr) -> Rewrite:
     """The sign of the zeros around need not change."""
     return Rewrite(
@@ -232,7 +232,7 @@ def _side_by_side(x: Node, y: Node, s: Shape, i: Index, j: Index) -> Node | None
 
 @rule(
     exact=Exact.VALUES,
-    tries=(
+    examples=(
         {
             "x": (2, 3),
             "y": (1, 3),
@@ -265,7 +265,7 @@ def places_join(x: Var, y: Var, s: Attr, i: Attr, j: Attr) -> Rewrite:
 MOST_PARTS = 64
 
 
-@rule(exact=Exact.BITS, tries=({"x": (2, 3), "a": 0},))
+@rule(exact=Exact.BITS, examples=({"x": (2, 3), "a": 0},))
 def concat_of_one(x: Var, a: Attr) -> Rewrite:
     """One array joins with nothing."""
     return Rewrite(before=concat(x, axis=a), after=x)
@@ -275,7 +275,7 @@ def concat_of_one(x: Var, a: Attr) -> Rewrite:
     lambda op: op is _CONCAT,
     exact=Exact.BITS,
     operands=lambda operands: _CONCAT in operands,
-    tries=(lambda x, y: concat(concat(x, y, axis=0), y, axis=0),),
+    examples=(lambda x, y: concat(concat(x, y, axis=0), y, axis=0),),
 )
 def concat_of_concat(node: Node) -> Node | None:
     """What is joined to what was joined is all joined at once, and copied once."""
@@ -294,7 +294,7 @@ def _two_slices(operands: Sequence[Any]) -> bool:
     lambda op: op is _CONCAT,
     exact=Exact.ROUNDING,
     operands=_two_slices,
-    tries=(
+    examples=(
         lambda x: concat(x[:1], x[1:], axis=0),
         lambda x, y: concat(y[:, 1:], x[:, :1], x[:, 1:3], y, axis=1),
     ),
@@ -331,9 +331,9 @@ def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, shape: x.shape == shape,
-    tries=({"x": (5, 4), "u": (2, 4), "shape": (5, 4), "index": ((1, 3, 1), (None, None, 1))},),
+    examples=({"x": (5, 4), "u": (2, 4), "shape": (5, 4), "index": ((1, 3, 1), (None, None, 1))},),
 )
 def sum_with_placed(x: Var, u: Var, shape: Attr, index: Attr) -> Rewrite:
     """What is added in one place is added there: elsewhere there is nothing to do."""

@@ -71,9 +71,9 @@ FLOATS = (np.dtype("float32"), np.dtype("float64"))
 @rule(
     exact=Exact.BITS,
     kinds="iuf",
-    once=True,
+    single_use=True,
     when=_are_masks,
-    tries=tuple({"mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
+    examples=tuple({"mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
 )
 def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
     """The product of 0/1 masks is one mask: booleans are smaller than numbers."""
@@ -86,9 +86,9 @@ def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     kinds="iuf",
-    once=True,
+    single_use=True,
     when=_are_masks,
-    tries=tuple({"x": (2, 3), "mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
+    examples=tuple({"x": (2, 3), "mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
 )
 def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
     """Two 0/1 masks multiplied in are one: a pass less over the data."""
@@ -101,9 +101,9 @@ def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     kinds="iuf",
-    once=True,
+    single_use=True,
     when=is_mask,
-    tries=tuple({"mask": (2, 3), "p": d} for d in FLOATS),
+    examples=tuple({"mask": (2, 3), "p": d} for d in FLOATS),
 )
 def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
     """1 less a 0/1 mask is the opposite mask."""
@@ -113,7 +113,7 @@ def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     when=lambda x, p: p.kind == "b" and x.dtype.kind in "iuf",
-    tries=({"x": (2, 3), "p": np.dtype("bool")},),
+    examples=({"x": (2, 3), "p": np.dtype("bool")},),
 )
 def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
     """Whether a number is 0 does not depend on its sign."""
@@ -202,7 +202,7 @@ def _is_and_or_or(op: Op) -> bool:
     _is_and_or_or,
     exact=Exact.BITS,
     operands=lambda operands: any(map(_is_and_or_or, operands)),
-    tries=(_three_conditions,),
+    examples=(_three_conditions,),
 )
 def condition_repeated(node: Node) -> Node | None:
     """A condition that was asked for once need not be asked for again."""
@@ -241,7 +241,7 @@ def _no_wider(x: Node, y: Node) -> bool:
     return is_mask(x) and is_mask(y) and (is_as_wide(x, y) or is_as_wide(y, x))
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def neither(x: Var, y: Var) -> Rewrite:
     """Both are false where none is true (De Morgan): one negation."""
     return Rewrite(
@@ -249,7 +249,7 @@ def neither(x: Var, y: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def not_both(x: Var, y: Var) -> Rewrite:
     """One is false where not both are true (De Morgan): one negation."""
     return Rewrite(

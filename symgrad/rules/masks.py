@@ -58,7 +58,7 @@ def may_leave(c: Node) -> bool:
 
 
 def may_leave_right_side(c: Node) -> bool:
-    """Whether a factor of a system's right side may be one of its solution: 1/2 at least, and modest.
+    """Whether a factor of a right side may be one of the solution: 1/2 at least, and modest.
 
     A half does not grow. But 0.5 * b @ inv(a) @ b, the energy of a Gaussian process, and its
     gradient solve one system if it leaves, and two if not; it costs the last factor of two of the
@@ -89,7 +89,7 @@ def is_mask(mask: Node) -> bool:
     return mask.dtype.kind == "b"
 
 
-@rule(exact=Exact.REALS, kinds="f", when=is_mask, tries=(lambda g, x: g * (x > 0),))
+@rule(exact=Exact.REALS, kinds="f", when=is_mask, examples=(lambda g, x: g * (x > 0),))
 def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
     """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
     return Rewrite(before=g * astype(mask, dtype=dtype), after=select(mask, g))
@@ -119,7 +119,11 @@ def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
 
 
-@rule(exact=Exact.BITS, once=True, when=lambda x, m1, m2: is_as_wide(x, m1) or is_as_wide(m2, m1))
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    when=lambda x, m1, m2: is_as_wide(x, m1) or is_as_wide(m2, m1),
+)
 def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
     """Two selections are one by both masks: masks are smaller than what they select."""
     return Rewrite(before=select(m1, select(m2, x)), after=select(logical_and(m1, m2), x))
@@ -134,7 +138,7 @@ def select_of_same_select(mask: Var, x: Var) -> Rewrite:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda mask, x, c: is_finite(c) and is_as_wide(x, mask, c) and x.op.name != "matmul",
 )
 def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
@@ -142,7 +146,7 @@ def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
     return Rewrite(before=select(mask, x * c), after=select(mask, x) * c)
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=lambda mask, x: is_as_wide(x, mask))
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=lambda mask, x: is_as_wide(x, mask))
 def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
     """A change of sign moves out of a selection, to where it may be absorbed."""
     return Rewrite(before=select(mask, negative(x)), after=negative(select(mask, x)))
@@ -151,9 +155,9 @@ def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c, a, b: is_finite(c) and product_is_largest(a, b),
-    tries=({"mask": (4, 5), "a": (4, 2), "b": (2, 5), "c": 3.0},),
+    examples=({"mask": (4, 5), "a": (4, 2), "b": (2, 5), "c": 3.0},),
 )
 def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves into a selection from a matrix product, on its way to an operand."""
@@ -171,13 +175,13 @@ def product_size(a: Node, b: Node) -> int:
     return guess(product((*stack, a.shape[-2], b.shape[-1])))
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, single_use=True)
 def mask_of_relu(x: Var) -> Rewrite:
     """The sign of relu's output is that of its input; nobody else needs the output."""
     return Rewrite(before=greater(relu(x), 0), after=greater(x, 0))
 
 
-@rule(exact=Exact.BITS, once=True)
+@rule(exact=Exact.BITS, single_use=True)
 def positive_select(y: Var, g: Var) -> Rewrite:
     """relu's backward in one step: the mask is made where it is used, as bits."""
     return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
@@ -201,7 +205,7 @@ RULES: tuple[Rule, ...] = (
     exact=Exact.BITS,
     kinds="f",
     when=lambda mask, c: bool(np.all(constant_value(c) == 1)) and is_as_wide(mask, c),
-    tries=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
+    examples=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
 )
 def select_one(mask: Var, c: Const) -> Rewrite:
     """A mask that selects from ones is the mask as numbers."""

@@ -33,13 +33,13 @@ def _into_right(a: Node, b: Node, c: Node) -> bool:
 MATRICES = ({"a": (4, 2), "b": (2, 5), "c": -0.3}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_into_left, tries=MATRICES)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_into_left, examples=MATRICES)
 def scalar_through_matmul(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
     return Rewrite(before=matmul(a, b) * c, after=matmul(a * c, b))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_into_right, tries=MATRICES)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_into_right, examples=MATRICES)
 def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
     return Rewrite(before=matmul(a, b) * c, after=matmul(a, b * c))
@@ -56,8 +56,8 @@ WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
-    tries=WIDE,
+    single_use=True,
+    examples=WIDE,
     when=lambda a, b, c: _shrinks(a, b, c, a, b),
 )
 def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
@@ -68,8 +68,8 @@ def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
-    tries=WIDE,
+    single_use=True,
+    examples=WIDE,
     when=lambda a, b, c: _shrinks(b, a, c, a, b),
 )
 def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
@@ -80,7 +80,7 @@ def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
 # ---- signs ----------------------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, kinds="iuf", tries=({"a": (3, 4), "b": (4, 2)},))
+@rule(exact=Exact.BITS, kinds="iuf", examples=({"a": (3, 4), "b": (4, 2)},))
 def product_of_negatives(a: Var, b: Var) -> Rewrite:
     """The signs of two factors cancel."""
     return Rewrite(before=matmul(negative(a), negative(b)), after=matmul(a, b))
@@ -94,8 +94,8 @@ def _is_small(a: Node, b: Node, x: Node) -> bool:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
-    tries=({"a": (3, 4), "b": (4, 2)},),
+    single_use=True,
+    examples=({"a": (3, 4), "b": (4, 2)},),
     when=lambda a, b: a.ndim >= b.ndim and _is_small(a, b, a),
 )
 def sign_out_of_left(a: Var, b: Var) -> Rewrite:
@@ -106,8 +106,8 @@ def sign_out_of_left(a: Var, b: Var) -> Rewrite:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
-    tries=({"a": (2, 4), "b": (4, 3)},),
+    single_use=True,
+    examples=({"a": (2, 4), "b": (4, 3)},),
     when=lambda a, b: b.ndim >= a.ndim and _is_small(a, b, b),
 )
 def sign_out_of_right(a: Var, b: Var) -> Rewrite:
@@ -130,9 +130,9 @@ def _are_transposed(p: tuple[int, ...], q: tuple[int, ...]) -> bool:
 
 @rule(
     exact=Exact.ROUNDING,
-    once=True,
+    single_use=True,
     when=_are_transposed,
-    tries=({"a": (4, 3), "b": (4, 2), "p": (1, 0), "q": (1, 0)},),
+    examples=({"a": (4, 3), "b": (4, 2), "p": (1, 0), "q": (1, 0)},),
 )
 def transpose_of_product_left(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
     """A product transposed is that of the transposes the other way round: two of three cancel."""
@@ -144,9 +144,9 @@ def transpose_of_product_left(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
 
 @rule(
     exact=Exact.ROUNDING,
-    once=True,
+    single_use=True,
     when=_are_transposed,
-    tries=({"a": (2, 3, 4), "b": (2, 5, 4), "p": (0, 2, 1), "q": (0, 2, 1)},),
+    examples=({"a": (2, 3, 4), "b": (2, 5, 4), "p": (0, 2, 1), "q": (0, 2, 1)},),
 )
 def transpose_of_product_right(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
     """A product transposed is that of the transposes the other way round: two of three cancel."""
@@ -163,7 +163,7 @@ def transpose_of_product_right(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
     exact=Exact.VALUES,
     kinds="iuf",
     when=lambda a: a.shape[-1] == 1,
-    tries=({"a": (3, 1), "b": (1, 4)}, {"a": (2, 3, 1), "b": (1, 4)}),
+    examples=({"a": (3, 1), "b": (1, 4)}, {"a": (2, 3, 1), "b": (1, 4)}),
 )
 def outer_product(a: Var, b: Var) -> Rewrite:
     """A column times a row is a product that broadcasts: nothing is summed."""
@@ -173,7 +173,7 @@ def outer_product(a: Var, b: Var) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     when=lambda a: a.shape[-1] == 0,
-    tries=({"a": (3, 0), "b": (0, 4)},),
+    examples=({"a": (3, 0), "b": (0, 4)},),
 )
 def product_over_nothing(a: Var, b: Var) -> Rewrite:
     """A sum of no products is 0."""
@@ -195,7 +195,7 @@ def _is_repeated(x: Node, p: Shape, axis: int) -> bool:
     exact=Exact.ROUNDING,
     kinds="iuf",
     when=lambda a, p: _is_repeated(a, p, -2),
-    tries=({"a": (1, 3), "p": (4, 3), "b": (3, 2)}, {"a": (), "p": (2, 3), "b": (3, 2)}),
+    examples=({"a": (1, 3), "p": (4, 3), "b": (3, 2)}, {"a": (), "p": (2, 3), "b": (3, 2)}),
 )
 def repeated_rows(a: Var, b: Var, p: Attr) -> Rewrite:
     """Of rows that are all the same, one is multiplied, and the product repeated."""
@@ -209,7 +209,7 @@ def repeated_rows(a: Var, b: Var, p: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="iuf",
     when=lambda b, p: _is_repeated(b, p, -1),
-    tries=({"a": (4, 3), "b": (3, 1), "p": (3, 2)}, {"a": (4, 3), "b": (), "p": (3, 2)}),
+    examples=({"a": (4, 3), "b": (3, 1), "p": (3, 2)}, {"a": (4, 3), "b": (), "p": (3, 2)}),
 )
 def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
     """Of columns that are all the same, one is multiplied, and the product repeated."""
@@ -223,7 +223,7 @@ def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=lambda c, p: may_leave(c) and p[-2] == 1,
-    tries=({"c": 3.0, "p": (1, 4), "b": (4, 2)},),
+    examples=({"c": 3.0, "p": (1, 4), "b": (4, 2)},),
 )
 def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
     """A product with a row of one number is a sum, scaled."""
@@ -237,7 +237,7 @@ def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=lambda c, p: may_leave(c) and p[-1] == 1,
-    tries=({"a": (3, 4), "c": 3.0, "p": (4, 1)},),
+    examples=({"a": (3, 4), "c": 3.0, "p": (4, 1)},),
 )
 def column_of_constants(a: Var, c: Const, p: Attr) -> Rewrite:
     """A product with a column of one number is a sum, scaled."""
@@ -254,7 +254,7 @@ def _is_batch(x: Node, p: Shape) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     when=lambda a, p: _is_batch(a, p),
-    tries=(
+    examples=(
         {"a": (4, 3), "p": (5, 4, 3), "b": (3, 2)},
         {"a": (4, 3), "p": (2, 4, 3), "b": (2, 3, 4)},
     ),
@@ -267,7 +267,7 @@ def batch_repeated_left(a: Var, b: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     when=lambda b, p: _is_batch(b, p),
-    tries=(
+    examples=(
         {"a": (4, 3), "b": (3, 2), "p": (5, 3, 2)},
         {"a": (2, 4, 3), "b": (3, 2), "p": (2, 3, 2)},
     ),
@@ -289,9 +289,9 @@ def _batch_is_inner(a: Node, b: Node, axis: tuple[int, ...]) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_batch_is_inner,
-    tries=({"a": (5, 2, 3), "b": (5, 3, 4), "axis": (0,)},),
+    examples=({"a": (5, 2, 3), "b": (5, 3, 4), "axis": (0,)},),
 )
 def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
     """A sum of matrix products is one product, of the matrices side by side."""
@@ -307,7 +307,7 @@ def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     when=lambda x, g: x.ndim == g.ndim == 2 and is_thin(*g.shape),
-    tries=({"x": (300, 3), "g": (300, 1)},),
+    examples=({"x": (300, 3), "g": (300, 1)},),
 )
 def product_over_rows(x: Var, g: Var) -> Rewrite:
     """A sum over rows of outer products can share one pass over the rows with what made them."""

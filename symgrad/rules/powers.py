@@ -25,9 +25,9 @@ def _keep_the_sign(a: Node, b: Node) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_keep_the_sign,
-    tries=({"x": (2, 3), "a": 3.5, "b": 0.7}, {"x": (2, 3), "a": 6.0, "b": -3.0}),
+    examples=({"x": (2, 3), "a": 3.5, "b": 0.7}, {"x": (2, 3), "a": 6.0, "b": -3.0}),
 )
 def power_of_power(x: Var, a: Const, b: Const) -> Rewrite:
     """(x**a)**b is x**(a * b), unless the inner power overflows."""
@@ -94,13 +94,15 @@ def product_with_itself(x: Var) -> Rewrite:
     return Rewrite(before=x * x, after=square(x))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=({"x": (2, 3), "a": (2, 3), "b": ()},))
+@rule(
+    exact=Exact.REALS, kinds="f", single_use=True, examples=({"x": (2, 3), "a": (2, 3), "b": ()},)
+)
 def product_of_powers(x: Var, a: Var, b: Var) -> Rewrite:
     """x**a * x**b is x**(a + b): a power less, unless one of them overflows."""
     return Rewrite(before=x**a * x**b, after=x ** (a + b))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def power_times_base(x: Var, a: Const) -> Rewrite:
     """x**a * x is x**(a + 1), unless one of them overflows."""
     return Rewrite(before=x**a * x, after=x ** (a + 1))
@@ -127,7 +129,7 @@ def square_of_sqrt(x: Var) -> Rewrite:
     return Rewrite(before=square(sqrt(x)), after=x)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=lambda x, y: x.shape == y.shape)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
 def product_of_roots(x: Var, y: Var) -> Rewrite:
     """A product of roots is the root of the product, unless that overflows or both are negative."""
     return Rewrite(before=sqrt(x) * sqrt(y), after=sqrt(x * y))
@@ -139,43 +141,43 @@ def over_its_root(x: Var) -> Rewrite:
     return Rewrite(before=x / sqrt(x), after=sqrt(x))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=lambda x, y: x.shape == y.shape)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
 def product_of_exps(x: Var, y: Var) -> Rewrite:
     """exp(x) * exp(y) is exp(x + y): one exponential, but the rounding of the sum shows in it."""
     return Rewrite(before=exp(x) * exp(y), after=exp(x + y))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=lambda x, y: x.shape == y.shape)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
 def quotient_of_exps(x: Var, y: Var) -> Rewrite:
     """exp(x) / exp(y) is exp(x - y): one exponential, but the rounding of it shows."""
     return Rewrite(before=exp(x) / exp(y), after=exp(x - y))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def inverse_of_exp(x: Var) -> Rewrite:
     """1 / exp(x) is exp(-x): a change of sign, not a division. At inf only one has a slope."""
     return Rewrite(before=1 / exp(x), after=exp(-x))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def over_exp_of_negative(x: Var, y: Var) -> Rewrite:
     """Dividing by exp(-y) is multiplying by exp(y). At -inf only one has a slope."""
     return Rewrite(before=x / exp(-y), after=x * exp(y))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def power_of_exp(x: Var, c: Const) -> Rewrite:
     """exp(x)**c is exp(x * c): an exponential less, unless it overflows."""
     return Rewrite(before=exp(x) ** c, after=exp(x * c))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=lambda x, y: x.shape == y.shape)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
 def sum_of_logs(x: Var, y: Var) -> Rewrite:
     """log(x) + log(y) is log(x * y): one logarithm, unless that overflows or both are negative."""
     return Rewrite(before=log(x) + log(y), after=log(x * y))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=lambda x, y: x.shape == y.shape)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
 def difference_of_logs(x: Var, y: Var) -> Rewrite:
     """log(x) - log(y) is log(x / y): one logarithm, unless that overflows or both are negative."""
     return Rewrite(before=log(x) - log(y), after=log(x / y))
@@ -186,19 +188,19 @@ def _is_odd(c: Node) -> bool:
     return value is not None and is_finite(c) and bool((np.remainder(value, 2) != 0).all())
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, when=_is_odd)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_odd)
 def log_of_power(x: Var, c: Const) -> Rewrite:
     """log(x**c) is c * log(x), unless c is even, which would hide the sign of x."""
     return Rewrite(before=log(x**c), after=log(x) * c)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def log_of_root(x: Var) -> Rewrite:
     """log(sqrt(x)) is half of log(x): no root, and no rounding by it."""
     return Rewrite(before=log(sqrt(x)), after=log(x) * 0.5)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True)
+@rule(exact=Exact.REALS, kinds="f", single_use=True)
 def log_of_inverse(x: Var) -> Rewrite:
     """log(1 / x) is -log(x), but for -0: no division, and no rounding by it."""
     return Rewrite(before=log(1 / x), after=-log(x))

@@ -35,9 +35,9 @@ def _spans_all(x: Node, axis: tuple[int, ...]) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, y, axis: x.shape == y.shape and _spans_all(x, axis) and x.ndim > 0,
-    tries=({"x": (2, 3), "y": (2, 3), "axis": (0, 1)},),
+    examples=({"x": (2, 3), "y": (2, 3), "axis": (0, 1)},),
 )
 def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
     """The sum of all products is a dot product: no array of products is made."""
@@ -47,9 +47,9 @@ def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, axis: _spans_all(x, axis) and x.ndim > 0,
-    tries=({"x": (2, 3), "axis": (0, 1)},),
+    examples=({"x": (2, 3), "axis": (0, 1)},),
 )
 def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
     """The sum of all squares is a dot product: no array of squares is made."""
@@ -69,7 +69,7 @@ def _is_square(x: Node) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, y, axis: (
         _is_square(x)
         and _is_square(y)
@@ -77,7 +77,7 @@ def _is_square(x: Node) -> bool:
         and _spans_all(x, axis)
         and x.ndim > 0
     ),
-    tries=(lambda x, y: sum(square(x) * 3.0 + square(y)),),
+    examples=(lambda x, y: sum(square(x) * 3.0 + square(y)),),
 )
 def sum_of_two_squares(x: Var, y: Var, axis: Attr) -> Rewrite:
     """Squares are summed on their own, as dot products; none is negative, so nothing cancels."""
@@ -124,7 +124,7 @@ def _is_as_wide(d: DType | None) -> bool:
     return d is None or d.kind in "fc"  # of narrow integers, the second sum would be wider
 
 
-@rule(exact=Exact.ROUNDING, once=True, when=_is_as_wide, tries=SUMS)
+@rule(exact=Exact.ROUNDING, single_use=True, when=_is_as_wide, examples=SUMS)
 def sum_of_sum(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
     """Two sums, over some axes and over others, are one over both."""
     return Rewrite(
@@ -133,7 +133,7 @@ def sum_of_sum(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, once=True, when=_is_as_wide, tries=SUMS)
+@rule(exact=Exact.ROUNDING, single_use=True, when=_is_as_wide, examples=SUMS)
 def prod_of_prod(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
     """Two products, over some axes and over others, are one over both."""
     prod = reduce.prod
@@ -143,7 +143,7 @@ def prod_of_prod(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite
     )
 
 
-@rule(exact=Exact.REALS, once=True, tries=TWO)
+@rule(exact=Exact.REALS, single_use=True, examples=TWO)
 def max_of_max(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     """The largest of the largest; but elements that tie share the gradient in another way."""
     return Rewrite(
@@ -152,7 +152,7 @@ def max_of_max(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, once=True, tries=TWO)
+@rule(exact=Exact.REALS, single_use=True, examples=TWO)
 def min_of_min(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     """The smallest of the smallest; but elements that tie share the gradient in another way."""
     return Rewrite(
@@ -161,7 +161,7 @@ def min_of_min(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, tries=TWO)
+@rule(exact=Exact.BITS, single_use=True, examples=TWO)
 def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     """Whether any holds anywhere is asked once."""
     return Rewrite(
@@ -170,7 +170,7 @@ def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, tries=TWO)
+@rule(exact=Exact.BITS, single_use=True, examples=TWO)
 def all_of_all(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     """Whether all hold everywhere is asked once."""
     return Rewrite(
@@ -211,7 +211,7 @@ def _of_source(node: Node) -> tuple[Node, Size]:
     _counts_once,
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _BROADCAST,
-    tries=(
+    examples=(
         lambda x: reduce.max(broadcast_to(x, (2, 3, 4)), axis=0),
         lambda x: reduce.any(broadcast_to(x, (2, 3, 4)), axis=(0, 1), keepdims=True),
     ),
@@ -226,7 +226,7 @@ def extremum_of_broadcast(node: Node) -> Node | None:
     lambda op: _reduces(op) and op.joins == "add",
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _BROADCAST,
-    tries=(
+    examples=(
         lambda x: sum(broadcast_to(x, (2, 3, 4)), axis=0),
         lambda x: sum(broadcast_to(x[:, :1], (2, 3, 4)), axis=(0, 1, 2), keepdims=True),
         lambda x: sum(broadcast_to(x, (0, 3, 4)), axis=(0, 1)),
@@ -243,7 +243,7 @@ def sum_of_broadcast(node: Node) -> Node | None:
     return repeated
 
 
-@rule_for(_reduces, exact=Exact.ROUNDING, tries=(lambda x: sum(x[:1], axis=0),))
+@rule_for(_reduces, exact=Exact.ROUNDING, examples=(lambda x: sum(x[:1], axis=0),))
 def reduction_over_one(node: Node) -> Node | None:
     """A reduction over axes of size 1, or over none, has nothing to reduce."""
     x = node.inputs[0]
@@ -256,7 +256,7 @@ def reduction_over_one(node: Node) -> Node | None:
     _reduces,
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0].view,
-    tries=(lambda x: sum(x.T), lambda x: reduce.max(reshape(x, (-1,)))),
+    examples=(lambda x: sum(x.T), lambda x: reduce.max(reshape(x, (-1,)))),
 )
 def reduction_of_rearranged(node: Node) -> Node | None:
     """Over all axes it does not matter in which order the elements lie, but for rounding."""
@@ -272,7 +272,7 @@ def reduction_of_rearranged(node: Node) -> Node | None:
     _reduces,
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _PERMUTE,
-    tries=(lambda x: sum(x.T, axis=0),),
+    examples=(lambda x: sum(x.T, axis=0),),
 )
 def reduction_of_permuted(node: Node) -> Node | None:
     """To reduce axes that were moved is to reduce them where they were."""
@@ -289,7 +289,7 @@ def reduction_of_permuted(node: Node) -> Node | None:
     exact=Exact.ROUNDING,
     # Sums of float16 may overflow on the way to one that does not.
     when=lambda x, a, axis, dtype: a in axis and (dtype or x.dtype).itemsize > 2,
-    tries=({"x": (2, 3), "y": (4, 3), "a": 0, "axis": (0,), "dtype": None, "keepdims": False},),
+    examples=({"x": (2, 3), "y": (4, 3), "a": 0, "axis": (0,), "dtype": None, "keepdims": False},),
 )
 def sum_of_concat(x: Var, y: Var, a: Attr, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """The sum over what was joined is the sum of the sums: the join is not made."""
@@ -309,7 +309,7 @@ def _is_full_elsewhere(x: Node, shape: Shape, index: Index, axis: tuple[int, ...
 @rule(
     exact=Exact.ROUNDING,
     when=_is_full_elsewhere,
-    tries=(
+    examples=(
         {
             "x": (2, 3),
             "shape": (4, 3),

@@ -39,11 +39,11 @@ ROWS = (
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, y, axis: (
         _is_last(x if x.ndim >= y.ndim else y, axis) and x.shape[-1:] == y.shape[-1:]
     ),
-    tries=ROWS,
+    examples=ROWS,
 )
 def sum_of_products_in_rows(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Row by row the sum of all products is a dot product: no array of products is made."""
@@ -84,9 +84,9 @@ def _is_never_zero(x: Node) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda x, y, c: x.shape == y.shape and _is_column(y, c) and _is_never_zero(c),
-    tries=(_over_deviation,),
+    examples=(_over_deviation,),
 )
 def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     """What divides each row of a dot product of rows divides the result, unless that overflows."""
@@ -98,7 +98,12 @@ def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=({"x": (3, 4), "y": (3, 4), "k": False},))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    single_use=True,
+    examples=({"x": (3, 4), "y": (3, 4), "k": False},),
+)
 def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
     """A change of sign is made to the result of a dot product of rows."""
     return Rewrite(
@@ -106,7 +111,7 @@ def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_last, tries=ROWS[:1])
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_last, examples=ROWS[:1])
 def sum_of_squares_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Row by row the sum of all squares is a dot product: no array of squares is made."""
     return Rewrite(
@@ -121,7 +126,7 @@ def _has_rows(x: Node, axis: tuple[int, ...]) -> bool:
     return large and _is_last(x, axis) and x.dtype.itemsize in (4, 8)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", when=_has_rows, tries=ROWS[:1])
+@rule(exact=Exact.ROUNDING, kinds="f", when=_has_rows, examples=ROWS[:1])
 def sum_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The sums of rows are a product with ones, which BLAS does many times as fast as a sum."""
     return Rewrite(

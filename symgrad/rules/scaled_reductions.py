@@ -26,8 +26,8 @@ OVER = ({"x": (2, 3), "axis": (0,), "keepdims": False},)
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
-    tries=({"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},),
+    single_use=True,
+    examples=({"x": (2, 3), "axis": (0,), "dtype": None, "keepdims": False},),
 )
 def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
@@ -40,9 +40,9 @@ def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_scalar(c) and grows(c),
-    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
+    examples=({"x": (2, 3), "c": 3.0, "axis": (0,), "dtype": None, "keepdims": False},),
 )
 def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
@@ -59,9 +59,9 @@ def _is_scalar(s: Node, x: Node) -> bool:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_is_scalar,
-    tries=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
+    examples=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
 )
 def sum_of_times_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """A number that all terms have for a factor is multiplied once; if it is inf, that differs."""
@@ -74,9 +74,9 @@ def sum_of_times_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_is_scalar,
-    tries=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
+    examples=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
 )
 def sum_of_over_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """A number that all terms are divided by divides once; if it is 0, that differs."""
@@ -89,9 +89,9 @@ def sum_of_over_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_finite(c) and c.ndim == 0,
-    tries=({"x": (2, 3), "c": 3.0, "axis": (0,), "keepdims": True},),
+    examples=({"x": (2, 3), "c": 3.0, "axis": (0,), "keepdims": True},),
 )
 def sum_of_shifted(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     """A constant term is added once, as often as it occurs; large ones that cancel round more."""
@@ -103,7 +103,7 @@ def sum_of_shifted(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=OVER)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=OVER)
 def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The largest of what was negated is the smallest, negated once."""
     return Rewrite(
@@ -112,7 +112,7 @@ def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, tries=OVER)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=OVER)
 def min_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The smallest of what was negated is the largest, negated once."""
     return Rewrite(
@@ -134,9 +134,9 @@ SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -1.5))
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_finite(c) and c.ndim == 0,
-    tries=SCALED,
+    examples=SCALED,
 )
 def max_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor is multiplied once, after the largest was found, or for c < 0 the smallest.
@@ -152,9 +152,9 @@ def max_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_finite(c) and c.ndim == 0,
-    tries=SCALED,
+    examples=SCALED,
 )
 def min_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor is multiplied once, after the smallest was found, or for c < 0 the largest.
@@ -167,7 +167,7 @@ def min_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, tries=OVER)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, examples=OVER)
 def max_of_exp(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The exponential grows, so that it is taken of the largest alone."""
     return Rewrite(
@@ -176,7 +176,7 @@ def max_of_exp(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, tries=OVER)
+@rule(exact=Exact.BITS, single_use=True, examples=OVER)
 def any_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Whether any is false is whether not all are true: one negation."""
     return Rewrite(
@@ -185,7 +185,7 @@ def any_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, once=True, tries=OVER)
+@rule(exact=Exact.BITS, single_use=True, examples=OVER)
 def all_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Whether all are false is whether not any is true: one negation."""
     return Rewrite(
@@ -194,7 +194,7 @@ def all_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, tries=OVER)
+@rule(exact=Exact.BITS, examples=OVER)
 def norm_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """A norm does not see the sign."""
     return Rewrite(
@@ -206,9 +206,9 @@ def norm_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda c: is_scalar(c) and grows(c),
-    tries=SCALED,
+    examples=SCALED,
 )
 def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor leaves a norm, as its magnitude."""
@@ -221,19 +221,19 @@ def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
 # ---- where the largest is -------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", tries=({"x": (2, 3), "axis": 1},))
+@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
 def argmax_of_negative(x: Var, axis: Attr) -> Rewrite:
     """The largest of what was negated is where the smallest is."""
     return Rewrite(before=argmax(negative(x), axis=axis), after=argmin(x, axis=axis))
 
 
-@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", tries=({"x": (2, 3), "axis": 1},))
+@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
 def argmin_of_negative(x: Var, axis: Attr) -> Rewrite:
     """The smallest of what was negated is where the largest is."""
     return Rewrite(before=argmin(negative(x), axis=axis), after=argmax(x, axis=axis))
 
 
-@rule(exact=Exact.REALS, tries=({"x": (2, 3), "axis": 1},))
+@rule(exact=Exact.REALS, examples=({"x": (2, 3), "axis": 1},))
 def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
     """The exponential grows; but where it rounds or overflows, different numbers become one."""
     return Rewrite(before=argmax(exp(x), axis=axis), after=argmax(x, axis=axis))
@@ -242,7 +242,7 @@ def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     when=lambda axis, over: axis in over,
-    tries=({"x": (2, 3), "axis": 1, "over": (1,)},),
+    examples=({"x": (2, 3), "axis": 1, "over": (1,)},),
 )
 def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     """The most probable is the largest; but where it rounds, different numbers become one."""
@@ -252,7 +252,7 @@ def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     when=lambda axis, over: axis in over,
-    tries=({"x": (2, 3), "axis": 1, "over": (1,)},),
+    examples=({"x": (2, 3), "axis": 1, "over": (1,)},),
 )
 def argmax_of_log_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     """The most probable is the largest; but where it rounds, different numbers become one."""

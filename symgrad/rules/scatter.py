@@ -41,9 +41,9 @@ def _is_less(z: Node, u: Node, c: Node) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_is_less,
-    tries=(lambda u: _onto_zeros(u) * 0.3,),
+    examples=(lambda u: _onto_zeros(u) * 0.3,),
 )
 def scalar_into_scattered(z: Var, u: Var, i: Var, a: Attr, c: Const) -> Rewrite:
     """A scalar factor need not be multiplied to the zeros around."""
@@ -56,9 +56,9 @@ def scalar_into_scattered(z: Var, u: Var, i: Var, a: Attr, c: Const) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_fills,
-    tries=(lambda x, u: x[[0, 1, 2, 0, 1]] + _onto_zeros(u),),
+    examples=(lambda x, u: x[[0, 1, 2, 0, 1]] + _onto_zeros(u),),
 )
 def sum_with_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     """What is added at indices is added there at once: elsewhere there is nothing to do."""
@@ -71,9 +71,9 @@ def sum_with_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=_fills,
-    tries=(lambda x, u: x[[0, 1, 2, 0, 1]] - _onto_zeros(u),),
+    examples=(lambda x, u: x[[0, 1, 2, 0, 1]] - _onto_zeros(u),),
 )
 def less_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     """What is subtracted at indices is subtracted there at once."""

@@ -74,13 +74,13 @@ def select_of_boolean(mask: Var, x: Var) -> Rewrite:
 # ---- choices within choices by the same mask ------------------------------------------------
 
 
-@rule(exact=Exact.BITS, tries=WHERE)
+@rule(exact=Exact.BITS, examples=WHERE)
 def where_of_where(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
     """Where a mask holds, a choice by it is known."""
     return Rewrite(before=where(mask, where(mask, x, y), z), after=where(mask, x, z))
 
 
-@rule(exact=Exact.BITS, tries=WHERE)
+@rule(exact=Exact.BITS, examples=WHERE)
 def where_of_other_where(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
     """Where a mask does not hold, a choice by it is known."""
     return Rewrite(before=where(mask, x, where(mask, y, z)), after=where(mask, x, z))
@@ -112,13 +112,13 @@ def where_of_nothing_selected(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=where(mask, x, select(mask, y)), after=select(mask, x))
 
 
-@rule(exact=Exact.BITS, once=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
 def select_of_product(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of a product that is selected, no factor need be."""
     return Rewrite(before=select(mask, select(mask, x) * y), after=select(mask, x * y))
 
 
-@rule(exact=Exact.BITS, once=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
 def select_of_sum(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of a sum that is selected, no term need be."""
     return Rewrite(before=select(mask, select(mask, x) + y), after=select(mask, x + y))
@@ -128,13 +128,17 @@ def _factors(dtype: str) -> dict[str, object]:
     return {"mask": (2, 3), "other": (3,), "x": (2, 3), "p": np.dtype(dtype)}
 
 
-@rule(exact=Exact.BITS, kinds="iuf", when=is_mask, tries=tuple(map(_factors, ("f4", "f8", "i4"))))
+@rule(
+    exact=Exact.BITS, kinds="iuf", when=is_mask, examples=tuple(map(_factors, ("f4", "f8", "i4")))
+)
 def select_of_masked(mask: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds it is a factor of 1."""
     return Rewrite(before=select(mask, x * astype(mask, dtype=p)), after=select(mask, x))
 
 
-@rule(exact=Exact.BITS, kinds="iuf", when=is_mask, tries=tuple(map(_factors, ("f4", "f8", "i4"))))
+@rule(
+    exact=Exact.BITS, kinds="iuf", when=is_mask, examples=tuple(map(_factors, ("f4", "f8", "i4")))
+)
 def select_of_masked_too(mask: Var, other: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds, among others, it is a factor of 1."""
     return Rewrite(
@@ -152,7 +156,7 @@ def _square_of_selection(x: Node) -> Node:
     lambda op: op.name == "select",
     exact=Exact.VALUES,
     operands=lambda ops: ops[1].elementwise and ops[1].preserves_zero,
-    tries=(_square_of_selection,),
+    examples=(_square_of_selection,),
 )
 def select_of_what_keeps_zeros(node: Node) -> Node | None:
     """A function that is 0 at 0 leaves the zeros of a selection where they are."""
@@ -166,19 +170,19 @@ def select_of_what_keeps_zeros(node: Node) -> Node | None:
 # ---- choices side by side -------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, once=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
 def product_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of two factors selected alike, the product is selected."""
     return Rewrite(before=select(mask, x) * select(mask, y), after=select(mask, x * y))
 
 
-@rule(exact=Exact.BITS, once=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
 def sum_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of two terms selected alike, the sum is selected."""
     return Rewrite(before=select(mask, x) + select(mask, y), after=select(mask, x + y))
 
 
-@rule(exact=Exact.BITS, once=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
 def difference_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of two terms selected alike, the difference is selected."""
     return Rewrite(before=select(mask, x) - select(mask, y), after=select(mask, x - y))
@@ -193,13 +197,13 @@ def sum_of_opposite_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=is_mask)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=is_mask)
 def difference_of_opposite_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     """One where a mask holds, less another where it does not, is a choice."""
     return Rewrite(before=select(mask, x) - select(logical_not(mask), y), after=where(mask, x, -y))
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=is_mask)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=is_mask)
 def opposite_selections_less(mask: Var, x: Var, y: Var) -> Rewrite:
     """One where a mask does not hold, less another where it does, is a choice."""
     return Rewrite(before=select(logical_not(mask), y) - select(mask, x), after=where(mask, -x, y))
@@ -212,7 +216,7 @@ def _scales(mask: Node, c: Node) -> bool:
     return is_mask(mask) and is_finite(c)
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=_scales, tries=SCALED)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_scales, examples=SCALED)
 def opposite_selections_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
     """Two opposite selections scaled alike are a choice, scaled once."""
     return Rewrite(
@@ -223,9 +227,9 @@ def opposite_selections_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
 @rule(
     exact=Exact.VALUES,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda mask, c, d: _scales(mask, c) and is_finite(d),
-    tries=SCALED,
+    examples=SCALED,
 )
 def opposite_selections_both_scaled(mask: Var, x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """Two opposite selections, each scaled, are a choice of what is scaled."""
@@ -235,7 +239,7 @@ def opposite_selections_both_scaled(mask: Var, x: Var, y: Var, c: Const, d: Cons
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=_scales, tries=SCALED)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_scales, examples=SCALED)
 def opposite_selections_first_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
     """Two opposite selections, one scaled, are a choice of what is scaled."""
     return Rewrite(
@@ -243,7 +247,7 @@ def opposite_selections_first_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rew
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", once=True, when=_scales, tries=SCALED)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_scales, examples=SCALED)
 def opposite_selections_second_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
     """Two opposite selections, one scaled, are a choice of what is scaled."""
     return Rewrite(
@@ -279,7 +283,7 @@ def _two_cotangents(x: Node, y: Node) -> Node:
     lambda op: op.name == "select",
     exact=Exact.VALUES,
     operands=lambda ops: ops[1].name in ("add", "subtract"),
-    tries=(_two_cotangents,),
+    examples=(_two_cotangents,),
 )
 def select_of_what_vanishes(node: Node) -> Node | None:
     """What is 0 wherever the mask does not hold, as the sum of two cotangents is, needs none."""
@@ -296,25 +300,25 @@ def _no_wider(mask: Node, x: Node, y: Node) -> bool:
     return guess(chosen) <= guess(x.size) + guess(y.size)
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def where_of_negatives(mask: Var, x: Var, y: Var) -> Rewrite:
     """What is negated in either case is negated once."""
     return Rewrite(before=where(mask, -x, -y), after=-where(mask, x, y))
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def where_of_exponentials(mask: Var, x: Var, y: Var) -> Rewrite:
     """The exponential that is taken in either case is taken once."""
     return Rewrite(before=where(mask, exp(x), exp(y)), after=exp(where(mask, x, y)))
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def where_of_logarithms(mask: Var, x: Var, y: Var) -> Rewrite:
     """The logarithm that is taken in either case is taken once."""
     return Rewrite(before=where(mask, log(x), log(y)), after=log(where(mask, x, y)))
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
 def where_of_roots(mask: Var, x: Var, y: Var) -> Rewrite:
     """The root that is taken in either case is taken once."""
     return Rewrite(before=where(mask, sqrt(x), sqrt(y)), after=sqrt(where(mask, x, y)))
@@ -325,7 +329,7 @@ def _no_wider_than_common(mask: Node, x: Node, y: Node, z: Node) -> bool:
     return guess(product(broadcast_shapes(mask.shape, x.shape, y.shape))) <= guess(z.size)
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider_than_common, kinds="iuf", tries=WHERE)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider_than_common, kinds="iuf", examples=WHERE)
 def where_of_products(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
     """A factor of either case is multiplied in once."""
     return Rewrite(before=where(mask, x * z, y * z), after=where(mask, x, y) * z)
@@ -333,17 +337,17 @@ def where_of_products(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
 
 @rule(
     exact=Exact.BITS,
-    once=True,
+    single_use=True,
     kinds="f",
     when=lambda c: is_finite(c),
-    tries=tuple({**shapes, "c": c} for shapes in WHERE for c in (3.0, -0.5)),
+    examples=tuple({**shapes, "c": c} for shapes in WHERE for c in (3.0, -0.5)),
 )
 def where_of_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor of either case is multiplied in once."""
     return Rewrite(before=where(mask, x * c, y * c), after=where(mask, x, y) * c)
 
 
-@rule(exact=Exact.BITS, once=True, when=_no_wider_than_common, kinds="iuf", tries=WHERE)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider_than_common, kinds="iuf", examples=WHERE)
 def where_of_sums(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
     """A term of either case is added once."""
     return Rewrite(before=where(mask, x + z, y + z), after=where(mask, x, y) + z)
@@ -365,10 +369,10 @@ def _selected_sum(
 
 @rule(
     exact=Exact.BITS,
-    once=True,
+    single_use=True,
     when=_is_constant_over,
     kinds="iuf",
-    tries=(
+    examples=(
         {"mask": (2, 1), "x": (2, 3), "axis": (1,), "dtype": None, "keepdims": False},
         {"mask": (3,), "x": (2, 3), "axis": (0,), "dtype": None, "keepdims": True},
     ),
@@ -382,8 +386,8 @@ def sum_of_select(mask: Var, x: Var, axis: Attr, dtype: Attr, keepdims: Attr) ->
 
 @rule(
     exact=Exact.BITS,
-    once=True,
-    tries=({"mask": (2,), "x": (2,), "i": ((1, 3, 1),), "s": (5,)},),
+    single_use=True,
+    examples=({"mask": (2,), "x": (2,), "i": ((1, 3, 1),), "s": (5,)},),
 )
 def select_of_placed(mask: Var, x: Var, i: Attr, s: Attr) -> Rewrite:
     """Where mask and values are put among zeros, only what is put there need be selected."""

@@ -66,7 +66,7 @@ def _is_shifted(x: Node, axis: Axes) -> bool:
     kinds="f",
     stable=True,
     when=_is_unshifted,
-    tries=(over_rows(k=False), over_all(k=True)),
+    examples=(over_rows(k=False), over_all(k=True)),
 )
 def log_is_logsumexp(x: Var, axis: Attr, k: Attr) -> Rewrite:
     """log(sum(exp(x))) is logsumexp, which does not overflow."""
@@ -86,7 +86,7 @@ def is_positive(c: Node) -> bool:
     exact=Exact.REALS,
     kinds="f",
     when=lambda x, c, axis: is_positive(c) and _is_unshifted(x, axis),
-    tries=(over_rows(c=1 / 3, k=False),),
+    examples=(over_rows(c=1 / 3, k=False),),
 )
 def log_of_scaled_is_logsumexp(x: Var, c: Const, axis: Attr, k: Attr) -> Rewrite:
     """log(c * sum(exp(x))), as of a mean, is logsumexp and a constant."""
@@ -102,9 +102,9 @@ def _is_kept(x: Node, axis: Axes, p: object) -> bool:
 
 @rule(
     exact=Exact.ROUNDING,
-    once=True,
+    single_use=True,
     when=lambda x, axis, p: x.op is _EXP and _is_kept(x, axis, p),
-    tries=(lambda x: reshape(sum(exp(x), axis=1), (3, 1)), over_rows(p=(2, 1))),
+    examples=(lambda x: reshape(sum(exp(x), axis=1), (3, 1)), over_rows(p=(2, 1))),
 )
 def kept_axes_of_sum(x: Var, axis: Attr, p: Attr) -> Rewrite:
     """A sum of exponentials that is given its axes back could have kept them."""
@@ -116,9 +116,9 @@ def kept_axes_of_sum(x: Var, axis: Attr, p: Attr) -> Rewrite:
 
 @rule(
     exact=Exact.ROUNDING,
-    once=True,
+    single_use=True,
     when=_is_kept,
-    tries=(over_rows(p=(2, 1)),),
+    examples=(over_rows(p=(2, 1)),),
 )
 def kept_axes_of_logsumexp(x: Var, axis: Attr, p: Attr) -> Rewrite:
     """A logsumexp that is given its axes back could have kept them."""
@@ -139,7 +139,7 @@ def _is_of_all(x: Node, axis: Axes) -> bool:
     return len(axis) == x.ndim
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", stable=True, when=_is_unshifted, tries=(over_rows(),))
+@rule(exact=Exact.ROUNDING, kinds="f", stable=True, when=_is_unshifted, examples=(over_rows(),))
 def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
     """exp(x) / sum(exp(x)) is softmax, which does not overflow."""
     return Rewrite(
@@ -153,7 +153,7 @@ def quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
     kinds="f",
     stable=True,
     when=lambda x, axis: _is_of_all(x, axis) and _is_unshifted(x, axis),
-    tries=(over_all(),),
+    examples=(over_all(),),
 )
 def quotient_of_all_is_softmax(x: Var, axis: Attr) -> Rewrite:
     """exp(x) / sum(exp(x)) over all axes is softmax, which does not overflow."""
@@ -169,7 +169,7 @@ def are_known(x: Node, axis: Axes) -> bool:
     return all(isinstance(s, int) and s > 0 for s in sizes)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", when=are_known, tries=(over_rows(),))
+@rule(exact=Exact.ROUNDING, kinds="f", when=are_known, examples=(over_rows(),))
 def exp_of_log_softmax(x: Var, axis: Attr) -> Rewrite:
     """exp(log_softmax(x)) is softmax, which can share its parts with log_softmax."""
     return Rewrite(before=exp(log_softmax(x, axis=axis)), after=softmax(x, axis=axis))
@@ -179,7 +179,7 @@ def exp_of_log_softmax(x: Var, axis: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     stable=True,
-    tries=(over_rows(),),
+    examples=(over_rows(),),
 )
 def log_of_softmax(x: Var, axis: Attr) -> Rewrite:
     """log(softmax(x)) is log_softmax, where the softmax may be 0."""
@@ -197,7 +197,7 @@ def _shifted_by_hand(x: Node, axis: int | None) -> Node:
     exact=Exact.ROUNDING,
     kinds="f",
     stable=True,
-    tries=(over_rows(), lambda x: log(_shifted_by_hand(x, 1))),
+    examples=(over_rows(), lambda x: log(_shifted_by_hand(x, 1))),
 )
 def log_of_quotient(x: Var, axis: Attr) -> Rewrite:
     """log(exp(x) / sum(exp(x))) is log_softmax, where the quotient may be 0."""
@@ -212,14 +212,14 @@ def log_of_quotient(x: Var, axis: Attr) -> Rewrite:
     kinds="f",
     stable=True,
     when=_is_of_all,
-    tries=(over_all(), lambda x: log(_shifted_by_hand(x, None))),
+    examples=(over_all(), lambda x: log(_shifted_by_hand(x, None))),
 )
 def log_of_quotient_of_all(x: Var, axis: Attr) -> Rewrite:
     """log(exp(x) / sum(exp(x))) is log_softmax, where the quotient may be 0."""
     return Rewrite(before=log(_quotient(x, axis, False)), after=log_softmax(x, axis=axis))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True, tries=(over_rows(),))
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True, examples=(over_rows(),))
 def less_logsumexp(x: Var, axis: Attr) -> Rewrite:
     """x - logsumexp(x) is log_softmax, in which two large numbers do not cancel."""
     return Rewrite(
@@ -230,10 +230,10 @@ def less_logsumexp(x: Var, axis: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     stable=True,
     when=_is_of_all,
-    tries=(over_all(),),
+    examples=(over_all(),),
 )
 def less_logsumexp_of_all(x: Var, axis: Attr) -> Rewrite:
     """x - logsumexp(x) over all axes is log_softmax, in which two large numbers do not cancel."""
@@ -250,7 +250,7 @@ def _unshifted_softmax(x: Node, axis: Axes) -> Node:
     exact=Exact.REALS,
     kinds="f",
     when=_is_shifted,
-    tries=(over_rows(), lambda x: _shifted_by_hand(x, 1)),
+    examples=(over_rows(), lambda x: _shifted_by_hand(x, 1)),
 )
 def shifted_quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
     """softmax shifts by the largest element itself; shifted by hand, one inf makes all NaN."""
@@ -264,7 +264,7 @@ def shifted_quotient_is_softmax(x: Var, axis: Attr) -> Rewrite:
     exact=Exact.REALS,
     kinds="f",
     when=lambda x, axis: _is_of_all(x, axis) and _is_shifted(x, axis),
-    tries=(over_all(), lambda x: _shifted_by_hand(x, None)),
+    examples=(over_all(), lambda x: _shifted_by_hand(x, None)),
 )
 def shifted_quotient_of_all_is_softmax(x: Var, axis: Attr) -> Rewrite:
     """softmax shifts by the largest element itself; shifted by hand, one inf makes all NaN."""
@@ -281,7 +281,7 @@ def _shifted_back_by_hand(x: Node) -> Node:
     exact=Exact.REALS,
     kinds="f",
     when=lambda x, m, axis: _is_shifted(x, axis) and x.inputs[1] is m,
-    tries=(over_rows(m=(2, 1)), _shifted_back_by_hand),
+    examples=(over_rows(m=(2, 1)), _shifted_back_by_hand),
 )
 def shifted_back_is_logsumexp(x: Var, m: Var, axis: Attr) -> Rewrite:
     """logsumexp shifts by the largest element itself; shifted by hand, inf becomes NaN."""
@@ -307,7 +307,13 @@ def _scaled_softmax(x: Node) -> Node:
     return scaled
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, when=_is_over_total, tries=(_scaled_softmax,))
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    single_use=True,
+    when=_is_over_total,
+    examples=(_scaled_softmax,),
+)
 def softmax_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """What scales softmax is divided by the sum of exponentials, which is at least 1."""
     return Rewrite(before=(x / y) * z, after=x * (z / y))

@@ -47,7 +47,7 @@ def _may_overflow(x: Node) -> bool:
     return not (x.op is _NEGATIVE and x.inputs[0].op is _ABS)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True, when=_may_overflow)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True, when=_may_overflow)
 def log_is_softplus(x: Var) -> Rewrite:
     """log(1 + exp(x)) is softplus, which does not overflow."""
     return Rewrite(before=log(1 + exp(x)), after=softplus(x))
@@ -89,7 +89,7 @@ def quotient_is_sigmoid(x: Var) -> Rewrite:
     return Rewrite(before=exp(x) / (1 + exp(x)), after=sigmoid(x))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def one_less_sigmoid(x: Var) -> Rewrite:
     """1 - sigmoid(x) is sigmoid(-x), of which no digits cancel."""
     return Rewrite(before=1 - sigmoid(x), after=sigmoid(-x))
@@ -110,31 +110,31 @@ def log1p_of_sigmoid(x: Var) -> Rewrite:
 # ---- log1p, expm1, log1mexp, logaddexp ------------------------------------------------------
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def log_is_log1p(x: Var) -> Rewrite:
     """log(1 + x) is log1p(x), in which a small x keeps its digits."""
     return Rewrite(before=log(1 + x), after=log1p(x))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def log_is_log1p_of_negative(x: Var) -> Rewrite:
     """log(1 - x) is log1p(-x), in which a small x keeps its digits."""
     return Rewrite(before=log(1 - x), after=log1p(-x))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def difference_is_expm1(x: Var) -> Rewrite:
     """exp(x) - 1 is expm1(x), in which a small x keeps its digits."""
     return Rewrite(before=exp(x) - 1, after=expm1(x))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def difference_is_negative_expm1(x: Var) -> Rewrite:
     """1 - exp(x) is -expm1(x), in which a small x keeps its digits."""
     return Rewrite(before=1 - exp(x), after=-expm1(x))
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", once=True, stable=True)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
 def log_of_expm1_is_log1mexp(x: Var) -> Rewrite:
     """log(1 - exp(x)), which expm1 makes accurate for small x, log1mexp makes so for all."""
     return Rewrite(before=log(-expm1(x)), after=log1mexp(x))
@@ -176,7 +176,7 @@ def _opposite(x: Node, y: Node) -> bool:
     exact=Exact.REALS,
     kinds="f",
     when=_opposite,
-    tries=(
+    examples=(
         {"x": (2, 3), "y": (2, 3)},
         lambda x: (exp(x) - exp(y := -x)) / (exp(x) + exp(y)),
         lambda x: (exp(z := x * 0.3) - exp(y := x * -0.3)) / (exp(z) + exp(y)),
@@ -193,7 +193,7 @@ def quotient_is_tanh(x: Var, y: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=({"x": (2, 3)}, lambda x: (exp(2 * x) - 1) / (exp(2 * x) + 1)),
+    examples=({"x": (2, 3)}, lambda x: (exp(2 * x) - 1) / (exp(2 * x) + 1)),
 )
 def quotient_with_one_is_tanh(x: Var) -> Rewrite:
     """(exp(2 * x) - 1) / (exp(2 * x) + 1) is tanh, where the quotient may be inf / inf."""
@@ -203,7 +203,7 @@ def quotient_with_one_is_tanh(x: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=({"x": (2, 3)}, lambda x: (1 - exp(-2 * x)) / (1 + exp(-2 * x))),
+    examples=({"x": (2, 3)}, lambda x: (1 - exp(-2 * x)) / (1 + exp(-2 * x))),
 )
 def quotient_less_one_is_tanh(x: Var) -> Rewrite:
     """(1 - exp(-2 * x)) / (1 + exp(-2 * x)) is tanh, where the quotient may be inf / inf."""
@@ -213,8 +213,8 @@ def quotient_less_one_is_tanh(x: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    once=True,
-    tries=({"x": (2, 3)}, lambda x: 2 * sigmoid(2 * x) - 1),
+    single_use=True,
+    examples=({"x": (2, 3)}, lambda x: 2 * sigmoid(2 * x) - 1),
 )
 def sigmoid_is_tanh(x: Var) -> Rewrite:
     """2 * sigmoid(2 * x) - 1 is tanh, in which a small x keeps its digits."""
@@ -226,7 +226,7 @@ def sigmoid_is_tanh(x: Var) -> Rewrite:
     kinds="f",
     stable=True,
     when=_opposite,
-    tries=(
+    examples=(
         {"x": (2, 3), "y": (2, 3)},
         lambda x: (exp(x) - exp(-x)) * 0.5,
         lambda x: (exp(x * 0.3) - exp(x * -0.3)) * 0.5,
@@ -242,7 +242,7 @@ def half_difference_is_sinh(x: Var, y: Var) -> Rewrite:
     kinds="f",
     stable=True,
     when=_opposite,
-    tries=({"x": (2, 3), "y": (2, 3)}, lambda x: (exp(x) + exp(-x)) * 0.5),
+    examples=({"x": (2, 3), "y": (2, 3)}, lambda x: (exp(x) + exp(-x)) * 0.5),
 )
 def half_sum_is_cosh(x: Var, y: Var) -> Rewrite:
     """(exp(x) + exp(-x)) / 2 is cosh: one function instead of two."""
@@ -256,7 +256,7 @@ def half_sum_is_cosh(x: Var, y: Var) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     stable=True,
-    tries=(over_rows(k=False), over_all(k=True)),
+    examples=(over_rows(k=False), over_all(k=True)),
 )
 def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
     """The root of a sum of squares is a norm, which does not overflow on the way."""
@@ -306,7 +306,7 @@ def _variance(a: Node, m: Node) -> Node | None:
     exact=Exact.ROUNDING,
     kinds="f",
     stable=True,
-    tries=(
+    examples=(
         lambda x: sum(square(x), axis=1) / 4 - square(sum(x, axis=1) / 4),
         lambda x: sum(square(x), axis=1) * 0.25 - square(sum(x, axis=1) * 0.25),
         lambda x: vdot(x, x) / 12 - square(sum(x) / 12),

@@ -35,9 +35,9 @@ from symgrad.rules.normal.cholesky import definite
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    once=True,
+    single_use=True,
     when=lambda a, b: a.shape[-2] == b.shape[-1],
-    tries=({"a": (3, 4), "b": (4, 3)}, {"a": (2, 3, 4), "b": (4, 3)}),
+    examples=({"a": (3, 4), "b": (4, 3)}, {"a": (2, 3, 4), "b": (4, 3)}),
 )
 def diagonal_of_product(a: Var, b: Var) -> Rewrite:
     """Of a product of which only the diagonal is read, only the diagonal is computed."""
@@ -50,7 +50,7 @@ def diagonal_of_product(a: Var, b: Var) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     when=is_transposed,
-    tries=({"x": (3, 4), "axes": (1, 0), "k": 1},),
+    examples=({"x": (3, 4), "axes": (1, 0), "k": 1},),
 )
 def diagonal_of_transposed(x: Var, axes: Attr, k: Attr) -> Rewrite:
     """A transposed matrix has the same diagonals, those above below."""
@@ -60,7 +60,7 @@ def diagonal_of_transposed(x: Var, axes: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, tries=({"x": (3,), "shape": (3, 4), "k": 0},))
+@rule(exact=Exact.ROUNDING, examples=({"x": (3,), "shape": (3, 4), "k": 0},))
 def diagonal_of_placed(x: Var, shape: Attr, k: Attr) -> Rewrite:
     """What was put on a diagonal is found there, but side by side: dot products may differ."""
     return Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
@@ -73,7 +73,7 @@ def _is_square(shape: tuple[int, ...]) -> bool:
     return shape[0] == shape[1]
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_square, tries=SQUARE)
+@rule(exact=Exact.REALS, kinds="f", when=_is_square, examples=SQUARE)
 def diagonal_matrix_times(x: Var, a: Var, shape: Attr) -> Rewrite:
     """A diagonal matrix scales rows; the zeros beside the diagonal need no product."""
     return Rewrite(
@@ -82,7 +82,7 @@ def diagonal_matrix_times(x: Var, a: Var, shape: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_square, tries=SQUARE)
+@rule(exact=Exact.REALS, kinds="f", when=_is_square, examples=SQUARE)
 def times_diagonal_matrix(x: Var, a: Var, shape: Attr) -> Rewrite:
     """A diagonal matrix scales columns; the zeros beside the diagonal need no product."""
     return Rewrite(
@@ -104,7 +104,7 @@ def _scales(e: Node, x: Node) -> bool:
     exact=Exact.REALS,
     kinds="f",
     when=_scales,
-    tries=(lambda x, a: matmul(eye(3) * sum(x, axis=1), a),),
+    examples=(lambda x, a: matmul(eye(3) * sum(x, axis=1), a),),
 )
 def scaled_identity_times(e: Var, x: Var, a: Var) -> Rewrite:
     """The identity, scaled, scales rows; the zeros beside the diagonal need no product."""
@@ -115,20 +115,20 @@ def scaled_identity_times(e: Var, x: Var, a: Var) -> Rewrite:
     exact=Exact.REALS,
     kinds="f",
     when=_scales,
-    tries=(lambda x, a: matmul(a, eye(4) * sum(x, axis=0)),),
+    examples=(lambda x, a: matmul(a, eye(4) * sum(x, axis=0)),),
 )
 def times_scaled_identity(e: Var, x: Var, a: Var) -> Rewrite:
     """The identity, scaled, scales columns; the zeros beside the diagonal need no product."""
     return Rewrite(before=matmul(a, e * x), after=lambda x, a: a * reshaped(x, (a.shape[-1],)))
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, tries=(lambda a: matmul(eye(3), a),))
+@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul(eye(3), a),))
 def identity_times(e: Var, a: Var) -> Rewrite:
     """The identity is neutral in a product of matrices."""
     return Rewrite(before=matmul(e, a), after=a)
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, tries=(lambda a: matmul(a, eye(4)),))
+@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul(a, eye(4)),))
 def times_identity(e: Var, a: Var) -> Rewrite:
     """The identity is neutral in a product of matrices."""
     return Rewrite(before=matmul(a, e), after=a)
@@ -143,13 +143,23 @@ def _regular(x: Node) -> Node:
     return made
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=(lambda a, b: matmul(inv(_regular(a)), b),))
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    examples=(lambda a, b: matmul(inv(_regular(a)), b),),
+)
 def inverse_times(a: Var, b: Var) -> Rewrite:
     """A product with an inverse solves a system: a third of the work, and more exact."""
     return Rewrite(before=matmul(inv(a), b), after=solve(a, b))
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=(lambda a, b: matmul(b.T, inv(_regular(a))),))
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    examples=(lambda a, b: matmul(b.T, inv(_regular(a))),),
+)
 def times_inverse_matrix(a: Var, b: Var) -> Rewrite:
     """A product with an inverse solves a system: a third of the work, and more exact."""
     return Rewrite(
@@ -158,13 +168,18 @@ def times_inverse_matrix(a: Var, b: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", tries=(lambda a: inv(inv(_regular(a))),))
+@rule(exact=Exact.REALS, kinds="f", examples=(lambda a: inv(inv(_regular(a))),))
 def inverse_of_inverse(a: Var) -> Rewrite:
     """The inverse of an inverse is the matrix, but for rounding, and unless it is singular."""
     return Rewrite(before=inv(inv(a)), after=a)
 
 
-@rule(exact=Exact.REALS, kinds="f", once=True, tries=(lambda a, b: solve(inv(_regular(a)), b),))
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    examples=(lambda a, b: solve(inv(_regular(a)), b),),
+)
 def solve_with_inverse(a: Var, b: Var) -> Rewrite:
     """A system of an inverse is solved by a product, but for rounding, and if it is regular."""
     return Rewrite(before=solve(inv(a), b), after=matmul(a, b))
@@ -175,7 +190,7 @@ def _product_and_factor(x: Node, b: Node) -> Node:
     return solve(a, matmul(a, b))
 
 
-@rule(exact=Exact.REALS, kinds="f", tries=(_product_and_factor,))
+@rule(exact=Exact.REALS, kinds="f", examples=(_product_and_factor,))
 def solve_of_product(a: Var, b: Var) -> Rewrite:
     """Solving undoes a product, but for rounding, and unless the matrix is singular."""
     return Rewrite(before=solve(a, matmul(a, b)), after=b)
@@ -186,7 +201,7 @@ def _factor_and_solution(x: Node, b: Node) -> Node:
     return matmul(a, solve(a, b))
 
 
-@rule(exact=Exact.REALS, kinds="f", tries=(_factor_and_solution,))
+@rule(exact=Exact.REALS, kinds="f", examples=(_factor_and_solution,))
 def product_of_solution(a: Var, b: Var) -> Rewrite:
     """A product undoes solving, but for rounding, and unless the matrix is singular."""
     return Rewrite(before=matmul(a, solve(a, b)), after=b)
@@ -196,14 +211,16 @@ def product_of_solution(a: Var, b: Var) -> Rewrite:
     exact=Exact.REALS,
     kinds="f",
     when=is_transposed,
-    tries=({"a": (3, 3), "axes": (1, 0)},),
+    examples=({"a": (3, 3), "axes": (1, 0)},),
 )
 def inverse_of_transposed(a: Var, axes: Attr) -> Rewrite:
     """The inverse of a transpose is that of the matrix, transposed: it may be there already."""
     return Rewrite(before=inv(permute_dims(a, axes=axes)), after=lambda a: matrix_transpose(inv(a)))
 
 
-@rule(exact=Exact.BITS, kinds="f", when=_is_identity, tries=(lambda a: solve(_regular(a), eye(3)),))
+@rule(
+    exact=Exact.BITS, kinds="f", when=_is_identity, examples=(lambda a: solve(_regular(a), eye(3)),)
+)
 def solve_of_identity(a: Var, e: Var) -> Rewrite:
     """What gives the identity is the inverse."""
     return Rewrite(before=solve(a, e), after=inv(a))
@@ -216,7 +233,7 @@ def solve_of_identity(a: Var, e: Var) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=_is_identity,
-    tries=(
+    examples=(
         {"a": (3, 3), "e": (3, 3), "lower": True},
         lambda a: solve_triangular(_regular(a), eye(3, dtype=a.dtype), lower=True),
     ),
@@ -233,7 +250,7 @@ def triangular_system_of_identity(a: Var, e: Var, lower: Attr) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=_is_identity,
-    tries=(lambda a: solve_definite(definite(a), eye(3, dtype=a.dtype)),),
+    examples=(lambda a: solve_definite(definite(a), eye(3, dtype=a.dtype)),),
 )
 def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
     """An inverse is W.T @ W, for W the inverse of the Cholesky factor, which may be there."""
@@ -249,7 +266,7 @@ def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=may_leave_right_side,
-    tries=(lambda a, b: solve_definite(definite(a), b[:3] * 3),),
+    examples=(lambda a, b: solve_definite(definite(a), b[:3] * 3),),
 )
 def definite_system_of_scaled(a: Var, b: Var, c: Const) -> Rewrite:
     """A factor comes last: the system without it may be solved already."""
@@ -260,7 +277,7 @@ def definite_system_of_scaled(a: Var, b: Var, c: Const) -> Rewrite:
     exact=Exact.ROUNDING,
     kinds="f",
     when=may_leave_right_side,
-    tries=(
+    examples=(
         {"a": (3, 3), "b": (3,), "c": 3.0, "p": (3, 1)},
         lambda a, b: solve_definite(definite(a), reshape(b[:3, 0] * 3, (3, 1))),
     ),
@@ -276,7 +293,7 @@ def definite_system_of_scaled_vector(a: Var, b: Var, c: Const, p: Attr) -> Rewri
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    tries=(lambda a, b: solve_definite(definite(a), b[:3]),),
+    examples=(lambda a, b: solve_definite(definite(a), b[:3]),),
 )
 def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
     """A positive definite system is two of the Cholesky factor, which may be there."""
@@ -286,7 +303,7 @@ def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", tries=(lambda a: logdet_definite(definite(a)),))
+@rule(exact=Exact.ROUNDING, kinds="f", examples=(lambda a: logdet_definite(definite(a)),))
 def definite_determinant_by_factor(a: Var) -> Rewrite:
     """The logarithm of a determinant is that of the Cholesky factor's, which may be there."""
     return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky(a)))

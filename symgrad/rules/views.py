@@ -43,7 +43,7 @@ def permute_of_ones(node: Node) -> Node | None:
 
 @rule(
     exact=Exact.BITS,
-    tries=(
+    examples=(
         {"x": (2, 3, 4), "p": (2, 0, 1), "q": (1, 0, 2)},
         {"x": (2, 3), "p": (1, 0), "q": (1, 0)},
     ),
@@ -56,7 +56,7 @@ def permute_of_permute(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, tries=({"x": (2, 6), "p": (3, 4), "q": (12,)},))
+@rule(exact=Exact.ROUNDING, examples=({"x": (2, 6), "p": (3, 4), "q": (12,)},))
 def reshape_of_reshape(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Of two reshapes the last one counts.
 
@@ -72,7 +72,7 @@ def _longer(shape: Shape) -> Shape:
 @rule(
     exact=Exact.BITS,
     when=lambda x, p, q: _longer(p) in (_longer(x.shape), _longer(q)),
-    tries=({"x": (2, 3), "p": (2, 1, 3), "q": (6,)}, {"x": (6,), "p": (2, 3), "q": (2, 1, 3)}),
+    examples=({"x": (2, 3), "p": (2, 1, 3), "q": (6,)}, {"x": (6,), "p": (2, 3), "q": (2, 1, 3)}),
 )
 def reshape_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Axes of size 1 that come or go before or after a reshape are part of it."""
@@ -89,7 +89,7 @@ def _permuted_source(x: Node, p: Shape, q: tuple[int, ...]) -> Node:
 
 @rule(
     exact=Exact.BITS,
-    tries=(
+    examples=(
         {"x": (3,), "p": (2, 3), "q": (1, 0)},
         {"x": (2, 1), "p": (3, 2, 4), "q": (2, 0, 1)},
         {"x": (), "p": (2, 3), "q": (1, 0)},
@@ -100,7 +100,7 @@ def permute_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
     return Rewrite(before=permute_dims(broadcast_to(x, shape=p), axes=q), after=_permuted_source)
 
 
-@rule(exact=Exact.BITS, tries=({"x": (3,), "p": (2, 3), "q": (4, 2, 3)},))
+@rule(exact=Exact.BITS, examples=({"x": (3,), "p": (2, 3), "q": (4, 2, 3)},))
 def broadcast_of_broadcast(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Of two broadcasts the last one counts."""
     return Rewrite(
@@ -115,7 +115,7 @@ def _only_repeats(x: Node, p: Shape, q: Shape) -> bool:
 @rule(
     exact=Exact.BITS,
     when=_only_repeats,
-    tries=(
+    examples=(
         {"x": (), "p": (6,), "q": (6, 1)},
         {"x": (), "p": (2, 3), "q": (3, 2)},
         {"x": (3,), "p": (4, 3), "q": (2, 2, 3)},
@@ -135,7 +135,7 @@ def _only_adds_axes(x: Node, p: tuple[object, ...]) -> bool:
 @rule(
     exact=Exact.BITS,
     when=_only_adds_axes,
-    tries=({"x": (3,), "p": (1, 3), "q": (2, 3)}, {"x": (), "p": (1, 1), "q": (2, 3)}),
+    examples=({"x": (3,), "p": (1, 3), "q": (2, 3)}, {"x": (), "p": (1, 1), "q": (2, 3)}),
 )
 def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
     """Broadcasting adds leading axes by itself."""
@@ -159,7 +159,7 @@ def _sources(node: Node) -> list[Node]:
     lambda op: op.elementwise and not op.projections,
     exact=Exact.BITS,
     operands=_some_broadcast,
-    tries=(lambda x, y: broadcast_to(x, (2, *x.shape)) * broadcast_to(y, (2, *x.shape)),),
+    examples=(lambda x, y: broadcast_to(x, (2, *x.shape)) * broadcast_to(y, (2, *x.shape)),),
 )
 def broadcast_operand(node: Node) -> Node | None:
     """An elementwise op broadcasts its operands by itself."""
@@ -198,7 +198,7 @@ _PERMUTE = permute_dims(zeros((2, 2)), (1, 0)).op
     lambda op: op.elementwise and not op.projections,
     exact=Exact.ROUNDING,
     operands=lambda operands: _PERMUTE in operands,
-    tries=(lambda x, y: x.T * y.T, lambda x: abs(x.T)),
+    examples=(lambda x, y: x.T * y.T, lambda x: abs(x.T)),
 )
 def op_of_permuted(node: Node) -> Node | None:
     """Of operands with their axes moved alike, an op is computed before: in the order of memory.
@@ -217,7 +217,7 @@ def op_of_permuted(node: Node) -> Node | None:
     lambda op: op.batch in (batch.over_axes, batch.together) and not op.view,
     exact=Exact.ROUNDING,
     operands=lambda operands: 2 * operands.count(_PERMUTE) > len(operands),
-    tries=(lambda x: softmax(x.T, axis=0),),
+    examples=(lambda x: softmax(x.T, axis=0),),
 )
 def op_along_permuted(node: Node) -> Node | None:
     """An op along one axis works on operands with their axes moved before: in the order of memory.
@@ -250,7 +250,9 @@ def _holds(wide: DType, narrow: DType) -> bool:
     return np.can_cast(narrow, wide, "safe")
 
 
-@rule(exact=Exact.BITS, when=lambda x, p: x.dtype == p, tries=({"x": (3,), "p": DTYPE("int64")},))
+@rule(
+    exact=Exact.BITS, when=lambda x, p: x.dtype == p, examples=({"x": (3,), "p": DTYPE("int64")},)
+)
 def cast_to_same(x: Var, p: Attr) -> Rewrite:
     """A cast to the dtype that is there changes nothing."""
     return Rewrite(before=astype(x, dtype=p), after=x)
@@ -259,7 +261,7 @@ def cast_to_same(x: Var, p: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     when=lambda x, p, q: x.dtype == q and _holds(p, x.dtype),
-    tries=(
+    examples=(
         {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("float32")},
         {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("int32")},
         {"x": (3,), "p": DTYPE("float64"), "q": DTYPE("int64")},
@@ -278,7 +280,7 @@ def _passes_through(x: Node, p: DType, q: DType) -> bool:
 @rule(
     exact=Exact.BITS,
     when=_passes_through,
-    tries=tuple(
+    examples=tuple(
         {"x": (3,), "p": DTYPE(p), "q": DTYPE(q)}
         for p, q in (("float64", "float32"), ("int64", "uint8"), ("int32", "bool"))
     ),

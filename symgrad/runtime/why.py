@@ -18,7 +18,7 @@ from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import Tiling
 from symgrad.ops.fused import FUSED
 from symgrad.rewrite.lineage import Form, Lineage
-from symgrad.rewrite.trace import Fired, Trace, place_text, reason_text, rule_text, shortened
+from symgrad.rewrite.trace import RewriteEvent, Trace, place_text, reason_text, rule_text, shortened
 from symgrad.runtime.source import Source
 
 MOST_NEAREST = 5
@@ -37,12 +37,12 @@ class Story:
 
     node: Node
     others: tuple[Node, ...]
-    rewrites: tuple[Fired, ...]
+    rewrites: tuple[RewriteEvent, ...]
     steps: tuple[int, ...]
     code: tuple[tuple[int, str], ...]
     verdict: str
 
-    def lines(self, told: Collection[Fired] = ()) -> Iterator[str]:
+    def lines(self, told: Collection[RewriteEvent] = ()) -> Iterator[str]:
         """The story line by line; of rewrites that were `told` before, the names only."""
         yield place_text(self.node.origin)
         yield f"  built {expression(self.node)}    {type_text(self.node.type)}"
@@ -74,7 +74,7 @@ class Why:
 
     def _lines(self) -> Iterator[str]:
         yield f"why {self.asked}:"
-        told: set[Fired] = set()
+        told: set[RewriteEvent] = set()
         for story in self.stories:
             yield from story.lines(told)
             told.update(story.rewrites)

@@ -19,7 +19,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ops.complexes import part_dtype
 from symgrad.ops.leaves import constant, placeholder
 from symgrad.passes import RULES
-from symgrad.rewrite.pattern import Applied, Attr, Bound, Const, Literal, Pattern, Var
+from symgrad.rewrite.pattern import Applied, Attr, Const, Literal, Pattern, Substitution, Var
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 
@@ -49,7 +49,7 @@ def arity(op: Op) -> int:
     return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
 
 
-def spelled(pattern: Pattern, bound: Bound, dtype: Any) -> Any:
+def spelled(pattern: Pattern, bound: Substitution, dtype: Any) -> Any:
     """A pattern as a person would write it; numbers in `bound` become constants of the dtype."""
     if isinstance(pattern, Applied):
         attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
@@ -271,7 +271,7 @@ class _Grower:
             count = len(inspect.signature(binding).parameters)
             return binding(*(self.operand((3, 4)) for _ in range(count)))  # type: ignore[no-any-return]
         like = self.node()
-        bound: Bound = {}
+        bound: Substitution = {}
         for v in rule.variables:
             if isinstance(v, Const):
                 bound[v.name] = self.pick(NUMBERS)
@@ -304,7 +304,7 @@ class _Grower:
 def _attempts(rule: Rule) -> list[Any]:
     """What a rule is tried on: functions that spell it, and what its variables are in its forms."""
     attrs = {v.name for v in rule.variables if isinstance(v, Attr)}
-    bindings = [t for t in rule.tries or [{}] if callable(t) or t.keys() >= attrs]
+    bindings = [t for t in rule.examples or [{}] if callable(t) or t.keys() >= attrs]
     return bindings if rule.forms else [t for t in bindings if callable(t)]
 
 

@@ -63,7 +63,7 @@ def check_rule(rule: Rule) -> int:
         assert after.type == before.type
         held = held_to_truth if rule.stable else _held_to_grade
         points += held(rule, before, after, inputs)
-    assert points, f"nothing that was spelled out lets {rule.name} act: give it `tries`"
+    assert points, f"nothing that was spelled out lets {rule.name} act: give it `examples`"
     return points
 
 

@@ -18,7 +18,7 @@ from symgrad.ir.op import Op
 from symgrad.ir.operators import call
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import constant, ones_like, placeholder
-from symgrad.rewrite.pattern import Attr, Bound, Const, Var
+from symgrad.rewrite.pattern import Attr, Const, Substitution, Var
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
@@ -124,7 +124,7 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
 
     If they are `turned`, the variables are larger, and are views of transposed arrays.
     """
-    for attempt in rule.tries:
+    for attempt in rule.examples:
         if callable(attempt):
             count = len(inspect.signature(attempt).parameters)
             yield from _built(rule, attempt, [(3, 4)] * count, turned)
@@ -200,12 +200,12 @@ def _turned(
         yield made, xs
 
 
-def _bindings(rule: Rule, grid: bool) -> Iterator[Bound]:
+def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
     """What the variables of a rule are: shapes, numbers and values of attributes."""
     names = [v.name for v in rule.variables if type(v) is Var]
     numbers = [v.name for v in rule.variables if isinstance(v, Const)]
-    yield from (dict(t) for t in rule.tries if not callable(t))
-    if rule.tries or any(isinstance(v, Attr) for v in rule.variables):
+    yield from (dict(t) for t in rule.examples if not callable(t))
+    if rule.examples or any(isinstance(v, Attr) for v in rule.variables):
         return
     for shapes in SHAPES:
         for ndim in (0, 2) if numbers else (0,):

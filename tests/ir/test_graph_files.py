@@ -17,6 +17,9 @@ from symgrad.autodiff.reverse import carries
 from symgrad.ir import saved as saved_form
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ParseError, SymbolicError, UnsupportedError
+from symgrad.ir.node import apply
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.text import RENAMED
 from symgrad.testing import random_graph
 from tests.ir.test_text import CORPUS, HOSTILE, array_shapes, arrays, numeric
 from tests.test_every_op import every, has_cases, trials
@@ -302,6 +305,19 @@ def test_a_new_process_reads_what_another_wrote(tmp_path):
             command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("before", "now"), RENAMED.items())
+def test_a_file_with_the_former_name_of_an_op_is_still_read(before, now, tmp_path):
+    assert before not in REGISTRY.every()
+    assert now in REGISTRY.every()
+    graph = sg.Graph([apply(REGISTRY.find(now), [x])])
+    text = json.dumps(unsealed(graph))
+    assert f'"op": "{now}"' in text
+    path = tmp_path / "former.json"
+    path.write_text(text.replace(f'"op": "{now}"', f'"op": "{before}"'))
+    assert sg.Graph.load(path) == graph
+    assert sg.Graph.parse(graph.text().replace(now, before)) == graph
 
 
 def test_a_file_of_version_1_is_still_read(tmp_path):

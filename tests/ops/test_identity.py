@@ -5,13 +5,13 @@ import pytest
 
 import symgrad as sg
 from symgrad.ops.identity import _barrier as barrier
-from symgrad.ops.identity import _hold as hold
+from symgrad.ops.identity import _optimization_barrier as optimization_barrier
 from tests.helpers import same, value
 
 AT = np.array([-2.0, 0.5, 3.0])
 FORWARDING = [
     sg.stop_gradient,
-    hold,
+    optimization_barrier,
     barrier,
     lambda x: barrier(x, np.ones(2)),
     lambda x: sg.scale_gradient(x, 2.0),
@@ -67,7 +67,7 @@ def test_results_are_the_callers():
         (lambda a: sg.clip_gradient(a, high=1), [-2, 0.5, 1]),
         (lambda a: sg.clip_gradient(a, high=np.array([1.0, 0, 2])), [-2, 0, 2]),
         (sg.clip_gradient, AT),
-        (hold, AT),
+        (optimization_barrier, AT),
         (barrier, AT),
     ],
 )
@@ -112,7 +112,7 @@ def test_on_a_batch():
     fixed = x()
     y = sg.vmap(lambda f: sg.scale_gradient(fixed, sg.sum(f)))(factors)
     same(value(sg.grad(sg.sum(y), fixed), {**feeds, fixed: AT}), np.full(3, 6.0))
-    for function in (sg.stop_gradient, hold, lambda a: sg.clip_gradient(a, 0, 0.5)):
+    for function in (sg.stop_gradient, optimization_barrier, lambda a: sg.clip_gradient(a, 0, 0.5)):
         same(value(sg.vmap(function)(rows), feeds), feeds[rows])
     late = sg.vmap(lambda f: barrier(fixed, f))(factors)
     same(value(late, {**feeds, fixed: AT}), np.stack([AT] * 4))
@@ -148,5 +148,5 @@ def test_a_barrier_that_waits_for_nothing_goes_away():
 
 def test_a_barrier_is_read_back():
     leaf = x()
-    graph = sg.Graph([barrier(hold(leaf), sg.exp(leaf))])
+    graph = sg.Graph([barrier(optimization_barrier(leaf), sg.exp(leaf))])
     assert sg.Graph.parse(graph.text()) == graph

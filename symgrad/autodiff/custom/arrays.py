@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from symgrad.autodiff.custom.call import Use
+from symgrad.autodiff.custom.call import CustomCall
 from symgrad.ir.errors import GradientError, KernelError, ShapeError
 from symgrad.ir.types import TensorType
 from symgrad.ops.opaque import Array, Body
@@ -31,8 +31,8 @@ class Place:
     they are found. It is written once, by the first run, and held against every later one.
     """
 
-    def __init__(self, use: Use) -> None:
-        self.use = use
+    def __init__(self, call: CustomCall) -> None:
+        self.call = call
         self.types: list[TensorType] = []
         self.left: dict[str, Any] | None = None
         self.extras: list[TensorType] | None = None
@@ -41,40 +41,40 @@ class Place:
 
     def stated(self) -> tuple[list[TensorType], bool]:
         """The types of the results, as `output_types` states them; whether they are several."""
-        use = self.use
-        given = use.filled([x.tensor for x in use.operands])
-        found = use.ctx.output_types(*given)
+        call = self.call
+        given = call.filled([x.tensor for x in call.operands])
+        found = call.ctx.output_types(*given)
         several = isinstance(found, (tuple, list))
         types = list(found) if several else [found]
         for t in types:
             if not isinstance(t, TensorType):
-                raise use.error(
+                raise call.error(
                     "output_types",
                     f"it returned {t!r}, and a type is wanted: sg.TensorType(x.shape, x.dtype)",
                 )
         if not types:
-            raise use.error("output_types", "it returned nothing; return a type, or several")
+            raise call.error("output_types", "it returned nothing; return a type, or several")
         return types, several
 
     def tried(self) -> tuple[list[TensorType], bool]:
         """The types of the results, found by running forward on ones; whether they are several."""
-        use = self.use
-        names = sorted({n for x in use.operands for n in x.tensor.names})
-        if names or not hasattr(type(use.ctx), "forward"):
+        call = self.call
+        names = sorted({n for x in call.operands for n in x.tensor.names})
+        if names or not hasattr(type(call.ctx), "forward"):
             why = f"the sizes {', '.join(names)} are not known" if names else "there is no forward"
-            raise use.error(
+            raise call.error(
                 "forward",
                 f"it cannot be tried out, since {why}: state what it returns, with a method "
                 "output_types(x, …) that returns for example sg.TensorType(x.shape, x.dtype)",
                 ShapeError,
             )
-        ones = [_filled_with(1, x.tensor) for x in use.operands]
+        ones = [_filled_with(1, x.tensor) for x in call.operands]
         for x in ones:
             x.flags.writeable = False
-        ctx = copy(use.ctx)
+        ctx = copy(call.ctx)
         with np.errstate(all="ignore"), self.unchanged("forward"):
-            found = self.run(ctx, "forward", "tried out on ones", *use.filled(ones))
-        results, several = use.results(found)
+            found = self.run(ctx, "forward", "tried out on ones", *call.filled(ones))
+        results, several = call.results(found)
         arrays = [np.asarray(y) for y in results]
         extras: list[Array] = []
         self.left = self._found_on(ctx, ones, results, arrays, extras)
@@ -88,7 +88,7 @@ class Place:
     def sources(self) -> list[At]:
         """What backward is given of forward: what it kept, or all that it may have kept."""
         if self.left is None:
-            inputs = [At("input", i) for i in range(len(self.use.operands))]
+            inputs = [At("input", i) for i in range(len(self.call.operands))]
             return inputs + [At("output", i) for i in range(len(self.types))]
         kept = [a for v in self.left.values() for a in _parts(v)]
         plain = not all(map(_is_placed, self.left.values()))
@@ -99,14 +99,14 @@ class Place:
 
     def run(self, ctx: Any, method: str, when: str, *args: Any, **named: Any) -> Any:
         """A body run on arrays. Raises `KernelError` if it fails."""
-        body = self.use.method(method)
+        body = self.call.method(method)
         try:
             return body(ctx, *args, **named)
         except KernelError:
             raise
         except Exception as error:
             said = f"{type(error).__name__}: {error}".removesuffix(": ")
-            raise self.use.error(
+            raise self.call.error(
                 method, f"it failed{when and f' when {when}'}: {said}", KernelError
             ) from error
 
@@ -118,12 +118,12 @@ class Place:
         if found is None:
             self.fail(method, f"{what} is {type(value).__name__}, and an array is wanted")
         mend = f"x.astype({wanted.dtype.name!r})"
-        self.use.check(method, found, wanted, what, mend, KernelError)
+        self.call.check(method, found, wanted, what, mend, KernelError)
         return array.astype(wanted.dtype, copy=False)
 
     def fail(self, method: str, text: str) -> NoReturn:
         """Raise a `KernelError` that names the class, the method and the user's line."""
-        raise self.use.error(method, text, KernelError)
+        raise self.call.error(method, text, KernelError)
 
     # ---- what forward leaves ----------------------------------------------------------------
 
@@ -133,9 +133,9 @@ class Place:
         if self.left is not None:
             yield
             return
-        before = {name: _frozen(value, ()) for name, value in vars(self.use.ctx).items()}
+        before = {name: _frozen(value, ()) for name, value in vars(self.call.ctx).items()}
         yield
-        for name, value in vars(self.use.ctx).items():
+        for name, value in vars(self.call.ctx).items():
             if _frozen(value, ()) != before.get(name):
                 self.fail(
                     method,
@@ -196,7 +196,7 @@ class Place:
                 extras.append(np.asarray(value))
             return known[id(value)]
 
-        before = vars(self.use.ctx)
+        before = vars(self.call.ctx)
         return {
             name: placed(value)
             for name, value in vars(ctx).items()
@@ -207,7 +207,7 @@ class Place:
         """A context for backward, as forward left it."""
         if self.left is None:
             self.fail("backward", "it runs before forward, in which it was to find what was saved")
-        ctx = copy(self.use.ctx)
+        ctx = copy(self.call.ctx)
         vars(ctx).update({name: _filled(value, arrays) for name, value in self.left.items()})
         return ctx
 
@@ -262,14 +262,14 @@ class Forward:
     many: bool = False
 
     def __repr__(self) -> str:
-        return repr(f"{self.place.use.name}.forward")
+        return repr(f"{self.place.call.name}.forward")
 
     def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
         """The results, then what else backward needs."""
-        place, use = self.place, self.place.use
+        place, call = self.place, self.place.call
         count = len(place.types)
-        ctx, args = copy(use.ctx), use.filled(arrays)
-        in_place = not self.many and hasattr(use.ctx, "forward_out")
+        ctx, args = copy(call.ctx), call.filled(arrays)
+        in_place = not self.many and hasattr(call.ctx, "forward_out")
         method = "batched_forward" if self.many else "forward_out" if in_place else "forward"
         with place.unchanged(method):
             if in_place:
@@ -292,13 +292,13 @@ class Forward:
 
     def batched(self) -> Body:
         """The form for a batch."""
-        if hasattr(self.place.use.ctx, "batched_forward") and not self.many:
+        if hasattr(self.place.call.ctx, "batched_forward") and not self.many:
             return Forward(self.place, many=True)
         return Rows(self)
 
     def no_derivative(self) -> NoReturn:
         """Refuse to be differentiated: in reverse its custom node knows what to do."""
-        raise self.place.use.error(
+        raise self.place.call.error(
             "forward",
             "it works on arrays, and there is no forward mode through it; use grad or vjp, or "
             "write its bodies with sg's functions, as a Function",
@@ -318,18 +318,18 @@ class Backward:
     many: bool = False
 
     def __repr__(self) -> str:
-        return repr(f"{self.place.use.name}.backward")
+        return repr(f"{self.place.call.name}.backward")
 
     def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
         """The gradients; zeros for None."""
         place, count = self.place, len(self.sources)
         method = "batched_backward" if self.many else "backward"
         ctx = place.context(dict(zip(self.sources, arrays[:count], strict=True)))
-        names = place.use.names()
+        names = place.call.names()
         try:
             # Copies, because a body is free to write into what it is given: grad[x < 0] = 0.
             cotangents = [np.array(g) for g in arrays[count:]]
-            grads = place.use.gradients(place.run(ctx, method, "", *cotangents), method)
+            grads = place.call.gradients(place.run(ctx, method, "", *cotangents), method)
         except GradientError as error:
             raise KernelError(str(error)) from None
         return [
@@ -341,13 +341,13 @@ class Backward:
 
     def batched(self) -> Body:
         """The form for a batch."""
-        if hasattr(self.place.use.ctx, "batched_backward") and not self.many:
+        if hasattr(self.place.call.ctx, "batched_backward") and not self.many:
             return Backward(self.place, self.sources, self.wanted, many=True)
         return Rows(self)
 
     def no_derivative(self) -> NoReturn:
         """Refuse to be differentiated."""
-        raise self.place.use.error(
+        raise self.place.call.error(
             "backward",
             "it works on arrays, and there are no higher derivatives through it; write its bodies "
             "with sg's functions, as a Function",

@@ -37,8 +37,8 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
-    """One use of a function: its context, its arguments, and where it stands.
+class CustomCall:
+    """One call of a user's differentiable function: its context, its arguments and its place.
 
     `args` has a `Tensor` in the place of every node or array; `operands` are these, as nodes.
     """
@@ -49,8 +49,8 @@ class Use:
     origin: Origin
 
     @classmethod
-    def of(cls, ctx: Any, args: Sequence[Any]) -> Use:
-        """The use of a function here."""
+    def of(cls, ctx: Any, args: Sequence[Any]) -> CustomCall:
+        """The call of a function at the user's line."""
         tensors = [as_node(a) for a in args if isinstance(a, (Node, np.ndarray))]
         for x in tensors:
             x.tensor  # noqa: B018  refuses a node with several results

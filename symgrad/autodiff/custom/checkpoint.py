@@ -15,7 +15,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size
 from symgrad.ops.identity import _barrier as barrier
-from symgrad.ops.identity import _hold as hold
+from symgrad.ops.identity import _optimization_barrier as optimization_barrier
 from symgrad.ops.identity import custom, results_of
 from symgrad.ops.shape import broadcast_to
 
@@ -37,7 +37,11 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         inner: dict[Node, Node] = {}
 
         def held(value: Any) -> Any:
-            return inner.setdefault(value, hold(value)) if isinstance(value, Node) else value
+            return (
+                inner.setdefault(value, optimization_barrier(value))
+                if isinstance(value, Node)
+                else value
+            )
 
         found = function(*map(held, args), **{k: held(v) for k, v in options.items()})
         if not inner:
@@ -64,7 +68,7 @@ def _around(results: Sequence[Node], begins: Any) -> dict[Node, Node]:
             inside.add(node)
             for x in node.inputs:
                 if x not in inside and x not in around and constant_value(x) is None:
-                    around[x] = hold(x)
+                    around[x] = optimization_barrier(x)
     return around
 
 

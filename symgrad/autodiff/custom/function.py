@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, ClassVar
 
-from symgrad.autodiff.custom.call import Use
+from symgrad.autodiff.custom.call import CustomCall
 from symgrad.autodiff.custom.traced import trace
 from symgrad.ir.errors import GradientError, UnsupportedError
 
@@ -80,4 +80,4 @@ class Function:
 
     @classmethod
     def _build(cls, ctx: Any, args: Sequence[Any]) -> Any:
-        return trace(Use.of(ctx, args))
+        return trace(CustomCall.of(ctx, args))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symgrad.autodiff.custom.arrays import Backward, Forward, Place
-from symgrad.autodiff.custom.call import Use
+from symgrad.autodiff.custom.call import CustomCall
 from symgrad.autodiff.custom.function import Function
 from symgrad.autodiff.custom.traced import batched_custom
 from symgrad.ir.node import Node
@@ -56,26 +56,26 @@ class NumpyFunction(Function):
 
     @classmethod
     def _build(cls, ctx: Any, args: Sequence[Any]) -> Any:
-        use = Use.of(ctx, args)
-        if not use.operands:
-            raise use.error("forward", "it was given no node, and runs for its arguments' values")
-        ctx.needs_input_grad = use.needs_grad
+        call = CustomCall.of(ctx, args)
+        if not call.operands:
+            raise call.error("forward", "it was given no node, and runs for its arguments' values")
+        ctx.needs_input_grad = call.needs_grad
         if not hasattr(cls, "forward_out"):
-            use.method("forward")
-        place = Place(use)
+            call.method("forward")
+        place = Place(call)
         types, several = place.stated() if hasattr(cls, "output_types") else place.tried()
         place.types = types
         found = results_of(
             opaque(
-                use.operands,
+                call.operands,
                 Forward(place),
                 types + place.extra_types(),
                 in_place=hasattr(cls, "forward_out"),
             )
         )
         results, extras = found[: len(types)], found[len(types) :]
-        with built_as(use.origin):
-            made = results_of(custom(results, (*use.operands, *extras), _Rule(place)))
+        with built_as(call.origin):
+            made = results_of(custom(results, (*call.operands, *extras), _Rule(place)))
         return tuple(made) if several else made[0]
 
 
@@ -86,13 +86,13 @@ class _Rule:
     place: Place
 
     def __repr__(self) -> str:
-        return repr(self.place.use.name)
+        return repr(self.place.call.name)
 
     def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """A node that runs the body of backward."""
         place, ys = self.place, results_of(y)
-        place.use.method("backward")
-        count = len(place.use.operands)
+        place.call.method("backward")
+        count = len(place.call.operands)
         inputs, extras = y.inputs[len(ys) :][:count], y.inputs[len(ys) + count :]
         there = {"input": inputs, "output": ys, "extra": extras}
         wanted = [i for i, x in enumerate(inputs) if x.tensor.is_inexact]
@@ -100,7 +100,7 @@ class _Rule:
             return [None] * (len(y.inputs) - len(ys))
         sources = place.sources()
         given = [there[a.source][a.number] for a in sources]
-        with built_as(y.origin.then(f"vjp({place.use.name})")):
+        with built_as(y.origin.then(f"vjp({place.call.name})")):
             seeds = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
             body = Backward(place, tuple(sources), tuple(wanted))
             types = [inputs[i].tensor for i in wanted]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.custom.call import Tensor, Use
+from symgrad.autodiff.custom.call import CustomCall, Tensor
 from symgrad.autodiff.reverse import carries, pull_back, sources
 from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, apply, as_node, constant_value, describe
@@ -26,29 +26,29 @@ from symgrad.ops.leaves import placeholder, zeros_like
 from symgrad.ops.select import select
 
 
-def trace(use: Use) -> Any:
+def trace(call: CustomCall) -> Any:
     """The results of forward over the operands, which know how they are differentiated."""
-    ctx = use.ctx
-    ctx.needs_input_grad = use.needs_grad
+    ctx = call.ctx
+    ctx.needs_input_grad = call.needs_grad
     # Stand-ins, so that no body takes the present value of a variable for a constant.
     standins = [
         x if constant_value(x) is not None else placeholder(name, x.shape, x.dtype)
-        for name, x in zip(use.names(), use.operands, strict=True)
+        for name, x in zip(call.names(), call.operands, strict=True)
     ]
-    with scope(use.name):
-        found, several = use.results(use.run(ctx, "forward", *use.filled(standins)))
+    with scope(call.name):
+        found, several = call.results(call.run(ctx, "forward", *call.filled(standins)))
     results = [as_node(y) for y in found]
-    _refuse_outer(use, results, standins)
+    _refuse_outer(call, results, standins)
     known = {*results, *standins}
     kept = dict.fromkeys(n for n in _nodes_on(ctx) if n not in known)
-    rule = Traced(use, (*results, *standins, *kept))
-    actual = replaced(rule.template, dict(zip(standins, use.operands, strict=True)))
-    with built_as(use.origin):
+    rule = Traced(call, (*results, *standins, *kept))
+    actual = replaced(rule.template, dict(zip(standins, call.operands, strict=True)))
+    with built_as(call.origin):
         made = results_of(custom(actual[: len(results)], actual[len(results) :], rule))
     return tuple(made) if several else made[0]
 
 
-def _refuse_outer(use: Use, results: Sequence[Node], standins: Sequence[Node]) -> None:
+def _refuse_outer(call: CustomCall, results: Sequence[Node], standins: Sequence[Node]) -> None:
     """A result may depend on floats that are arguments only: no gradient would reach others."""
     seen = set(standins)
     stack = list(results)
@@ -59,7 +59,7 @@ def _refuse_outer(use: Use, results: Sequence[Node], standins: Sequence[Node]) -
         seen.add(node)
         stack += sources(node)
         if node.op.name in ("placeholder", "variable"):
-            raise use.error(
+            raise call.error(
                 "forward",
                 f"it uses {describe(node)}, which is no argument, so that no gradient would reach "
                 "it; give it as an argument, or take stop_gradient of it",
@@ -81,16 +81,16 @@ class Traced:
     `template` is what forward built on the stand-ins: its results, the stand-ins, what it kept.
     """
 
-    use: Use
+    call: CustomCall
     template: tuple[Node, ...]
 
     def __repr__(self) -> str:
-        return repr(self.use.name)
+        return repr(self.call.name)
 
     def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """The body of backward, on cotangents."""
         ys = results_of(y)
-        with built_as(y.origin.then(f"vjp({self.use.name})")):
+        with built_as(y.origin.then(f"vjp({self.call.name})")):
             seeds, grads = self._backward(len(ys))
             given = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
             becomes = self._actual(y) | dict(zip(seeds, given, strict=True))
@@ -100,9 +100,9 @@ class Traced:
     def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """The body of `jvp`, or the transpose of backward, which is linear."""
         ys = results_of(y)
-        given = tangents[len(ys) : len(ys) + len(self.use.operands)]
-        with built_as(y.origin.then(f"jvp({self.use.name})")):
-            if hasattr(self.use.ctx, "jvp"):
+        given = tangents[len(ys) : len(ys) + len(self.call.operands)]
+        with built_as(y.origin.then(f"jvp({self.call.name})")):
+            if hasattr(self.call.ctx, "jvp"):
                 return self._own_jvp(given, y)
             seeds, grads = self._backward(len(ys))
             rows = _where_any(grads, lambda some: replaced(some, self._actual(y), seeds))
@@ -111,7 +111,7 @@ class Traced:
             ]
             flows = pull_back([g for g, _ in pairs], [t for _, t in pairs], seeds, kinks.policy)
             if not {*seeds}.isdisjoint(topological(flows.values())):
-                raise self.use.error(
+                raise self.call.error(
                     "backward",
                     "forward mode is its transpose, and it is not linear in the cotangent; "
                     "define jvp(ctx, *tangents)",
@@ -129,29 +129,29 @@ class Traced:
 
     def _backward(self, count: int) -> tuple[list[Node], list[Cotangent]]:
         """Stand-ins for the cotangents, and the gradients that backward builds of them."""
-        use = self.use
+        call = self.call
         seeds = [placeholder("grad_output", t.shape, t.dtype) for t in self.template[:count]]
-        found = use.gradients(use.run(copy(use.ctx), "backward", *seeds))
+        found = call.gradients(call.run(copy(call.ctx), "backward", *seeds))
         return seeds, [
-            None if g is None else use.fitted("backward", g, x.tensor, f"the gradient of {name!r}")
-            for g, x, name in zip(found, use.operands, use.names(), strict=True)
+            None if g is None else call.fitted("backward", g, x.tensor, f"the gradient of {name!r}")
+            for g, x, name in zip(found, call.operands, call.names(), strict=True)
         ]
 
     def _own_jvp(self, tangents: Sequence[Cotangent], y: Node) -> Sequence[Cotangent]:
-        use, ys = self.use, results_of(y)
+        call, ys = self.call, results_of(y)
         seeds: list[Node | None] = []
         becomes = self._actual(y)
-        for x, t in zip(use.operands, tangents, strict=True):
+        for x, t in zip(call.operands, tangents, strict=True):
             seeds.append(placeholder("tangent", x.shape, x.dtype) if x.tensor.is_inexact else None)
             if (seed := seeds[-1]) is not None:
                 becomes[seed] = zeros_like(x) if t is None else t
-        given = [seeds[a.number] if isinstance(a, Tensor) else None for a in use.args]
-        made = use.run(copy(use.ctx), "jvp", *given)
+        given = [seeds[a.number] if isinstance(a, Tensor) else None for a in call.args]
+        made = call.run(copy(call.ctx), "jvp", *given)
         several = list(made) if isinstance(made, (tuple, list)) else [made]
         if len(several) != len(ys):
-            raise use.error("jvp", f"it returned {len(several)} tangents for {len(ys)} results")
+            raise call.error("jvp", f"it returned {len(several)} tangents for {len(ys)} results")
         rows = [
-            None if t is None else use.fitted("jvp", t, r.tensor, f"the tangent of result {i}")
+            None if t is None else call.fitted("jvp", t, r.tensor, f"the tangent of result {i}")
             for i, (t, r) in enumerate(zip(several, ys, strict=True), 1)
         ]
         flows = [s for s in seeds if s is not None]

@@ -35,7 +35,7 @@ def _by_factor(a: Node, b: Node) -> Node:
     return cho_solve(cholesky(definite(a)), b)
 
 
-@rule(exact=Exact.REALS, kinds="f", when=is_transposed, tries=(_by_factor,))
+@rule(exact=Exact.REALS, kinds="f", when=is_transposed, examples=(_by_factor,))
 def solved_by_factor(a: Var, b: Var, axes: Attr) -> Rewrite:
     """Two systems of a Cholesky factor and its transpose are one of the matrix."""
     factor = cholesky(a)
@@ -57,7 +57,7 @@ def _vector_by_factor(a: Node, b: Node) -> Node:
     exact=Exact.REALS,
     kinds="f",
     when=lambda b, axes, q: is_transposed(axes) and q == b.shape,
-    tries=(_vector_by_factor,),
+    examples=(_vector_by_factor,),
 )
 def vector_solved_by_factor(a: Var, b: Var, axes: Attr, p: Attr, q: Attr) -> Rewrite:
     """Two systems of a Cholesky factor and its transpose are one of the matrix."""
@@ -75,7 +75,9 @@ def vector_solved_by_factor(a: Var, b: Var, axes: Attr, p: Attr, q: Attr) -> Rew
     exact=Exact.REALS,
     kinds="f",
     when=lambda b, axis: b.ndim - 2 in axis,
-    tries=(lambda a, b: sum(square(triangular_system(cholesky(definite(a)), b[:3], lower=True))),),
+    examples=(
+        lambda a, b: sum(square(triangular_system(cholesky(definite(a)), b[:3], lower=True))),
+    ),
 )
 def squares_by_factor(a: Var, b: Var, axis: Attr, k: Attr) -> Rewrite:
     """The squares of a system of a Cholesky factor sum to b.T @ inv(a) @ b."""
@@ -90,7 +92,7 @@ def squares_by_factor(a: Var, b: Var, axis: Attr, k: Attr) -> Rewrite:
     exact=Exact.REALS,
     kinds="f",
     when=lambda b, p: b.shape == (*p, 1),
-    tries=(
+    examples=(
         lambda a, b: sum(
             reshape(square(solve_triangular(cholesky(definite(a)), b[:, :1], lower=True)), (3,))
         ),
@@ -116,7 +118,7 @@ def _whole_logarithm(a: Node, axis: tuple[int, ...]) -> Node:
     exact=Exact.REALS,
     kinds="f",
     when=lambda a, axis: axis[-1:] == (a.ndim - 2,),
-    tries=(lambda a: sum(log(diagonal(cholesky(definite(a)), offset=0))),),
+    examples=(lambda a: sum(log(diagonal(cholesky(definite(a)), offset=0))),),
 )
 def logarithms_of_factor(a: Var, axis: Attr) -> Rewrite:
     """The logarithms on a Cholesky factor's diagonal sum to half of that of the determinant."""

@@ -74,7 +74,7 @@ def where_greater_equal_is_minimum(x: Var, y: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=(lambda x: select(x > 0, constant(1, x.dtype)) * x,),
+    examples=(lambda x: select(x > 0, constant(1, x.dtype)) * x,),
 )
 def selected_one_multiplies(mask: Var, x: Var) -> Rewrite:
     """1 where a mask holds, multiplied in, is a selection."""
@@ -89,7 +89,7 @@ def _some_constant(operands: Sequence[Op]) -> bool:
     lambda op: op.elementwise and not op.projections,
     exact=Exact.BITS,
     operands=_some_constant,
-    tries=(lambda x: maximum(x, constant([0, 0, 0, 0], x.dtype)),),
+    examples=(lambda x: maximum(x, constant([0, 0, 0, 0], x.dtype)),),
 )
 def uniform_operand(node: Node) -> Node | None:
     """A constant of equal elements is a scalar, which other rules know."""

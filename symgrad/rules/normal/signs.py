@@ -28,7 +28,7 @@ EXTREMA: Mapping[str, Callable[..., Node]] = MappingProxyType({"max": maximum, "
     lambda op: op.name == "negative",
     exact=Exact.VALUES,
     operands=lambda ops: ops[0].name == "constant",
-    tries=(lambda x: x * -constant(0.5, x.dtype),),
+    examples=(lambda x: x * -constant(0.5, x.dtype),),
 )
 def negative_constant(node: Node) -> Node | None:
     """A constant negated is a constant, which other rules know; of 0 it is the 0 that they know."""
@@ -211,7 +211,10 @@ def abs_less_itself(x: Var) -> Rewrite:
     lambda op: op.name in EXTREMA,
     exact=Exact.BITS,
     operands=lambda ops: ops[0].name == "concat",
-    tries=(lambda x, y: max(stack([x, y], axis=1), axis=1), lambda x: min(stack([-x, x]), axis=0)),
+    examples=(
+        lambda x, y: max(stack([x, y], axis=1), axis=1),
+        lambda x: min(stack([-x, x]), axis=0),
+    ),
 )
 def largest_of_two(node: Node) -> Node | None:
     """The larger of two arrays side by side is their maximum, element by element."""
@@ -237,7 +240,7 @@ def _negatively_leaky(x: Node, c: Node) -> Node | None:
     return None if made is None else -made
 
 
-@rule(exact=Exact.VALUES, kinds="f", tries=({"x": (3, 4), "c": -0.25}, {"x": (1,), "c": -0.1}))
+@rule(exact=Exact.VALUES, kinds="f", examples=({"x": (3, 4), "c": -0.25}, {"x": (1,), "c": -0.1}))
 def minimum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """The smaller of -x and -c * x is leaky relu negated, for a slope c between 0 and 1."""
     return Rewrite(before=minimum(-x, x * c), after=_negatively_leaky)

@@ -70,7 +70,7 @@ def maximum_is_abs(x: Var) -> Rewrite:
     exact=Exact.REALS,
     kinds="f",
     when=lambda x, p: x.ndim == 1 and p[0] == 1,
-    tries=({"x": (3,), "p": (1, 3), "q": (3, 1), "r": ()},),
+    examples=({"x": (3,), "p": (1, 3), "q": (3, 1), "r": ()},),
 )
 def product_of_vector_with_itself(x: Var, p: Attr, q: Attr, r: Attr) -> Rewrite:
     """x @ x is the sum of its squares."""
@@ -101,7 +101,7 @@ def root_of_squares_is_hypot(x: Var, y: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    examples=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
     when=lambda n: n.ndim == 0,
 )
 def root_of_mean_is_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
@@ -118,7 +118,7 @@ def square_of_root(x: Var) -> Rewrite:
     return Rewrite(before=square(sqrt(x)), after=x)
 
 
-@rule(exact=Exact.REALS, kinds="f", tries=({"x": (2, 3), "axis": (1,), "k": False},))
+@rule(exact=Exact.REALS, kinds="f", examples=({"x": (2, 3), "axis": (1,), "k": False},))
 def square_of_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
     """The square of a norm is a sum of squares, which has no kink."""
     return Rewrite(
@@ -130,7 +130,7 @@ def square_of_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
+    examples=({"x": (2, 3), "axis": (1,), "k": False, "n": ()},),
     when=lambda n: n.ndim == 0,
 )
 def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
@@ -145,7 +145,7 @@ def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     lambda op: op.name == "square",
     exact=Exact.REALS,
     operands=lambda operands: operands[0].view,
-    tries=(lambda x: square(reshape(norm2(x), (1,))),),
+    examples=(lambda x: square(reshape(norm2(x), (1,))),),
 )
 def square_of_view(node: Node) -> Node | None:
     """The square of a view is the view of the square, which may have no kink."""
@@ -205,7 +205,7 @@ def log_of_difference_is_log1mexp(x: Var) -> Rewrite:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    tries=(over_rows(n=(), k=False),),
+    examples=(over_rows(n=(), k=False),),
     when=lambda n: n.ndim == 0,
 )
 def log_of_part_is_logsumexp(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
@@ -224,7 +224,7 @@ def over_one_and_exp_is_sigmoid(x: Var, y: Var) -> Rewrite:
 
 def _wherever(*rules: Rule) -> tuple[Rule, ...]:
     """Rules that act even where inner nodes have other readers: nothing is computed twice here."""
-    return tuple(replace(r, once=False) for r in rules)
+    return tuple(replace(r, single_use=False) for r in rules)
 
 
 # Where these act, the forward as written may overflow: the gradient does not use its values.
