@@ -3,6 +3,7 @@
 Each class also derives from the built-in error a NumPy user would expect in its place.
 """
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 import numpy as np
@@ -122,3 +123,10 @@ def undecided(comparison: str) -> NoReturn:
         "dimension comes with the arrays. Choose inside the graph, sg.where(sg.asarray(x.shape[0]) "
         "== 64, a, b), declare an int for the size, or compare text: str(x.shape[0]) == 'N'"
     )
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """The names, at most three, that someone may have meant who wrote this one; the best first."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, names)

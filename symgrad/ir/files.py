@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -78,7 +77,7 @@ def _start(target: Path) -> str:
 def _part_of(target: Path) -> tuple[Path, int]:
     """A new file beside it, held while it is open."""
     while True:
-        temporary = target.with_name(f"{_start(target)}{secrets.token_hex(4)}.part")
+        temporary = target.with_name(f"{_start(target)}{os.urandom(4).hex()}.part")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         _hold(handle, wait=True)
         if os.fstat(handle).st_nlink:

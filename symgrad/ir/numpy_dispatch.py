@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.errors import UnsupportedError, nearest
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import normalize_axis
@@ -199,7 +198,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
-    near = get_close_matches(function.__name__, REGISTRY.functions, n=3)
+    near = nearest(function.__name__, REGISTRY.functions)
     hint = f"near it are {', '.join(map(REGISTRY.spelled, near))}; " if near else ""
     return UnsupportedError(
         f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import json
 import os
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from symgrad.ir.digest import blake2b
 from symgrad.ir.errors import FileError
 
 # A pipe is opened without waiting for who writes into it, a terminal without becoming ours.
@@ -116,7 +116,7 @@ class Checksum:
     """A checksum of bytes that come piece by piece: it finds damage, not malice."""
 
     def __init__(self, *pieces: Any) -> None:
-        self._sum = hashlib.blake2b(digest_size=16)
+        self._sum = blake2b(size=16)
         for piece in pieces:
             self.add(piece)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import reprlib
 from collections import deque
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.digest import blake2b
 from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError
 from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
@@ -48,7 +48,7 @@ class ArrayData:
     def digest(self) -> str:
         """A short fingerprint of the bytes."""
         if self._digest is None:
-            found = hashlib.blake2b(self.array.tobytes(), digest_size=8).hexdigest()
+            found = blake2b(self.array.tobytes(), size=8).hexdigest()
             object.__setattr__(self, "_digest", found)
         assert self._digest is not None
         return self._digest

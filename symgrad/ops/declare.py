@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -132,17 +133,18 @@ def _parameters(
     function: Callable[..., Any],
 ) -> tuple[int, int, tuple[str, ...], dict[str, Any]]:
     """The least and largest number of operands, which come first; the attributes, with defaults."""
-    parameters = list(inspect.signature(function).parameters.values())
-    arrays = [p for p in parameters if p.kind is p.POSITIONAL_ONLY] or [
-        p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD
-    ]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    rest = [p for p in parameters if p not in arrays and p.kind is not p.VAR_POSITIONAL]
+    # Read off the code, since `inspect.signature` would take a third of the time of the import.
+    code: CodeType = function.__code__
+    least = code.co_posonlyargcount or code.co_argcount
+    attributes = code.co_varnames[least : code.co_argcount + code.co_kwonlyargcount]
+    given = function.__defaults__ or ()
+    last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    defaults = dict(zip(last, given, strict=True)) | (function.__kwdefaults__ or {})
     return (
-        len(arrays),
-        sys.maxsize if variadic else len(arrays),
-        tuple(p.name for p in rest),
-        {p.name: p.default for p in rest if p.default is not p.empty},
+        least,
+        sys.maxsize if code.co_flags & inspect.CO_VARARGS else least,
+        attributes,
+        {name: defaults[name] for name in attributes if name in defaults},
     )
 
 
@@ -214,7 +216,6 @@ def _widened(x: Any) -> Any:
 def explaining(function: Callable[P, R]) -> Callable[P, R]:
     """The same function; what it refuses is told with its name, operands and the user's line."""
     name = function.__name__.rstrip("_")
-    _, count, _, _ = _parameters(function)
 
     @wraps(function)
     def build(*args: P.args, **options: P.kwargs) -> R:
@@ -223,6 +224,7 @@ def explaining(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if not isinstance(error, SymgradError):
                 check_arguments(function, name, args, options)
+            _, count, _, _ = _parameters(inspect.unwrap(function))
             refuse(error, name, args[:count])
 
     return build

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import FunctionType
 from typing import Any, TypeAlias, get_type_hints
 
@@ -115,8 +115,16 @@ class Rule:
     kinds: str = "biuf"
     examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
-    forms: tuple[Applied, ...] = field(default=(), repr=False)
+    ordered: bool = False
     written: Callable[..., Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def forms(self) -> tuple[Applied, ...]:
+        """What it matches: its pattern, with operands in either order where that is the same."""
+        before = None if self.rewrite is None else self.rewrite.before
+        if not isinstance(before, Applied):
+            return ()
+        return (before,) if self.ordered else variants(before)
 
     def __deepcopy__(self, memo: object) -> Rule:
         return self
@@ -233,7 +241,7 @@ def rule(
             kinds=kinds,
             examples=examples,
             variables=variables,
-            forms=(before,) if ordered else variants(before),
+            ordered=ordered,
             written=function,
         )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.dims import Dim, Size, divide_exactly
-from symgrad.ir.errors import FeedError
+from symgrad.ir.errors import FeedError, nearest
 from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
@@ -117,7 +116,7 @@ class Feeder:
             if name in given:
                 faults.append(f"{name!r} is given twice, by position and by name")
             elif name not in self.names:
-                near = get_close_matches(name, self.names, 1)
+                near = nearest(name, self.names)
                 hint = f"; did you mean {near[0][:60]!r}?" if near else ""
                 faults.append(f"there is no placeholder {name[:60]!r}{hint}")
         missing = [n[:60] for n in self.names if n not in given and n not in kwargs]

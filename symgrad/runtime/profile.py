@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, count
 from pathlib import Path
-from statistics import median
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
@@ -245,7 +244,7 @@ def profiled(
         watch.note(keep=run >= 0)
         calls += [end - start] * (run >= 0)
     machine = measured()
-    seconds = median(calls) * NANOSECOND
+    seconds = float(np.median(calls)) * NANOSECOND
     return Profile(watch.steps(machine), seconds, runs, dict(sizes), machine)
 
 
@@ -388,7 +387,7 @@ def measured() -> Machine:
         seconds = _best(partial(np.matmul, a, a, np.empty_like(a)))
         products[dtype] = 2 * MATRIX**3 / seconds
     looks = [(now(), now(), now(), now(), now()) for _ in range(LOOKS)]
-    clock = median(last - first for first, *_, last in looks) / 4
+    clock = float(np.median([last - first for first, *_, last in looks])) / 4
     return Machine(copies, products, clock * NANOSECOND)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -27,8 +26,10 @@ def available() -> int:
 
 
 @lru_cache(maxsize=1)
-def _helpers(process: int) -> ThreadPoolExecutor:
+def _helpers(process: int) -> Any:
     """The threads of a process, made when they are first asked for."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(MOST_THREADS, "symgrad")
 
 

@@ -7,7 +7,6 @@ Content-Security-Policy names that one by its digest.
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import json
 from importlib.resources import files
@@ -15,6 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from symgrad.ir.digest import sha256
 from symgrad.ir.errors import RenderError
 from symgrad.runtime.profile import Profile
 from symgrad.runtime.program import Program
@@ -90,7 +90,7 @@ def _asset(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return f"sha256-{base64.b64encode(sha256(text.encode())).decode()}"
 
 
 def _theme() -> str:
