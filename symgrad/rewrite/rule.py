@@ -299,26 +299,28 @@ def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr
 def _check_bound(name: str, before: Pattern, part: str, wanted: Any) -> None:
     """Refuse variables that a match does not bind, in a pattern or in a function's parameters."""
     if isinstance(wanted, Pattern):
-        used = dict.fromkeys(_names(wanted))
+        used: Sequence[str] = _names(wanted)
     elif isinstance(wanted, FunctionType):
-        used = dict.fromkeys(_parameters(wanted))
+        used = _parameters(wanted)
     else:
         raise RewriteError(f"the rule {name}: `{part}` must be a plain function, not {wanted!r}")
-    free = used.keys() - set(_names(before))
+    bound = _names(before)
+    free = [n for n in used if n not in bound]
     if free:
         raise RewriteError(
-            f"the rule {name}: `{part}` uses {', '.join(n for n in used if n in free)}, "
+            f"the rule {name}: `{part}` uses {', '.join(dict.fromkeys(free))}, "
             f"which `before` does not bind: {before!r}"
         )
 
 
-def _names(pattern: Pattern) -> Iterator[str]:
-    """The variables of a pattern, those for attributes too."""
-    if isinstance(pattern, Var):
-        yield pattern.name
-    for p in _applied(pattern):
-        yield from (x.name for x in p.inputs if isinstance(x, Var))
-        yield from (value.name for _, value in p.attrs if isinstance(value, Attr))
+def _names(pattern: Pattern | Attr) -> list[str]:
+    """The variables of a pattern, those for attributes too, as often as they occur."""
+    if isinstance(pattern, (Var, Attr)):
+        return [pattern.name]
+    if not isinstance(pattern, Applied):
+        return []
+    parts = [*pattern.inputs, *[v for _, v in pattern.attrs if isinstance(v, Attr)]]
+    return [name for part in parts for name in _names(part)]
 
 
 def _applied(pattern: Pattern) -> Iterator[Applied]:
