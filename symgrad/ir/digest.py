@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 
-def blake2b(data: bytes = b"", *, size: int) -> Any:
+class Digest(Protocol):
+    """A digest of the bytes that it was given."""
+
+    def update(self, data: Any, /) -> None:
+        """Take the next bytes."""
+
+    def hexdigest(self) -> str:
+        """The digest of all of them, as text."""
+        ...
+
+
+def blake2b(data: bytes = b"", *, size: int) -> Digest:
     """The BLAKE2b digest of some bytes, `size` bytes long, to which more bytes can be added.
 
     >>> blake2b(b"abc", size=4).hexdigest()
