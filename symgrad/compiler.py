@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,8 +28,9 @@ from symgrad.passes import (
 from symgrad.passes.recompute import most_alive
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
+from symgrad.runtime.executable import Backend
 from symgrad.runtime.kept import Parts, parted
-from symgrad.runtime.program import Program
+from symgrad.runtime.program import Interface, Program
 from symgrad.runtime.threads import MOST_THREADS, available
 
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
@@ -42,7 +43,7 @@ def compile(
     *,
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
-    backend: Literal["numpy", "reference"] = "numpy",
+    backend: Backend = "numpy",
     memory_budget: int | None = None,
     threads: int | None = None,
 ) -> Program:
@@ -120,8 +121,9 @@ def compile(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
             graph, trace, count = _within(memory_budget, raw, grade, updated, count)
-        how = form, tuple(names), updated, backend, parts, count, _arguments(given)
-        return Program(graph, raw, trace, *how)
+        forms = _arguments(given)
+        interface = Interface(form, tuple(names), tuple(updated), forms, backend, count)
+        return Program(graph, raw, trace, interface, parts)
 
 
 def _optimised(

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +20,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType
 from symgrad.ops.fused import FUSED
-
-if TYPE_CHECKING:
-    from symgrad.runtime.program import Program
+from symgrad.runtime.runner import Runner
 
 RTOL = 1e-3
 MOST_LISTED = 8
@@ -127,31 +124,30 @@ def _line(found: Finding) -> str:
 
 
 def checked(
-    program: Program,
+    graph: Graph,
+    runner: Runner,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     against: str | None,
     rtol: float,
 ) -> Check:
-    """See `Program.check`."""
-    program._feeder.check_names("check", len(args), ("against", "rtol"))
+    """See `Program.check`; `graph` is what `runner` runs."""
+    feeder, store = runner.feeder, runner.store
+    feeder.check_names("check", len(args), ("against", "rtol"))
     if against not in (None, "float64"):
         raise GraphError(f"against is None or 'float64', not {against!r}")
-    fed, sizes = program._feeder.feed(args, kwargs)
+    fed, sizes = feeder.feed(args, kwargs)
     wide = against is not None
-    current = list(map(_read, program._cells))
-    for variable in program._unset:
-        variable.cell.read(str(variable.name))
-    given = zip((*program._feeder.inputs, *program._variables), (*fed, *current), strict=True)
+    given = zip((*feeder.inputs, *store.variables), (*fed, *store.read()), strict=True)
     values = {n: _lanes(a if n.ndim else a[()], wide) for n, a in given}
-    if wide and all(t.dtype.name not in WIDE for n in program.graph.nodes for t in _types(n)):
+    if wide and all(t.dtype.name not in WIDE for n in graph.nodes for t in _types(n)):
         raise GraphError("the program has nothing that float64 holds better: no narrower float")
     findings: list[Finding] = []
     # What is wrong, and of what that is wrong it was made.
     wrong: dict[Node, list[Node]] = {}
     largest, count = 0.0, 0
     with np.errstate(all="ignore"):
-        for step in _steps(program.graph, values, sizes, wide, {}):
+        for step in _steps(graph, values, sizes, wide, {}):
             error = step.error() if wide else None
             before = [x for x in step.before() if x in wrong]
             if error is None:
@@ -164,7 +160,7 @@ def checked(
             if step.node.op is not FUSED:  # of which the parts have been looked at
                 findings += [step.finding(made, error)] * bool(made)
                 count += 1
-    reaching = _made_of(wrong, program.graph.outputs)
+    reaching = _made_of(wrong, graph.outputs)
     found, harmless = (
         tuple(f for f in findings if (f.node in reaching) is reaches) for reaches in (True, False)
     )
@@ -181,9 +177,6 @@ def _made_of(wrong: Mapping[Node, Sequence[Node]], outputs: Sequence[Node]) -> s
             found.add(node)
             stack += wrong[node]
     return found
-
-
-_read = attrgetter("array")
 
 
 @dataclass(frozen=True)

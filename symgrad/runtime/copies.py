@@ -4,41 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.kept import joined
 
 if TYPE_CHECKING:
-    from symgrad.runtime.program import Program
+    from symgrad.runtime.program import Interface, Program
+
+
+VERSION = 2
 
 
 def state_of(program: Program) -> tuple[Any, ...]:
-    """What `remade` makes a program of, besides the traces."""
-    parts = program._parts and (program._parts.once, program._parts.each)
-    how = program._form, program.output_names, program._updates, program._backend, program._threads
-    return type(program), program.graph, program.raw, parts, (*how, program._feeder.forms)
+    """What `remade` makes a program of, besides the version and the traces."""
+    parts = program.parts and (program.parts.once, program.parts.each)
+    return type(program), program.graph, program.raw, parts, program.interface
 
 
 def traces_of(program: Program) -> tuple[Trace, Trace | None]:
     """What `remade` takes besides, if the rules in it can be taken along."""
-    return program.trace, None if program._parts is None else program._parts.trace
+    return program.trace, None if program.parts is None else program.parts.trace
 
 
-def remade(
+def remade(version: Any, *state: Any) -> Program:
+    """A program of the same graph, which is in two parts if some of it is kept.
+
+    Raises `GraphError` for the pickle of another version of symgrad. The first one had none.
+    """
+    if version != VERSION:
+        found = version if type(version) is int else 1
+        raise GraphError(
+            f"this is a pickled program of version {found}, and version {VERSION} is read here; "
+            "compile it again and pickle that. To keep a graph from version to version, write it "
+            "with Graph.save"
+        )
+    return _remade(*state)
+
+
+def _remade(
     cls: type[Program],
     graph: Graph,
     raw: Graph,
     both: tuple[Graph, Graph] | None,
-    how: tuple[Any, ...],
+    interface: Interface,
     trace: Trace | None = None,
     other: Trace | None = None,
 ) -> Program:
-    """A program of the same graph, which is in `both` parts if some of it is kept."""
-    form, names, updates, backend, threads, forms = how
     parts = None
     if both is not None:
         once, each = both
         parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
         graph = parts.graph
-    made_by = trace or Trace()
-    return cls(graph, raw, made_by, form, names, updates, backend, parts, threads, forms)
+    return cls(graph, raw, trace or Trace(), interface, parts)

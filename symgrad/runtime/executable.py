@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import count
+from operator import index
+from threading import Lock
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from symgrad.ir.collector import without_collection
-from symgrad.ir.errors import KernelError
+from symgrad.ir.dims import GUESS
+from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.evaluate import kernel_error, said
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import TILED
 from symgrad.runtime.codegen import generate
+from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array
-from symgrad.runtime.kept import Parts
 from symgrad.runtime.source import Source
 from symgrad.runtime.workspace import allocate
 
+Backend: TypeAlias = Literal["numpy", "reference"]
+MOST_PLANS = 16
+_numbers = count(1)
+
 
 @dataclass(eq=False)
-class Ready:
-    """A plan that can be run: its source, its function, and workspaces that nobody uses."""
+class Executable:
+    """A plan that can be run: its source, its function, and workspaces that nobody uses.
+
+    `backend` is `reference` if the plan is walked, step by step, and its source is only to be read.
+    `annotate` is given the source, and returns it with what else there is to say.
+    """
 
     plan: Plan
     filename: str
-    parts: Parts | None = None
+    backend: Backend = "numpy"
+    annotate: Callable[[Source, Plan], Source] | None = None
     free: list[list[Array]] = field(default_factory=list)
 
     @cached_property
@@ -38,7 +55,7 @@ class Ready:
     @cached_property
     def source(self) -> Source:
         made = generate(self.plan, threads=True)
-        return made if self.parts is None else self.parts.annotated(made, self.plan)
+        return made if self.annotate is None else self.annotate(made, self.plan)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -49,6 +66,30 @@ class Ready:
         forgotten = weakref.finalize(self, linecache.cache.pop, self.filename, None)
         forgotten.atexit = False
         return made
+
+    def run(
+        self,
+        inputs: Sequence[Any],
+        current: Sequence[Any],
+        nexts: Sequence[Any],
+        workspace: Sequence[Any],
+    ) -> Sequence[Any]:
+        """The outputs, and the next values of 0-d variables, for these values of all variables.
+
+        The other next values are written into `nexts`. Raises `KernelError` for a step that fails.
+        """
+        with np.errstate(all="ignore"):
+            try:
+                if self.backend == "numpy":
+                    found = self.function(*inputs, *current, *nexts, *workspace)
+                    return (found,) if self.returns_one else found or ()
+                return execute(self.plan, inputs, current, nexts, workspace)
+            except KernelError:
+                raise
+            except StepFailed as failed:
+                raise explained(failed.error, failed.step) from failed.error
+            except Exception as error:
+                raise self.explained(error) from error
 
     def workspace(self) -> list[Array]:
         """Arrays to work in. Raises `AllocationError` if there is no memory for them."""
@@ -78,6 +119,93 @@ class Ready:
                 found = self.source.lines.get(trace.tb_lineno, found)
             trace = trace.tb_next
         return found
+
+
+class Executables:
+    """The executables of a program: one for each combination of sizes, of those used last.
+
+    `names` are those of its dimensions, and `plan` makes a plan for their sizes. `fixed` is the one
+    executable of a program without named dimensions.
+    """
+
+    def __init__(
+        self,
+        names: Collection[str],
+        plan: Callable[[Mapping[str, int]], Plan],
+        backend: Backend = "numpy",
+        annotate: Callable[[Source, Plan], Source] | None = None,
+    ) -> None:
+        self.names = tuple(sorted(names))
+        self._plan, self._backend, self._annotate = plan, backend, annotate
+        self._used: OrderedDict[tuple[int, ...], Executable] = OrderedDict()
+        self._lock = Lock()
+        self.fixed = None if names else self.of({})
+
+    @property
+    def used(self) -> tuple[Executable, ...]:
+        """Those that are held, the one that was used last at the end."""
+        with self._lock:
+            return tuple(self._used.values())
+
+    def of(self, sizes: Mapping[str, int]) -> Executable:
+        """The executable for these sizes, to run it: it is held, in place of the least used."""
+        key = self._key(sizes)
+        with self._lock:
+            found = self._used.get(key)
+            if found is None:
+                with without_collection():
+                    found = self._made(sizes, f"<symgrad program {next(_numbers)}>")
+                self._used[key] = found
+                if len(self._used) > MOST_PLANS:
+                    self._used.popitem(last=False)
+            elif len(self._used) > 1:
+                self._used.move_to_end(key)
+            return found
+
+    def shown(self, sizes: Mapping[str, int] | None = None) -> Executable:
+        """The executable to look at, which does not change what is held.
+
+        It is that for the sizes given, else of the last call, else for a guess. Raises `FeedError`
+        for other names than those of the program, and for what is no size.
+        """
+        if not sizes:
+            used = self.used
+            return used[-1] if used else self._made(dict.fromkeys(self.names, GUESS))
+        unknown = sizes.keys() ^ set(self.names)
+        if unknown:
+            raise FeedError(
+                f"sizes are wanted for {', '.join(self.names) or 'no names'}; "
+                f"{', '.join(sorted(unknown))} is missing or unknown"
+            )
+        given = _as_sizes(sizes)
+        with self._lock:
+            found = self._used.get(self._key(given))
+        return found or self._made(given)
+
+    def only(self, executable: Executable) -> Executables:
+        """The same with one executable in place of those that are held."""
+        made = copy(self)
+        made._used = OrderedDict({self._key(executable.plan.sizes): executable})
+        made._lock = Lock()
+        made.fixed = None if self.names else executable
+        return made
+
+    def _key(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple([sizes[n] for n in self.names])
+
+    def _made(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> Executable:
+        return Executable(self._plan(sizes), filename, self._backend, self._annotate)
+
+
+def _as_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
+    try:
+        found = {name: index(size) for name, size in sizes.items()}
+    except TypeError:
+        raise FeedError(f"sizes are whole numbers, and {sizes} are not") from None
+    negative = [name for name, size in found.items() if size < 0]
+    if negative:
+        raise FeedError(f"a size cannot be negative: {negative[0]} = {found[negative[0]]}")
+    return found
 
 
 def explained(error: Exception, step: Step | None) -> KernelError:

@@ -10,13 +10,12 @@ import ast
 import json
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, count
 from pathlib import Path
 from time import perf_counter_ns as now
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +27,8 @@ from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import TILED, Tiling
 from symgrad.rewrite.trace import shortened
+from symgrad.runtime.runner import Runner
 from symgrad.runtime.source import Source
-
-if TYPE_CHECKING:
-    from symgrad.runtime.program import Program
 
 RUNS = 30
 WARM_UP = 3
@@ -220,21 +217,23 @@ def _row(number: str, s: StepTime, mark: str) -> str:
 
 
 def profiled(
-    program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int
+    runner: Runner, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int
 ) -> Profile:
     """The profile of a program for the arrays of a call; see `Program.profile`."""
-    program._feeder.check_names("profile", len(args), ("runs",))
+    runner.feeder.check_names("profile", len(args), ("runs",))
     runs = whole(runs, "runs", 1, FeedError)
-    _, sizes = program._feeder.feed(args, kwargs)
-    ready = program._ready(sizes)
-    watch = _Watch(ready.source, ready.plan)
-    plain, watched, timed = copy(program), copy(program), replace(ready)
-    timed.function = watch.compile(ready.filename)
-    # They share the arrays for next values, which are not the program's: it may run meanwhile.
-    spares = [np.empty(0)] * len(program._updates)
-    for other in (plain, watched):
-        vars(other).update(_commit=lambda *_: None, _spares=spares, _backend="numpy")
-    watched._fixed = timed
+    _, sizes = runner.feeder.feed(args, kwargs)
+    executable = runner.executables.of(sizes)
+    watch = _Watch(executable.source, executable.plan)
+    untimed, timed = (replace(executable, backend="numpy") for _ in range(2))
+    untimed.function = executable.function
+    timed.function = watch.compile(executable.filename)
+    # The arrays for next values are not the program's: it may run meanwhile.
+    store = runner.store.rehearsal()
+    plain, watched = (
+        Runner(runner.feeder, runner.executables.only(e), store, runner.form)
+        for e in (untimed, timed)
+    )
     calls: list[int] = []
     for run in range(-WARM_UP, runs):
         start = now()

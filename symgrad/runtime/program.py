@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
-from itertools import count, repeat
-from operator import attrgetter, index, is_, methodcaller
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
-import numpy as np
-
-from symgrad.ir.collector import without_collection
-from symgrad.ir.dims import GUESS
-from symgrad.ir.errors import FeedError, GraphError, KernelError
+from symgrad.ir.errors import FeedError, GraphError
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
@@ -27,25 +19,35 @@ from symgrad.lowering.plan import Plan
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.check import RTOL, Check, checked
 from symgrad.runtime.codegen import generate
-from symgrad.runtime.copies import remade, state_of, traces_of
-from symgrad.runtime.executable import Ready, explained
-from symgrad.runtime.executor import StepFailed, execute
-from symgrad.runtime.feeding import Array, Feeder
+from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
+from symgrad.runtime.executable import Backend, Executable, Executables
+from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.kept import Parts
 from symgrad.runtime.profile import RUNS, Profile, profiled
+from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
+from symgrad.runtime.store import Prologue, VariableStore
 from symgrad.runtime.why import Teller, Why
 
-MOST_PLANS = 16
-# Workspaces that are kept for calls to come, for each plan.
-MOST_IDLE = 8
-_numbers = count(1)
-_read = attrgetter("array")
-_acquire = methodcaller("acquire")
-_release = methodcaller("release")
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """How a program is called, and what runs it.
+
+    `form` makes of the outputs what a call returns; `output_names` are their names, those of next
+    values last; `updated` are the variables that a call updates; `forms` are those of the arguments
+    by position, None if each is one array. `backend` and `threads` are those of `compile`.
+    """
+
+    form: Callable[[Sequence[Any]], Any]
+    output_names: tuple[str, ...]
+    updated: tuple[Variable, ...] = ()
+    forms: tuple[Any, ...] | None = None
+    backend: Backend = "numpy"
+    threads: int = 1
 
 
-class Program(Displayed):
+class Program(Displayed, Runner):
     """A compiled graph. Call it with arrays, by position or by name.
 
     What it returns has the form of the `outputs` it was compiled with; the arrays are the
@@ -58,6 +60,9 @@ class Program(Displayed):
     What depends only on variables that it does not update is computed once and kept, until one of
     them has changed, if that saves work: `kept` is a program that computes it, or None. Of `graph`
     that is a part; `plan`, `source` and `cost` are of the rest, and `kept` has its own.
+
+    `interface` says how it is called. `feeder`, `executables` and `store` are what a call goes
+    through: see `Runner`.
     """
 
     def __init__(
@@ -65,58 +70,37 @@ class Program(Displayed):
         graph: Graph,
         raw: Graph,
         trace: Trace,
-        form: Callable[[Sequence[Any]], Any],
-        output_names: tuple[str, ...],
-        updates: Sequence[Variable],
-        backend: str,
+        interface: Interface,
         parts: Parts | None = None,
-        threads: int = 1,
-        forms: tuple[Any, ...] | None = None,
     ) -> None:
         self.graph, self.raw, self.trace = graph, raw, trace
-        self.output_names = output_names
-        self._form = form
-        self._updates = tuple(updates)
-        self._backend, self._parts, self._threads = backend, parts, threads
-        self._lowered = partial(lower, graph) if parts is None else parts.lower
-        self.kept: Program | None = None
+        self.interface, self.parts = interface, parts
+        self.output_names = interface.output_names
+        updated, backend, threads = interface.updated, interface.backend, interface.threads
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
-        self._variables = [n for n in graph.inputs if isinstance(n, Variable)]
-        self._cells = [v.cell for v in self._variables]
-        self._unset = [v for v in self._variables if v.cell.array is None]
-        self._scalars = [i for i, v in enumerate(self._variables) if not v.ndim]
-        self._updated = [v.cell for v in self._updates]
-        # All programs take locks in one order, so that no two wait for each other.
-        self._locks = [c.lock for c in sorted(self._updated, key=id)]
-        self._spares: list[Any] = [np.empty(0)] * len(self._updates)
-        self._feeder = Feeder(placeholders, forms)
-        self._plans: OrderedDict[tuple[int, ...], Ready] = OrderedDict()
-        self._plans_lock = Lock()
+        variables = [n for n in graph.inputs if isinstance(n, Variable)]
         names = {name for n in placeholders for name in n.tensor.names}
-        self._size_names = tuple(sorted(names))
+        annotate = None if parts is None else parts.annotated
+        plan = partial(self._lowered(), updates=updated, threads=threads)
+        self.kept: Program | None = None
+        prologue = None
         if parts is not None:
+            own = Interface(tuple, parts.names, backend=backend, threads=threads)
             raw_part = parts.trace.stages[0].before
-            own = (parts.once, raw_part, parts.trace, tuple, parts.names, (), backend)
-            self.kept = Program(*own, threads=threads)
-            place = {v: i for i, v in enumerate(self._variables)}
-            self._sources = [place[v] for v in self.kept._variables]
-            # The arrays of the sources, and what was made of them: always replaced together.
-            self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self._sources), ())
-        # The one plan of a program without named dimensions.
-        self._fixed = None if names else self._ready({})
+            self.kept = Program(parts.once, raw_part, parts.trace, own)
+            place = {v: i for i, v in enumerate(variables)}
+            places = [place[v] for v in self.kept.store.variables]
+            prologue = Prologue(self.kept.executables.of({}), places)
+        super().__init__(
+            Feeder(placeholders, interface.forms),
+            Executables(names, plan, backend, annotate),
+            VariableStore(variables, updated, prologue),
+            interface.form,
+        )
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        inputs, sizes = self._feeder.feed(args, kwargs)
-        ready = self._fixed or self._ready(sizes)
-        try:
-            workspace = ready.free.pop()
-        except IndexError:
-            workspace = ready.workspace()
-        # After an exception a thread may still be at work in it: then it is not used again.
-        results = self._update(ready, inputs, workspace)
-        if len(ready.free) < MOST_IDLE:
-            ready.free.append(workspace)
-        return self._form(results)
+    def _lowered(self) -> Callable[..., Plan]:
+        """What makes a plan of the graph, or of that part of it that runs in every call."""
+        return partial(lower, self.graph) if self.parts is None else self.parts.lower
 
     # ---- copies -----------------------------------------------------------------------------
 
@@ -131,154 +115,13 @@ class Program(Displayed):
 
         What is copied together shares them: `copy.deepcopy((program, w))`.
         """
-        return remade(*deepcopy((*state_of(self), *traces_of(self)), memo))
+        return remade(VERSION, *deepcopy((*state_of(self), *traces_of(self)), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, it runs the same graph, and variables have their values; the trace is lost."""
-        return remade, state_of(self)
-
-    # ---- running ----------------------------------------------------------------------------
-
-    def _update(self, ready: Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
-        """Run while holding the locks of all variables that are updated.
-
-        Ctrl-C comes between bytecodes. So every lock that is taken is noted in the same call in C,
-        and one call in C, made ready beforehand, releases them.
-        """
-        if not self._variables:
-            return self._computed(ready, inputs, (), (), workspace)
-        if not self._locks:
-            return self._run(ready, inputs, workspace)
-        taken: list[Any] = []
-        release: partial[Any] = partial(deque, map(_release, taken), 0)
-        try:
-            taken.extend(filter(_acquire, self._locks))
-            return self._run(ready, inputs, workspace)
-        finally:
-            release()
-
-    def _run(self, ready: Ready, inputs: list[Any], workspace: list[Array]) -> Sequence[Any]:
-        # One call in C each for reading and for writing all the variables: neither Ctrl-C nor
-        # another thread can come in between and see half of an update.
-        if self._unset:
-            for variable in self._unset:
-                variable.cell.read(str(variable.name))
-            self._unset = []
-        current: list[Any] = list(map(_read, self._cells))
-        if self.kept is not None:
-            current += self._kept_values(self.kept, current)
-        for i in self._scalars:
-            current[i] = current[i][()]
-        plan = ready.plan
-        try:
-            nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
-        except MemoryError as error:
-            raise ready.explained(error) from error
-        try:
-            results = self._computed(ready, inputs, current, nexts, workspace)
-        except BaseException:
-            self._spares[:] = [np.empty(0)] * len(self._spares)  # as with the workspace
-            raise
-        if self._updates:
-            self._commit(plan, nexts, results[len(plan.outputs) :])
-        return results[: len(plan.outputs)]
-
-    def _kept_values(self, kept: Program, arrays: list[Any]) -> Sequence[Any]:
-        """What is kept, computed again if a variable has another array than it was made of.
-
-        That these arrays are held is what keeps other programs from writing into them.
-        """
-        sources = [arrays[i] for i in self._sources]
-        made_of, values = self._last
-        if not all(map(is_, sources, made_of)):
-            ready = kept._ready({})
-            seen = [a if a.ndim else a[()] for a in sources]
-            values = kept._computed(ready, [], seen, [], ready.workspace())
-            self._last = sources, values
-        return values
-
-    def _computed(
-        self,
-        ready: Ready,
-        inputs: Sequence[Any],
-        current: Sequence[Any],
-        nexts: Sequence[Any],
-        workspace: Sequence[Any],
-    ) -> Sequence[Any]:
-        """The outputs, and the next values of 0-d variables, for these values of all variables."""
-        with np.errstate(all="ignore"):
-            try:
-                if self._backend == "numpy":
-                    found = ready.function(*inputs, *current, *nexts, *workspace)
-                    return (found,) if ready.returns_one else found or ()
-                return execute(ready.plan, inputs, current, nexts, workspace)
-            except KernelError:
-                raise
-            except StepFailed as failed:
-                raise explained(failed.error, failed.step) from failed.error
-            except Exception as error:
-                raise ready.explained(error) from error
-
-    def _commit(self, plan: Plan, nexts: list[Array], scalars: Sequence[Any]) -> None:
-        arrays, zero_d = iter(nexts), iter(scalars)
-        new = [
-            next(arrays) if n >= 0 else np.asarray(next(zero_d), v.dtype)
-            for n, v in zip(plan.nexts, self._updates, strict=True)
-        ]
-        old = list(map(_read, self._updated))
-        deque(map(setattr, self._updated, repeat("array"), new), maxlen=0)
-        self._spares[:] = old
-
-    def _spare(self, i: int) -> Array:
-        """An array for the next value of a variable: the value before the present one, unless
-        somebody is still reading it.
-        """
-        present = self._updated[i].array
-        assert present is not None
-        fits = self._spares[i].shape == present.shape and self._spares[i].dtype == present.dtype
-        if not fits or _readers(self._spares, i) > _NO_READERS:
-            self._spares[i] = np.empty_like(present)
-        spare: Array = self._spares[i]
-        return spare
-
-    def _ready(self, sizes: Mapping[str, int]) -> Ready:
-        key = tuple(sizes[n] for n in self._size_names)
-        with self._plans_lock:
-            found = self._plans.get(key)
-            if found is None:
-                with without_collection():
-                    found = self._planned(sizes, f"<symgrad program {next(_numbers)}>")
-                self._plans[key] = found
-                if len(self._plans) > MOST_PLANS:
-                    self._plans.popitem(last=False)
-            elif len(self._plans) > 1:
-                self._plans.move_to_end(key)
-            return found
-
-    def _planned(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> Ready:
-        """A plan that is not entered: to look at it does not change what is shown next."""
-        plan = self._lowered(sizes, self._updates, threads=self._threads)
-        return Ready(plan, filename, self._parts)
+        return remade, (VERSION, *state_of(self))
 
     # ---- looking ----------------------------------------------------------------------------
-
-    def _shown(self, sizes: Mapping[str, int] | None = None) -> Ready:
-        """The plan that is shown: for the sizes given, else of the last call, else for a guess."""
-        if sizes:
-            unknown = sizes.keys() ^ set(self._size_names)
-            if unknown:
-                raise FeedError(
-                    f"sizes are wanted for {', '.join(self._size_names) or 'no names'}; "
-                    f"{', '.join(sorted(unknown))} is missing or unknown"
-                )
-            given = _as_sizes(sizes)
-            with self._plans_lock:
-                found = self._plans.get(tuple(given[n] for n in self._size_names))
-            return found or self._planned(given)
-        with self._plans_lock:
-            if self._plans:
-                return next(reversed(self._plans.values()))
-        return self._planned(dict.fromkeys(self._size_names, GUESS))
 
     @property
     def plan(self) -> Plan:
@@ -286,12 +129,12 @@ class Program(Displayed):
 
         What is kept from call to call is counted by `kept.plan.output_bytes`.
         """
-        return self._shown().plan
+        return self.executables.shown().plan
 
     @property
     def source(self) -> str:
         """The NumPy program, for the sizes of the last call (before one: every name is 64)."""
-        return self._shown().source.text
+        return self.executables.shown().source.text
 
     def why(self, node_or_line: Node | int | str) -> Why:
         """Why it runs what it runs: the way from what was written to the step that computes it now.
@@ -307,14 +150,13 @@ class Program(Displayed):
         """
         if not self.trace.stages and self.raw is not self.graph:
             raise GraphError("the program was pickled, which loses its trace; compile it to ask")
-        ready = self._shown()
-        answer = self._teller(ready).answer(node_or_line)
-        if self.kept is None or self._parts is None:
+        answer = self._teller(self.executables.shown()).answer(node_or_line)
+        if self.kept is None or self.parts is None:
             return answer
-        return self._parts.told(answer, self._teller(self.kept._shown()))
+        return self.parts.told(answer, self._teller(self.kept.executables.shown()))
 
-    def _teller(self, ready: Ready) -> Teller:
-        return Teller(self.raw, self.trace, ready.plan, ready.source)
+    def _teller(self, shown: Executable) -> Teller:
+        return Teller(self.raw, self.trace, shown.plan, shown.source)
 
     def cost(self, /, **sizes: int) -> Cost:
         """Floating-point operations and bytes moved, of each step and in all; it prints as a table.
@@ -327,9 +169,13 @@ class Program(Displayed):
         `symgrad.lowering.cost.cost` says what counts. What is computed once and kept is no part of
         `after`: see `kept.cost()`.
         """
-        known = self._shown(sizes).plan.sizes
-        raw = lower(self.raw, known, self._updates, tiled=False)
-        return Cost(cost(raw), cost(self._lowered(known, self._updates, tiled=False)))
+        known = self.executables.shown(sizes).plan.sizes
+        raw = lower(self.raw, known, self.store.updated, tiled=False)
+        return Cost(cost(raw), cost(self.untiled(known)))
+
+    def untiled(self, sizes: Mapping[str, int]) -> Plan:
+        """The plan for these sizes as its cost is counted: each step goes over whole arrays."""
+        return self._lowered()(sizes, self.store.updated, tiled=False)
 
     def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
         """Time each step in calls with these arrays, which update nothing: see `Profile`."""
@@ -353,7 +199,7 @@ class Program(Displayed):
           input 0, 'x' float64[3] (...): from 0 to 2
           result, log float64[3] (...): from 0 to 0.693147, 1 inf
         """
-        return checked(self, args, kwargs, against, rtol)
+        return checked(self.graph, self, args, kwargs, against, rtol)
 
     def save_source(self, path: str | Path, /, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.
@@ -362,17 +208,17 @@ class Program(Displayed):
         What is computed once and kept here is computed in every call there; results have the same
         form. The file is written whole or not at all. Raises `FeedError` if sizes are not known.
         """
-        if not sizes and not self._plans:
-            wanted = ", ".join(f"{n}=…" for n in self._size_names)
+        if not sizes and not self.executables.used:
+            wanted = ", ".join(f"{n}=…" for n in self.executables.names)
             raise FeedError(f"a program is written for known sizes: save_source(path, {wanted})")
-        ready = self._shown(sizes)
-        outputs = self.output_names[: len(ready.plan.outputs)]
-        plan, source = ready.plan, ready.source
-        if self._parts is not None or self._threads > 1:
-            plan = lower(self.graph, plan.sizes, self._updates)
+        shown, updated = self.executables.shown(sizes), self.store.updated
+        plan, source = shown.plan, shown.source
+        outputs = self.output_names[: len(plan.outputs)]
+        keeps = self.parts is not None
+        if keeps or self.interface.threads > 1:
+            plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)
-        keeps = self._parts is not None
-        return write_standalone(plan, source, self._updates, outputs, Path(path), self._form, keeps)
+        return write_standalone(plan, source, updated, outputs, Path(path), self.form, keeps)
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
@@ -387,26 +233,7 @@ class Program(Displayed):
         return SLOTS.viewer().explore(self, path, **options)
 
     def __repr__(self) -> str:
-        names = ", ".join(self._feeder.names)
-        updates = f", updating {', '.join(str(v.name) for v in self._updates)}" * bool(
-            self._updates
-        )
+        names = ", ".join(self.feeder.names)
+        updated = ", ".join(str(v.name) for v in self.store.updated)
+        updates = f", updating {updated}" * bool(updated)
         return f"<Program of ({names[:200]}): {len(self.graph)} nodes{updates}>"
-
-
-def _as_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
-    try:
-        found = {name: index(size) for name, size in sizes.items()}
-    except TypeError:
-        raise FeedError(f"sizes are whole numbers, and {sizes} are not") from None
-    negative = [name for name, size in found.items() if size < 0]
-    if negative:
-        raise FeedError(f"a size cannot be negative: {negative[0]} = {found[negative[0]]}")
-    return found
-
-
-def _readers(spares: list[Any], i: int) -> int:
-    return sys.getrefcount(spares[i])
-
-
-_NO_READERS = _readers([np.empty(1)], 0)

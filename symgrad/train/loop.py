@@ -243,17 +243,17 @@ def _check_program(program: Any, *, trains: bool) -> None:
         )
     if not isinstance(program, Program):
         return
-    if trains and not program._updates:
+    if trains and not program.store.updated:
         raise FeedError(
             "the program updates nothing, so that nothing would be learnt; compile it with "
             "updates: sg.compile([x, y], loss, updates=optimizer.updates(loss))"
         )
-    if program._updates and not trains:
+    if program.store.updated and not trains:
         raise FeedError(
             f"what measures updates nothing, and {program!r:.200} would learn from the data; "
             "compile another without updates: sg.compile([x, y], loss)"
         )
-    outputs = program.raw.outputs[: len(program.raw.outputs) - len(program._updates)]
+    outputs = program.raw.outputs[: len(program.raw.outputs) - len(program.store.updated)]
     if not trains and (state := offered(*outputs)):
         warn(
             f"what measures was built for training, in which {next(iter(state)).name!r} changes, "

@@ -80,7 +80,7 @@ def test_results_do_not_depend_on_what_memory_held(i):
     shapes = [tuple(5 if not isinstance(s, int) else s for s in n.shape) for n in fed]
     arrays = [sample(generator("memory"), s, n.dtype) for s, n in zip(shapes, fed, strict=True)]
     expected = program(*arrays)
-    (ready,) = program._plans.values()
+    (ready,) = program.executables.used
     for byte in (0, 0xFF, 0x3F):
         for array in ready.free[0]:
             array.view(np.uint8).fill(byte)
@@ -121,7 +121,7 @@ def test_the_peak_is_what_is_allocated():
     program = sg.compile(x, [y, sg.sum(y.T @ sg.exp(y), axis=0)], updates={w: w * 0.5})
     fed = np.ones((300, 512))
     program.save_source  # noqa: B018
-    program._ready({"N": 300}).function  # noqa: B018
+    program.executables.of({"N": 300}).function  # noqa: B018
     tracemalloc.start()
     try:
         program(fed)

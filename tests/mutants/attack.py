@@ -130,7 +130,7 @@ def attack(parts, rng, folder, form, shows):
             stage = f"call {options}"
             called(program, graph)
         stage = "save_source"
-        sizes = dict.fromkeys(program._size_names, SIZES)
+        sizes = dict.fromkeys(program.executables.names, SIZES)
         source = program.save_source(folder / "mutant.py", **sizes)
         check_source(source.read_text(encoding="utf-8"))
         compile(source.read_text(encoding="utf-8"), "<symgrad mutant>", "exec")
@@ -156,13 +156,13 @@ def again(graph, folder):
 
 def called(program, graph):
     """Call it with small arrays, if its plan is small."""
-    sizes = dict.fromkeys(program._size_names, SIZES)
+    sizes = dict.fromkeys(program.executables.names, SIZES)
     shapes = [[evaluate(s, sizes) for s in n.shape] for n in graph.inputs]
     if any(not 0 <= s <= MOST_BYTES for shape in shapes for s in shape):
         return
     if sum(map(math.prod, shapes)) > MOST_BYTES // 16:
         return
-    plan = program._planned(sizes).plan
+    plan = program.executables.shown(sizes).plan
     cost = program.cost(**sizes).after
     if plan.peak_bytes + cost.bytes_moved > MOST_BYTES or cost.flops > MOST_FLOPS:
         return

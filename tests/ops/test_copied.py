@@ -28,7 +28,7 @@ def test_a_kernel_brings_what_it_calls_and_not_what_numpy_has_by_the_same_name()
 def test_a_program_runs_the_kernels_themselves_and_its_lines_keep_their_numbers():
     x = sg.placeholder("x", 3)
     program = sg.compile([x], sg.argsort(x))
-    step = program._ready({}).function
+    step = program.executables.of({}).function
     kernel = REGISTRY.ops["argsort"].kernel
     assert is_own(kernel)
     assert step.__globals__[kernel.__name__] is kernel

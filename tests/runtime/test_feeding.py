@@ -86,8 +86,8 @@ def test_outputs_share_no_memory(backend):
     a = np.ones((3, 3))
     first = program(a)
     arrays = [r for r in first if r.ndim]
-    storage = [a, w.cell.array, k.attrs[0][1].array, *program._spares]
-    storage += [m for ready in program._plans.values() for work in ready.free for m in work]
+    storage = [a, w.cell.array, k.attrs[0][1].array, *program.store.spares]
+    storage += [m for ready in program.executables.used for work in ready.free for m in work]
     for i, r in enumerate(arrays):
         assert r.flags.writeable
         for other in [*storage, *arrays[:i]]:

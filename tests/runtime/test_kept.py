@@ -52,8 +52,9 @@ def ops(program):
 def runs(program):
     """How often the kept part runs from now on: a list that grows."""
     found = []
-    inner = program.kept._computed
-    program.kept._computed = lambda *args: found.append(1) or inner(*args)
+    executable = program.kept.executables.fixed
+    inner = executable.run
+    executable.run = lambda *args: found.append(1) or inner(*args)
     return found
 
 
@@ -235,15 +236,16 @@ def test_a_variable_without_a_value_is_named():
 def test_a_variable_set_while_it_is_read_makes_no_mixture():
     data, x = sg.variable("data", ROWS), sg.placeholder("x", (), "float32")
     program = sg.compile([x], sg.max(sg.abs(sg.exp(data) - sg.exp(data + x))))
-    inner = program.kept._ready
+    executable = program.kept.executables.fixed
+    inner = executable.function
 
-    def set_in_between(sizes):
+    def set_in_between(*arrays):
         data.value = data.value + 1
-        return inner(sizes)
+        return inner(*arrays)
 
-    program.kept._ready = set_in_between
+    executable.function = set_in_between
     assert program(0) == 0
-    program.kept._ready = inner
+    executable.function = inner
     assert program(0) == 0
 
 
@@ -290,7 +292,7 @@ def test_the_source_says_what_is_kept():
     first, second, *_ = fit.program.source.splitlines()
     assert first == "# Computed once, and again when data changes, by program.kept.source:"
     assert second.startswith("#   kept: float32[256, 32]  test_kept.py:")
-    for number, step in fit.program._shown().source.lines.items():
+    for number, step in fit.program.executables.shown().source.lines.items():
         assert (
             fit.program.source.splitlines()[number - 1]
             .strip()

@@ -13,7 +13,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import FeedError, GraphError, SymgradError
-from symgrad.runtime.program import MOST_PLANS
+from symgrad.runtime.executable import MOST_PLANS
 from tests.helpers import same
 
 Pair = namedtuple("Pair", "loss rest")
@@ -172,7 +172,7 @@ def test_plans_are_bounded_and_leave_nothing_behind():
     for n in range(3 * MOST_PLANS):
         assert program(np.ones(n)) == n
     gc.collect()
-    assert len(program._plans) == MOST_PLANS
+    assert len(program.executables.used) == MOST_PLANS
     assert len(set(linecache.cache) - before) == MOST_PLANS
     for n in (0, 3 * MOST_PLANS - 1, 5):
         assert program(np.ones(n)) == n
@@ -211,7 +211,7 @@ def test_sizes_on_which_steps_fail_are_not_kept():
     program = sg.compile(x, x[3:])
     with pytest.raises(sg.ShapeError):
         program(np.ones(2))
-    assert not program._plans
+    assert not program.executables.used
     assert program(np.ones(4)).tolist() == [1]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.runtime.program import MOST_PLANS
+from symgrad.runtime.executable import MOST_PLANS
 from symgrad.runtime.threads import share
 
 THREADS = 8
@@ -54,7 +54,7 @@ def test_many_threads_call_one_program():
         return calls
 
     assert all(together(*(task(k) for k in range(THREADS))))
-    assert sum(len(r.free) for r in program._plans.values()) <= 2 * THREADS
+    assert sum(len(r.free) for r in program.executables.used) <= 2 * THREADS
 
 
 def test_updates_from_many_threads_take_turns():
@@ -202,7 +202,7 @@ def test_many_sizes_at_once_keep_the_plans_bounded():
         return calls
 
     assert all(together(*(task(k) for k in range(THREADS))))
-    assert len(program._plans) == MOST_PLANS
+    assert len(program.executables.used) == MOST_PLANS
 
 
 # ---- failures in the middle -----------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_what_was_interrupted_is_not_worked_in_again():
     v = sg.variable("v", np.zeros(4))
     program = sg.compile(x, sg.exp(x) + sg.sum(sg.exp(x) * 2), updates={v: v + x})
     program(np.ones(4))
-    ready, (spare,) = program._shown(), program._spares
+    ready, (spare,) = program.executables.shown(), program.store.spares
 
     def interrupted(*args):
         raise KeyboardInterrupt
@@ -377,5 +377,5 @@ def test_what_was_interrupted_is_not_worked_in_again():
     ready.function = function
     assert not ready.free
     program(np.ones(4))
-    assert all(v.cell.array is not spare and s is not spare for s in program._spares)
+    assert all(v.cell.array is not spare and s is not spare for s in program.store.spares)
     np.testing.assert_array_equal(v.value, np.full(4, 2.0))

@@ -287,7 +287,7 @@ def test_gradient_rules_are_told_apart_from_rewrites(shown):
 def test_every_line_that_computes_has_a_node_and_back(net, shown):
     (section,) = shown["sections"]
     computes = {int(line): number for line, number in section["computes"].items()}
-    assert set(computes) == set(net._shown().source.lines)
+    assert set(computes) == set(net.executables.shown().source.lines)
     for line, number in computes.items():
         holders = [
             number,

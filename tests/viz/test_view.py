@@ -10,6 +10,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import RenderError
+from symgrad.runtime.executable import Executables
 from symgrad_viz import render, to_dot
 from symgrad_viz.dot import dot_of
 from symgrad_viz.figures import figures_of
@@ -254,7 +255,7 @@ def test_a_program_whose_guessed_sizes_do_not_fit_is_drawn_without_figures(monke
         raise sg.ShapeError("a guess that does not fit")
 
     program = layered(2)
-    monkeypatch.setattr(sg.Program, "_shown", no_plan)
+    monkeypatch.setattr(Executables, "shown", no_plan)
     assert all("FLOP" not in b.tooltip for b in view_of(program).boxes)
     with pytest.raises(sg.ShapeError):
         view_of(program, color_by="cost")

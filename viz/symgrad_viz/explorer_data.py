@@ -15,8 +15,6 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
-from symgrad.lowering.cost import Cost, cost
-from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
@@ -110,11 +108,12 @@ class _World:
 class _Document:
     def __init__(self, program: Program, embed_source: bool, profile: Profile | None) -> None:
         self.program, self.embed_source, self.profile = program, embed_source, profile
-        ready = program._shown(profile.sizes if profile else None)
-        self.sections = [Section("every call", ready.plan, ready.source, program._teller(ready))]
+        ready = program.executables.shown(profile.sizes if profile else None)
+        own = Teller(program.raw, program.trace, ready.plan, ready.source)
+        self.sections = [Section("every call", ready.plan, ready.source, own)]
         if program.kept is not None:
             # Its steps compute nodes of the whole graph, and so have their places in its stories.
-            kept = program.kept._shown()
+            kept = program.kept.executables.shown()
             whole = replace(kept.plan, graph=program.graph)
             teller = Teller(program.raw, program.trace, whole, kept.source)
             self.sections.append(Section("once, and kept", kept.plan, kept.source, teller))
@@ -123,11 +122,7 @@ class _Document:
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
         self.elements = Elements(self.lineage)
         self.stages = Stages(self.graphs, self.elements, program.output_names)
-        sizes, updates = ready.plan.sizes, program._updates
-        # Step by step, as they are counted.
-        raw = lower(program.raw, sizes, updates, tiled=False)
-        runs = program._lowered(sizes, updates, tiled=False)
-        self.cost = Cost(cost(raw), cost(runs))
+        self.cost = program.cost(**ready.plan.sizes)
         self.nodes = Nodes(program, self.sections, self.elements, self.names, self.cost)
         self.places = self.nodes.places
         self.rules, self.boxes = Table(), Table()
@@ -156,7 +151,7 @@ class _Document:
             "version": VERSION,
             "title": title_text(title, f"a program of {listed}"),
             "sizes": dict(self.sections[0].plan.sizes),
-            "guessed": not (self.profile or self.program._plans),
+            "guessed": not (self.profile or self.program.executables.used),
             "summary": self._summary(),
             "stages": list(map(self._stage, range(len(self.graphs)))),
             "worlds": worlds,

@@ -86,8 +86,8 @@ def figures_of(thing: Any, graph: Graph, profile: Profile | None, wanted: str | 
         )
     if isinstance(thing, Program):
         try:
-            plan = thing._shown(None if profile is None else profile.sizes).plan
-            counted = thing._lowered(plan.sizes, thing._updates, tiled=False)
+            plan = thing.executables.shown(None if profile is None else profile.sizes).plan
+            counted = thing.untiled(plan.sizes)
         except SymgradError:
             # Before the first call sizes are guessed, and need not fit.
             if wanted is None and profile is None:

@@ -1,0 +1,169 @@
+"""The variables of a program: read all at one moment, and changed all at once or not at all."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from itertools import repeat
+from operator import attrgetter, is_, methodcaller
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.node import Variable
+from symgrad.lowering.plan import Plan
+from symgrad.runtime.executable import Executable
+from symgrad.runtime.feeding import Array
+
+_read = attrgetter("array")
+_acquire = methodcaller("acquire")
+_release = methodcaller("release")
+
+
+class Prologue:
+    """What is computed once and kept, until a variable that it is made of has another array.
+
+    `executable` computes it, and `places` says where its variables are among the program's.
+    """
+
+    def __init__(self, executable: Executable, places: Sequence[int]) -> None:
+        self.executable, self.places = executable, tuple(places)
+        # The arrays of the variables, and what was made of them: always replaced together.
+        self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self.places), ())
+
+    def values(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """What is kept, computed again if a variable has another array than it was made of.
+
+        That these arrays are held is what keeps other programs from writing into them.
+        """
+        sources = [arrays[i] for i in self.places]
+        made_of, values = self._last
+        if not all(map(is_, sources, made_of)):
+            seen = [a if a.ndim else a[()] for a in sources]
+            values = self.executable.run([], seen, [], self.executable.workspace())
+            self._last = sources, values
+        return values
+
+
+class VariableStore:
+    """The variables that a program reads, with what is kept of them, and those that it updates.
+
+    The arrays for next values are its own. Calls that update take turns: each holds the locks of
+    what it updates.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        updated: Sequence[Variable],
+        prologue: Prologue | None = None,
+    ) -> None:
+        self.variables, self.updated = tuple(variables), tuple(updated)
+        self.prologue = prologue
+        self._cells = [v.cell for v in variables]
+        self._unset = [v for v in variables if v.cell.array is None]
+        self._scalars = [i for i, v in enumerate(variables) if not v.ndim]
+        self._targets = [v.cell for v in updated]
+        # All programs take locks in one order, so that no two wait for each other.
+        self._locks = [c.lock for c in sorted(self._targets, key=id)]
+        self._commits = bool(updated)
+        self.spares: list[Any] = [np.empty(0)] * len(updated)
+
+    def rehearsal(self) -> VariableStore:
+        """The same variables, with arrays for next values of its own, which are never committed."""
+        made = copy(self)
+        made._commits = False
+        made.spares = [np.empty(0)] * len(self.updated)
+        return made
+
+    def read(self) -> list[Any]:
+        """The arrays of all variables at one moment.
+
+        Raises `SymbolicError` for a variable that was never given a value.
+        """
+        if self._unset:
+            for variable in self._unset:
+                variable.cell.read(str(variable.name))
+            self._unset = []
+        # One call in C, as in `_commit`: neither Ctrl-C nor another thread can come in between and
+        # see half of an update.
+        return list(map(_read, self._cells))
+
+    def run(
+        self, executable: Executable, inputs: Sequence[Any], workspace: Sequence[Array]
+    ) -> Sequence[Any]:
+        """The outputs for these inputs and the present variables, which have their next values.
+
+        It holds the locks of all variables that are updated. Ctrl-C comes between bytecodes. So
+        every lock that is taken is noted in the same call in C, and one call in C, made ready
+        beforehand, releases them.
+        """
+        if not self.variables:
+            return executable.run(inputs, (), (), workspace)
+        if not self._locks:
+            return self._step(executable, inputs, workspace)
+        taken: list[Any] = []
+        release: partial[Any] = partial(deque, map(_release, taken), 0)
+        try:
+            taken.extend(filter(_acquire, self._locks))
+            return self._step(executable, inputs, workspace)
+        finally:
+            release()
+
+    def _step(
+        self, executable: Executable, inputs: Sequence[Any], workspace: Sequence[Array]
+    ) -> Sequence[Any]:
+        current = self.read()
+        if self.prologue is not None:
+            current += self.prologue.values(current)
+        for i in self._scalars:
+            current[i] = current[i][()]
+        plan = executable.plan
+        if not self.updated:
+            return executable.run(inputs, current, (), workspace)
+        try:
+            nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
+        except MemoryError as error:
+            raise executable.explained(error) from error
+        try:
+            results = executable.run(inputs, current, nexts, workspace)
+        except BaseException:
+            # As with the workspace, a thread may still be at work in them.
+            self.spares[:] = [np.empty(0)] * len(self.spares)
+            raise
+        count = len(plan.outputs)
+        if self._commits:
+            self._commit(plan, nexts, results[count:])
+        return results[:count]
+
+    def _commit(self, plan: Plan, nexts: list[Array], scalars: Sequence[Any]) -> None:
+        arrays, zero_d = iter(nexts), iter(scalars)
+        new = [
+            next(arrays) if n >= 0 else np.asarray(next(zero_d), v.dtype)
+            for n, v in zip(plan.nexts, self.updated, strict=True)
+        ]
+        old = list(map(_read, self._targets))
+        deque(map(setattr, self._targets, repeat("array"), new), maxlen=0)
+        self.spares[:] = old
+
+    def _spare(self, i: int) -> Array:
+        """An array for the next value of a variable: the value before the present one, unless
+        somebody is still reading it.
+        """
+        present = self._targets[i].array
+        assert present is not None
+        fits = self.spares[i].shape == present.shape and self.spares[i].dtype == present.dtype
+        if not fits or _readers(self.spares, i) > _NO_READERS:
+            self.spares[i] = np.empty_like(present)
+        spare: Array = self.spares[i]
+        return spare
+
+
+def _readers(spares: list[Any], i: int) -> int:
+    return sys.getrefcount(spares[i])
+
+
+_NO_READERS = _readers([np.empty(1)], 0)
