@@ -30,8 +30,8 @@ from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace, place_text
+from symgrad.runtime.inspect.why import Teller, Why
 from symgrad.runtime.source import Source
-from symgrad.runtime.why import Teller, Why
 
 # What a value must save to be kept: elements computed or read, or floating-point operations.
 LEAST_WORK = 4096

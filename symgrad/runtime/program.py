@@ -17,17 +17,17 @@ from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
 from symgrad.rewrite.trace import Trace
-from symgrad.runtime.check import RTOL, Check, checked
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
 from symgrad.runtime.executable import Backend, Executable, Executables
 from symgrad.runtime.feeding import Feeder
+from symgrad.runtime.inspect.check import RTOL, Check, checked
+from symgrad.runtime.inspect.profile import RUNS, Profile, profiled
+from symgrad.runtime.inspect.why import Teller, Why
 from symgrad.runtime.kept import Parts
-from symgrad.runtime.profile import RUNS, Profile, profiled
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.store import Prologue, VariableStore
-from symgrad.runtime.why import Teller, Why
 
 
 @dataclass(frozen=True, eq=False)

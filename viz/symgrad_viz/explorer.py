@@ -16,7 +16,7 @@ from typing import Any
 
 from symgrad.ir.digest import sha256
 from symgrad.ir.errors import RenderError
-from symgrad.runtime.profile import Profile
+from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_data import document
 from symgrad_viz.picture import write

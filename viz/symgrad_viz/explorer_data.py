@@ -19,9 +19,9 @@ from symgrad.lowering.plan import Plan, Step
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
-from symgrad.runtime.profile import Profile, StepTime
+from symgrad.runtime.inspect.profile import Profile, StepTime
+from symgrad.runtime.inspect.why import Teller
 from symgrad.runtime.program import Program
-from symgrad.runtime.why import Teller
 from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_tables import Table, change, in_columns
 from symgrad_viz.sheet import Placed, size_of

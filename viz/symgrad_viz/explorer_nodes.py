@@ -10,9 +10,9 @@ from symgrad.ir.node import Node
 from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan, Step
+from symgrad.runtime.inspect.why import Teller, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
-from symgrad.runtime.why import Teller, steps_text
 from symgrad_viz.explorer_tables import Table
 from symgrad_viz.stages import Elements
 from symgrad_viz.words import shortened

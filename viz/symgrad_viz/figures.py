@@ -14,7 +14,7 @@ from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import Tiling
-from symgrad.runtime.profile import Profile
+from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.phases import inner_graph
 from symgrad_viz.words import bytes_text, count_text, sizes_text, time_text

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.files import whole_file
-from symgrad.runtime.profile import Profile
+from symgrad.runtime.inspect.profile import Profile
 from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of
 from symgrad_viz.engines import ENGINES, EngineError, EngineTimeoutError

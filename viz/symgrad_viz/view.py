@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.ir.node import Node
 from symgrad.rewrite.trace import reason_text
-from symgrad.runtime.profile import Profile
+from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.builder import Details, graph_of, scene_of
 from symgrad_viz.collapse import collapsed

@@ -10,8 +10,8 @@ from symgrad.ir.errors import FeedError, KernelError
 from symgrad.lowering import tiling
 from symgrad.lowering.cost import cost
 from symgrad.lowering.tiling import TILED
-from symgrad.runtime import profile
-from symgrad.runtime.profile import Machine
+from symgrad.runtime.inspect import profile
+from symgrad.runtime.inspect.profile import Machine
 
 HERE = "test_profile.py"
 MACHINE = Machine({100: 1.0, 200: 3.0}, {"float32": 10.0, "float64": 5.0}, 3e-8)
