@@ -10,7 +10,7 @@ from pathlib import Path
 from symgrad import Graph, passes
 from symgrad import rules as home
 from symgrad.autodiff import normal
-from symgrad.ir.expression import written
+from symgrad.ir.expression import to_text
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Applied, Pattern
 from symgrad.rewrite.rule import Exact
@@ -40,7 +40,7 @@ def families():
 
 def text(pattern):
     """A pattern as an expression."""
-    return written(pattern, lambda p, depth: None if isinstance(p, Applied) else repr(p))[0]
+    return to_text(pattern, lambda p, depth: None if isinstance(p, Applied) else repr(p))[0]
 
 
 def change(rule):

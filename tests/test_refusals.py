@@ -67,7 +67,7 @@ OPTIONS = {
 
 def public():
     """The functions of the registry, and the others of the namespaces, as they are called."""
-    found = {REGISTRY.spelled(n): f for n, f in REGISTRY.functions.items()}
+    found = {REGISTRY.qualified_name(n): f for n, f in REGISTRY.functions.items()}
     for space in SPACES:
         for name in space.__all__:
             value = getattr(space, name)

@@ -50,16 +50,16 @@ class NormalForm:
 
     ys: list[Node]
     xs: list[Node]
-    written: Mapping[Node, Node]
+    original: Mapping[Node, Node]
 
     def as_written(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes built on the normal form, referring to the graph as written wherever they can."""
-        if not self.written:
+        if not self.original:
             return list(nodes)
         becomes: dict[Node, Node] = {}
         for node in topological(nodes):
-            if node in self.written:
-                becomes[node] = self.written[node]
+            if node in self.original:
+                becomes[node] = self.original[node]
             else:
                 becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
         return [becomes[n] for n in nodes]

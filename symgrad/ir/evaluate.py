@@ -110,7 +110,7 @@ def kernel_error(error: Exception, node: Node, name: str) -> KernelError:
     types = ", ".join(repr(x.type) for x in node.inputs)
     kind = next((ours for theirs, ours in KINDS if isinstance(error, theirs)), KernelError)
     mend = f"; {SMALLER}" if kind is AllocationError else ""
-    return kind(f"{name}({types}) failed: {said(error)}{mend}{node.origin.told}")
+    return kind(f"{name}({types}) failed: {said(error)}{mend}{node.origin.description}")
 
 
 def said(error: Exception) -> str:

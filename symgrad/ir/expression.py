@@ -43,14 +43,14 @@ class Applied(Protocol):
     def attrs(self) -> Any: ...
 
 
-def written(term: Any, leaf: Callable[[Any, int], str | Text | None], depth: int = 0) -> Text:
+def to_text(term: Any, leaf: Callable[[Any, int], str | Text | None], depth: int = 0) -> Text:
     """A term and how strongly it binds; `leaf` gives the text of what is not to be taken apart."""
     found = leaf(term, depth)
     if isinstance(found, tuple):
         return found
     if found is not None:
         return found, 8 if found.startswith("-") else ATOM
-    parts = [written(x, leaf, depth + 1) for x in term.inputs]
+    parts = [to_text(x, leaf, depth + 1) for x in term.inputs]
     name, attrs = term.op.name, dict(term.attrs)
     if name == "permute_dims" and attrs["axes"] == (1, 0):
         return f"{_bound(parts[0], ATOM)}.T", ATOM
@@ -118,7 +118,7 @@ def expressions(
     texts: list[str] = []
     for depth, at, most in tries:
         leaf = _Cut(nodes, depth, frozenset(at))
-        texts = [written(n, leaf)[0] for n in nodes]
+        texts = [to_text(n, leaf)[0] for n in nodes]
         if all(len(t) <= most for t in texts) and (at or not cuts or not leaf.names):
             break
     return texts
@@ -148,7 +148,7 @@ class _Cut:
         if depth < self.depth and node not in self.at:
             return None
         if all(x.name is not None for x in node.inputs):
-            text = written(node, _named)
+            text = to_text(node, _named)
             if len(text[0]) <= SHORT:
                 return text
         self.names[node] = next(self.letters)

@@ -56,8 +56,8 @@ class Kinks:
         return cls(_side(policy))
 
     @property
-    def written(self) -> Side | dict[str, Side]:
-        """What a user writes for it."""
+    def policy(self) -> Side | dict[str, Side]:
+        """The policy as a user writes it: one side, or a side for each op."""
         return dict(self.by_op) or self.side
 
     def at(self, op_name: str, active: tuple[bool, ...]) -> Choice:

@@ -28,10 +28,10 @@ def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception
     the user's code raised stays as it is.
     """
     origin = current_origin()
-    told = vars(error).get("told")
-    if told is None and _PLACE.search(str(error)):
+    report = vars(error).get("_report")
+    if report is None and _PLACE.search(str(error)):
         return error  # it names a line, as that of a function of the user's own does
-    if told is not None and told.frames != origin.frames:
+    if report is not None and report.frames != origin.frames:
         return error
     if not isinstance(error, SymgradError):
         if raised_elsewhere(error):
@@ -39,18 +39,18 @@ def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception
         error = _translated(error)
     types, listed = zip(*map(_shown, operands), strict=True) if operands else ((), ())
     head = f"{name}({', '.join(types)})"
-    if told is None:
-        told = _Told(str(error), head, origin.frames)
-    text = told.text if told.text.startswith(f"{name}(") else f"{head}: {told.text}"
+    if report is None:
+        report = _Report(str(error), head, origin.frames)
+    text = report.text if report.text.startswith(f"{name}(") else f"{head}: {report.text}"
     if isinstance(error, ArgumentError) and name in REGISTRY.functions:
         text += f"; it is {name}{signature_text(REGISTRY.functions[name])}"
-    if not told.within.startswith(f"{name}("):
-        text += f"\n  in {told.within}"
+    if not report.within.startswith(f"{name}("):
+        text += f"\n  in {report.within}"
     text += "".join(f"\n  built at {p}: {p.text}" for p in origin.locations[:1])
     if operands:
         text += f"\n  operands: {', '.join(listed)}"
     made = type(error)(text)
-    vars(made)["told"] = told
+    vars(made)["_report"] = report
     for note in getattr(error, "__notes__", ()):
         made.add_note(note)
     return made
@@ -64,7 +64,7 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
 
 
-class _Told(NamedTuple):
+class _Report(NamedTuple):
     """What an explained error says is wrong, the call that said so, and the user's lines."""
 
     text: str

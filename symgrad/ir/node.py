@@ -152,7 +152,7 @@ class Node(Operators, ArrayLike):
         return sys.modules[__name__.partition(".")[0]]
 
     def __getattr__(self, name: str) -> NoReturn:
-        hint = f"; write {REGISTRY.spelled(name)}(x)" if name in REGISTRY.functions else ""
+        hint = f"; write {REGISTRY.qualified_name(name)}(x)" if name in REGISTRY.functions else ""
         raise AttributeError(f"a node has no attribute {name!r}{hint}")
 
     def __copy__(self) -> Node:

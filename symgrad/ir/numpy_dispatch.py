@@ -155,7 +155,7 @@ def _call(
     if unknown:
         raise UnsupportedError(
             f"{name} on a symbolic node takes no {', '.join(unknown)}; "
-            f"{REGISTRY.spelled(ours)}{signature_text(target)} is what there is"
+            f"{REGISTRY.qualified_name(ours)}{signature_text(target)} is what there is"
         )
     # None where ours has another default is NumPy's way to say nothing.
     unsaid = {k for k, v in named.items() if v is None and defaults.get(k, 0) is None}
@@ -199,7 +199,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
     near = nearest(function.__name__, REGISTRY.functions)
-    hint = f"near it are {', '.join(map(REGISTRY.spelled, near))}; " if near else ""
+    hint = f"near it are {', '.join(map(REGISTRY.qualified_name, near))}; " if near else ""
     return UnsupportedError(
         f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"
     )

@@ -244,7 +244,7 @@ class Registry:
         for alias in numpy:
             self.by_numpy[alias] = name
 
-    def spelled(self, name: str) -> str:
+    def qualified_name(self, name: str) -> str:
         """A public function as a user writes it: `sg.sum`, `sg.fft.rfft`, `sg.nn.silu`.
 
         A file of ops whose functions are in a namespace of their own says so: `NAMESPACE = "fft"`.

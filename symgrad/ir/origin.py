@@ -91,7 +91,7 @@ class Origin:
         return [_resolve(frame) for frame in self.frames]
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The user's lines, and what made it of them, as the last lines of a message."""
         places = "".join(f"\n  built at {p}: {p.text}" for p in self.locations)
         return places + (f"\n  made by {', '.join(self.made_by)}" if self.made_by else "")

@@ -103,7 +103,7 @@ class _Writer:
         rest: dict[str, list[Any]] = {"lines": self.places(origin)}
         rest |= {"scope": list(origin.scope), "made_by": list(origin.made_by)}
         if origin.kinks is not None:
-            written["kinks"] = origin.kinks.written
+            written["kinks"] = origin.kinks.policy
         return written | {k: v for k, v in rest.items() if v}
 
     def places(self, origin: Origin) -> list[int]:

@@ -67,7 +67,7 @@ class Schema(NamedTuple):
                 f"{code:.60} is a function in Python, which no text and no file holds; "
                 "build the graph again with it"
             )
-        raise UnsupportedError(f"{name} must be {told(hint)}, not {reprlib.repr(value)}")
+        raise UnsupportedError(f"{name} must be {describe(hint)}, not {reprlib.repr(value)}")
 
     def _refuse_names(self, attrs: Mapping[str, Any]) -> None:
         more = ", ".join(reprlib.repr(k) for k in attrs if k not in self.checks)
@@ -121,7 +121,7 @@ def _check(hint: Any) -> Check:
     return lambda value: isinstance(value, hint)
 
 
-def told(hint: Any) -> str:
+def describe(hint: Any) -> str:
     """The type of an attribute in words: `int`, `tuple[int, ...]`, `'left' | 'right'`."""
     parts = get_args(hint)
     match get_origin(hint):
@@ -133,8 +133,8 @@ def told(hint: Any) -> str:
         case _ if get_origin(hint) is Literal:
             return " | ".join(map(repr, parts))
         case _ if get_origin(hint) is tuple:
-            return f"tuple[{', '.join('...' if p is ... else told(p) for p in parts)}]"
-    return " | ".join(map(told, parts))
+            return f"tuple[{', '.join('...' if p is ... else describe(p) for p in parts)}]"
+    return " | ".join(map(describe, parts))
 
 
 def _plain(value: Any) -> Any:

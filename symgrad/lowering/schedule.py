@@ -113,9 +113,9 @@ class _Writer:
         try:
             return possible(node.op.infer(*types, **attrs))
         except SymgradError as error:
-            listed = ", ".join(map(repr, types))
+            listed, built = ", ".join(map(repr, types)), node.origin.description
             raise type(error)(
-                f"{node.op.name}({listed}) with {_listed(self.sizes)}: {error}{node.origin.told}"
+                f"{node.op.name}({listed}) with {_listed(self.sizes)}: {error}{built}"
             ) from None
 
 

@@ -98,8 +98,8 @@ class Rule:
     have no other reader, since their work would otherwise be done twice. `stable` says that the
     rule is judged by the truth and not by what was written; see `rule`. `examples` are what the
     tests bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or
-    functions that spell out, of nodes, what the rule is there for. `written` is the function that
-    declared it, for those who want to read it.
+    functions that spell out, of nodes, what the rule is there for. `definition` is the function
+    that declared it, for those who want to read it.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Rule:
     examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     ordered: bool = False
-    written: Callable[..., Any] | None = field(default=None, repr=False)
+    definition: Callable[..., Any] | None = field(default=None, repr=False)
 
     @cached_property
     def forms(self) -> tuple[Applied, ...]:
@@ -242,7 +242,7 @@ def rule(
             examples=examples,
             variables=variables,
             ordered=ordered,
-            written=function,
+            definition=function,
         )
 
     return declare
@@ -270,7 +270,7 @@ def rule_for(
             function=function,
             operands=operands,
             examples=examples,
-            written=function,
+            definition=function,
         )
 
     return declare

@@ -26,8 +26,8 @@ from symgrad.runtime.literals import (
     is_short,
     literal_text,
     name_text,
+    plain_text,
     shape_text,
-    spelled,
     tuple_text,
     without_np,
 )
@@ -305,7 +305,7 @@ class _Generator:
 
     def _value(self, op: Op, name: str, value: Any) -> str:
         """An attribute as it is. Raises `GraphError` for what nobody knows how to write."""
-        text = spelled(value)
+        text = plain_text(value)
         if text is not None:
             return text
         if op.foreign or isinstance(value, (np.dtype, Graph)):

@@ -30,7 +30,7 @@ from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace, place_text
-from symgrad.runtime.inspect.why import Teller, Why
+from symgrad.runtime.inspect.why import Explainer, Why
 from symgrad.runtime.source import Source
 
 # What a value must save to be kept: elements computed or read, or floating-point operations.
@@ -87,11 +87,11 @@ class Parts:
         lines = {i + len(head): step for i, step in source.lines.items()}
         return replace(source, text=text + source.text, lines=lines)
 
-    def told(self, answer: Why, teller: Teller) -> Why:
-        """An answer about `each`, with `teller`'s stories of what `once` computes."""
+    def told(self, answer: Why, explainer: Explainer) -> Why:
+        """An answer about `each`, with `explainer`'s stories of what `once` computes."""
         stories = list(answer.stories)
         for i, story in enumerate(stories):
-            once = story if story.steps else teller.answer(story.node).stories[0]
+            once = story if story.steps else explainer.answer(story.node).stories[0]
             if once.steps and once is not story:
                 again = f"once, and again when {self.changing} changes"
                 verdict = f"{once.verdict} of program.kept: {again}"

@@ -72,7 +72,7 @@ def _special_text(value: Any) -> str | None:
     return next((repr(s) for s in texts if value.dtype.type(s).tobytes() == value.tobytes()), None)
 
 
-def spelled(value: Any) -> str | None:
+def plain_text(value: Any) -> str | None:
     """An expression for a plain value, or a tuple of such; None for any other.
 
     Plain are values of Python's own types and no others: one derived from them says of itself what
@@ -80,7 +80,7 @@ def spelled(value: Any) -> str | None:
     """
     kind = type(value)
     if kind is tuple:
-        parts = [spelled(v) for v in value]
+        parts = [plain_text(v) for v in value]
         return None if None in parts else f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
     if kind is int:
         return repr(value) if LEAST <= value <= MOST else None

@@ -23,7 +23,7 @@ from symgrad.runtime.executable import Backend, Executable, Executables
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.inspect.check import RTOL, Check, checked
 from symgrad.runtime.inspect.profile import RUNS, Profile, profiled
-from symgrad.runtime.inspect.why import Teller, Why
+from symgrad.runtime.inspect.why import Explainer, Why
 from symgrad.runtime.kept import Parts
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
@@ -150,13 +150,13 @@ class Program(Displayed, Runner):
         """
         if not self.trace.stages and self.raw is not self.graph:
             raise GraphError("the program was pickled, which loses its trace; compile it to ask")
-        answer = self._teller(self.executables.shown()).answer(node_or_line)
+        answer = self._explainer(self.executables.shown()).answer(node_or_line)
         if self.kept is None or self.parts is None:
             return answer
-        return self.parts.told(answer, self._teller(self.kept.executables.shown()))
+        return self.parts.told(answer, self._explainer(self.kept.executables.shown()))
 
-    def _teller(self, shown: Executable) -> Teller:
-        return Teller(self.raw, self.trace, shown.plan, shown.source)
+    def _explainer(self, shown: Executable) -> Explainer:
+        return Explainer(self.raw, self.trace, shown.plan, shown.source)
 
     def cost(self, /, **sizes: int) -> Cost:
         """Floating-point operations and bytes moved, of each step and in all; it prints as a table.

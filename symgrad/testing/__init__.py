@@ -2,7 +2,7 @@
 
 from symgrad.testing.equality import assert_equivalent as assert_equivalent
 from symgrad.testing.equality import assert_same as assert_same
-from symgrad.testing.equality import rooms as rooms
+from symgrad.testing.equality import tolerances as tolerances
 from symgrad.testing.gradients import Report as Report
 from symgrad.testing.gradients import Verdict as Verdict
 from symgrad.testing.gradients import check_grads as check_grads

@@ -187,7 +187,7 @@ def _of_zeros(node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
         return np.False_
 
 
-def rooms(
+def tolerances(
     outputs: Sequence[Node], feeds: Mapping[Node, Any], exact: Exact | str
 ) -> list[Any] | None:
     """How far the results of a graph may move at a grade: a hundred times what noise does to them.
@@ -243,7 +243,7 @@ def assert_equivalent(
 
     The reference is every node's kernel, one after the other, without passes or plan; how far
     apart results may be says the graph itself, run with noise. The two backends must agree to
-    the bit. False if the graph says nothing at these arrays (see `rooms`), or a kernel refuses
+    the bit. False if the graph says nothing at these arrays (see `tolerances`), or a kernel refuses
     them, such as a singular matrix.
     """
     grade = Exact.of(exact)
@@ -262,7 +262,7 @@ def assert_equivalent(
         assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
     allowed: list[Any] | None = [None] * len(expected)
     if not all(map(_is_same, found, expected, cycle([grade]))):
-        allowed = rooms(outputs, feeds, grade)
+        allowed = tolerances(outputs, feeds, grade)
         if grade >= Exact.ROUNDING and Run(program.graph.outputs, feeds).extreme:
             return False
     if allowed is None:

@@ -49,11 +49,11 @@ def arity(op: Op) -> int:
     return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
 
 
-def spelled(pattern: Pattern, bound: Substitution, dtype: Any) -> Any:
+def instantiate(pattern: Pattern, bound: Substitution, dtype: Any) -> Any:
     """A pattern as a person would write it; numbers in `bound` become constants of the dtype."""
     if isinstance(pattern, Applied):
         attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
-        return apply(pattern.op, [spelled(p, bound, dtype) for p in pattern.inputs], attrs)
+        return apply(pattern.op, [instantiate(p, bound, dtype) for p in pattern.inputs], attrs)
     if isinstance(pattern, Literal):
         return pattern.value
     assert isinstance(pattern, Var)
@@ -281,7 +281,7 @@ class _Grower:
                 bound[v.name] = self.operand(binding[v.name])
             else:
                 bound[v.name] = self.mask() if self.rng.random() < 0.25 else self.node()
-        made = spelled(self.pick(rule.forms), bound, like.dtype)
+        made = instantiate(self.pick(rule.forms), bound, like.dtype)
         assert isinstance(made, Node)
         return made
 

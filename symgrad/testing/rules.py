@@ -16,7 +16,7 @@ from symgrad.ir.walk import topological
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact, Match, Rule
 from symgrad.rewrite.trace import Trace
-from symgrad.testing.equality import Run, assert_same, rooms
+from symgrad.testing.equality import Run, assert_same, tolerances
 from symgrad.testing.spellings import (
     MANY,
     edges_of,
@@ -171,7 +171,7 @@ def _compare(
             assert_same(found, expected, max(grade, least))
         except AssertionError as error:
             loose = max(grade, least) >= Exact.ROUNDING and (sums or grade == Exact.REALS)
-            allowed = rooms([y], feeds, max(grade, least)) if loose and not extreme else None
+            allowed = tolerances([y], feeds, max(grade, least)) if loose and not extreme else None
             if loose and allowed is None:
                 return compared
             _hold(rule, y, after, feeds, found, expected, max(grade, least), allowed, error)

@@ -26,11 +26,11 @@ from symgrad.testing.graphs import (
     DTYPES,
     NUMBERS,
     cases_of,
+    instantiate,
     neighbours,
     random_feeds,
     results_of,
     special_values,
-    spelled,
     wide_feeds,
 )
 
@@ -139,7 +139,7 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
                 bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
                 dtypes = [x.dtype for x in xs]
                 like = next((d for d in dtypes if d.kind != "b"), dtypes[0])
-                made = spelled(form, bound, like)  # noqa: B023
+                made = instantiate(form, bound, like)  # noqa: B023
                 assert isinstance(made, Node)
                 return made
 

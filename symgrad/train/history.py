@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.ir.errors import FeedError, UnsupportedError
 from symgrad.ir.types import whole
-from symgrad.train.progress import told
+from symgrad.train.progress import describe
 
 TEST = "test "  # before the names of figures that are no part of training
 
@@ -63,7 +63,7 @@ class History:
 
     def __repr__(self) -> str:
         last = self.records[-1:] or [{"loss": loss} for loss in self.losses[-1:]]
-        said = "".join(f": {told(figures)}" for figures in last)
+        said = "".join(f": {describe(figures)}" for figures in last)
         return f"<History of {self.epoch} epochs, {len(self.losses)} steps{said}>"
 
     def plot(self, path: str | Path | None = None) -> Any:

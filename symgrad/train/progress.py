@@ -46,7 +46,7 @@ class Lines(Silent):
             self._say(f"epoch {epoch + 1}/{self.epochs}  batch {batch}{of}  loss {loss:.6g}")
 
     def epoch(self, epoch: int, figures: Mapping[str, float]) -> None:
-        self.held = f"epoch {epoch}/{self.epochs}  {told(figures)}"
+        self.held = f"epoch {epoch}/{self.epochs}  {describe(figures)}"
         if not self.said or time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
             self._say(self.held)
 
@@ -74,13 +74,13 @@ class Bar(Silent):
 
     def epoch(self, epoch: int, figures: Mapping[str, float]) -> None:
         self.bar.set_description_str(f"epoch {epoch}/{self.epochs}", refresh=False)
-        self.bar.set_postfix_str(told(figures))
+        self.bar.set_postfix_str(describe(figures))
 
     def close(self) -> None:
         self.bar.close()
 
 
-def told(figures: Mapping[str, float]) -> str:
+def describe(figures: Mapping[str, float]) -> str:
     """Figures in one line."""
     return "  ".join(f"{name} {value:.6g}" for name, value in figures.items())
 

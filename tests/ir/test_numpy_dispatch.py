@@ -170,7 +170,7 @@ def test_a_refusal_is_short_and_shows_no_annotations(call):
 
 def test_all_that_there_is_is_listed():
     for name in REGISTRY.by_numpy.values():
-        *path, last = REGISTRY.spelled(name).split(".")[1:]
+        *path, last = REGISTRY.qualified_name(name).split(".")[1:]
         assert last in dir(getattr(sg, path[0]) if path else sg)
 
 

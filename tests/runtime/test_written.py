@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
 from symgrad.lowering.lower import lower
 from symgrad.runtime.codegen import generate
-from symgrad.runtime.literals import index_text, int_text, name_text, shape_text, spelled
+from symgrad.runtime.literals import index_text, int_text, name_text, plain_text, shape_text
 
 EVIL = "open({!r}, 'w') and None"
 X = sg.placeholder("x", (4, 4))
@@ -40,7 +40,7 @@ SLY = (Sly(1), SlyText("a"), SlyTuple((1,)), (1, (Sly(2),)), object(), [1], {}, 
 
 @pytest.mark.parametrize("value", SLY, ids=range(len(SLY)))
 def test_a_value_that_is_not_plain_is_spelled_by_nobody(value):
-    assert spelled(value) is None
+    assert plain_text(value) is None
     for write in (int_text, lambda v: shape_text((v,)), lambda v: index_text(((v, None, 1),))):
         with pytest.raises(GraphError, match="not written into a program"):
             write(value)
@@ -52,10 +52,10 @@ def test_a_value_that_is_not_plain_is_spelled_by_nobody(value):
      ((1, None, -1), (0, "x", True)), "open('F', 'w')"],
 )  # fmt: skip
 def test_a_plain_value_is_a_literal_of_itself(value):
-    found = eval(spelled(value), {"__builtins__": {"float": float}})
+    found = eval(plain_text(value), {"__builtins__": {"float": float}})
     assert found == value
     assert repr(found) == repr(value)
-    assert np.isnan(eval(spelled(float("nan")), {"__builtins__": {"float": float}}))
+    assert np.isnan(eval(plain_text(float("nan")), {"__builtins__": {"float": float}}))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1a", "a=open()", "if", "ä", "a\n", SlyText("a"), 3])

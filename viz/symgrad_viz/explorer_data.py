@@ -20,7 +20,7 @@ from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
-from symgrad.runtime.inspect.why import Teller
+from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_tables import Table, change, in_columns
@@ -40,7 +40,7 @@ def document(
     program: Program, *, title: str | None, embed_source: bool, profile: Profile | None
 ) -> Json:
     """All that the page shows. Without `embed_source` it has no text of the user's files."""
-    return _Document(program, embed_source, profile).written(title)
+    return _Document(program, embed_source, profile).to_json(title)
 
 
 class _World:
@@ -55,7 +55,7 @@ class _World:
         # Most of a stage is as it was in the one before.
         self._box, self._edge = cache(self._entered), cache(self._drawn)
 
-    def written(self) -> Json:
+    def to_json(self) -> Json:
         """The world in what JSON has."""
         sheet = self.stages.sheet
         stages: list[Json] = []
@@ -109,15 +109,15 @@ class _Document:
     def __init__(self, program: Program, embed_source: bool, profile: Profile | None) -> None:
         self.program, self.embed_source, self.profile = program, embed_source, profile
         ready = program.executables.shown(profile.sizes if profile else None)
-        own = Teller(program.raw, program.trace, ready.plan, ready.source)
+        own = Explainer(program.raw, program.trace, ready.plan, ready.source)
         self.sections = [Section("every call", ready.plan, ready.source, own)]
         if program.kept is not None:
             # Its steps compute nodes of the whole graph, and so have their places in its stories.
             kept = program.kept.executables.shown()
             whole = replace(kept.plan, graph=program.graph)
-            teller = Teller(program.raw, program.trace, whole, kept.source)
-            self.sections.append(Section("once, and kept", kept.plan, kept.source, teller))
-        self.lineage = self.sections[0].teller.lineage
+            explainer = Explainer(program.raw, program.trace, whole, kept.source)
+            self.sections.append(Section("once, and kept", kept.plan, kept.source, explainer))
+        self.lineage = self.sections[0].explainer.lineage
         self.graphs = [program.raw, *(s.after for s in program.trace.stages)]
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
         self.elements = Elements(self.lineage)
@@ -128,19 +128,19 @@ class _Document:
         self.rules, self.boxes = Table(), Table()
         self.texts = self.nodes.texts
 
-    def written(self, title: str | None) -> Json:
+    def to_json(self, title: str | None) -> Json:
         """The document."""
         worlds = {"full": self._world(self.stages)}
         names = self.program.output_names
         if self.nodes.inside:
             opened = Stages(self.graphs, self.elements, names, opened=True)
             worlds["open"] = self._world(opened)
-        elements = list(map(self.nodes.told, range(len(self.elements.nodes))))
+        elements = list(map(self.nodes.describe, range(len(self.elements.nodes))))
         if len(self.stages.stages[0].boxes) > OVERVIEW:
             closed = Stages(self.graphs, self.elements, names, most=OVERVIEW)
             secret = {} if self.embed_source else closed.groups
             quoting = {n for (_, title), (n, _) in secret.items() if QUOTE in title}
-            worlds["closed"] = _World(closed, self.boxes, self.texts, quoting).written()
+            worlds["closed"] = _World(closed, self.boxes, self.texts, quoting).to_json()
             elements += (_group(*group, quoting) for group in closed.groups.items())
         fields = "element", "kind", "output", "width", "height", "lines", "call"
         boxes = [dict(zip(fields, box, strict=True)) for box in self.boxes]
@@ -169,7 +169,7 @@ class _Document:
         }
 
     def _world(self, stages: Stages) -> Json:
-        return _World(stages, self.boxes, self.texts).written()
+        return _World(stages, self.boxes, self.texts).to_json()
 
     def _first(self, worlds: Json) -> str:
         """How the program is drawn at first."""
@@ -212,8 +212,8 @@ class _Document:
         return [self.names.index(entry.stage), self.rules[entry.rule], shortened(entry.change())]
 
     def _rule(self, rule: Rule) -> Json:
-        code = getattr(rule.written, "__code__", None)
-        module = str(getattr(rule.written, "__module__", ""))
+        code = getattr(rule.definition, "__code__", None)
+        module = str(getattr(rule.definition, "__module__", ""))
         own = module.partition(".")[0] == "symgrad"
         found: Json = {
             "name": rule.name,

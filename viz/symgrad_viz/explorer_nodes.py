@@ -10,7 +10,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan, Step
-from symgrad.runtime.inspect.why import Teller, steps_text
+from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
 from symgrad_viz.explorer_tables import Table
@@ -24,12 +24,12 @@ Json: TypeAlias = dict[str, Any]
 class Section:
     """A function of the program: what runs in every call, or what is computed once and kept."""
 
-    def __init__(self, title: str, plan: Plan, source: Source, teller: Teller) -> None:
-        self.title, self.plan, self.source, self.teller = title, plan, source, teller
+    def __init__(self, title: str, plan: Plan, source: Source, explainer: Explainer) -> None:
+        self.title, self.plan, self.source, self.explainer = title, plan, source, explainer
 
     def node_of(self, step: Step) -> Node:
         """What a line of the source computes."""
-        return self.teller.within.get(id(step), (0, step.node))[1]
+        return self.explainer.within.get(id(step), (0, step.node))[1]
 
 
 class Nodes:
@@ -44,8 +44,8 @@ class Nodes:
         whole: Cost,
     ) -> None:
         self.program, self.sections, self.elements = program, sections, elements
-        self.teller = sections[0].teller
-        self.lineage = self.teller.lineage
+        self.explainer = sections[0].explainer
+        self.lineage = self.explainer.lineage
         self.inside = dict(self._insides())
         self.fired = {id(f): i for i, f in enumerate(program.trace.fired)}
         self.rule_names = {f.rule.name for f in program.trace.fired}
@@ -61,14 +61,14 @@ class Nodes:
                 parts = [n for n in inner.nodes if n.inputs]
                 yield number, list(self.elements.enter(parts).values())
 
-    def told(self, number: int) -> Json:
+    def describe(self, number: int) -> Json:
         """All about one of them."""
         node = self.elements.nodes[number]
         form = self.lineage.form(node)
-        story = self.teller.of_node(node)
+        story = self.explainer.of_node(node)
         section = 0
         for i, other in enumerate(self.sections[1:], 1):
-            if not story.steps and (again := other.teller.of_node(node)).steps:
+            if not story.steps and (again := other.explainer.of_node(node)).steps:
                 story, section = again, i
         rewrites, sources = self.lineage.backward(form)
         origins = [node.origin, *(n.origin for n in sources if n.inputs)]
@@ -120,7 +120,7 @@ class Nodes:
         for part in (number, *self.inside.get(number, ())):
             form = self.lineage.form(self.elements.nodes[part])
             for i, section in enumerate(self.sections):
-                yield from ((i, step) for step in section.teller.steps.get(form, ()))
+                yield from ((i, step) for step in section.explainer.steps.get(form, ()))
 
     def _buffers(self, number: int) -> list[list[int]]:
         found: dict[tuple[int, int], None] = {}

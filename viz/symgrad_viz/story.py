@@ -104,10 +104,10 @@ def story_svg(
     for name, number in numbers.items():
         if number is not None and not (isinstance(number, int) and number >= 1):
             raise RenderError(f"{name} is a number from 1 on, not {number!r}")
-    return _Teller(program, theme, most).told(title, columns)
+    return _Storyboard(program, theme, most).to_svg(title, columns)
 
 
-class _Teller:
+class _Storyboard:
     """Draws the stages of a program, each in its panel."""
 
     def __init__(self, program: Program, theme: str, most: int) -> None:
@@ -193,7 +193,7 @@ class _Teller:
         gone = before.difference(after.values())
         return {n: computing.get(self.elements.value(n), "") for n in gone}
 
-    def told(self, title: str | None, columns: int | None) -> str:
+    def to_svg(self, title: str | None, columns: int | None) -> str:
         """The whole picture."""
         sheet, panels = self.sheet, self.panels
         plan = self.program.plan

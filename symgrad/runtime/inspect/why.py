@@ -43,7 +43,7 @@ class Story:
     verdict: str
 
     def lines(self, told: Collection[RewriteEvent] = ()) -> Iterator[str]:
-        """The story line by line; of rewrites that were `told` before, the names only."""
+        """The story line by line; of rewrites in `told`, the names only."""
         yield place_text(self.node.origin)
         yield f"  built {expression(self.node)}    {type_text(self.node.type)}"
         for other in self.others:
@@ -83,8 +83,8 @@ class Why:
         return "\n".join(self._lines())
 
 
-class Teller:
-    """Tells the stories of a program for the sizes of one plan."""
+class Explainer:
+    """Answers `Program.why` for the sizes of one plan, a story for each node."""
 
     def __init__(self, raw: Graph, trace: Trace, plan: Plan, source: Source) -> None:
         self.raw = raw
