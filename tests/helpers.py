@@ -6,7 +6,7 @@ import numpy as np
 
 import symgrad as sg
 from symgrad.autodiff.forward import push_forward
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.kinks import Kinks
 
@@ -91,7 +91,7 @@ def check_derivatives(ys, xs, arrays, rng):
     Complex operands are moved in random complex directions.
     """
     feeds = dict(zip(xs, arrays, strict=True))
-    smooth = [x for x in xs if carries(x)]
+    smooth = [x for x in xs if is_differentiable(x)]
     assert smooth
     steps = {x: normal(rng, feeds[x].shape, x.dtype) for x in smooth}
     weights = [normal(rng, np.shape(v), v.dtype) for v in evaluate(ys, feeds)]
@@ -116,7 +116,7 @@ def check_derivatives(ys, xs, arrays, rng):
 
 def check_second_derivatives(ys, xs, arrays, rng):
     """The gradient of the gradient against differences of the gradient."""
-    smooth = [x for x in xs if carries(x)]
+    smooth = [x for x in xs if is_differentiable(x)]
     loss = 0
     for y, found in zip(ys, evaluate(ys, dict(zip(xs, arrays, strict=True))), strict=True):
         weight = 1 - 0.5j if found.dtype.kind == "c" else 1

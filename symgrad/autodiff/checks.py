@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.errors import GradientError
 from symgrad.ir.forms import Form, flatten
 from symgrad.ir.node import Node, describe
@@ -39,7 +39,7 @@ def check_outputs(ys: Sequence[Any]) -> None:
     for y in ys:
         if not isinstance(y, Node):
             raise GradientError(f"an output is a node, not {type(y).__name__}")
-        if not carries(y):
+        if not is_differentiable(y):
             raise GradientError(f"{describe(y)} is no float, so that it has no derivative")
 
 
@@ -82,7 +82,7 @@ def check_wrt(xs: Sequence[Any], paths: Sequence[str] = ()) -> None:
             raise GradientError(
                 f"{describe(x)}: {x.op.name} has {len(x.type)} results; take one of them: node[0]"
             )
-        if not carries(x):
+        if not is_differentiable(x):
             raise GradientError(
                 f"{describe(x)} is no float, and has no gradient; "
                 "declare it with dtype 'float32' or 'float64'"

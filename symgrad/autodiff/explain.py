@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from symgrad.autodiff.reverse import carries, sources
+from symgrad.autodiff.reverse import is_differentiable, sources
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.walk import topological
 
@@ -59,7 +59,7 @@ def why_stopped(node: Node) -> str | None:
     op = node.op
     if op.name == "stop_gradient":
         return "stop_gradient says so"
-    if not carries(node):
+    if not is_differentiable(node):
         kind = "the boolean" if _kind(node) == "b" else "the integer"
         if op.elementwise and not op.commutative and op.name == "astype":
             return f"the cast to {_dtype(node)} is a step function, whose derivative is 0"

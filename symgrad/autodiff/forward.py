@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.autodiff.reverse import dependents, nothing_through_zeros, sources
+from symgrad.autodiff.reverse import active_nodes, nothing_through_zeros, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
@@ -24,7 +24,7 @@ def push_forward(
     """
     live = _reaching(ys)
     order = [n for n in topological(ys) if n in live]
-    varies = dependents(order, xs)
+    varies = active_nodes(order, xs)
     flows: dict[Node, Any] = {x: t for x, t in zip(xs, tangents, strict=True) if t is not None}
     for node in order:
         if node not in flows and any(x in flows for x in node.inputs):

@@ -52,7 +52,7 @@ class _Walk:
         self.order = topological(ys)
         self.xs = xs
         self.kinks = kinks
-        self.depends = dependents(self.order, xs)
+        self.depends = active_nodes(self.order, xs)
         self.flows: dict[Node, Any] = {}
         self.sparse: set[Node] = set()
 
@@ -81,7 +81,7 @@ class _Walk:
                 self._add_item(node, flow)
                 return
             for x, g in zip(node.inputs, self._cotangents(node, flow), strict=True):
-                if g is not None and x in self.depends and carries(x):
+                if g is not None and x in self.depends and is_differentiable(x):
                     self.add(x, _fitted(g, x), node in self.sparse or g.op.pads)
 
     def _cotangents(self, node: Node, flow: Any) -> Sequence[Node | None]:
@@ -175,7 +175,7 @@ def _fitted(g: Node, x: Node) -> Node:
     return astype(sum_to(g, x.shape), x.dtype)
 
 
-def carries(x: Node) -> bool:
+def is_differentiable(x: Node) -> bool:
     """Whether a gradient can flow through values of this type: floats and complex numbers."""
     types = x.type if isinstance(x.type, tuple) else (x.type,)
     return any(t.is_inexact for t in types)
@@ -187,10 +187,14 @@ def sources(node: Node) -> tuple[Node, ...]:
     return node.inputs[count:]
 
 
-def dependents(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
-    """The nodes that a change of `xs` can reach through floats and complex numbers."""
+def active_nodes(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
+    """The active nodes: those that a change of `xs` reaches through floats and complex numbers."""
     depends = set(xs)
     for node in order:
-        if node not in depends and carries(node) and any(x in depends for x in sources(node)):
+        if (
+            node not in depends
+            and is_differentiable(node)
+            and any(x in depends for x in sources(node))
+        ):
             depends.add(node)
     return depends

@@ -15,7 +15,7 @@ from symgrad.autodiff.checks import Several, check_loss, check_outputs, check_wr
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.normal import normal_form
-from symgrad.autodiff.reverse import dependents, pull_back
+from symgrad.autodiff.reverse import active_nodes, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
@@ -347,7 +347,7 @@ def _mode_of_complex(y: Node, xs: list[Node], mode: Mode) -> Mode:
     wanted: Mode = "forward" if y.tensor.is_complex else "reverse"
     if mode not in (None, wanted):
         raise GradientError(f"the jacobian of {describe(y)} is taken in {wanted} mode")
-    for node in dependents(topological([y]), by):
+    for node in active_nodes(topological([y]), by):
         if wanted == "forward" and node.inputs and not node.op.holomorphic:
             raise GradientError(
                 f"{describe(y)} has no complex derivative: {describe(node)} is on the way; "

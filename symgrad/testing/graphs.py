@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, apply
@@ -342,6 +342,6 @@ def random_graph(
     loose = [n for n in grower.pool if n not in grower.read and n.inputs] or grower.pool
     loss = constant(0.0)
     for y in loose:
-        if carries(y):
+        if is_differentiable(y):
             loss = loss + call("sum", call("real", y))
-    return grower.inputs, [loss, *[y for y in loose if not carries(y)][:3]]
+    return grower.inputs, [loss, *[y for y in loose if not is_differentiable(y)][:3]]

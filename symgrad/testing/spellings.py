@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.transforms import vjp
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.node import Node, apply, constant_value
@@ -46,8 +46,12 @@ Spelling = tuple[Node, list[Node]]
 
 def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequence[Node]:
     """The gradients of a node for those of the inputs that it has any for."""
-    wrt = [x for x in inputs if carries(x)]
-    if not wrt or not carries(y) or any(n.op.vjp is None and n.inputs for n in topological([y])):
+    wrt = [x for x in inputs if is_differentiable(x)]
+    if (
+        not wrt
+        or not is_differentiable(y)
+        or any(n.op.vjp is None and n.inputs for n in topological([y]))
+    ):
         return ()
     found: list[Node] = vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
     return found

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 import symgrad as sg
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir import saved as saved_form
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ParseError, SymbolicError, UnsupportedError
@@ -64,7 +64,7 @@ def test_random_graphs_and_what_is_made_of_them_are_read_back(seed, tmp_path):
     found = saved(graph, tmp_path)
     assert found == graph
     assert [n.origin.kinks for n in found.nodes] == [n.origin.kinks for n in graph.nodes]
-    wrt = [i for i, x in enumerate(graph.inputs) if carries(x)]
+    wrt = [i for i, x in enumerate(graph.inputs) if is_differentiable(x)]
     derived = [
         sg.Graph(sg.grad(g.outputs[0], [g.inputs[i] for i in wrt], disconnected="zero"), g.inputs)
         for g in (graph, found)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.autodiff.reverse import carries
+from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.graph import Graph
 from symgrad.ir.walk import topological
 from symgrad.passes import DEFAULT, graph_pass
@@ -346,7 +346,7 @@ def with_variables(seed):
         becomes[node] = rebuild(node, tuple(becomes[n] for n in node.inputs))
     outputs = [becomes[y] for y in outputs]
     variables = [becomes[x] for x in inputs[::2]]
-    wrt = [v for v in variables if carries(v)]
+    wrt = [v for v in variables if is_differentiable(v)]
     grads = sg.grad(outputs[0], wrt, disconnected="zero")
     updates = {wrt[-1]: wrt[-1] - 0.01 * grads[-1]} if len(wrt) > 1 else {}
     return inputs[1::2], [*outputs, *grads], updates, variables, arrays, others

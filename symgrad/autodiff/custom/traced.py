@@ -14,7 +14,7 @@ from typing import Any
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.custom.call import CustomCall, Tensor
-from symgrad.autodiff.reverse import carries, pull_back, sources
+from symgrad.autodiff.reverse import is_differentiable, pull_back, sources
 from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, apply, as_node, constant_value, describe
 from symgrad.ir.op import Cotangent
@@ -54,7 +54,7 @@ def _refuse_outer(call: CustomCall, results: Sequence[Node], standins: Sequence[
     stack = list(results)
     while stack:
         node = stack.pop()
-        if node in seen or not carries(node) or node.op.piecewise_constant:
+        if node in seen or not is_differentiable(node) or node.op.piecewise_constant:
             continue
         seen.add(node)
         stack += sources(node)
