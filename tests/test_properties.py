@@ -191,7 +191,7 @@ def broken(plan, change):
     """A plan with its second arena slot changed."""
     slots = list(plan.slots)
     arena = [i for i, s in enumerate(slots) if s.kind == "arena"]
-    slots[arena[1]] = replace(slots[arena[1]], **change(slots[arena[0]]))
+    slots[arena[1]] = slots[arena[1]]._replace(**change(slots[arena[0]]))
     return replace(plan, slots=tuple(slots))
 
 

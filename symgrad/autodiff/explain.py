@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from symgrad.autodiff.reverse import is_differentiable, sources
 from symgrad.ir.node import Node, constant_value, describe
@@ -12,8 +12,7 @@ from symgrad.ir.walk import topological
 MOST_LINES = 200
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """The paths from a node to a loss, as a tree that prints.
 
     `flows` says whether any gradient reaches the node; `stops` are the nodes that stop one, each

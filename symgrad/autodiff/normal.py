@@ -8,7 +8,7 @@ computes. So what the forward computes stays as written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -44,8 +44,7 @@ RULES: tuple[Rule, ...] = (
 INDEX = Index(RULES)
 
 
-@dataclass(frozen=True)
-class NormalForm:
+class NormalForm(NamedTuple):
     """A graph in normal form: what stands for some outputs and for what they are derived by."""
 
     ys: list[Node]

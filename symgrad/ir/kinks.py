@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from symgrad.ir.errors import GradientError
 from symgrad.ir.op import REGISTRY
@@ -65,8 +65,7 @@ class Kinks:
         return Choice(dict(self.by_op).get(op_name, self.side), active, self)
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What the derivative of an op asks: which slope to take at a kink, which inputs count."""
 
     side: Side

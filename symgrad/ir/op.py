@@ -5,9 +5,10 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from symgrad.ir.errors import GraphError, UnsupportedError
 from symgrad.ir.late import SLOTS
@@ -28,12 +29,11 @@ UNIT: Interval = (-0.9, 0.9)
 ABOVE_ONE: Interval = (1.2, 3.0)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """Operand shapes and attributes with which the tests try an op."""
 
     shapes: tuple[Shape, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = MappingProxyType({})
 
 
 def case(*shapes: Shape, **attrs: Any) -> Case:

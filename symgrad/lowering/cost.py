@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -18,8 +18,7 @@ from symgrad.lowering.plan import Plan, Ref, Slot, Step
 Value = tuple[int, int]  # a slot, and how often it had been written
 
 
-@dataclass(frozen=True)
-class StepCost:
+class StepCost(NamedTuple):
     """What one step costs; `flops` is None where nobody can tell, in a kernel of the user's."""
 
     step: Step
@@ -88,8 +87,7 @@ class PlanCost:
         return "\n".join(self._lines())
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """What a program costs: `before`, the graph as it was written, and `after`, what runs."""
 
     before: PlanCost

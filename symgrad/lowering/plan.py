@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
@@ -19,16 +19,14 @@ Attrs: TypeAlias = tuple[tuple[str, Any], ...]
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """One way of seeing the same memory: a view op with its attributes."""
 
     op: Op
     attrs: Attrs
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A place for a value.
 
     `input`, `variable` and `constant` are given; a `scalar` is a local variable of the program;
@@ -59,16 +57,14 @@ class Slot:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """A value as a step reads or writes it: a slot, seen through views."""
 
     slot: int
     views: tuple[View, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One call of a kernel.
 
     `results` has more than one entry for an op with several results; `scratch` are arena slots

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.analysis import memory_order
 from symgrad.ir.dims import Dim, evaluate
@@ -19,8 +18,7 @@ from symgrad.lowering.tiling import TILED, Tiling
 Attrs = tuple[tuple[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One op to be run: its operands by the number of the task that makes them."""
 
     node: Node
@@ -31,8 +29,7 @@ class Task:
     group: int | None
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(NamedTuple):
     """The tasks in order, and which of them make the graph's outputs."""
 
     tasks: tuple[Task, ...]

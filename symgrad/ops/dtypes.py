@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from symgrad.ir.types import DType, as_dtype
 from symgrad.ops.declare import NodeLike, composite
 
 
-@dataclass(frozen=True)
-class FloatInfo:
+class FloatInfo(NamedTuple):
     """The limits of a dtype of floats; of a complex one, those of its parts."""
 
     bits: int
@@ -28,8 +26,7 @@ class FloatInfo:
     dtype: DType
 
 
-@dataclass(frozen=True)
-class IntegerInfo:
+class IntegerInfo(NamedTuple):
     """The limits of a dtype of integers."""
 
     bits: int

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node
@@ -21,8 +20,7 @@ from symgrad.rewrite.trace import RewriteEvent, Trace
 Form: TypeAlias = Any
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """The rewrites through which a node went, in order, and what it is in the end.
 
     `ends` is more than one form if it was taken into several others, and none if nobody reads it;

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from types import FunctionType
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node
@@ -56,8 +56,7 @@ class Exact(IntEnum):
             raise RewriteError(f"exact is one of {names}, not {grade!r}") from None
 
 
-@dataclass(frozen=True)
-class Rewrite:
+class Rewrite(NamedTuple):
     """A pattern and what stands for it: another, or a function of the rule's variables.
 
     The function is given the nodes and attributes that the variables it names were bound to, and
@@ -68,8 +67,7 @@ class Rewrite:
     after: Any
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """A rule that fits a node: what its variables are, and which nodes vanish with it."""
 
     rule: Rule

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.ir.expression import attr_text, expressions
 from symgrad.ir.files import write_whole
@@ -28,8 +28,7 @@ MOST_TYPES = 3
 LONGEST_TEXT = 60
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """A pass that has run: the graphs before and after it, and how long it took in seconds."""
 
     name: str
@@ -38,8 +37,7 @@ class Stage:
     seconds: float
 
 
-@dataclass(frozen=True)
-class RewriteEvent:
+class RewriteEvent(NamedTuple):
     """A rule that acted: in which pass, on which node, and what it put there."""
 
     stage: str

@@ -74,7 +74,7 @@ class Parts:
         """The plan of `each`, with steps that know the nodes of the whole graph."""
         plan = lower(self.each, sizes, updates, **options)
         whole = self.stands_for
-        steps = tuple(replace(s, node=whole.get(s.node, s.node)) for s in plan.steps)
+        steps = tuple(s._replace(node=whole.get(s.node, s.node)) for s in plan.steps)
         return replace(plan, graph=self.graph, steps=steps)
 
     def annotated(self, source: Source, plan: Plan) -> Source:
@@ -95,7 +95,7 @@ class Parts:
             if once.steps and once is not story:
                 again = f"once, and again when {self.changing} changes"
                 verdict = f"{once.verdict} of program.kept: {again}"
-                stories[i] = replace(once, verdict=verdict)
+                stories[i] = once._replace(verdict=verdict)
         return replace(answer, stories=tuple(stories))
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ MOST_LISTED = 8
 WIDE: Mapping[str, str] = {"float16": "float64", "float32": "float64", "complex64": "complex128"}
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """What an array holds: from where to where its finite elements go, how many are not finite.
 
     Of complex numbers `low` and `high` are absolute values; both are NaN if none is finite.
@@ -63,8 +62,7 @@ class Range:
         return f"{self.name}: {', '.join(parts) or 'empty'}"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A node that made what none of its inputs has: a NaN, an inf, too large a relative error.
 
     `made` says it in words; `error` is the relative error, if float64 was compared with. `result`
@@ -179,8 +177,7 @@ def _made_of(wrong: Mapping[Node, Sequence[Node]], outputs: Sequence[Node]) -> s
     return found
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """A node that has been computed: as the program does, and in float64 if that is asked for."""
 
     node: Node

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import accumulate, count
 from pathlib import Path
 from time import perf_counter_ns as now
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,7 @@ FIGURES = ("line", "code", "seconds", "share", "flops", "bytes_read", "bytes_wri
            "gbytes", "reach")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """What this machine reaches now, with BLAS as it is set: the best of several tries.
 
     `copies` gives the seconds in which NumPy copies an array, on one thread, by the bytes that are
@@ -73,8 +72,7 @@ class Machine:
         )
 
 
-@dataclass(frozen=True)
-class StepTime:
+class StepTime(NamedTuple):
     """How long a step takes: its median, and which `share` of the time of all steps that is.
 
     `line`, counted from 1, and `code` are of the program's source, `location` is the user's line.
@@ -325,7 +323,7 @@ class _Watch:
             inner = self._inner(i, seconds, judge) if i in self.tilings else ()
             if inner:
                 flops = [s.flops for s in inner]
-                of = replace(of, flops=None if None in flops else sum(f or 0 for f in flops))
+                of = of._replace(flops=None if None in flops else sum(f or 0 for f in flops))
             found.append(judge.step_time(self.plan, of, line, seconds, 1.0, inner))
         return tuple(found)
 
@@ -342,8 +340,7 @@ class _Watch:
         )
 
 
-@dataclass(frozen=True)
-class _Judge:
+class _Judge(NamedTuple):
     machine: Machine
     code: Sequence[str]
     total: float

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.expression import expression
@@ -25,8 +26,7 @@ MOST_NEAREST = 5
 MOST_STEPS = 6
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """What became of one node.
 
     `node` is the node as it was built, or what a step computes; `others` are those with which it
