@@ -26,6 +26,7 @@ from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.rules import (
     arithmetic,
+    bounds,
     comparisons,
     constants,
     contractions,
@@ -93,6 +94,7 @@ RULES: tuple[Rule, ...] = (
     *stable.RULES,
     *logic.RULES,
     *comparisons.RULES,
+    *bounds.RULES,
     *selections.RULES,
     *extrema.RULES,
     *views.RULES,

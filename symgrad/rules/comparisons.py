@@ -1,4 +1,4 @@
-"""Comparisons: with constants, with themselves, of what was negated, shifted or bounded."""
+"""Comparisons: with constants, with themselves, of what was negated or shifted; several at once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.node import Node, constant_value
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
-from symgrad.ops.activations import leaky_relu
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import constant
 from symgrad.ops.logic import (
@@ -22,9 +21,8 @@ from symgrad.ops.logic import (
     logical_not,
     logical_or,
 )
-from symgrad.ops.select import maximum, minimum, relu
 from symgrad.ops.shape import astype
-from symgrad.rewrite.pattern import Attr, Const, Var
+from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_mask
 
@@ -75,7 +73,7 @@ def _swapped(cases: int) -> int:
     return cases & (EQUAL | UNORDERED) | (cases & LESS) * 4 | (cases & GREATER) // 4
 
 
-def _is_comparison(op: Op) -> bool:
+def is_comparison(op: Op) -> bool:
     return op.name in TRUE_WHERE
 
 
@@ -90,7 +88,7 @@ def _same(a: Node, b: Node) -> bool:
 
 
 @rule_for(
-    _is_comparison,
+    is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: ops[0] is ops[1],
     examples=(lambda x: less(x, x), lambda x: x <= x, lambda x: x == x),
@@ -113,7 +111,7 @@ def number_equals_itself(x: Var) -> Rewrite:
 
 
 @rule_for(
-    _is_comparison,
+    is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: ops[0].name == "negative" and ops[1].name in ("negative", "constant"),
     examples=(lambda x, y: less(-x, -y), lambda x: -x >= 1.5),
@@ -148,7 +146,7 @@ def difference_is_negative(x: Var, y: Var) -> Rewrite:
 
 
 @rule_for(
-    _is_comparison,
+    is_comparison,
     exact=Exact.BITS,
     operands=lambda ops: any(op.name == "constant" for op in ops),
     examples=(lambda x: astype(x > 0, "float32") > 0.5, lambda x: equal(x < 1, False)),
@@ -175,7 +173,7 @@ def _cases(node: Node) -> tuple[int, Node, Node] | None:
     """In which cases a comparison, or the negation of one, is true, and of what it is one."""
     is_not = node.op.name == "logical_not"
     inner = node.inputs[0] if is_not else node
-    if not _is_comparison(inner.op):
+    if not is_comparison(inner.op):
         return None
     cases, (x, y) = TRUE_WHERE[inner.op.name], inner.inputs
     return ALL - cases if is_not else cases, x, y
@@ -191,7 +189,7 @@ COMBINED: Mapping[str, Callable[[int, int], int]] = {
 @rule_for(
     lambda op: op.name in COMBINED,
     exact=Exact.BITS,
-    operands=lambda ops: all(_is_comparison(op) or op.name == "logical_not" for op in ops),
+    operands=lambda ops: all(is_comparison(op) or op.name == "logical_not" for op in ops),
     examples=(
         lambda x, y: logical_or(x > y, x == y),
         lambda x, y: logical_and(x >= y, y >= x),
@@ -249,110 +247,6 @@ def not_greater(x: Var, y: Var) -> Rewrite:
 def not_greater_equal(x: Var, y: Var) -> Rewrite:
     """What is not greater or equal is less, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(greater_equal(x, y)), after=less(x, y))
-
-
-# ---- bounds ---------------------------------------------------------------------------------
-
-
-@rule(exact=Exact.BITS, single_use=True)
-def upper_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
-    """What is less than two constants is less than the smaller one."""
-    return Rewrite(before=logical_and(less(x, c), less(x, d)), after=less(x, minimum(c, d)))
-
-
-@rule(exact=Exact.BITS, single_use=True)
-def lower_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
-    """What is greater than two constants is greater than the larger one."""
-    return Rewrite(
-        before=logical_and(greater(x, c), greater(x, d)), after=greater(x, maximum(c, d))
-    )
-
-
-_BOUNDED = tuple(
-    {"x": (9,), "y": (9,), "c": c, "d": d} for c, d in ((3.0, 1.0), (-0.0, 0.0), (1.0, np.nan))
-)
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
-def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
-    """What is less than two constants, among other conditions, is less than the smaller one."""
-    return Rewrite(
-        before=logical_and(less(x, c), logical_and(y, less(x, d))),
-        after=logical_and(y, less(x, minimum(c, d))),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
-def lower_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
-    """What is greater than two constants, among other conditions, is greater than the larger."""
-    return Rewrite(
-        before=logical_and(greater(x, c), logical_and(y, greater(x, d))),
-        after=logical_and(y, greater(x, maximum(c, d))),
-    )
-
-
-# An extremum with a constant c, and the far end of the values that become c.
-ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
-FAR_END: Mapping[str, float] = {"maximum": -np.inf, "minimum": np.inf, "relu": -np.inf}
-
-
-def _bounds_in_vain(x: Node, y: Node) -> Node:
-    return logical_and(logical_and(minimum(x, 2) >= -1.5, maximum(x, -1.5) < 2), relu(y) < 2)
-
-
-@rule_for(
-    lambda op: op.name == "logical_and",
-    exact=Exact.BITS,
-    operands=lambda ops: any(map(_is_comparison, ops)),
-    examples=(_bounds_in_vain,),
-)
-def condition_on_bounded(node: Node) -> Node | None:
-    """A bound that makes no difference to a condition need not be waited for.
-
-    Only among others, as in the backward of `clip`: alone it may tell that a choice is a bound.
-    """
-    conditions = [_unbounded(x) for x in node.inputs]
-    changed = any(a is not b for a, b in zip(conditions, node.inputs, strict=True))
-    return logical_and(*conditions) if changed else None
-
-
-def _unbounded(node: Node) -> Node:
-    """A condition, but of an operand instead of its extremum with a constant, if it is the same."""
-    if node.op.name not in ORDERINGS or node.inputs[0].op.name not in FAR_END:
-        return node
-    y, d = node.inputs
-    x, c = (y.inputs[0], constant(0)) if y.op.name == "relu" else y.inputs
-    bound, value = constant_value(c), constant_value(d)
-    if bound is None or value is None or (bound == value).any() or x.shape != y.shape:
-        return node  # compared with its bound, an extremum tells as much as its operand
-    same = node.op.kernel(bound, value) == node.op.kernel(FAR_END[y.op.name], value)
-    return apply(node.op, [x, d]) if bool(np.all(same)) else node
-
-
-@rule(exact=Exact.BITS)
-def positive_and_bounded(x: Var, c: Const) -> Rewrite:
-    """Where the operand of relu is compared anyway, its sign is taken from there too."""
-    return Rewrite(
-        before=logical_and(greater(relu(x), 0), less(x, c)),
-        after=logical_and(greater(x, 0), less(x, c)),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True)
-def relu_is_zero(x: Var) -> Rewrite:
-    """Where relu is 0 its operand is not positive; nobody else needs the output."""
-    return Rewrite(before=equal(relu(x), 0), after=less_equal(x, 0))
-
-
-@rule(
-    exact=Exact.BITS,
-    single_use=True,
-    when=lambda slope: slope > 0,
-    examples=({"x": (9,), "slope": 0.1}, {"x": (9,), "slope": 3.0}),
-)
-def mask_of_leaky_relu(x: Var, slope: Attr) -> Rewrite:
-    """Where leaky relu is positive its operand is; nobody else needs the output."""
-    return Rewrite(before=greater(leaky_relu(x, slope=slope), 0), after=greater(x, 0))
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))
