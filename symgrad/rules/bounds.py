@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -62,7 +62,10 @@ ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
 FAR_END: Mapping[str, float] = {"maximum": -np.inf, "minimum": np.inf, "relu": -np.inf}
 
 
-def _bounded(y: Node) -> tuple[np.ufunc, Node, Any] | None:
+Extremum: TypeAlias = "tuple[Callable[[Any, Any], Any], Node, Any]"
+
+
+def _bounded(y: Node) -> Extremum | None:
     """Of an extremum of x and a number c: maximum or minimum, the x, and the c."""
     if y.op.name == "relu":
         return np.maximum, y.inputs[0], np.zeros((), y.dtype)
@@ -113,7 +116,7 @@ def _unbounded(node: Node) -> Node:
     return apply(node.op, [x, d]) if bool(np.all(same)) else node
 
 
-def _reached(node: Node) -> tuple[np.ufunc, Node, Any] | None:
+def _reached(node: Node) -> Extremum | None:
     """Of `maximum(x, c) != c`, as the backward of an extremum asks: maximum, the x, and the c.
 
     That is where x is greater than c, or NaN. Bounds of x in between make no difference to it.
