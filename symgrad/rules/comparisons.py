@@ -74,6 +74,7 @@ def _swapped(cases: int) -> int:
 
 
 def is_comparison(op: Op) -> bool:
+    """Whether an op compares two values."""
     return op.name in TRUE_WHERE
 
 
