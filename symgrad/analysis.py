@@ -20,7 +20,7 @@ def nbytes(node: Node) -> int:
 
 def shares_memory(node: Node) -> bool:
     """Whether what a node gives lies in the memory of its first operand."""
-    return bool(node.inputs) and (node.op.view or node.op.forwards)
+    return bool(node.inputs) and (node.op.view or node.op.identity)
 
 
 def is_free(node: Node) -> bool:

@@ -87,7 +87,7 @@ class _Walk:
         if not node.op.elementwise or any(node.inputs[i].shape != node.shape for i in where):
             return False
         every = len(where) == len(node.inputs)
-        return (every and node.op.preserves_zero) or any(i in node.op.absorbs for i in where)
+        return (every and node.op.preserves_zero) or any(i in node.op.annihilators for i in where)
 
     def _scaled_matrix(self, node: Node) -> Node | None:
         """A matrix times all unit columns, or unit rows times a matrix: the matrix, scaled."""

@@ -30,7 +30,7 @@ def push_forward(
         if node not in flows and any(x in flows for x in node.inputs):
             active = tuple(x in varies for x in node.inputs)
             given = [flows.get(x) for x in node.inputs]
-            if node.op.singular:
+            if node.op.unbounded_slope:
                 given = [nothing_through_zeros(t) for t in given]
             flow = _tangent(node, given, active, kinks)
             if flow is not None:

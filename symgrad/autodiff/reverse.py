@@ -72,7 +72,7 @@ class _Walk:
         """Pass the cotangent of a node on to its inputs."""
         flow = self.flows[node]
         origin = node.origin.then(f"vjp({node.op.name})")
-        if node.op.singular and (node in self.sparse or _is_selection(flow)):
+        if node.op.unbounded_slope and (node in self.sparse or _is_selection(flow)):
             origin = origin.then("untaken_branch_is_zero")
             with built_as(origin):
                 flow = nothing_through_zeros(flow)
@@ -82,7 +82,7 @@ class _Walk:
                 return
             for x, g in zip(node.inputs, self._cotangents(node, flow), strict=True):
                 if g is not None and x in self.depends and is_differentiable(x):
-                    self.add(x, _fitted(g, x), node in self.sparse or g.op.pads)
+                    self.add(x, _fitted(g, x), node in self.sparse or g.op.zero_filled)
 
     def _cotangents(self, node: Node, flow: Any) -> Sequence[Node | None]:
         op, attrs = node.op, dict(node.attrs)
@@ -96,7 +96,7 @@ class _Walk:
         if op.one_sided:
             active = tuple(x in self.depends for x in node.inputs)
             attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
-        if op.moves and _is_selection(flow):
+        if op.data_movement and _is_selection(flow):
             masks, values = (
                 op.vjp(
                     x if x.shape == flow.shape else broadcast_to(x, flow.shape),
@@ -183,7 +183,7 @@ def is_differentiable(x: Node) -> bool:
 
 def sources(node: Node) -> tuple[Node, ...]:
     """The operands that a derivative of a node goes to: not those that are its very results."""
-    count = dict(node.attrs).get("count", 0) if node.op.forwards else 0
+    count = dict(node.attrs).get("count", 0) if node.op.identity else 0
     return node.inputs[count:]
 
 

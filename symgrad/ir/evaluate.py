@@ -66,7 +66,7 @@ def value_of(node: Node) -> Any:
         for n in order:
             operands = [fresh.get(x, x.held) for x in n.inputs]
             found = _compute(n, operands, {})
-            if n.op.foreign or n.op.name == "variable" or any(x in fresh for x in n.inputs):
+            if n.op.opaque or n.op.name == "variable" or any(x in fresh for x in n.inputs):
                 fresh[n] = found
             else:
                 object.__setattr__(n, "held", found)

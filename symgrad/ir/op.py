@@ -79,20 +79,20 @@ class Op:
     # Whether vjp and jvp take `kinks=`, the choice of a slope where there are two.
     one_sided: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
-    moves: bool = False
+    data_movement: bool = False
     # Whether its result has zeros that were not computed: a selection, a slice put in place.
-    pads: bool = False
+    zero_filled: bool = False
     # Whether its derivative by complex operands is one complex number. The vjp is then the plain
     # transpose, and is given conj(g) for complex g; else it is the adjoint for Re(conj(g) * dy).
     holomorphic: bool = True
     # Whether the derivative can be inf or NaN where the operands are finite.
-    singular: bool = False
+    unbounded_slope: bool = False
     # Whether its first operand is taken for a symmetric (Hermitian) matrix: half of it is read, and
     # the derivative is that along symmetric matrices. The tests give positive definite ones.
     symmetric: bool = False
     # Whether a rounding error can change its result altogether, or make an error of it: vectors
     # known up to a sign or a phase, a rank, what wants a probability. Random graphs have none.
-    abrupt: bool = False
+    ill_conditioned: bool = False
 
     # Facts about values.
     elementwise: bool = False
@@ -105,18 +105,18 @@ class Op:
     # dtype beside it cannot hold has an answer: it is beyond every element.
     compares: bool = False
     # Operands of which a 0 makes the result 0, whatever the others are.
-    absorbs: tuple[int, ...] = ()
+    annihilators: tuple[int, ...] = ()
     # For each operand of such types whether each row of the result is made of the same row of it,
     # where the other facts do not tell: by_rows(*types); see `ops.rows`.
     by_rows: Callable[..., tuple[bool, ...]] | None = None
     # The first of the operands that are indices, and so integers; 0 if there are none.
     indices: int = 0
-    # For a reduction: the op that makes the result of the results for two parts of the operand.
-    joins: str = ""
+    # For a reduction: the op that combines the results of two parts of the operand into one.
+    combiner: str = ""
     piecewise_constant: bool = False
     expensive: bool = False
     # Whether it runs a user's own code.
-    foreign: bool = False
+    opaque: bool = False
     # How many operations on floats it takes: flops(*types, **attrs) of operands of known sizes.
     # None if other facts tell: one for each element that it takes in, elementwise or reducing.
     flops: Callable[..., int] | None = None
@@ -125,14 +125,14 @@ class Op:
     dtypes: str = "float32 float64"
     cases: tuple[Case, ...] = ()
 
-    # Facts about memory: `view` results share their operand's memory; what `forwards` has its first
-    # operands for results, and costs nothing; if it `waits`, no rule takes it away, since it says
-    # that all its operands come before its readers; `out` kernels take `out=`; `in_place` names
-    # the operands whose memory the result may take; `scratch` gives the types of the temporaries
-    # that the kernel is to be handed.
+    # Facts about memory: `view` results share their operand's memory; an `identity` has its first
+    # operands for results, and costs nothing; if it is a `barrier`, no rule takes it away, since it
+    # says that all its operands come before its readers; `out` kernels take `out=`; `in_place`
+    # names the operands whose memory the result may take; `scratch` gives the types of the
+    # temporaries that the kernel is to be handed.
     view: bool = False
-    forwards: bool = False
-    waits: bool = False
+    identity: bool = False
+    barrier: bool = False
     out: bool = False
     in_place: tuple[int, ...] = ()
     # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}, in

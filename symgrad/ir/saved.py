@@ -131,7 +131,7 @@ class _Writer:
 def _in_python(node: Node, code: Any) -> str:
     """What to say of a node with code of a user's."""
     does, instead = "runs", "pickle the graph"
-    if not node.op.foreign:
+    if not node.op.opaque:
         does = "is differentiated by"
         instead += ", or save one that needs no rule: sg.compile(inputs, outputs).graph"
     line = "".join(f"\n  built at {p}: {p.text}" for p in node.origin.locations[:1])

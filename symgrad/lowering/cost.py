@@ -213,13 +213,13 @@ def _flops(
     attrs: Mapping[str, Any],
 ) -> int | None:
     """The floating-point operations of an op, or None if nobody can tell."""
-    if op.foreign:
+    if op.opaque:
         return None
     if not any(t.dtype.kind in "fc" for t in results):
         return 0
     if op.flops is not None:
         return int(op.flops(*operands, **attrs))
-    if op.joins:
+    if op.combiner:
         return max(sum(map(_size, operands)) - sum(map(_size, results)), 0)
     if op.elementwise:
         return sum(map(_size, results))

@@ -124,7 +124,7 @@ class _Lowering:
         operands = tuple(self.values[i][0] for i in task.inputs)
         if op.name == "item":
             return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)
-        if op.forwards:
+        if op.identity:
             return operands[: len(task.type) if isinstance(task.type, tuple) else 1]
         if op.view:
             return (self._view(task, operands[0]),)

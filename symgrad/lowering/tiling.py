@@ -66,14 +66,14 @@ class Tiling:
         return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
 
     @cached_property
-    def joins(self) -> tuple[tuple[Any, dict[str, Any]], ...]:
+    def combiners(self) -> tuple[tuple[Any, dict[str, Any]], ...]:
         """The ufunc that joins each such result, and what its `reduce` must be told.
 
         NumPy sums small integers in larger ones, unless it is told not to.
         """
         ends = zip(self.plan.graph.outputs, self.results, strict=True)
         return tuple(
-            (REGISTRY.ops[y.op.joins].kernel, {"dtype": y.dtype} if y.dtype.kind in "iu" else {})
+            (REGISTRY.ops[y.op.combiner].kernel, {"dtype": y.dtype} if y.dtype.kind in "iu" else {})
             for y, axis in ends
             if axis is None
         )
@@ -173,7 +173,7 @@ def _axis(node: Node) -> int:
 
 
 def _is_end(node: Node) -> bool:
-    return bool(node.op.joins) and not any(keeps_rows(x, node) for x in node.inputs)
+    return bool(node.op.combiner) and not any(keeps_rows(x, node) for x in node.inputs)
 
 
 def _rows_of(graph: Graph) -> dict[Node, bool] | None:

@@ -75,7 +75,7 @@ def log_sigmoid(x: NodeLike, /) -> Node:
     promote=as_floats,
     domain=((-3.0, -0.2),),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def log1mexp(x: NodeLike, /) -> Node:
     """log(1 - exp(x)), accurate for small and for large -x; NaN for x > 0."""
@@ -303,7 +303,7 @@ def _xlogy_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     promote=as_floats,
     domain=(REAL, POSITIVE),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def xlogy(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * log(x2), and 0 where x1 is 0, unless x2 is NaN. d = log(x2) dx1 + x1 / x2 dx2."""
@@ -322,7 +322,7 @@ def _xlog1py_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     domain=(REAL, POSITIVE),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def xlog1py(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * log(1 + x2), and 0 where x1 is 0, unless x2 is NaN; accurate for small x2."""

@@ -121,7 +121,7 @@ def _complex_sign(x: NodeLike, /) -> Node:
     partials=lambda y, x: (call("exp", x),),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     dtypes=COMPLEX,
 )
 def _complex_expm1(x: NodeLike, /) -> Node:

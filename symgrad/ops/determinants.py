@@ -110,7 +110,7 @@ def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: N
     jvp=_adjugate_slope_jvp,
     flops=lambda x, t: 30 * x.size * x.shape[-1],
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     cases=(case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((1, 1), (1, 1))),
     batch=_adjugate_slope_batch,
 )
@@ -134,7 +134,7 @@ def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     jvp=_adjugate_jvp,
     flops=lambda t: 20 * t.size * t.shape[-1],
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     cases=SQUARES,
     batch=in_front,
 )
@@ -192,7 +192,7 @@ def _slogdet_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> tuple[Cotangent,
     flops=lambda t: 2 * t.size * t.shape[-1] // 3,
     holomorphic=False,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     cases=SQUARES,
     batch=in_front,
 )

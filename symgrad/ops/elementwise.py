@@ -38,7 +38,11 @@ def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.multiply, partials=lambda y, a, b: (b, a), commutative=True, associative=True, absorbs=(0, 1)
+    np.multiply,
+    partials=lambda y, a, b: (b, a),
+    commutative=True,
+    associative=True,
+    annihilators=(0, 1),
 )
 def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * x2."""
@@ -49,8 +53,8 @@ def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     np.divide,
     partials=lambda y, a, b: (1 / b, -(y / b)),
     domain=(REAL, POSITIVE),
-    singular=True,
-    absorbs=(0,),
+    unbounded_slope=True,
+    annihilators=(0,),
 )
 def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 / x2; integers are divided as float64."""
@@ -185,7 +189,9 @@ def nextafter(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.reciprocal, partials=lambda y, x: (-(y * y),), domain=(POSITIVE,), singular=True)
+@elementwise(
+    np.reciprocal, partials=lambda y, x: (-(y * y),), domain=(POSITIVE,), unbounded_slope=True
+)
 def reciprocal(x: NodeLike, /) -> Node:
     """1 / x."""
     ...
@@ -239,7 +245,7 @@ def square(x: NodeLike, /) -> Node:
     partials=lambda y, x: (0.5 / y,),
     domain=(POSITIVE,),
     preserves_zero=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def sqrt(x: NodeLike, /) -> Node:
     """The square root; NaN for x < 0."""
@@ -260,7 +266,7 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
 
 
 @elementwise(
-    np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True, singular=True
+    np.power, partials=_pow_partials, domain=(POSITIVE, REAL), expensive=True, unbounded_slope=True
 )
 def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 to the power of x2. d = x2 * x1**(x2 - 1) dx1 + x1**x2 * log(x1) dx2."""
@@ -284,7 +290,7 @@ def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
 # ---- exponentials and logarithms ------------------------------------------------------------
 
 
-@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True, singular=True)
+@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True, unbounded_slope=True)
 def exp(x: NodeLike, /) -> Node:
     """e to the power of x."""
     ...
@@ -296,7 +302,7 @@ def exp(x: NodeLike, /) -> Node:
     partials=lambda y, x: (exp(x),),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1, accurate for small x.
@@ -308,7 +314,7 @@ def expm1(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, singular=True
+    np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, unbounded_slope=True
 )
 def log(x: NodeLike, /) -> Node:
     """The natural logarithm."""
@@ -321,7 +327,7 @@ def log(x: NodeLike, /) -> Node:
     domain=(POSITIVE,),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def log1p(x: NodeLike, /) -> Node:
     """log(1 + x), accurate for small x."""
@@ -333,7 +339,7 @@ def log1p(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / (x * math.log(2)),),
     domain=(POSITIVE,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def log2(x: NodeLike, /) -> Node:
     """The logarithm to base 2."""
@@ -345,7 +351,7 @@ def log2(x: NodeLike, /) -> Node:
     partials=lambda y, x: (1 / (x * math.log(10)),),
     domain=(POSITIVE,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def log10(x: NodeLike, /) -> Node:
     """The logarithm to base 10."""

@@ -40,7 +40,7 @@ from symgrad.ops.special import UNARY, at_least_single
 
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
 TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))
-HALVES: Interval = (0.1, 0.9)
+PAIR, TRIPLE = (POSITIVE, POSITIVE), (POSITIVE, POSITIVE, (0.1, 0.9))  # domains
 MOST_SLOPES = 10  # the terms of their series are as many as the square of the order
 
 
@@ -89,7 +89,7 @@ def _gammaln_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (digamma(x),)
 
 
-@_from_scipy("gammaln", _gammaln_partials, (POSITIVE,), UNARY, singular=True)
+@_from_scipy("gammaln", _gammaln_partials, (POSITIVE,), UNARY, unbounded_slope=True)
 def gammaln(x: NodeLike, /) -> Node:
     """log(abs(gamma(x))). d = digamma(x) dx."""
     ...
@@ -116,7 +116,7 @@ def _polygamma_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
     out=True,
     in_place=(0,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     domain=(POSITIVE,),
     cases=(case((3, 4), order=0), case((), order=1), case((5,), order=2), case((0,), order=3)),
 )
@@ -179,7 +179,7 @@ def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
     out=True,
     in_place=(0,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     domain=(POSITIVE,),
     cases=(case((3, 4), s=2.0), case((), s=1.5), case((0,), s=3.0)),
 )
@@ -237,8 +237,8 @@ def _gamma_slope_infer(a: TensorType, x: TensorType, *, order: int) -> TensorTyp
     out=True,
     in_place=(0, 1),
     expensive=True,
-    singular=True,
-    domain=(POSITIVE, POSITIVE),
+    unbounded_slope=True,
+    domain=PAIR,
     cases=tuple(case(*c.shapes, order=1) for c in BINARY),
 )
 def _gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
@@ -255,7 +255,7 @@ def _gammainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
     return partials
 
 
-@_from_scipy("gammainc", _gammainc_partials(1), (POSITIVE, POSITIVE), BINARY, singular=True)
+@_from_scipy("gammainc", _gammainc_partials(1), PAIR, BINARY, unbounded_slope=True)
 def gammainc(a: NodeLike, x: NodeLike, /) -> Node:
     """The lower incomplete gamma function, from 0 to 1; a gradient flows to a and to x.
 
@@ -265,7 +265,7 @@ def gammainc(a: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-@_from_scipy("gammaincc", _gammainc_partials(-1), (POSITIVE, POSITIVE), BINARY, singular=True)
+@_from_scipy("gammaincc", _gammainc_partials(-1), PAIR, BINARY, unbounded_slope=True)
 def gammaincc(a: NodeLike, x: NodeLike, /) -> Node:
     """1 - gammainc(a, x), exact to rounding where it is small."""
     ...
@@ -279,7 +279,7 @@ def _betaln_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return digamma(a) - both, digamma(b) - both
 
 
-@_from_scipy("betaln", _betaln_partials, (POSITIVE, POSITIVE), BINARY, singular=True)
+@_from_scipy("betaln", _betaln_partials, PAIR, BINARY, unbounded_slope=True)
 def betaln(a: NodeLike, b: NodeLike, /) -> Node:
     """log(beta(a, b)), which is gammaln(a) + gammaln(b) - gammaln(a + b)."""
     ...
@@ -322,8 +322,8 @@ def _beta_slope_infer(
     out=True,
     in_place=(0, 1, 2),
     expensive=True,
-    singular=True,
-    domain=(POSITIVE, POSITIVE, HALVES),
+    unbounded_slope=True,
+    domain=TRIPLE,
     cases=tuple(case(*c.shapes, order=o) for c in TERNARY for o in ((1, 0), (0, 1))),
 )
 def _beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]) -> Node:
@@ -338,7 +338,7 @@ def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]
     return select(inside, density * by_a), select(inside, density * by_b), density
 
 
-@_from_scipy("betainc", _betainc_partials, (POSITIVE, POSITIVE, HALVES), TERNARY, singular=True)
+@_from_scipy("betainc", _betainc_partials, TRIPLE, TERNARY, unbounded_slope=True)
 def betainc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
     """The incomplete beta function, from 0 to 1; a gradient flows to a, to b and to x.
 

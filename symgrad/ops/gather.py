@@ -248,7 +248,7 @@ def _scatter_batch(
     out=True,
     in_place=(0,),
     preserves_zero=True,
-    pads=True,
+    zero_filled=True,
     domain=(REAL, REAL, WITHIN, WITHIN),
     cases=tuple(
         case(*shapes, axis=axis, mode=mode)

@@ -42,7 +42,7 @@ def _itself(x: Any) -> Any:
     vjp=lambda g, y, x: (g,),
     jvp=lambda t, y, x: t[0],
     batch=_batch_alone,
-    forwards=True,
+    identity=True,
     cases=(case((3, 4)), case(())),
 )
 def _optimization_barrier(x: NodeLike, /) -> Node:
@@ -56,7 +56,7 @@ def _optimization_barrier(x: NodeLike, /) -> Node:
     vjp=lambda g, y, x: (None,),
     jvp=lambda t, y, x: None,
     batch=_batch_alone,
-    forwards=True,
+    identity=True,
     piecewise_constant=True,
     preserves_zero=True,
     idempotent=True,
@@ -88,7 +88,7 @@ def _batch_first(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> N
     vjp=lambda g, y, x, factor: (g * factor, None),
     jvp=lambda t, y, x, factor: None if t[0] is None else t[0] * factor,
     batch=_batch_first,
-    forwards=True,
+    identity=True,
     cases=(case((3, 4), ()), case((2, 3), (3,))),
 )
 def scale_gradient(x: NodeLike, factor: NodeLike, /) -> Node:
@@ -131,7 +131,7 @@ def _clip_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node) -> Cotangent:
     vjp=_clip_vjp,
     jvp=_clip_jvp,
     batch=_batch_first,
-    forwards=True,
+    identity=True,
     cases=(case((3, 4), (), ()), case((2, 3), (3,), (3,))),
 )
 def _clip_gradient(x: NodeLike, low: NodeLike, high: NodeLike, /) -> Node:
@@ -216,7 +216,7 @@ def _custom_batch(
     vjp=_custom_vjp,
     jvp=_custom_jvp,
     batch=_custom_batch,
-    forwards=True,
+    identity=True,
     holomorphic=False,
     one_sided=True,
 )
@@ -248,8 +248,8 @@ def _batch_barrier(inputs: Sequence[Node], flags: Sequence[bool], node: Node) ->
     vjp=lambda g, y, x, *after: (g, *(None,) * len(after)),
     jvp=lambda t, y, x, *after: t[0],
     batch=_batch_barrier,
-    forwards=True,
-    waits=True,
+    identity=True,
+    barrier=True,
     cases=(case((3, 4), ()),),
 )
 def _barrier(x: Node, /, *after: Node) -> Node:

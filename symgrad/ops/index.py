@@ -68,7 +68,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     transpose=_slice_transpose,
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
     batch=batch.sliced,
-    moves=True,
+    data_movement=True,
 )
 def _slice(x: NodeLike, /, index: Index) -> Node:
     """x[start:stop:step, …], one triple an axis."""
@@ -92,8 +92,8 @@ def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
     transpose=lambda g, x, shape, index: _slice(g, index=index),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
-    moves=True,
-    pads=True,
+    data_movement=True,
+    zero_filled=True,
 )
 def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
     """Zeros of a shape, with x where the index points: a slice, transposed."""
@@ -172,7 +172,7 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     out=True,
     in_place=(0,),
     preserves_zero=True,
-    pads=True,
+    zero_filled=True,
     cases=tuple(
         case((5, 4), (2, 4), index=((1, 4, 2), (3, None, -1)), mode=mode) for mode in ("set", "add")
     ),

@@ -65,7 +65,7 @@ def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
     transpose=_roll_transpose,
     out=True,
     preserves_zero=True,
-    moves=True,
+    data_movement=True,
     batch=batch.over_axes,
     flops=lambda t, **attrs: 0,
     cases=(

@@ -85,7 +85,7 @@ def _batch(
     return opaque(of_all(inputs, flags), body.batched(), types, in_place=node.op.out)
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, foreign=True)
+@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, opaque=True)
 def _numpy_function(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
@@ -93,7 +93,7 @@ def _numpy_function(
     ...
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, out=True, foreign=True)
+@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, out=True, opaque=True)
 def _numpy_function_out(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:

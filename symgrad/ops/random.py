@@ -91,7 +91,7 @@ def _probabilities_infer(p: TensorType, *, whole: bool) -> TensorType:
 @op(
     infer=_probabilities_infer,
     kernel=kernels.probabilities,
-    abrupt=True,
+    ill_conditioned=True,
     vjp=lambda g, y, p, whole: (g,),
     jvp=lambda t, y, p, whole: t[0],
     batch=batch.in_front,
@@ -206,7 +206,7 @@ def _key_promote(t: TensorType, key: TensorType) -> tuple[DType | None, ...]:
     infer=_gamma_infer,
     promote=_key_promote,
     kernel=kernels.draw_gamma,
-    abrupt=True,
+    ill_conditioned=True,
     batch=_batch_keys,
     weak=(0,),
     indices=1,
@@ -230,7 +230,7 @@ def _poisson_infer(t: TensorType, key: TensorType) -> TensorType:
     infer=_poisson_infer,
     promote=_key_promote,
     kernel=kernels.draw_poisson,
-    abrupt=True,
+    ill_conditioned=True,
     batch=_batch_keys,
     weak=(0,),
     indices=1,
@@ -268,7 +268,7 @@ def _batch_both(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> No
     vjp=lambda g, y, drawn, a: (None, _implicit(g, y, a)),
     jvp=lambda t, y, drawn, a: _implicit(t[1], y, a),
     batch=_batch_both,
-    forwards=True,
+    identity=True,
     cases=(case((3, 4), (3, 4)),),
 )
 def _follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:

@@ -30,10 +30,10 @@ def rows(type_: Type) -> Rows | None:
 def works_by_rows(node: Node) -> bool:
     """Whether a node is of an op that can work row by row, if its attributes let it."""
     op = node.op
-    if not isinstance(node.type, TensorType) or op.forwards or not node.inputs:
+    if not isinstance(node.type, TensorType) or op.identity or not node.inputs:
         return False
     known = op.elementwise or op.view or op.by_rows is not None
-    return known or bool(op.joins) or op.batch is over_axes
+    return known or bool(op.combiner) or op.batch is over_axes
 
 
 def keeps_rows(x: Node, node: Node) -> bool:

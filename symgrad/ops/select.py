@@ -49,8 +49,8 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     in_place=(1,),
     scratch=lambda mask, x: bits_like(x, mask),
     flops=lambda *types: 0,
-    absorbs=(1,),
-    pads=True,
+    annihilators=(1,),
+    zero_filled=True,
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
@@ -73,7 +73,7 @@ def _bits_promote(bits: TensorType, *types: TensorType) -> tuple[DType | None, .
     weak=(1,),
     in_place=(1,),
     flops=lambda *types: 0,
-    absorbs=(1,),
+    annihilators=(1,),
     dtypes="",  # its first operand is no number
 )
 def _keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
@@ -170,7 +170,7 @@ def _keep_promote(m: TensorType, x: TensorType) -> tuple[DType | None, ...]:
     in_place=(1,),
     scratch=lambda m, x: bits_like(x, m),
     flops=lambda *types: 0,
-    absorbs=(1,),
+    annihilators=(1,),
 )
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     """select(m > 0, x) in one step: what relu's backward becomes."""

@@ -119,7 +119,7 @@ def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     preserves_zero=True,
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
     batch=batch.reshaped,
-    moves=True,
+    data_movement=True,
 )
 def _reshape(x: NodeLike, /, shape: Any) -> Node:
     """The same elements in another shape."""
@@ -166,7 +166,7 @@ def _permute_infer(t: TensorType, *, axes: tuple[int, ...]) -> TensorType:
         case((3,), axes=(0,)),
     ),
     batch=batch.permuted,
-    moves=True,
+    data_movement=True,
 )
 def permute_dims(x: NodeLike, /, axes: Any = None) -> Node:
     """The axes in another order: axis i of the result is axis axes[i] of x."""
@@ -316,7 +316,7 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     out=True,
     cases=(case((2, 3), (4, 3), axis=0), case((2, 3), (2, 1), (2, 2), axis=1)),
     batch=batch.joined,
-    moves=True,
+    data_movement=True,
 )
 def _concat(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""

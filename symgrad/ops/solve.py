@@ -60,7 +60,7 @@ def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     jvp=_inv_jvp,
     flops=lambda t: 2 * t.size * t.shape[-1],
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
     batch=in_front,
 )
@@ -106,7 +106,7 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     jvp=_solve_jvp,
     flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * _solve_infer(a, b).size * a.shape[-1],
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
     batch=in_front,
 )
@@ -163,7 +163,7 @@ def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
     preserves_zero=True,
     cases=(case((3, 4), offset=0), case((2, 3, 3), offset=-1), case((2, 3), offset=1)),
     batch=in_front,
-    moves=True,
+    data_movement=True,
 )
 def _diagonal(x: NodeLike, /, offset: int) -> Node:
     """The elements x[..., i, i + offset]."""
@@ -179,8 +179,8 @@ def _diagonal(x: NodeLike, /, offset: int) -> Node:
     preserves_zero=True,
     cases=(case((3,), shape=(3, 4), offset=0), case((2, 2), shape=(3, 3), offset=-1)),
     batch=in_front,
-    moves=True,
-    pads=True,
+    data_movement=True,
+    zero_filled=True,
 )
 def _on_diagonal(x: NodeLike, /, shape: Shape, offset: int) -> Node:
     """Matrices of zeros, with x on a diagonal: diagonal, transposed."""

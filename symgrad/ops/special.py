@@ -81,13 +81,13 @@ def _erfcx_partial(y: Node, x: Node) -> Node:
     return _erfcx_slope(x)
 
 
-@_special(kernels.erfcx, _erfcx_partial, singular=True)
+@_special(kernels.erfcx, _erfcx_partial, unbounded_slope=True)
 def erfcx(x: NodeLike, /) -> Node:
     """exp(x**2) * erfc(x), without overflow and underflow for x > 0."""
     ...
 
 
-@_special(kernels.erfcx_slope, lambda y, x: 2 * (erfcx(x) + x * y), singular=True)
+@_special(kernels.erfcx_slope, lambda y, x: 2 * (erfcx(x) + x * y), unbounded_slope=True)
 def _erfcx_slope(x: NodeLike, /) -> Node:
     """The derivative of erfcx, 2 * x * erfcx(x) - 2 / sqrt(pi), exact for large x too."""
     ...
@@ -115,7 +115,7 @@ def log_ndtr(x: NodeLike, /) -> Node:
     kernels.ndtri,
     lambda y, x: exp(0.5 * square(y)) * math.sqrt(2 * math.pi),
     domain=(0.05, 0.95),
-    singular=True,
+    unbounded_slope=True,
 )
 def ndtri(x: NodeLike, /) -> Node:
     """The y with ndtr(y) = x, for x from 0 (-inf) to 1 (inf); NaN elsewhere.
@@ -129,7 +129,7 @@ def ndtri(x: NodeLike, /) -> Node:
     kernels.erfinv,
     lambda y, x: exp(square(y)) * (math.sqrt(math.pi) / 2),
     domain=(-0.9, 0.9),
-    singular=True,
+    unbounded_slope=True,
     preserves_zero=True,
 )
 def erfinv(x: NodeLike, /) -> Node:
@@ -141,7 +141,7 @@ def erfinv(x: NodeLike, /) -> Node:
     kernels.erfcinv,
     lambda y, x: exp(square(y)) * (-math.sqrt(math.pi) / 2),
     domain=(0.1, 1.9),
-    singular=True,
+    unbounded_slope=True,
 )
 def erfcinv(x: NodeLike, /) -> Node:
     """The y with erfc(y) = x, for x from 0 (inf) to 2 (-inf); NaN elsewhere."""
@@ -153,7 +153,7 @@ def erfcinv(x: NodeLike, /) -> Node:
     lambda y, x: 1 / (x * (1 - x)),
     domain=(0.05, 0.95),
     in_chunks=False,
-    singular=True,
+    unbounded_slope=True,
 )
 def logit(x: NodeLike, /) -> Node:
     """log(x / (1 - x)), for x from 0 (-inf) to 1 (inf), also near 1/2; sigmoid inverts it."""

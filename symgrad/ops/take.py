@@ -133,7 +133,7 @@ def _in_range_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, s
     infer=_in_range_infer,
     kernel=kernels.in_range,
     piecewise_constant=True,
-    abrupt=True,
+    ill_conditioned=True,
     vjp=lambda g, y, x, size: (None,),
     jvp=lambda t, y, x, size: None,
     batch=_in_range_batch,

@@ -33,7 +33,7 @@ def cos(x: NodeLike, /) -> Node:
     domain=(UNIT,),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def tan(x: NodeLike, /) -> Node:
     """The tangent of x radians."""
@@ -46,7 +46,7 @@ def tan(x: NodeLike, /) -> Node:
     domain=(UNIT,),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def asin(x: NodeLike, /) -> Node:
     """The inverse sine, in radians."""
@@ -58,7 +58,7 @@ def asin(x: NodeLike, /) -> Node:
     partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),),
     domain=(UNIT,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def acos(x: NodeLike, /) -> Node:
     """The inverse cosine, in radians."""
@@ -90,14 +90,14 @@ def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
     partials=lambda y, x: (call("cosh", x),),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def sinh(x: NodeLike, /) -> Node:
     """The hyperbolic sine."""
     ...
 
 
-@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, singular=True)
+@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, unbounded_slope=True)
 def cosh(x: NodeLike, /) -> Node:
     """The hyperbolic cosine."""
     ...
@@ -138,7 +138,7 @@ def _acosh_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     partials=_acosh_partials,
     domain=(ABOVE_ONE,),
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def acosh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic cosine, for x >= 1."""
@@ -151,7 +151,7 @@ def acosh(x: NodeLike, /) -> Node:
     domain=(UNIT,),
     preserves_zero=True,
     expensive=True,
-    singular=True,
+    unbounded_slope=True,
 )
 def atanh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic tangent, for -1 <= x <= 1."""

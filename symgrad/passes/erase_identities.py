@@ -10,14 +10,14 @@ from symgrad.rewrite.trace import Trace
 
 
 # Not among the rules that the tests try one by one: those must keep the gradient, too.
-@rule_for(lambda op: op.forwards or op.name == "item", exact=Exact.BITS)
+@rule_for(lambda op: op.identity or op.name == "item", exact=Exact.BITS)
 def forwarded(node: Node) -> Node | None:
     """Only differentiation sees it, and by now that has been done: its operand takes its place."""
     if node.op.name != "item":
-        waits = node.op.waits and len(node.inputs) > 1
-        return None if waits or isinstance(node.type, tuple) else node.inputs[0]
+        orders = node.op.barrier and len(node.inputs) > 1
+        return None if orders or isinstance(node.type, tuple) else node.inputs[0]
     source = node.inputs[0]
-    if not source.op.forwards:
+    if not source.op.identity:
         return None
     index: int = dict(node.attrs)["index"]
     return source.inputs[index]

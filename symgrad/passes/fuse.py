@@ -85,7 +85,7 @@ class _Groups:
         elif works_by_rows(node) and (self.ends_join or node.op.elementwise or node.op.view):
             self.joining.add(node)
             near = {x for x in node.inputs if keeps_rows(x, node)}
-            if not near and node.op.joins:
+            if not near and node.op.combiner:
                 self.ends[node] = None
                 near = set(node.inputs)
             elif not near:

@@ -157,14 +157,14 @@ def _waiting(profile: _Profile, full: int, willing: int) -> Iterator[tuple[int, 
 
 def _computable(node: Node, willing: int) -> bool:
     op = node.op
-    if op.foreign or op.forwards or is_leaf(node):
+    if op.opaque or op.identity or is_leaf(node):
         return False
     return willing > 1 or ((op.elementwise or op.view) and (willing > 0 or not op.expensive))
 
 
 def _sources(node: Node) -> list[Node]:
     """The operands of a node, whatever they wait for."""
-    return [x.inputs[0] if x.op.waits else x for x in node.inputs]
+    return [x.inputs[0] if x.op.barrier else x for x in node.inputs]
 
 
 def _between(targets: Iterable[Node], keep: set[Node]) -> set[Node]:

@@ -186,12 +186,12 @@ _PERMUTE = REGISTRY.ops["permute_dims"]
 
 
 def _reduces(op: Op) -> bool:
-    return bool(op.joins) and str(op.source).endswith(".reduce")
+    return bool(op.combiner) and str(op.source).endswith(".reduce")
 
 
 def _counts_once(op: Op) -> bool:
     """Whether an element counts no more for being there twice."""
-    return _reduces(op) and (op.piecewise_constant or REGISTRY.ops[op.joins].idempotent)
+    return _reduces(op) and (op.piecewise_constant or REGISTRY.ops[op.combiner].idempotent)
 
 
 def _of_source(node: Node) -> tuple[Node, Size]:
@@ -223,7 +223,7 @@ def extremum_of_broadcast(node: Node) -> Node | None:
 
 
 @rule_for(
-    lambda op: _reduces(op) and op.joins == "add",
+    lambda op: _reduces(op) and op.combiner == "add",
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _BROADCAST,
     examples=(

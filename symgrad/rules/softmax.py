@@ -47,7 +47,7 @@ def _shift(x: Node, axis: Axes) -> Node | None:
         return None
     top = x.inputs[1]
     for _ in range(2):
-        if top.op.view or top.op.forwards:
+        if top.op.view or top.op.identity:
             top = top.inputs[0]
     is_top = top.op is _MAX and top.inputs[0] is x.inputs[0] and dict(top.attrs)["axis"] == axis
     return top if is_top else None

@@ -70,7 +70,7 @@ class _Generator:
         self.kernels = module.kernels
         self.scope = module.scope
         self.constants = module.constants
-        self.foreign = module.foreign
+        self.opaque = module.opaque
 
     def source(self) -> Source:
         body, steps = self.function("step")
@@ -101,7 +101,7 @@ class _Generator:
             [*copied, *("\n".join(f) for f, _ in self.module.functions.values())],
             body,
             self.constants,
-            list(self.foreign),
+            list(self.opaque),
             self.kernels,
         )
 
@@ -186,7 +186,7 @@ class _Generator:
                 step, tiling.remainder, f"{whole}:{tiling.count}", str(tiling.number - 1)
             )
             yield call(remainder, parts)
-        joined = iter(zip(parts, tiling.joins, strict=True))
+        joined = iter(zip(parts, tiling.combiners, strict=True))
         for ref, axis in zip(step.results, tiling.results, strict=True):
             if axis is None:
                 part, (ufunc, options) = next(joined)
@@ -260,7 +260,7 @@ class _Generator:
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:
             name = self._helper(op)
-        argument = self._value if op.name in self.foreign else self._argument
+        argument = self._value if op.name in self.opaque else self._argument
         named = [f"{k}={argument(op, k, v)}" for k, v in attrs.items()]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
         positional = isinstance(op.kernel, np.ufunc) and op.kernel not in NAMED_OUT
@@ -308,7 +308,7 @@ class _Generator:
         text = plain_text(value)
         if text is not None:
             return text
-        if op.foreign or isinstance(value, (np.dtype, Graph)):
+        if op.opaque or isinstance(value, (np.dtype, Graph)):
             return self._object(op, name, value)
         raise GraphError(
             f"{op.name}: {name}={reprlib.repr(value)} is no plain value, and is not written into a "
@@ -317,7 +317,7 @@ class _Generator:
 
     def _object(self, op: Op, stem: str, value: Any) -> str:
         """A name for what cannot be spelled out; `stem` is a name of a parameter."""
-        self.foreign[op.name] = None
+        self.opaque[op.name] = None
         names = (f"{stem}{i}" for i in count())
         taken = self.module.taken
         name = next(n for n in names if n not in taken and self.scope.get(n, value) is value)

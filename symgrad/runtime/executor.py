@@ -100,7 +100,7 @@ def run_tiles(plan: Plan, step: Step, values: dict[int, Any]) -> None:
                 scalars.append(next(joined))
         for part, value in zip(scalars, execute(inner, given, [], nexts, workspace), strict=True):
             part[number] = value
-    joined = iter(zip(parts, tiling.joins, strict=True))
+    joined = iter(zip(parts, tiling.combiners, strict=True))
     for ref, axis in zip(step.results, tiling.results, strict=True):
         if axis is None:
             part, (ufunc, options) = next(joined)

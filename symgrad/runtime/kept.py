@@ -166,7 +166,7 @@ def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
 
 def _is_invariant(node: Node, known: Mapping[Node, Any]) -> bool:
     """Whether a node is the same in every call, if those before it that are so are `known`."""
-    if is_input(node) or node.op.foreign or not all(map(known.__contains__, node.inputs)):
+    if is_input(node) or node.op.opaque or not all(map(known.__contains__, node.inputs)):
         return False
     return not any(_depends_on_names(value) for _, value in node.attrs)
 
@@ -180,11 +180,11 @@ def _depends_on_names(value: Any) -> bool:
 
 def _has_memory(node: Node) -> bool:
     """Whether a node is an array that it has computed itself."""
-    return isinstance(node.type, TensorType) and not (node.op.view or node.op.forwards)
+    return isinstance(node.type, TensorType) and not (node.op.view or node.op.identity)
 
 
 def _work(node: Node) -> int:
-    if not node.inputs or node.op.forwards or is_free(node):
+    if not node.inputs or node.op.identity or is_free(node):
         return 0
     if node.op.flops is not None:
         return int(node.op.flops(*(x.type for x in node.inputs), **dict(node.attrs)))

@@ -20,7 +20,7 @@ class Source:
 
     `text` is the module that defines `step`; `scope` holds what the text does not spell out:
     constants that are too large to read, and kernels of a user's own. `lines` gives the step of a
-    line of the text, counted from 1. `kernels` are those whose source is copied into it; `foreign`
+    line of the text, counted from 1. `kernels` are those whose source is copied into it; `opaque`
     are the ops whose kernel is neither of them nor NumPy's.
     """
 
@@ -32,7 +32,7 @@ class Source:
     helpers: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
-    foreign: list[str] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
     kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def compile(self, filename: str) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ class Module:
     scope: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     places: dict[tuple[int, int], str] = field(default_factory=dict)
-    foreign: dict[str, None] = field(default_factory=dict)
+    opaque: dict[str, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
 
     def new(self, stem: str) -> str:

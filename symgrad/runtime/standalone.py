@@ -57,9 +57,9 @@ def write_standalone(
     Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own, and for a
     form that cannot be written: a dict with keys that are no text and no numbers.
     """
-    if source.foreign:
+    if source.opaque:
         raise GraphError(
-            f"a program with kernels of your own ({', '.join(source.foreign)}) "
+            f"a program with kernels of your own ({', '.join(source.opaque)}) "
             "cannot be written as a file that needs NumPy only"
         )
     write_whole(

@@ -104,7 +104,7 @@ class Run:
                 if operands and not node.op.elementwise and not isinstance(made, tuple):
                     # BLAS signals nothing: what is inf, and was not, has overflowed.
                     self.extreme |= not _finite(made) and all(map(_finite, operands))
-                if not (node.op.view or node.op.forwards) and getattr(made, "ndim", 0) > 1:
+                if not (node.op.view or node.op.identity) and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
                     made = np.asarray(made, order="C")
                 values[node] = (

@@ -185,7 +185,7 @@ class _Grower:
             for _ in range(4 if op in watched else 1)
             if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*dtypes}
             if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
-            if not op.abrupt
+            if not op.ill_conditioned
         ]
         self.attempts = [(r, attempts) for r in RULES if (attempts := _attempts(r))]
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")

@@ -245,7 +245,7 @@ def test_kernels_and_attributes_that_cannot_be_spelled():
     def infer(t, *, mode: bool, axis: tuple[int, ...], limit: float, dtype: DType, table: Any):
         return t
 
-    own = own_op(Callable(), infer=infer, foreign=True)
+    own = own_op(Callable(), infer=infer, opaque=True)
     y = apply(own, [x], {**attrs, "table": table})
     z = apply(own_op(lambda x, out=None: np.add(x, 1, out=out), out=True), [y])
     found, _ = both([x], [y, z], [np.ones(3)])

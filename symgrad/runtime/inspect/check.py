@@ -275,7 +275,7 @@ def _is_given(node: Node) -> bool:
     if any(isinstance(x.type, tuple) for x in node.inputs):
         return False  # it picks one of several results
     floats = any(x.tensor.is_inexact for x in node.inputs)
-    return node.op.foreign or (node.op.vjp is None if floats else not node.op.elementwise)
+    return node.op.opaque or (node.op.vjp is None if floats else not node.op.elementwise)
 
 
 def _types(node: Node) -> tuple[TensorType, ...]:
