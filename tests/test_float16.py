@@ -245,3 +245,39 @@ def test_a_factor_that_prevents_overflow_stays_in_a_system(size):
     matrix = abs(size) * 1e-8 * np.eye(3)
     found = sg.compile([a, b, v], y)(matrix, right, right[:, 0])
     np.testing.assert_allclose(found, np.copysign(np.full((2, 3, 1), 1e308), size), rtol=1e-9)
+
+
+SCALED = {
+    "product": lambda x, w, s: x * (w * s),
+    "quotient": lambda x, w, s: x * (w / (1 / s)),
+    "negated": lambda x, w, s: -(x * -(w * s)),
+    "twice": lambda x, w, s: x * ((w * s) * (s * 4)),
+    "through a function": lambda x, w, s: x * sg.tanh(w * s),
+    "through a kink": lambda x, w, s: x * sg.relu(w * s),
+    "of rows": lambda x, w, s: sg.reshape(x, (-1, 4)) * (w * s),
+    "by a constant": lambda x, w, s: x * (w * 2.0**-6),
+    "chosen": lambda x, w, s: x * sg.where(w > 0, w * s, 0),
+}
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@pytest.mark.parametrize("name", SCALED)
+def test_what_keeps_a_sum_from_overflow_keeps_its_derivative_from_it(name, passes, mode):
+    """The cotangent that is summed may be too large for float16 until it meets the factor."""
+    function = SCALED[name]
+    programs = []
+    for dtype in ("float16", "float64"):
+        x, w, s = (sg.placeholder(n, k, dtype) for n, k in (("x", 64), ("w", 4), ("s", ())))
+        y = sg.sum(function(x, w if name == "of rows" else w[0], s))
+        programs.append(sg.compile([x, w, s], sg.jacobian(y, w, mode=mode), passes=passes))
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for size in np.geomspace(100, 60_000, 12):
+        x0 = (rng.uniform(0.5, 1, 64) * size).astype("float16")
+        arrays = [x0, np.full(4, 0.25, "float16"), np.float16(2.0**-6)]
+        found, expected = programs[0](*arrays), programs[1](*[v.astype("float64") for v in arrays])
+        fits = np.abs(expected) < 65_000
+        np.testing.assert_allclose(found[fits], expected[fits], rtol=1e-2)
+        beyond += fits.all() and x0.sum(dtype="float64") > 4 * 65_504
+    assert beyond > 4

@@ -243,7 +243,9 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
     """What flows through a partial derivative: a cotangent backwards, a tangent forwards.
 
     A boolean partial is a mask, and nothing flows where it is false: not even an inf or a NaN.
-    So a selection stays outermost, and an infinite slope where it is false meets nothing.
+    So a selection stays outermost, and an infinite slope where it is false meets nothing. What was
+    narrowed to float16, as a cotangent that was added up in float32 is, is multiplied as wide as
+    it was and narrowed then: the slope may be what the user wrote against overflow.
     """
     if partial is None:
         return None
@@ -260,11 +262,18 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
         result = call("select", partial, flow)
     elif not isinstance(partial, Node) and partial == 1:
         result = flow
+    elif _was_wider(flow) and (not isinstance(partial, Node) or partial.dtype == HALF):
+        result = call("astype", chain(flow.inputs[0], partial), HALF)
     elif not isinstance(partial, Node) and partial == -1:
         result = call("negative", flow)
     else:
         result = call("multiply", flow, partial)
     return result
+
+
+def _was_wider(flow: Node) -> bool:
+    """Whether what flows is float16 that was narrowed from a wider float."""
+    return flow.op.name == "astype" and flow.dtype == HALF and flow.inputs[0].dtype.kind == "f"
 
 
 def _chain_pieces(flow: Node, partial: Masked) -> Cotangent:

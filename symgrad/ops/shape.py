@@ -208,8 +208,8 @@ def sum_to(x: Node, shape: Shape) -> Node:
         i for i, s in enumerate(x.shape) if i < extra or (shape[i - extra] == 1 and s != 1)
     )
     wide = np.float32 if x.dtype == np.float16 else x.dtype
-    total = astype(call("sum", x, axis=axes, keepdims=False, dtype=wide), x.dtype)
-    return total if total.shape == shape else reshape(total, shape)
+    total = call("sum", x, axis=axes, keepdims=False, dtype=wide)
+    return astype(total if total.shape == shape else reshape(total, shape), x.dtype)
 
 
 @composite(numpy=(np.expand_dims,))
