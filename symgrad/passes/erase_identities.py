@@ -1,4 +1,4 @@
-"""Forwarded values: ops that only differentiation sees make way for their operands."""
+"""Erasure of identities: ops that only differentiation sees make way for their operands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symgrad.rewrite.trace import Trace
 
 # Not among the rules that the tests try one by one: those must keep the gradient, too.
 @rule_for(lambda op: op.identity or op.name == "item", exact=Exact.BITS)
-def forwarded(node: Node) -> Node | None:
+def identity_of_operand(node: Node) -> Node | None:
     """Only differentiation sees it, and by now that has been done: its operand takes its place."""
     if node.op.name != "item":
         orders = node.op.barrier and len(node.inputs) > 1
@@ -23,9 +23,9 @@ def forwarded(node: Node) -> Node | None:
     return source.inputs[index]
 
 
-INDEX = Index([forwarded])
+INDEX = Index([identity_of_operand])
 
 
-def forwarded_values(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Take away what has its operands for results, but for what says when they are computed."""
-    return rewrite(graph, INDEX, trace, "forwarded_values")
+def erase_identities(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """The graph without identities, but for barriers, which say when operands are computed."""
+    return rewrite(graph, INDEX, trace, "erase_identities")

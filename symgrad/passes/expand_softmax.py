@@ -1,4 +1,4 @@
-"""Shared parts: functions of the family of softmax on one operand are taken apart, to share them.
+"""Expansion of softmax: those of its family that read one operand are taken apart, to share parts.
 
 Each is a kernel of its own, which is best as long as it is alone. Where a loss takes `log_softmax`
 and its gradient `softmax`, both need the distances from the largest element and their exponentials.
@@ -66,8 +66,8 @@ FAMILY: Mapping[Op, Callable[..., Node]] = {
 }
 
 
-def shared_parts(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Take apart those of the family of softmax that read one operand, and merge their parts."""
+def expand_softmax(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """The graph with members of the family that read one operand expanded, their parts merged."""
     if exact < Exact.ROUNDING:
         return graph
     members: dict[Key, set[Any]] = {}
@@ -86,12 +86,12 @@ def shared_parts(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         return FAMILY[node.op](*node.inputs, **dict(node.attrs)) if key in shared else None
 
     return common_subexpressions(
-        rewrite(graph, [shares_parts], trace, "shared_parts"), exact, trace
+        rewrite(graph, [shares_parts], trace, "expand_softmax"), exact, trace
     )
 
 
 def _key(node: Node) -> Key | None:
-    """What a member of the family is taken of, and over which axes."""
+    """The operand and the axes of a member of the family; None if nothing of it can be shared."""
     if node.op not in FAMILY:
         return None
     (x,), axis = node.inputs, dict(node.attrs)["axis"]

@@ -122,9 +122,9 @@ KERNELS: tuple[Rule, ...] = (
 
 DEFAULT: tuple[Pass, ...] = (
     Pass(
-        "forwarded_values",
+        "erase_identities",
         "first, so that no other pass is hindered by what only differentiation sees",
-        erase_identities.forwarded_values,
+        erase_identities.erase_identities,
     ),
     Pass(
         "dead_results",
@@ -147,9 +147,9 @@ DEFAULT: tuple[Pass, ...] = (
         cse.common_subexpressions,
     ),
     Pass(
-        "shared_parts",
+        "expand_softmax",
         "when all that is equal has been merged; the parts become kernels of their own",
-        expand_softmax.shared_parts,
+        expand_softmax.expand_softmax,
     ),
     rules_pass(
         "kernels",
