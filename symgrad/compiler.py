@@ -24,12 +24,12 @@ from symgrad.passes import (
     PassLike,
     recomputation,
     run_passes,
+    run_split,
 )
 from symgrad.passes.recompute import most_alive
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.executable import Backend
-from symgrad.runtime.kept import Parts, parted
 from symgrad.runtime.program import Interface, Program
 from symgrad.runtime.threads import MOST_THREADS, available
 
@@ -71,8 +71,8 @@ def compile(
     `OPENBLAS_NUM_THREADS=1` in the environment is worth a try.
 
     What depends only on variables that are not updated is computed once and kept until one of them
-    changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, or with
-    `passes` that do not end as `passes.DEFAULT` does.
+    changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, nor
+    with `passes` in which `passes.HOIST` is missing or comes before one of your own.
 
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if no program is found
@@ -106,10 +106,11 @@ def compile(
     names += [f"{v.name} (next)" for v in updated]
     count = available() if threads is None else threads
     with without_collection():
-        parts = None
+        split = None
         if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
-            graph, trace, parts = _optimised(raw, steps, grade, updated)
+            trace = Trace()
+            graph, split = run_split(raw, steps, updated, grade, trace)
         else:
             if not isinstance(memory_budget, (int, np.integer)):
                 raise GraphError(
@@ -123,22 +124,7 @@ def compile(
             graph, trace, count = _within(memory_budget, raw, grade, updated, count)
         forms = _arguments(given)
         interface = Interface(form, tuple(names), tuple(updated), forms, backend, count)
-        return Program(graph, raw, trace, interface, parts)
-
-
-def _optimised(
-    raw: Graph, passes: Sequence[PassLike], grade: Exact, updated: Sequence[Variable]
-) -> tuple[Graph, Trace, Parts | None]:
-    """The graph after the passes, the way to it, and its parts if some of it is kept."""
-    trace = Trace()
-    fusion = DEFAULT[-1]
-    if not passes or passes[-1] is not fusion:
-        return run_passes(raw, passes, grade, trace), trace, None
-    graph = run_passes(raw, passes[:-1], grade, trace)
-    parts = parted(graph, updated, fusion, grade, trace)
-    if parts is not None:
-        return parts.graph, trace, parts
-    return run_passes(graph, [fusion], grade, trace), trace, None
+        return Program(graph, raw, trace, interface, split)
 
 
 def _within(

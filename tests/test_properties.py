@@ -95,7 +95,7 @@ def test_printed_then_parsed_is_the_same():
 def test_every_pass_leaves_a_sound_graph():
     for inputs, outputs, _ in graphs():
         program = sg.compile(inputs, outputs, exact="reals")
-        assert len(program.trace.stages) == len(DEFAULT)
+        assert len(program.trace.stages) == len(DEFAULT) - 1, "hoisting leaves the whole as it is"
         for stage in program.trace.stages:
             stage.after.verify()
             assert stage.after.inputs == tuple(inputs)

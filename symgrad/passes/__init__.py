@@ -1,6 +1,7 @@
 """Floor 6: the passes, each from a graph to a better graph."""
 
 from symgrad.passes.pipeline import DEFAULT as DEFAULT
+from symgrad.passes.pipeline import HOIST as HOIST
 from symgrad.passes.pipeline import KERNELS as KERNELS
 from symgrad.passes.pipeline import RECOMPUTED_BEFORE as RECOMPUTED_BEFORE
 from symgrad.passes.pipeline import RULES as RULES
@@ -10,4 +11,5 @@ from symgrad.passes.pipeline import graph_pass as graph_pass
 from symgrad.passes.pipeline import recomputation as recomputation
 from symgrad.passes.pipeline import rules_pass as rules_pass
 from symgrad.passes.pipeline import run_passes as run_passes
+from symgrad.passes.pipeline import run_split as run_split
 from symgrad.passes.pipeline import within as within

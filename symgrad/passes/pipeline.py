@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import getdoc
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node, describe
+from symgrad.ir.node import Node, Variable, describe
 from symgrad.passes import (
     cse,
     dead,
@@ -21,6 +21,7 @@ from symgrad.passes import (
     recompute,
     share_masks,
 )
+from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Stage, Trace
@@ -51,11 +52,15 @@ from symgrad.rules import (
 
 @dataclass(frozen=True)
 class Pass:
-    """A named step of the compiler: a function of the graph, the grade and the trace."""
+    """A named step of the compiler: a function of the graph, the grade and the trace.
+
+    `by_part` says that it may run on the parts of a graph that has been split.
+    """
 
     name: str
     reason: str
     run: Callable[[Graph, Exact, Trace], Graph]
+    by_part: bool = False
 
 
 PassLike: TypeAlias = "Pass | Rule"
@@ -120,6 +125,13 @@ KERNELS: tuple[Rule, ...] = (
     *matmul.KERNELS,
 )
 
+HOIST = Pass(
+    "hoist_invariants",
+    "before fusion, which would join what is computed once with what is computed in every call",
+    # The whole stays as it is: `run_split` knows what to do with the parts.
+    lambda graph, exact, trace: graph,
+)
+
 DEFAULT: tuple[Pass, ...] = (
     Pass(
         "erase_identities",
@@ -161,10 +173,12 @@ DEFAULT: tuple[Pass, ...] = (
         "after kernels: a selection that makes its own mask needs none that is shared",
         share_masks.shared_masks,
     ),
+    HOIST,
     Pass(
         "fusion",
         "last: no rule looks into a fused node",
         fuse.fusion,
+        by_part=True,
     ),
 )
 
@@ -193,10 +207,13 @@ def within(memory: int) -> tuple[Pass, ...]:
 def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Trace) -> Graph:
     """The graph after the passes, in their order, each noted in the trace.
 
-    A `Rule` among the passes is a pass of its own. Raises `RewriteError` for anything else, and
-    for a pass that changes the inputs or the types of the outputs.
+    A `Rule` among the passes is a pass of its own; `HOIST` leaves the whole as it is, and is not
+    noted. Raises `RewriteError` for anything else, and for a pass that changes the inputs or the
+    types of the outputs.
     """
     for step in passes:
+        if step is HOIST:
+            continue
         if isinstance(step, Rule):
             step = rules_pass(step.name, step.reason, [step])
         if not isinstance(step, Pass):
@@ -210,6 +227,35 @@ def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Tr
         trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
         graph = after
     return graph
+
+
+def run_split(
+    graph: Graph,
+    passes: Sequence[PassLike],
+    updates: Collection[Variable],
+    exact: Exact,
+    trace: Trace,
+) -> tuple[Graph, Split | None]:
+    """The graph after the passes, and its two parts if `HOIST` is among them and splits it.
+
+    It does so if all that comes after it may run on the parts. Raises as `run_passes` does.
+    """
+    at = next((i for i, step in enumerate(passes) if step is HOIST), len(passes))
+    first, last = passes[:at], passes[at + 1 :]
+    if at == len(passes) or not all(isinstance(step, Pass) and step.by_part for step in last):
+        return run_passes(graph, passes, exact, trace), None
+    graph = run_passes(graph, first, exact, trace)
+    split = hoist_invariants(graph, updates)
+    if split is None:
+        return run_passes(graph, last, exact, trace), None
+    for step in last:
+        other = Trace()
+        prologue = run_passes(split.prologue, [step], exact, split.trace)
+        body = run_passes(split.body, [step], exact, other)
+        before, split = split, joined(prologue, body, graph.inputs, split.trace)
+        seconds = split.trace.stages[-1].seconds + other.stages[-1].seconds
+        trace.stages.append(Stage(step.name, before.graph, split.graph, seconds))
+    return split.graph, split
 
 
 def _check_interface(name: str, before: Graph, after: Graph) -> None:

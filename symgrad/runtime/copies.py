@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
-from symgrad.rewrite.trace import Stage, Trace
-from symgrad.runtime.kept import joined
+from symgrad.passes.hoist import joined
+from symgrad.rewrite.trace import Trace
 
 if TYPE_CHECKING:
     from symgrad.runtime.program import Interface, Program
@@ -18,13 +18,13 @@ VERSION = 2
 
 def state_of(program: Program) -> tuple[Any, ...]:
     """What `remade` makes a program of, besides the version and the traces."""
-    parts = program.parts and (program.parts.once, program.parts.each)
-    return type(program), program.graph, program.raw, parts, program.interface
+    split = program.split and (program.split.prologue, program.split.body)
+    return type(program), program.graph, program.raw, split, program.interface
 
 
 def traces_of(program: Program) -> tuple[Trace, Trace | None]:
     """What `remade` takes besides, if the rules in it can be taken along."""
-    return program.trace, None if program.parts is None else program.parts.trace
+    return program.trace, None if program.split is None else program.split.trace
 
 
 def remade(version: Any, *state: Any) -> Program:
@@ -51,9 +51,9 @@ def _remade(
     trace: Trace | None = None,
     other: Trace | None = None,
 ) -> Program:
-    parts = None
+    split = None
     if both is not None:
-        once, each = both
-        parts = joined(once, each, graph.inputs, other or Trace([Stage("kept", once, once, 0.0)]))
-        graph = parts.graph
-    return cls(graph, raw, trace or Trace(), interface, parts)
+        prologue, body = both
+        split = joined(prologue, body, graph.inputs, other or Trace())
+        graph = split.graph
+    return cls(graph, raw, trace or Trace(), interface, split)

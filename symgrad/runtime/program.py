@@ -16,6 +16,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
+from symgrad.passes.hoist import Split
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
@@ -23,11 +24,11 @@ from symgrad.runtime.executable import Backend, Executable, Executables
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.inspect.check import RTOL, Check, checked
 from symgrad.runtime.inspect.profile import RUNS, Profile, profiled
-from symgrad.runtime.inspect.why import Explainer, Why
-from symgrad.runtime.kept import Parts
+from symgrad.runtime.inspect.why import Explainer, Why, with_prologue
+from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
-from symgrad.runtime.store import Prologue, VariableStore
+from symgrad.runtime.store import VariableStore
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,23 +72,22 @@ class Program(Displayed, Runner):
         raw: Graph,
         trace: Trace,
         interface: Interface,
-        parts: Parts | None = None,
+        split: Split | None = None,
     ) -> None:
         self.graph, self.raw, self.trace = graph, raw, trace
-        self.interface, self.parts = interface, parts
+        self.interface, self.split = interface, split
         self.output_names = interface.output_names
         updated, backend, threads = interface.updated, interface.backend, interface.threads
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
         variables = [n for n in graph.inputs if isinstance(n, Variable)]
         names = {name for n in placeholders for name in n.tensor.names}
-        annotate = None if parts is None else parts.annotated
+        annotate = None if split is None else partial(annotate_body, split)
         plan = partial(self._lowered(), updates=updated, threads=threads)
         self.kept: Program | None = None
         prologue = None
-        if parts is not None:
-            own = Interface(tuple, parts.names, backend=backend, threads=threads)
-            raw_part = parts.trace.stages[0].before
-            self.kept = Program(parts.once, raw_part, parts.trace, own)
+        if split is not None:
+            own = Interface(tuple, split.names, backend=backend, threads=threads)
+            self.kept = Program(split.prologue, split.raw, split.trace, own)
             place = {v: i for i, v in enumerate(variables)}
             places = [place[v] for v in self.kept.store.variables]
             prologue = Prologue(self.kept.executables.of({}), places)
@@ -100,7 +100,9 @@ class Program(Displayed, Runner):
 
     def _lowered(self) -> Callable[..., Plan]:
         """What makes a plan of the graph, or of that part of it that runs in every call."""
-        return partial(lower, self.graph) if self.parts is None else self.parts.lower
+        if self.split is None:
+            return partial(lower, self.graph)
+        return partial(lower_body, self.split)
 
     # ---- copies -----------------------------------------------------------------------------
 
@@ -151,9 +153,9 @@ class Program(Displayed, Runner):
         if not self.trace.stages and self.raw is not self.graph:
             raise GraphError("the program was pickled, which loses its trace; compile it to ask")
         answer = self._explainer(self.executables.shown()).answer(node_or_line)
-        if self.kept is None or self.parts is None:
+        if self.kept is None or self.split is None:
             return answer
-        return self.parts.told(answer, self._explainer(self.kept.executables.shown()))
+        return with_prologue(answer, self.split, self._explainer(self.kept.executables.shown()))
 
     def _explainer(self, shown: Executable) -> Explainer:
         return Explainer(self.raw, self.trace, shown.plan, shown.source)
@@ -214,7 +216,7 @@ class Program(Displayed, Runner):
         shown, updated = self.executables.shown(sizes), self.store.updated
         plan, source = shown.plan, shown.source
         outputs = self.output_names[: len(plan.outputs)]
-        keeps = self.parts is not None
+        keeps = self.split is not None
         if keeps or self.interface.threads > 1:
             plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)

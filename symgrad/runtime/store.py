@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from itertools import repeat
-from operator import attrgetter, is_, methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -17,35 +17,11 @@ from symgrad.ir.node import Variable
 from symgrad.lowering.plan import Plan
 from symgrad.runtime.executable import Executable
 from symgrad.runtime.feeding import Array
+from symgrad.runtime.prologue import Prologue
 
 _read = attrgetter("array")
 _acquire = methodcaller("acquire")
 _release = methodcaller("release")
-
-
-class Prologue:
-    """What is computed once and kept, until a variable that it is made of has another array.
-
-    `executable` computes it, and `places` says where its variables are among the program's.
-    """
-
-    def __init__(self, executable: Executable, places: Sequence[int]) -> None:
-        self.executable, self.places = executable, tuple(places)
-        # The arrays of the variables, and what was made of them: always replaced together.
-        self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self.places), ())
-
-    def values(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """What is kept, computed again if a variable has another array than it was made of.
-
-        That these arrays are held is what keeps other programs from writing into them.
-        """
-        sources = [arrays[i] for i in self.places]
-        made_of, values = self._last
-        if not all(map(is_, sources, made_of)):
-            seen = [a if a.ndim else a[()] for a in sources]
-            values = self.executable.run([], seen, [], self.executable.workspace())
-            self._last = sources, values
-        return values
 
 
 class VariableStore:

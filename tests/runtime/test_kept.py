@@ -9,9 +9,8 @@ import symgrad as sg
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.graph import Graph
 from symgrad.ir.walk import topological
-from symgrad.passes import DEFAULT, graph_pass
+from symgrad.passes import DEFAULT, HOIST, graph_pass, hoist
 from symgrad.rewrite.driver import rebuild
-from symgrad.runtime import kept
 from symgrad.testing import random_feeds, random_graph
 from symgrad.testing.equality import assert_same
 from tests.runtime.test_standalone import alone
@@ -23,7 +22,7 @@ ROWS = np.random.default_rng(0).standard_normal((256, 32)).astype("float32")
 
 @graph_pass
 def nothing(graph):
-    """Leaves the graph as it is. A program whose last pass is not fusion keeps nothing."""
+    """Leaves the graph as it is. A program keeps nothing if a pass of one's own comes last."""
     return graph
 
 
@@ -127,7 +126,7 @@ def test_not_everything_is_kept():
     data, x = sg.variable("data", ROWS), sg.placeholder("x", (), "float32")
     made = (sg.exp, sg.tanh, sg.sin, sg.cos, sg.atan, sg.expm1)
     program = sg.compile([x], sum(sg.sum(f(data) / (data + x)) for f in made))
-    assert program.kept.plan.output_bytes == kept.MOST_OF_ALL * ROWS.nbytes
+    assert program.kept.plan.output_bytes == hoist.MOST_OF_ALL * ROWS.nbytes
 
 
 def test_what_an_update_changes_is_not_kept():
@@ -171,6 +170,15 @@ def test_kept_by_default_only(options):
 
 def test_a_pass_of_your_own_does_not_hinder():
     assert Fit(passes=(nothing, *DEFAULT)).program.kept is not None
+
+
+def test_after_hoisting_come_passes_that_may_run_on_the_parts():
+    assert Fit(passes=(*DEFAULT, nothing)).program.kept is None
+    assert Fit(passes=(*DEFAULT[:-1], nothing, DEFAULT[-1])).program.kept is None
+    assert Fit(passes=[p for p in DEFAULT if p is not HOIST]).program.kept is None
+    unfused = Fit(passes=DEFAULT[:-1]).program
+    assert "subtract" in ops(unfused.kept)
+    assert [s.name for s in unfused.trace.stages][-1] == "shared_masks"
 
 
 def test_results_that_are_kept_are_the_callers():
@@ -361,7 +369,7 @@ def called(program, arrays):
 
 @pytest.mark.parametrize("grade", GRADES)  # arrays are too small for blocks: bytes at each of them
 def test_kept_or_not_is_the_same_to_the_bit(grade, monkeypatch):
-    monkeypatch.setattr(kept, "LEAST_WORK", 1)
+    monkeypatch.setattr(hoist, "LEAST_WORK", 1)
     seen = 0
     for seed in SEEDS:
         fed, outputs, updates, variables, arrays, others = with_variables(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import Tiling
 from symgrad.ops.fused import FUSED
+from symgrad.passes.hoist import Split
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import RewriteEvent, Trace, place_text, reason_text, rule_text, shortened
 from symgrad.runtime.source import Source
@@ -81,6 +82,18 @@ class Why:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+
+def with_prologue(answer: Why, split: Split, prologue: Explainer) -> Why:
+    """An answer about the body of a split graph, with the stories of what its prologue computes."""
+    stories = list(answer.stories)
+    for i, story in enumerate(stories):
+        once = story if story.steps else prologue.answer(story.node).stories[0]
+        if once.steps and once is not story:
+            again = f"once, and again when {split.changing} changes"
+            verdict = f"{once.verdict} of program.kept: {again}"
+            stories[i] = once._replace(verdict=verdict)
+    return replace(answer, stories=tuple(stories))
 
 
 class Explainer:

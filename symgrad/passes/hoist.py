@@ -1,11 +1,12 @@
-"""What a program computes once and keeps: all that nothing changes between its calls.
+"""Hoisting: what nothing changes between the calls of a program is computed once, and kept.
 
 A variable that a program does not update is the same in every call until somebody sets it, or
-another program updates it. What follows from such variables and constants alone is a program of
-its own (`Program.kept`), which runs when one of them has another array than it last ran on. Arrays
-are not written while somebody holds them (see `Cell`), so that the same array is the same numbers.
+another program updates it. What follows from such variables and constants alone is a prologue of
+the program, which runs when one of them has another array than it last ran on (`Program.kept`).
+Arrays are not written while somebody holds them (see `Cell`), so that the same array is the same
+numbers.
 
-A graph is parted after the rules and before fusion, so that no rule acts in another way because of
+A graph is split after the rules and before fusion, so that no rule acts in another way because of
 it. At `bits` and `values` results are the same bytes, kept or not; from `rounding` on, a sum over
 large arrays that a fused group takes tile by tile may be cut elsewhere, and round otherwise.
 """
@@ -13,7 +14,7 @@ large arrays that a fused group takes tile by tile may be cut elsewhere, and rou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.analysis import is_free
@@ -21,17 +22,10 @@ from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import printable
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
-from symgrad.lowering.lower import lower
-from symgrad.lowering.plan import Plan
-from symgrad.passes import Pass, run_passes
 from symgrad.rewrite.driver import rebuild
-from symgrad.rewrite.rule import Exact
-from symgrad.rewrite.trace import Stage, Trace, place_text
-from symgrad.runtime.inspect.why import Explainer, Why
-from symgrad.runtime.source import Source
+from symgrad.rewrite.trace import Trace
 
 # What a value must save to be kept: elements computed or read, or floating-point operations.
 LEAST_WORK = 4096
@@ -44,65 +38,41 @@ VARIABLE = REGISTRY.ops["variable"]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """A graph in two parts: `once` computes what is kept, `each` the rest in every call.
+class Split:
+    """A graph in two: `prologue` computes what is kept, `body` the rest in every call.
 
-    The last inputs of `each` are leaves that stand for the outputs of `once`. `graph` is the whole,
-    and `stands_for` gives its node for one of `each`. `trace` is what was done to `once`.
+    The last inputs of `body` are leaves that stand for the outputs of `prologue`. `graph` is the
+    whole, and `stands_for` gives its node for one of `body`. `trace` is what was done to
+    `prologue`.
     """
 
     graph: Graph
-    once: Graph
-    each: Graph
+    prologue: Graph
+    body: Graph
     stands_for: Mapping[Node, Node]
-    trace: Trace
+    trace: Trace = field(default_factory=Trace)
+
+    @property
+    def raw(self) -> Graph:
+        """The prologue as it was split off."""
+        return self.trace.stages[0].before if self.trace.stages else self.prologue
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the kept values are called."""
-        return tuple(str(n.name) for n in self.each.inputs[-len(self.once.outputs) :])
+        return tuple(str(n.name) for n in self.body.inputs[-len(self.prologue.outputs) :])
 
     @property
     def changing(self) -> str:
         """The variables of which one must change before anything is computed again."""
-        names = [str(v.name) for v in self.once.inputs]
+        names = [str(v.name) for v in self.prologue.inputs]
         if len(names) > MOST_NAMED:
             names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} others"]
         return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
-    def lower(self, sizes: Mapping[str, int], updates: Sequence[Node], **options: Any) -> Plan:
-        """The plan of `each`, with steps that know the nodes of the whole graph."""
-        plan = lower(self.each, sizes, updates, **options)
-        whole = self.stands_for
-        steps = tuple(s._replace(node=whole.get(s.node, s.node)) for s in plan.steps)
-        return replace(plan, graph=self.graph, steps=steps)
 
-    def annotated(self, source: Source, plan: Plan) -> Source:
-        """The source of `each`, which says first what it is given."""
-        head = [f"# Computed once, and again when {self.changing} changes, by program.kept.source:"]
-        slots = [plan.slots[i] for i in plan.variables[-len(self.once.outputs) :]]
-        for slot, node in zip(slots, self.trace.stages[0].before.outputs, strict=True):
-            head.append(f"#   {slot.name}: {slot.type!r}  {place_text(node.origin)}")
-        text = "".join(f"{printable(line)}\n" for line in head)
-        lines = {i + len(head): step for i, step in source.lines.items()}
-        return replace(source, text=text + source.text, lines=lines)
-
-    def told(self, answer: Why, explainer: Explainer) -> Why:
-        """An answer about `each`, with `explainer`'s stories of what `once` computes."""
-        stories = list(answer.stories)
-        for i, story in enumerate(stories):
-            once = story if story.steps else explainer.answer(story.node).stories[0]
-            if once.steps and once is not story:
-                again = f"once, and again when {self.changing} changes"
-                verdict = f"{once.verdict} of program.kept: {again}"
-                stories[i] = once._replace(verdict=verdict)
-        return replace(answer, stories=tuple(stories))
-
-
-def parted(
-    graph: Graph, updates: Collection[Variable], last: Pass, exact: Exact, trace: Trace
-) -> Parts | None:
-    """A graph in parts, the last pass run on each of them; None if nothing is worth keeping."""
+def hoist_invariants(graph: Graph, updates: Collection[Variable]) -> Split | None:
+    """A graph split in two; None if nothing is worth keeping."""
     kept = _worth_keeping(graph, updates)
     if not kept:
         return None
@@ -114,21 +84,15 @@ def parted(
     }
     leaves = list(becomes.values())
     made_of = set(topological(kept))
-    own, other = Trace(), Trace()
-    once = Graph(kept, [n for n in graph.inputs if n in made_of])
-    once = run_passes(once, [last], exact, own)
-    each = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
-    each = run_passes(each, [last], exact, other)
-    parts = joined(once, each, graph.inputs, own)
-    seconds = sum(s.seconds for s in (*own.stages, *other.stages))
-    trace.stages.append(Stage(last.name, graph, parts.graph, seconds))
-    return parts
+    prologue = Graph(kept, [n for n in graph.inputs if n in made_of])
+    body = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
+    return Split(graph, prologue, body, dict(zip(leaves, kept, strict=True)))
 
 
-def joined(once: Graph, each: Graph, inputs: Sequence[Node], trace: Trace) -> Parts:
-    """Two parts of a graph of these inputs, with the whole."""
-    whole = dict(zip(each.inputs[-len(once.outputs) :], once.outputs, strict=True))
-    return Parts(Graph(_rebuilt(each.outputs, whole), inputs), once, each, whole, trace)
+def joined(prologue: Graph, body: Graph, inputs: Sequence[Node], trace: Trace) -> Split:
+    """The two parts of a graph of these inputs, with the whole."""
+    whole = dict(zip(body.inputs[-len(prologue.outputs) :], prologue.outputs, strict=True))
+    return Split(Graph(_rebuilt(body.outputs, whole), inputs), prologue, body, whole, trace)
 
 
 def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
