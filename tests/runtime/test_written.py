@@ -152,7 +152,7 @@ def test_values_that_differ_by_their_type_are_not_one_source():
 
 def test_a_slot_is_named_by_the_generators_rules():
     plan = lower(sg.Graph([sg.tanh(X)], [X]), {}, [])
-    bad = dataclasses.replace(plan.slots[0], name="x, y=open('F')")
+    bad = plan.slots[0]._replace(name="x, y=open('F')")
     with pytest.raises(GraphError, match="is no name"):
         generate(dataclasses.replace(plan, slots=(bad, *plan.slots[1:])))
 
