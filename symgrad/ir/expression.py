@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from string import ascii_uppercase
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,7 +136,7 @@ class _Cut:
         self.at = at
         self.names: dict[Node, str] = {}
         taken = {str(n.name) for n in _near(nodes, depth + 1) if n.name is not None}
-        letters = (f"{a}{k or ''}" for k in count() for a in ascii_uppercase)
+        letters = (f"{a}{k or ''}" for k in count() for a in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
         self.letters = (a for a in letters if a not in taken)
 
     def __call__(self, node: Node, depth: int) -> str | Text | None:

@@ -7,10 +7,12 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 from symgrad.ir.reading import checked_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
@@ -63,10 +65,21 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             os.close(folder)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file as UTF-8, whole or not at all."""
-    with whole_file(path) as file:
+def write_whole(path: str | Path, text: str) -> Path:
+    """Write a file as UTF-8, whole or not at all; returns its path."""
+    target = checked_path(path)
+    with whole_file(target) as file:
         file.write(text.encode())
+    return target
+
+
+def write_json(path: str | Path, document: Any, indent: int | None = None) -> Path:
+    """Write a document as JSON, whole or not at all; returns its path."""
+    import json
+
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
+    # Half of a surrogate pair, which a user's name may hold, is written as JSON escapes it.
+    return write_whole(path, text.encode("utf-8", "backslashreplace").decode() + "\n")
 
 
 def _start(target: Path) -> str:

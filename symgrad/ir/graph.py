@@ -5,8 +5,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir import saved, text
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
@@ -19,6 +18,9 @@ from symgrad.ir.reading import regular_file
 from symgrad.ir.types import in_order
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_BYTES = 2**28
 
@@ -138,9 +140,7 @@ class Graph(Displayed):
         `NumpyFunction` runs, and what differentiates a `Function` or a checkpoint. The graph of a
         compiled program needs no rule of the latter kind any more.
         """
-        target = Path(path)
-        write_whole(target, saved.write(self) + "\n")
-        return target
+        return write_whole(path, saved.write(self) + "\n")
 
     @staticmethod
     def load(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Graph:

@@ -7,8 +7,10 @@ modules, fills the slots with functions that import when they are called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Viewer(Protocol):

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from types import CodeType
 from typing import Any, TypeAlias
 
 # A place in code, or one that is known already, as of a graph that was read from a file.
 Frame: TypeAlias = "tuple[CodeType | Location, int]"
 
-PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
+# pathlib takes as long to import as a tenth of NumPy.
+PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"  # noqa: PTH120
 _LIBRARIES = sys.stdlib_module_names | {"numpy"}
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
 
@@ -61,7 +61,7 @@ class Location:
         return Location, (self.file, self.line, self.text)
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+        return f"{os.path.basename(self.file)}:{self.line}"  # noqa: PTH119
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.digest import blake2b
 from symgrad.ir.errors import FileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # A pipe is opened without waiting for who writes into it, a terminal without becoming ours.
 _FLAGS = os.O_RDONLY | sum(getattr(os, n, 0) for n in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
@@ -23,6 +24,8 @@ FEW = 2**16  # values that there is always room for
 
 def checked_path(path: str | Path) -> Path:
     """The path, if a file can have it. Raises `FileError`."""
+    from pathlib import Path
+
     try:
         if b"\0" not in os.fsencode(path):
             return Path(path)
@@ -93,6 +96,8 @@ def strict_json(source: str, most_bytes: int | None = None) -> Any:
                 f"it has {count} values, more than fit into {most_bytes} bytes of memory; if it is "
                 f"known to be good: most_bytes={count * VALUE}"
             )
+    import json
+
     try:
         return json.loads(source, parse_constant=_no_constant, object_pairs_hook=_once)
     except (RecursionError, MemoryError) as error:

@@ -19,7 +19,6 @@ There are no other fields. Constants are exact to the bit. Variables have no val
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -64,6 +63,8 @@ def write(graph: Graph, objects: list[Any] | None = None) -> str:
 
 def sealed(document: Mapping[str, Any]) -> str:
     """A document as text, with its format, its version and its checksum in front."""
+    import json
+
     body = json.dumps(document, allow_nan=False)[1:]
     return f"{_HEAD % Checksum(body)}{body}"
 

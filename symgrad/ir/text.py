@@ -11,7 +11,6 @@ Each line is Python syntax, so that Python's own parser reads it. A graph inside
 from __future__ import annotations
 
 import ast
-import base64
 import binascii
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -98,7 +97,7 @@ def _array(data: ArrayData, full: bool) -> str:
         if _reads_back(elements, array):
             return written
     if full or array.size <= SMALL:
-        code = base64.b64encode(array.tobytes()).decode()
+        code = binascii.b2a_base64(array.tobytes(), newline=False).decode()
         return f"array('{code}', {array.dtype.name}, {array.shape!r})"
     return f"array({array.shape!r}, {array.dtype.name}, digest='{data.digest}')"
 
@@ -276,7 +275,7 @@ def _read_array(args: list[ast.expr]) -> ArrayData:
     match args[0]:
         case ast.Constant(value=str(code)):
             try:
-                array = np.frombuffer(base64.b64decode(code, validate=True), dtype)
+                array = np.frombuffer(binascii.a2b_base64(code, strict_mode=True), dtype)
             except binascii.Error:
                 raise ParseError("the bytes of a constant are damaged") from None
         case elements:

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def identifier(name: str) -> str:
 def _letters() -> Iterator[str]:
     """a, b, … z, a1, b1, …"""
     for round_ in count():
-        for letter in ascii_lowercase:
+        for letter in "abcdefghijklmnopqrstuvwxyz":
             yield f"{letter}{round_ or ''}"
 
 

@@ -224,9 +224,10 @@ def rule(
         if not isinstance(before, Applied):
             raise RewriteError(f"the rule {name} must match an op, not {before!r}")
         after = made.after if callable(made.after) else as_pattern(made.after)
-        _check_bound(name, before, "after", after)
+        bound = _names(before)
+        _check_bound(name, before, bound, "after", after)
         if when is not None:
-            _check_bound(name, before, "when", when)
+            _check_bound(name, before, bound, "when", when)
         return Rule(
             name=name,
             reason=_reason(function),
@@ -294,7 +295,7 @@ def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr
     return made
 
 
-def _check_bound(name: str, before: Pattern, part: str, wanted: Any) -> None:
+def _check_bound(name: str, before: Pattern, bound: Sequence[str], part: str, wanted: Any) -> None:
     """Refuse variables that a match does not bind, in a pattern or in a function's parameters."""
     if isinstance(wanted, Pattern):
         used: Sequence[str] = _names(wanted)
@@ -302,7 +303,6 @@ def _check_bound(name: str, before: Pattern, part: str, wanted: Any) -> None:
         used = _parameters(wanted)
     else:
         raise RewriteError(f"the rule {name}: `{part}` must be a plain function, not {wanted!r}")
-    bound = _names(before)
     free = [n for n in used if n not in bound]
     if free:
         raise RewriteError(
@@ -311,14 +311,18 @@ def _check_bound(name: str, before: Pattern, part: str, wanted: Any) -> None:
         )
 
 
-def _names(pattern: Pattern | Attr) -> list[str]:
+def _names(pattern: Pattern) -> list[str]:
     """The variables of a pattern, those for attributes too, as often as they occur."""
-    if isinstance(pattern, (Var, Attr)):
+    if isinstance(pattern, Var):
         return [pattern.name]
-    if not isinstance(pattern, Applied):
-        return []
-    parts = [*pattern.inputs, *[v for _, v in pattern.attrs if isinstance(v, Attr)]]
-    return [name for part in parts for name in _names(part)]
+    found = []
+    if isinstance(pattern, Applied):
+        for part in pattern.inputs:
+            found += _names(part)
+        for _, value in pattern.attrs:
+            if isinstance(value, Attr):
+                found.append(value.name)
+    return found
 
 
 def _applied(pattern: Pattern) -> Iterator[Applied]:

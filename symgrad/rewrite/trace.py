@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symgrad.ir.expression import attr_text, expressions
-from symgrad.ir.files import write_whole
+from symgrad.ir.files import write_json
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
@@ -20,6 +18,9 @@ from symgrad.ir.text import type_text
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
 from symgrad.rewrite.rule import Exact, Match, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT, VERSION = "symgrad-trace", 1
 MOST_TOLD = 100  # of one rule in one pass; the rest are counted
@@ -100,11 +101,7 @@ class Trace(Displayed):
           `reason`, and the ids of the nodes `before` and `after`. Such a node need not be in a
           graph of a pass: its operands or itself may have been rewritten since.
         """
-        target = Path(path)
-        text = json.dumps(_Table(self).document(), ensure_ascii=False, allow_nan=False)
-        # Half of a surrogate pair, which a user's name may hold, is written as JSON escapes it.
-        write_whole(target, text.encode("utf-8", "backslashreplace").decode() + "\n")
-        return target
+        return write_json(path, _Table(self).document())
 
     def _lines(self) -> Iterator[str]:
         width = max((len(s.name) for s in self.stages), default=0)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import FeedError, GraphError
 from symgrad.ir.graph import Graph
@@ -29,6 +28,9 @@ from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
 from symgrad.runtime.store import VariableStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +222,7 @@ class Program(Displayed, Runner):
         if keeps or self.interface.threads > 1:
             plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)
-        return write_standalone(plan, source, updated, outputs, Path(path), self.form, keeps)
+        return write_standalone(plan, source, updated, outputs, path, self.form, keeps)
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""

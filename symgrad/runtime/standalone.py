@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +15,9 @@ from symgrad.ir.node import Node
 from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
 from symgrad.runtime.literals import constant_text, is_short
 from symgrad.runtime.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LONGEST_LINE = 80
 
@@ -45,7 +47,7 @@ def write_standalone(
     source: Source,
     updated: Sequence[Node],
     outputs: Sequence[str],
-    path: Path,
+    path: str | Path,
     form: Callable[[Sequence[Any]], Any] = tuple,
     keeps: bool = False,
 ) -> Path:
@@ -62,10 +64,9 @@ def write_standalone(
             f"a program with kernels of your own ({', '.join(source.opaque)}) "
             "cannot be written as a file that needs NumPy only"
         )
-    write_whole(
+    return write_whole(
         path, "\n".join(_Writer(plan, source, updated, outputs, form, keeps).lines()) + "\n"
     )
-    return path
 
 
 class _Writer:

@@ -7,20 +7,18 @@ of the program, which does all that a call does but commit its updates.
 from __future__ import annotations
 
 import ast
-import json
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, count
-from pathlib import Path
 from time import perf_counter_ns as now
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from symgrad.ir.errors import FeedError
-from symgrad.ir.files import write_whole
+from symgrad.ir.files import write_json
 from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
@@ -29,6 +27,9 @@ from symgrad.lowering.tiling import TILED, Tiling
 from symgrad.rewrite.trace import shortened
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RUNS = 30
 WARM_UP = 3
@@ -176,11 +177,7 @@ class Profile:
             },
             "steps": [s.document() for s in self.steps],
         }
-        target = Path(path)
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-        # Half of a surrogate pair, which a user's name may hold, is written as JSON escapes it.
-        write_whole(target, text.encode("utf-8", "backslashreplace").decode() + "\n")
-        return target
+        return write_json(path, document, indent=1)
 
     def _lines(self) -> Iterator[str]:
         sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from pathlib import Path
 from typing import NamedTuple
 
 from symgrad.ir.errors import GraphError
@@ -288,7 +287,10 @@ def _parsed(asked: int | str) -> tuple[str, int]:
 
 
 def _is_file(place: Location, file: str) -> bool:
-    return not file or Path(place.file).parts[-len(Path(file).parts) :] == Path(file).parts
+    from pathlib import PurePath
+
+    wanted = PurePath(file).parts
+    return not file or PurePath(place.file).parts[-len(wanted) :] == wanted
 
 
 def _line_text(file: str, number: int) -> str:
