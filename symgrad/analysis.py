@@ -143,7 +143,7 @@ def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
 
 
 def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:
-    """What of the ends of edges can be reached from one another, as sets of two or more."""
+    """The strongly connected components of two or more of the ends of edges, as sets."""
     nx = networkx()
 
     found = nx.strongly_connected_components(nx.DiGraph(edges))

@@ -50,12 +50,12 @@ EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm")
 
 
 class CommandError(Exception):
-    """What the user is told on the error stream."""
+    """An error as it is shown on the error stream."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found: as text, as something for JSON, and whether all is well."""
+    """The answer of a command: as text, as data for JSON, and whether all is well."""
 
     text: str
     data: Any
@@ -245,7 +245,7 @@ def _rules_text(program: Program) -> str:
 
 
 def _found(what: str) -> tuple[Program | Graph, str]:
-    """What `FILE.py:NAME` names, and NAME."""
+    """The object that `FILE.py:NAME` names, and NAME."""
     file, _, name = what.rpartition(":")
     if not file or not name:
         raise CommandError(f"{what!r} does not name anything; write FILE.py:NAME")
@@ -302,7 +302,7 @@ def _as_shown(thing: Any) -> Program | Graph | None:
 
 
 def doctor(arguments: Any, style: _Style) -> Answer:
-    """What is installed, what is missing, and what is there but draws nothing."""
+    """Report which packages are installed, which are missing, and which draw nothing."""
     versions = {name: _version(name) for name in (*PACKAGES, *EXTRAS)}
     try:
         engines = display.engines()

@@ -33,13 +33,13 @@ def story(program: Any, path: str | Path, **options: Any) -> Path:
 
 
 def engines() -> dict[str, str | None]:
-    """What can lay out pictures, and where it is, or None; in the order in which it is tried."""
+    """Layout engines and the path of each, or None; in the order in which they are tried."""
     found: dict[str, str | None] = import_module("symgrad_viz.engines").installed()
     return found
 
 
 def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    """What a notebook shows of a graph, program, trace or plan: text and a picture. Never raises.
+    """The text and picture of a graph, program, trace or plan for a notebook. Never raises.
 
     Of more than 150 nodes it is a summary, which says how to see more.
     """

@@ -41,7 +41,7 @@ __array_api_version__ = "2024.12"
 
 
 class NamespaceInfo:
-    """What the namespace can do, and its dtypes and devices, as the standard asks it."""
+    """The capabilities, dtypes and devices of the namespace, as the standard asks them."""
 
     def capabilities(self) -> dict[str, Any]:
         """Indexing by boolean arrays, results whose shapes depend on data, the most axes.
@@ -76,7 +76,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """What the namespace says of itself."""
+    """The namespace's description of itself."""
     return NamespaceInfo()
 
 

@@ -1,4 +1,4 @@
-"""What can be differentiated, and by what: the errors that say so."""
+"""Checks of what is differentiated and by what: the errors that say so."""
 
 from __future__ import annotations
 

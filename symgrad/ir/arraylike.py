@@ -1,4 +1,4 @@
-"""What a node is as an array: its value, where there is one before anything is fed."""
+"""Nodes as arrays: the value of a node that has one before anything is fed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class At:
-    """What `x.at` is: it wants an index."""
+    """The value of `x.at`, which is to be given an index."""
 
     x: Node
 
@@ -29,7 +29,7 @@ class Place:
     place: Any
 
     def get(self) -> Node:
-        """What is there: x[index]."""
+        """The elements at the index: x[index]."""
         return call("getitem", self.x, self.place)  # type: ignore[no-any-return]
 
     def set(self, value: Any) -> Node:

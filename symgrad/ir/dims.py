@@ -33,7 +33,7 @@ RESERVED = frozenset({"inf", "nan", "array", *(np.dtype(c).name for c in "?bhilq
 
 
 class Atom(NamedTuple):
-    """What stands for a name in a polynomial, and is 0 or more as that is.
+    """An atom of a polynomial that stands where a name could, and is 0 or more as that is.
 
     With a divisor it is the one argument divided by it and rounded down; with 0, the least of the
     arguments. `quotient` and `least` make them, in normal form.

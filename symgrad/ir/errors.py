@@ -72,7 +72,7 @@ class FeedError(SymgradError, ValueError):
 
 
 class FileError(SymgradError, OSError):
-    """What is no regular file, is larger than it may be, or has a path that no file can have."""
+    """A path to no regular file, to one larger than it may be, or that no file can have."""
 
 
 class StateError(SymgradError, ValueError):

@@ -96,7 +96,7 @@ def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
 
 
 def computed(node: Node, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """What a node's kernel makes of operands. Raises `KernelError` that names the node."""
+    """The result of a node's kernel for operands. Raises `KernelError` that names the node."""
     try:
         return node.op.kernel(*operands, **attrs)
     except (KernelError, SymbolicError):

@@ -32,7 +32,7 @@ Text = tuple[str, int]
 
 
 class Applied(Protocol):
-    """What nodes and patterns have in common: an op applied to others, with attributes."""
+    """The interface that nodes and patterns share: an op applied to others, with attributes."""
 
     @property
     def op(self) -> Any: ...

@@ -17,7 +17,7 @@ Form: TypeAlias = Callable[[Iterable[Any]], Any]
 
 
 class Leaf(NamedTuple):
-    """What is no container: its value, what it is called, and where it is, as Python writes it."""
+    """A leaf of nested containers: its value, its name, and its place, as Python writes it."""
 
     value: Any
     name: str

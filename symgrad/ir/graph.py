@@ -26,7 +26,7 @@ MOST_BYTES = 2**28
 
 
 class Graph(Displayed):
-    """What is computed from what.
+    """A computation: outputs, and all nodes that they are computed from.
 
     `inputs` are the placeholders and variables, `outputs` the nodes that are wanted, `nodes` all
     of them in an order in which they can be computed: the inputs first. Two graphs are equal if
@@ -93,7 +93,7 @@ class Graph(Displayed):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two graphs equal: ops, wiring, attributes and types; not origins."""
+        """The key by which graphs are equal: ops, wiring, attributes and types; not origins."""
         if self._key is None:
             number = {node: i for i, node in enumerate(self.nodes)}
             body = tuple(

@@ -66,7 +66,7 @@ class Kinks:
 
 
 class Choice(NamedTuple):
-    """What the derivative of an op asks: which slope to take at a kink, which inputs count."""
+    """The choice for the derivative of an op: the slope at a kink, and which inputs are active."""
 
     side: Side
     active: tuple[bool, ...]

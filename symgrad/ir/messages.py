@@ -1,4 +1,4 @@
-"""What is said of a call that is refused: the function, its operands, the user's line."""
+"""Messages about refused calls: the function, its operands, the user's line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
 
 
 class _Report(NamedTuple):
-    """What an explained error says is wrong, the call that said so, and the user's lines."""
+    """The fault that an explained error reports, the call that found it, and the user's lines."""
 
     text: str
     within: str
@@ -79,7 +79,7 @@ def _translated(error: Exception) -> SymgradError:
 
 
 def _shown(operand: Any) -> tuple[str, str]:
-    """What an operand is, and which one, in a few words each."""
+    """The type of an operand and its description, in a few words each."""
     if _is_node(operand):
         return repr(operand.type), describe(operand)
     if isinstance(operand, np.ndarray):

@@ -59,7 +59,7 @@ _DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
 
 
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Node.__array_ufunc__` answers."""
+    """The answer of `Node.__array_ufunc__`."""
     name = _name(function)
     if kwargs.get("out") is not None:
         raise UnsupportedError(
@@ -96,7 +96,7 @@ def _by_scipy(function: np.ufunc) -> str | None:
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Node.__array_function__` answers: NumPy's arguments, put under our names."""
+    """The answer of `Node.__array_function__`: NumPy's arguments, put under our names."""
     if function in _DIRECT:
         return _DIRECT[function](*args, **kwargs)
     if function not in REGISTRY.by_numpy:

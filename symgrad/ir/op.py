@@ -1,4 +1,4 @@
-"""What an op is: one record, and the registry that finds it by name."""
+"""Ops: the record of one, and the registry that finds it by name."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 class Operators:
-    """What `a + b`, `-a`, `a < b` and the rest mean: the op of that name."""
+    """Methods for `a + b`, `-a`, `a < b` and the rest, which apply the op of that name."""
 
     __slots__ = ()
 

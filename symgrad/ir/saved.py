@@ -130,7 +130,7 @@ class _Writer:
 
 
 def _in_python(node: Node, code: Any) -> str:
-    """What to say of a node with code of a user's."""
+    """The message for a node that holds code of a user's."""
     does, instead = "runs", "pickle the graph"
     if not node.op.opaque:
         does = "is differentiated by"
@@ -280,7 +280,7 @@ def _syntax(written: str) -> ast.expr:
 
 
 def written_input(node: Node) -> tuple[Any, ...]:
-    """What `restored_input` makes a placeholder or variable of."""
+    """The arguments of `restored_input` for a placeholder or variable."""
     attrs = dict(node.attrs)
     cell = attrs.pop("cell", None)
     return node.op.name, type_text(node.type), attrs, node.origin, cell and (cell.array,)

@@ -1,4 +1,4 @@
-"""What attributes an op takes, as its type rule declares them.
+"""The attributes that an op takes, as its type rule declares them.
 
     def infer(x: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType: ...
 

@@ -1,4 +1,4 @@
-"""What a value is before it is computed: its shape and its dtype."""
+"""Types of values that are yet to be computed: shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def require_equal(a: Size, b: Size) -> None:
 
 
 def whole(value: Any, name: str, least: int, error: type[SymgradError]) -> int:
-    """What counts, as an int. Raises an error for no int, a bool, or one that is too small."""
+    """A count as an int. Raises an error for no int, a bool, or one that is too small."""
     try:
         found = least - 1 if isinstance(value, (bool, np.bool_)) else as_index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What leaves hold: the data of a constant, the storage of a variable."""
+"""The contents of leaves: the data of a constant, the storage of a variable."""
 
 from __future__ import annotations
 

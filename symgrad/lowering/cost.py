@@ -1,4 +1,4 @@
-"""What a plan costs: floating-point operations, and bytes read and written."""
+"""The cost of a plan: floating-point operations, and bytes read and written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = tuple[int, int]  # a slot, and how often it had been written
 
 
 class StepCost(NamedTuple):
-    """What one step costs; `flops` is None where nobody can tell, in a kernel of the user's."""
+    """The cost of one step; `flops` is None where nobody can tell, in a kernel of the user's."""
 
     step: Step
     flops: int | None
@@ -34,7 +34,7 @@ class StepCost(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanCost:
-    """What a plan costs, step by step and in all.
+    """The cost of a plan, step by step and in all.
 
     `bytes_moved` is by steps each of which reads and writes whole arrays, as small programs run.
     `bytes_fused` is what is left if each fused group is one pass that reads what comes into the
@@ -88,7 +88,7 @@ class PlanCost:
 
 
 class Cost(NamedTuple):
-    """What a program costs: `before`, the graph as it was written, and `after`, what runs."""
+    """The cost of a program: `before`, the graph as it was written, and `after`, what runs."""
 
     before: PlanCost
     after: PlanCost
@@ -119,7 +119,7 @@ class Cost(NamedTuple):
 
 
 def cost(plan: Plan) -> PlanCost:
-    """What a plan costs.
+    """The cost of a plan, counted from its steps.
 
     One floating-point operation is an addition, a product, a maximum or any other elementwise op of
     one element; a function such as exp or tanh counts as one, too, though it takes longer. A
@@ -146,7 +146,7 @@ class _Tally:
         self.group_of: dict[Value, int | None] = {}
 
     def step(self, step: Step) -> StepCost:
-        """What a step costs."""
+        """The cost of a step."""
         operands = [_seen(self.plan, r) for r in step.operands]
         read: dict[Value, int] = {}
         for ref, (_, nbytes) in zip(step.operands, operands, strict=True):

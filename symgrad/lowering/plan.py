@@ -82,7 +82,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan(Displayed):
-    """What a program does for given sizes of its named dimensions.
+    """The steps of a program for given sizes of its named dimensions.
 
     `inputs`, `variables` and `nexts` are slots, in the order of the program's arguments (-1 for
     the next value of a 0-d variable, which is a scalar); `outputs` and `updates` say where the
@@ -103,7 +103,7 @@ class Plan(Displayed):
 
     @property
     def output_bytes(self) -> int:
-        """What a call allocates for the caller to keep."""
+        """The bytes that a call allocates for the caller to keep."""
         return sum(s.nbytes for s in self.slots if s.kind == "output")
 
     @property

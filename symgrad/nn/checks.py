@@ -1,4 +1,4 @@
-"""What layers and losses are told is refused here, where it is told."""
+"""Checks of the arguments of layers and losses, made where these are given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def floats(dtype: Any) -> DType:
 
 
 def called(value: Any, name: str) -> Callable[..., Any]:
-    """What is called with a node, and so no class of modules, of which there is no instance yet."""
+    """Something to call with a node; raises for a class of modules that has no instance yet."""
     if isinstance(value, type) or not callable(value):
         hint = "; unpack it: Sequential(*layers)" if isinstance(value, (list, tuple)) else ""
         raise UnsupportedError(f"{name} is a module or a function, not {value!r}{hint}")

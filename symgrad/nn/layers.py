@@ -256,7 +256,7 @@ class Sequential(Module):
         return self.layers[index]
 
     def forward(self, x: Any) -> Any:
-        """What the last one gives."""
+        """The output of the last one."""
         for layer in self.layers:
             x = layer(x)
         return x

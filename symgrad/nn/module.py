@@ -290,7 +290,7 @@ class Module(ModuleBase):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given. Raises `GradientError` if it was not called."""
+        """The values given to `save_for_backward`. Raises `GradientError` if it was not called."""
         if self._saved is None:
             raise GradientError("nothing was saved; call self.save_for_backward(x, …) in forward")
         return self._saved

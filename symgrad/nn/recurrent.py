@@ -80,7 +80,7 @@ class _Cell(Module):
             return stack(outputs, axis=1), state
 
     def _entering(self, x: NodeLike) -> Node:
-        """What x brings to the gates."""
+        """The contribution of x to the gates."""
         found: Node = alike(x, self.weight) @ self.weight + self.bias
         return found
 

@@ -82,7 +82,7 @@ def _require_result(
 def _lowered(
     x: TensorType, y: TensorType, kernel: Ints, stride: Ints, dilation: Ints
 ) -> tuple[TensorType, ...]:
-    """What the kernels lower x to; nothing if it can be read as it is."""
+    """The scratch into which the kernels lower x; none if it can be read as it is."""
     if x.shape[3:-1] == y.shape[3:-1]:
         return ()
     count, shared = y.shape[1], math.gcd(stride[0], dilation[0])

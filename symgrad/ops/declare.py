@@ -240,7 +240,7 @@ def apply_again(y: Node, operand: Cotangent) -> Cotangent:
 
 
 def chain(flow: Node, partial: Partial) -> Cotangent:
-    """What flows through a partial derivative: a cotangent backwards, a tangent forwards.
+    """A partial derivative applied: to a cotangent in reverse mode, to a tangent in forward mode.
 
     A boolean partial is a mask, and nothing flows where it is false: not even an inf or a NaN.
     So a selection stays outermost, and an infinite slope where it is false meets nothing. What was

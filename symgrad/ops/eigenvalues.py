@@ -42,7 +42,7 @@ Parts: TypeAlias = tuple[Cotangent, ...]
 
 
 def policy(degenerate: str) -> str:
-    """What is done with equal values. Raises `UnsupportedError` for what is none."""
+    """The policy for equal values. Raises `UnsupportedError` for what is none."""
     if degenerate not in ("nan", "mask", "error"):
         raise UnsupportedError(f"degenerate is 'nan', 'mask' or 'error', not {degenerate!r}")
     return degenerate

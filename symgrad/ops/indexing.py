@@ -1,4 +1,4 @@
-"""What an index means: NumPy's rules, with nodes among the indices.
+"""Indexing: NumPy's rules, with nodes among the indices.
 
 An index is taken apart into slices, which are views, and arrays of indices, which gather from what
 the slices leave.
@@ -37,12 +37,12 @@ class Place(NamedTuple):
     indices: tuple[Node, ...] = ()
 
     def window(self, x: Node) -> Node:
-        """What the slices leave, with its axes in order."""
+        """The view that the slices leave, with its axes in order."""
         part: Node = call("getitem", x, self.slices)
         return _permuted(part, self.order)
 
     def get(self, x: Node) -> Node:
-        """What is there."""
+        """The elements at the index."""
         part = self.window(x)
         return _gather(part, *self.indices, axis=self.axis) if self.indices else part
 

@@ -148,7 +148,7 @@ def matrix_power(x: NodeLike, n: int, /) -> Node:
 
 
 def _tolerance(x: Node, rtol: Any) -> Node:
-    """What part of the largest singular value the others must exceed, for each matrix of a batch.
+    """The fraction of the largest singular value to exceed, for each matrix of a batch.
 
     Without `rtol` it is the larger size of x, times the eps of its dtype.
     """

@@ -23,7 +23,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 @runtime_checkable
 class Body(Protocol):
-    """What an opaque node runs."""
+    """The body that an opaque node runs."""
 
     def run(self, arrays: Sequence[Array], types: Sequence[TensorType], outs: Any) -> list[Array]:
         """The results, of these types. What is computed in place lies in `outs`, if given."""
@@ -89,7 +89,7 @@ def _batch(
 def _numpy_function(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
-    """What a body over real arrays makes of the operands."""
+    """The results of a body over real arrays."""
     ...
 
 
@@ -97,7 +97,7 @@ def _numpy_function(
 def _numpy_function_out(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
-    """What a body over real arrays makes of the operands, written where it belongs."""
+    """The results of a body over real arrays, written where they belong."""
     ...
 
 

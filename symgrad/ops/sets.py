@@ -136,7 +136,7 @@ def nonzero(x: NodeLike, /, *, size: Any = None, fill_value: int = 0) -> tuple[N
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The results of `unique_all`."""
 
     values: Node
     indices: Node
@@ -145,14 +145,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The results of `unique_counts`."""
 
     values: Node
     counts: Node
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The results of `unique_inverse`."""
 
     values: Node
     inverse_indices: Node

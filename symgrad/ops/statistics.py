@@ -209,7 +209,7 @@ def nanmean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node
 
 
 def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tuple[Node, Node]:
-    """What is no NaN less its mean, elsewhere 0; how many there are, less the correction."""
+    """The numbers less their mean, 0 for NaN; how many numbers there are, less the correction."""
     node, there = _numbers(as_float(x))
     away = select(there, node - nanmean(node, axis=axis, keepdims=True))
     if node.tensor.is_complex:

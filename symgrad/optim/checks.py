@@ -1,4 +1,4 @@
-"""What the numbers are that an optimiser is given."""
+"""Checks of the numbers that an optimiser is given."""
 
 from __future__ import annotations
 

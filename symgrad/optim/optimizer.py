@@ -1,4 +1,4 @@
-"""What all optimisers share: parameters, their state, and the updates that are compiled."""
+"""The base of all optimisers: parameters, their state, and the updates that are compiled."""
 
 from __future__ import annotations
 

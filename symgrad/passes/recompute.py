@@ -94,7 +94,7 @@ class _Profile:
 
     @property
     def area(self) -> tuple[int, int]:
-        """What has to shrink: the most, and for how long it is that much."""
+        """The peak that has to shrink: its bytes, and at how many steps it is reached."""
         return self.most, self.alive.count(self.most)
 
     def next_read(self, node: Node, after: int) -> int | None:

@@ -62,7 +62,7 @@ def rewrite(
 def sweep_once(
     graph: Graph, index: Index, stage: str
 ) -> tuple[dict[Node, Node], list[RewriteEvent]]:
-    """What replaces each node of a graph in one sweep of the rules, and the rules that fired.
+    """The replacement of each node in one sweep of the rules, and the events of those that fired.
 
     Nothing is walked if no rule could fit.
     """
@@ -214,7 +214,7 @@ class _Sweep:
                 stack.append(result)
 
     def _rewritten(self, node: Node) -> Node | None:
-        """What the first rule that fits puts in the place of a node."""
+        """The replacement of a node by the first rule that fits."""
         count = len(self.held_back)
         for rule, forms in self.index.at(node):
             for found in rule.matches(node, self._is_sole_reader, forms):

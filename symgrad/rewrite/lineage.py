@@ -1,4 +1,4 @@
-"""What became of each node: along the rewrites, from the graph as written to the one that runs.
+"""The lineage of each node along the rewrites, from the graph as written to the one that runs.
 
 A rewrite is noted with the nodes before and after it. Between two rewrites a node is built again
 whenever its operands are, and merged with its equals. So nodes are told apart by their form here:
@@ -140,7 +140,7 @@ class Lineage:
         return list(made)
 
     def form(self, node: Node) -> Form:
-        """What tells a node apart, or None for one that is in no graph of the trace."""
+        """The form by which a node is known, or None for one that is in no graph of the trace."""
         return self._classes.form(self._written_out.get(node, node))
 
     # ---- ways -------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ Example: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
 
 
 class Exact(IntEnum):
-    """What a rule may change, from nothing to all that real arithmetic allows.
+    """How much a rule may change, from nothing to all that real arithmetic allows.
 
     `BITS`: nothing. `VALUES`: the sign of a zero, and what is made of it. `ROUNDING`: last digits,
     and an inf or NaN that only came of an overflow on the way; what was finite stays finite, and no
@@ -76,7 +76,7 @@ class Match(NamedTuple):
     replaced: tuple[Node, ...]
 
     def build(self) -> Node | None:
-        """What the rule puts in place, or None if it leaves things as they are."""
+        """The replacement, or None if the rule leaves things as they are."""
         if self.rule.function is not None:
             return self.rule.function(self.node)
         assert self.rule.rewrite is not None
@@ -118,7 +118,7 @@ class Rule:
 
     @cached_property
     def forms(self) -> tuple[Applied, ...]:
-        """What it matches: its pattern, with operands in either order where that is the same."""
+        """The patterns that it matches, with operands in either order where that is the same."""
         before = None if self.rewrite is None else self.rewrite.before
         if not isinstance(before, Applied):
             return ()

@@ -1,4 +1,4 @@
-"""What the compiler did: the graph after every pass, and every rewrite. It prints as a log."""
+"""The trace of a compilation: the graph after every pass, and every rewrite. It prints as a log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RewriteEvent(NamedTuple):
         return next(self.rule.matches(self.before, lambda nodes: True, None), None)
 
     def change(self) -> str:
-        """What was there and what is there now, as expressions; a capital letter is a part."""
+        """The expressions before and after; a capital letter is a part."""
         found = self.match()
         parts = [] if found is None else [x for x in found.bound.values() if isinstance(x, Node)]
         before, after = expressions([self.before, self.after], parts)
@@ -140,7 +140,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def _told(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
-    """What one rule did in one pass, place by place."""
+    """The lines about one rule in one pass, place by place."""
     yield f"  {rule_text(rule)}{_repeated(len(entries))}"
     yield f"    because: {reason_text(rule)}"
     by_place: dict[str, dict[str, list[str]]] = {}

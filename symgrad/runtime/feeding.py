@@ -89,7 +89,7 @@ class Feeder:
 
     @cached_property
     def quick(self) -> Quick:
-        """What feeding comes to for arrays that need no conversion, written as one condition."""
+        """The check of arrays that need no conversion, compiled to one condition."""
         names = [f"x{i}" for i in range(len(self.inputs))]
         scope: dict[str, Any] = {"ndarray": np.ndarray}
         checks, shapes, found = [], [], []

@@ -1,4 +1,4 @@
-"""What the code generator writes: a module, as it grows and when it is done."""
+"""Generated source: a module, as it grows and when it is done."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source:
 
 @dataclass
 class Module:
-    """What the functions of a module share: `taken` are the names that mean something already.
+    """The state that functions of a module share: `taken` are names that mean something already.
 
     `functions` are those that run a tile of rows: their lines with the step of each, by name.
     """

@@ -222,7 +222,7 @@ class _Found(str):
 
 
 class _Form:
-    """What a call returns, as an expression over its results."""
+    """The return value of a call, as an expression over its results."""
 
     def __init__(self, returned: Any, found: list[_Found]) -> None:
         # Of each named tuple its name and its fields.

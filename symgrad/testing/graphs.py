@@ -264,7 +264,7 @@ class _Grower:
         return apply(op, operands, attrs)
 
     def by_rule(self) -> Node:
-        """What some rule looks for."""
+        """A node that some rule's pattern matches."""
         rule, attempts = self.pick(self.attempts)
         binding = self.pick(attempts)
         if callable(binding):
@@ -302,7 +302,7 @@ class _Grower:
 
 
 def _attempts(rule: Rule) -> list[Any]:
-    """What a rule is tried on: functions that spell it, and what its variables are in its forms."""
+    """The functions that spell a rule out, and bindings of the variables of its forms."""
     attrs = {v.name for v in rule.variables if isinstance(v, Attr)}
     bindings = [t for t in rule.examples or [{}] if callable(t) or t.keys() >= attrs]
     return bindings if rule.forms else [t for t in bindings if callable(t)]

@@ -78,7 +78,7 @@ class _There(Rule):
 
 
 def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | None:
-    """What a rule makes of a node, applied once, as near to the root as it fits; None if nowhere.
+    """The result of a rule applied once, as near to the root as it fits; None if it fits nowhere.
 
     Raises `AssertionError` if the rule fails, but `RewriteError` if it makes another type.
     """

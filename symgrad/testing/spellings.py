@@ -1,4 +1,4 @@
-"""What a rule is tried on: nodes spelled out from its pattern, and arrays to feed them."""
+"""Examples for rules: nodes spelled out from a pattern, and arrays to feed them."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _built(
     turned: bool,
     mixed: bool = False,
 ) -> Iterator[Spelling]:
-    """What a function builds of placeholders, in every dtype; some of them masks, if `mixed`."""
+    """The nodes a function builds of placeholders, in every dtype; some are masks, if `mixed`."""
     for dtype in (*DTYPES, *COMPLEX) if "c" in rule.kinds else DTYPES:
         for choice in product(
             (dtype, "bool") if mixed and dtype != "bool" else (dtype,), repeat=len(shapes)
@@ -180,7 +180,7 @@ def _placeholders(shapes: Sequence[Any], dtypes: Sequence[Any]) -> list[Node]:
 def _turned(
     build: Callable[..., Node], shapes: Sequence[Any], dtypes: Sequence[Any]
 ) -> Iterator[Spelling]:
-    """What a function builds of large arrays: all of them views, one of them, and none."""
+    """The nodes a function builds of large arrays: all of them views, one of them, and none."""
     # Sums of so many go in an order that layouts decide.
     large = [tuple(5 + 16 * n if n > 1 else n for n in s) for s in shapes]
     if not any(np.dtype(d).kind in "fc" for d in dtypes) or max(map(len, large), default=0) < 2:
@@ -205,7 +205,7 @@ def _turned(
 
 
 def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
-    """What the variables of a rule are: shapes, numbers and values of attributes."""
+    """Bindings of the variables of a rule: shapes, numbers and values of attributes."""
     names = [v.name for v in rule.variables if type(v) is Var]
     numbers = [v.name for v in rule.variables if isinstance(v, Const)]
     yield from (dict(t) for t in rule.examples if not callable(t))

@@ -34,7 +34,7 @@ class Means:
 
 @dataclass(repr=False)
 class History:
-    """What a run has done so far: `fit` goes on from here, and writes into it.
+    """The record of a run so far: `fit` goes on from here, and writes into it.
 
     `losses` has the loss of each step, `records` the figures of each epoch, by name: means over its
     rows. `history["loss"]` is one figure over the epochs. `epoch` epochs are done, and `batch`

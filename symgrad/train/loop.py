@@ -113,7 +113,7 @@ def fit(
 
 
 def evaluate(program: Callable[..., Any], batches: Epochs) -> dict[str, float]:
-    """What a program returns, by name, as means over the rows of all batches.
+    """The outputs of a program, by name, as means over the rows of all batches.
 
     Raises `FeedError` as `fit` does, for a program that updates something too.
     """
@@ -221,7 +221,7 @@ def _as_tuple(batch: Any) -> Sequence[Any]:
 
 
 def _figures(result: Any) -> dict[str, float]:
-    """What a program returned, by name; the loss is the first."""
+    """The outputs of a program, by name; the loss is the first."""
     if isinstance(result, (float, np.floating)):  # as it is mostly
         return {"loss": float(result)}
     if isinstance(result, Mapping):

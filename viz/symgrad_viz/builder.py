@@ -40,7 +40,7 @@ NESTED = 6  # scopes within scopes are drawn to this depth
 
 
 class Details:
-    """What is known of nodes beyond the graph: nothing, here."""
+    """Facts about nodes beyond the graph: none, here."""
 
     sizes: Mapping[str, int] | None = None
 
@@ -281,7 +281,7 @@ class _Builder:
             yield f"⟵ {shortened(rules[-1], 40)}{more}"
 
     def _saved(self, level: _Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
-        """What is kept of a value for a gradient op, and for which sizes of its dimensions."""
+        """The residuals of a value for a gradient op, and the sizes of its dimensions."""
         value = self.kept.between((*level.path, tail), (*level.path, head))
         if value is None:
             return (), ()
@@ -310,7 +310,7 @@ class _Builder:
 
 
 def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
-    """What all of these begin with."""
+    """The longest common prefix."""
     levels = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
     return [level[0] for level in levels]
 

@@ -88,7 +88,7 @@ class Closing:
         return replace(self, together=together, runs=size).without_loops(stages)
 
     def without_loops(self, stages: Sequence[Drawn]) -> Closing:
-        """What feeds each other both ways in a stage is one box, so that edges go downwards."""
+        """Merge boxes that feed each other both ways in a stage, so that edges go downwards."""
         mapped = [(self._places(*stage), _above(stage[0])) for stage in stages]
         together, joined = dict(self.together), True
         while joined:
@@ -100,7 +100,7 @@ class Closing:
         return replace(self, together=together)
 
     def _found(self, stages: Sequence[Drawn]) -> list[Place]:
-        """What has a title, in the order of the source."""
+        """The places with a title, in the order of the source."""
         found: dict[Place, None] = {}
         for scene, nodes in stages:
             found |= dict.fromkeys(self._places(scene, nodes).values())
@@ -143,7 +143,7 @@ class Closing:
 
 
 def _above(scene: Scene) -> dict[str, list[str]]:
-    """What each box reads that is in its part."""
+    """The operands of each box that are in its part."""
     part = {b.id: part_of(b) for b in scene.boxes}
     above: dict[str, list[str]] = {id: [] for id in part}
     for edge in scene.edges:

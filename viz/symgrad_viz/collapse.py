@@ -75,7 +75,7 @@ def _scopes(boxes: Sequence[Box]) -> Iterator[_Unit]:
 
 
 def _loose(scene: Scene) -> Iterator[_Unit]:
-    """What hangs together outside all scopes, within one part: an update, a part of a gradient."""
+    """The connected nodes outside all scopes, within one part: an update, a part of a gradient."""
     own = {b.id: b for b in scene.boxes if all(r.kind != "scope" for r in b.regions)}
     group: dict[str, set[str]] = {i: {i} for i in own}
     for edge in scene.edges:

@@ -1,4 +1,4 @@
-"""What the explorer shows, in what JSON has: stages, nodes with their stories, source, memory."""
+"""The explorer's data, as JSON: stages, nodes with their stories, source, memory."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class _Document:
         return wanted if wanted in worlds else "full"
 
     def _stage(self, i: int) -> Json:
-        """What is told of a pass."""
+        """The description of a pass."""
         found: Json = {"name": self.names[i], "nodes": len(self.graphs[i]), "rules": []}
         if i:
             done = self.program.trace.stages[i - 1]
@@ -231,7 +231,7 @@ class _Document:
         return [list(self._file_names()).index(place.file), place.line, text]
 
     def _file_names(self) -> Mapping[str, str]:
-        """What to call the files: by their names, and by their folders where names are alike."""
+        """The labels of files: their names, with their folders where names are alike."""
         files = dict.fromkeys(p.file for p in self.places)
         alike = Counter(Path(f).name for f in files)
         return {
@@ -283,7 +283,7 @@ class _Document:
         return self.elements.of_form(self.lineage.form(step.node))
 
     def _summary(self) -> list[list[Any]]:
-        """What was written, and what runs: of each figure, what it is and of which it is a part."""
+        """The costs as written and as it runs: each figure with the one it is part of."""
         plan = self.sections[0].plan
         raw, runs = self.cost.before, self.cost.after
         full, full_raw = _fullest(plan), _fullest(raw.plan)
@@ -329,7 +329,7 @@ def _fullest(plan: Plan) -> tuple[str, int]:
 
 
 def _reason(name: str) -> str:
-    """What a pass does, as its function says, and why it does so at its place."""
+    """The docstring of a pass's function, and why the pass stands at its place."""
     for step in DEFAULT:
         if step.name == name:
             what = (inspect.getdoc(step.run) or "").partition("\n\n")[0]
@@ -338,7 +338,7 @@ def _reason(name: str) -> str:
 
 
 def _group(key: tuple[str, str], group: tuple[int, set[int]], quoting: Collection[int]) -> Json:
-    """What is told of several nodes that are drawn as one."""
+    """The description of several nodes that are drawn as one."""
     (part, name), (number, members) = key, group
     name = name.partition(QUOTE)[0] if number in quoting else name
     return {"op": f"{part} of {name}", "name": name, "inside": sorted(members), "group": True}

@@ -28,7 +28,7 @@ class Section:
         self.title, self.plan, self.source, self.explainer = title, plan, source, explainer
 
     def node_of(self, step: Step) -> Node:
-        """What a line of the source computes."""
+        """The node that a step computes."""
         return self.explainer.within.get(id(step), (0, step.node))[1]
 
 
@@ -54,7 +54,7 @@ class Nodes:
         self.places, self.values, self.texts = Table(), Table(), Table()
 
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
-        """What is inside the fused nodes; all of it gets numbers of its own."""
+        """The nodes inside fused nodes, each with a number of its own."""
         for number, node in enumerate(list(self.elements.nodes)):
             inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
             if inner is not None:

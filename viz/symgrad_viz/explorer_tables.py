@@ -53,7 +53,7 @@ def in_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
 
 
 def change(before: Sequence[int], after: Sequence[int]) -> list[list[int]]:
-    """What went, and what came.
+    """The elements that went, and those that came.
 
     >>> change([1, 2, 3], [2, 3, 4])
     [[1], [4]]

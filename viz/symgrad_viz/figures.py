@@ -1,4 +1,4 @@
-"""What each node costs: counted from the plan, or measured by a profile."""
+"""The cost of each node: counted from the plan, or measured by a profile."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Figures:
         return {"cost": self.flops, "time": self.seconds, "memory": self.memory}[kind]
 
     def lines(self, node: Node) -> list[str]:
-        """What a tooltip says of a node."""
+        """The tooltip of a node."""
         found = []
         if node.op.view:
             found.append("a view: nothing is copied")
@@ -141,7 +141,7 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
 
 
 def _place(plan: Plan, slot: int) -> tuple[int, int]:
-    """What tells the places in memory apart: slots of the arena can share theirs."""
+    """The key of a place in memory: slots of the arena can share theirs."""
     kind, offset = plan.slots[slot].kind, plan.slots[slot].offset
     return (-1, offset) if kind == "arena" else (slot, 0)
 

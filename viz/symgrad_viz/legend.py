@@ -1,4 +1,4 @@
-"""What stands below a picture: what its shapes mean, its scale of colours, what was left out."""
+"""The legend below a picture: what its shapes mean, its scale of colours, what was left out."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _rows(boxes: list[Box], width: float) -> Iterator[list[Box]]:
 
 
 def notes(scene: Scene, letters: int) -> Iterator[str]:
-    """What is to be said below a picture, in lines of so many letters."""
+    """The text below a picture, in lines of so many letters."""
     said = []
     if any("⟵" in line for b in scene.boxes for line in b.lines):
         said.append("⟵ names the rewrite that made a node.")

@@ -1,4 +1,4 @@
-"""What a notebook shows besides text."""
+"""Pictures for notebooks, besides text."""
 
 from __future__ import annotations
 

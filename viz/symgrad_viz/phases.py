@@ -56,7 +56,7 @@ def _move(node: Node, part: str, parts: dict[Node, str]) -> None:
 
 
 def inner_graph(node: Node) -> Graph | None:
-    """What is inside a fused node."""
+    """The nodes inside a fused node."""
     return next((value for _, value in node.attrs if isinstance(value, Graph)), None)
 
 

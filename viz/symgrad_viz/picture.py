@@ -51,7 +51,7 @@ class Picture:
 
 
 class Options(TypedDict, total=False):
-    """What `draw`, `render` and `save` can be told; `draw` says what each means."""
+    """The options of `draw`, `render` and `save`; `draw` says what each means."""
 
     title: str | None
     engine: str | None

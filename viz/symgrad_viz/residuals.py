@@ -1,4 +1,4 @@
-"""What forward ops compute and gradient ops read later: it stays in memory in between."""
+"""Residuals: values that forward ops compute and gradient ops read later."""
 
 from __future__ import annotations
 

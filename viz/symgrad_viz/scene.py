@@ -1,4 +1,4 @@
-"""What a picture shows, before anything has a place: boxes, edges and the regions around them.
+"""The scene of a picture, before anything has a place: boxes, edges and the regions around them.
 
 Every engine draws the same scene. Values that are used far from where they are computed are drawn
 again, as a small *stub* beside each use: that keeps pictures of gradients readable, and it spares
@@ -58,7 +58,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What flows from `tail` to `head`.
+    """A value that flows from `tail` to `head`.
 
     `carries` is its type; `operand` its place among the operands, where that matters. `saved` is
     what of it forward ops computed and is kept for gradient ops: each such value with its bytes,
@@ -146,7 +146,7 @@ def all_sizes(edges: Iterable[Edge]) -> Sizes:
 
 
 def contents_text(boxes: Sequence[Box]) -> str:
-    """What a box that stands for these holds: `3 ops, 2 parameters`."""
+    """The contents of a box that stands for these: `3 ops, 2 parameters`."""
     given = sum(b.kind in LEAVES for b in boxes)
     said = counted(len(boxes) - given, "op"), counted(given, "parameter")
     return ", ".join(filter(None, said))

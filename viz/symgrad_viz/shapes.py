@@ -137,7 +137,7 @@ def _outline(
 def draw_mark(
     canvas: ET.Element, centre: Point, size: tuple[float, float], palette: Palette
 ) -> None:
-    """What marks a box as new: a ground under it like that of a marker, and a plus."""
+    """Mark a box as new: a ground under it like that of a marker, and a plus."""
     (x, y), (width, height) = centre, size
     left, top = x - width / 2 - 8, y - height / 2 - 8
     paint = palette.nodes["new"]

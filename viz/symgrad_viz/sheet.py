@@ -146,7 +146,7 @@ def _union(spot: int, boxes: Sequence[Box], titles: Mapping[str, str]) -> Box:
 
 
 def stub_text(box: Box) -> str:
-    """What a box is called where it is used from afar."""
+    """The label of a box where it is used from afar."""
     return shortened(box.lines[0].partition(" = ")[0], 24)
 
 

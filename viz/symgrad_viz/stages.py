@@ -57,13 +57,13 @@ class Elements:
         return self._numbers.get((form, 0))
 
     def value(self, number: int) -> Node:
-        """What is the same for elements that compute the same value."""
+        """The key that elements share if they compute the same value."""
         return self.lineage.value(self.nodes[number])
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What `scene_of` asks for."""
+    """The interface that `scene_of` asks for."""
 
     graph: Graph
     output_names: tuple[str, ...]
@@ -239,7 +239,7 @@ class Stages:
         return found
 
     def _roles(self, number: int, part: str) -> list[Any]:
-        """What tells which nodes may take each other's places: the value; the op, in a rewrite."""
+        """The key of nodes that may take each other's places: the value; the op, in a rewrite."""
         if number >= len(self.elements.nodes):
             return []
         node = self.elements.nodes[number]
@@ -250,7 +250,7 @@ class Stages:
 
 
 def _parts(graph: Graph) -> Iterator[Node]:
-    """What is inside the fused nodes of a graph."""
+    """The nodes inside the fused nodes of a graph."""
     for node in graph.nodes:
         for _, value in node.attrs:
             if isinstance(value, Graph):
@@ -294,7 +294,7 @@ def _with_names(
 
 
 def _group(id: str, name: str, inside: Sequence[Box]) -> Box:
-    """What is closed: how many ops and parameters it has, which ops, how many fused."""
+    """A closed box in words: how many ops and parameters it has, which ops, how many fused."""
     computed = _computed(inside)
     ops = Counter(line.partition(" = ")[2].split(" ")[0].split("(")[0] for line in computed)
     fused = ops.pop("fused", 0)

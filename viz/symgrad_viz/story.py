@@ -155,7 +155,7 @@ class _Storyboard:
     def _told(
         self, name: str, before: set[int], after: set[int], fates: Mapping[int, str]
     ) -> tuple[str, str]:
-        """What a pass did, in numbers and by the names of its rules, or in words."""
+        """The effect of a pass, in numbers and by the names of its rules, or in words."""
         became = Counter(fate.partition(" ")[0] for fate in fates.values())
         counts = [
             (len(after - before), "new"),
@@ -172,7 +172,7 @@ class _Storyboard:
         return f"{len(before):,} → {len(after):,} nodes: {told}", ", ".join(rules) or what
 
     def _fates(self, before: set[int], graph: Graph) -> dict[int, str]:
-        """What computes the values of nodes that went.
+        """The nodes that now compute the values of nodes that went.
 
         `= n5` is an equal that was there, `became n6` is a new node, `in n7` is a group.
         """
@@ -248,7 +248,7 @@ class _Storyboard:
         return finished(root, scene, self.theme, ())
 
     def _closing(self) -> list[str]:
-        """What was put together, if anything was."""
+        """The text about nodes that were put together, if any were."""
         closing = self.stages.closing
         done = (
             f"{len(self.program.raw):,} nodes are much for one picture: {closing}; "

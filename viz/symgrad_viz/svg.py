@@ -1,4 +1,4 @@
-"""What every SVG gets, whichever engine drew it: title, description, style sheet and tooltips."""
+"""Every SVG, whichever engine drew it: its title, description, style sheet and tooltips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def element(parent: ET.Element, tag: str, text: str = "", /, **attrs: str | floa
 
 
 def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
-    """What Graphviz drew, with plain names and with the scene's own texts.
+    """The drawing of Graphviz, with plain names and with the scene's own texts.
 
     Graphviz wraps what has a tooltip into a link, and reads entities in labels; here every
     tooltip becomes a `<title>`, and every label says exactly what the scene says. Raises

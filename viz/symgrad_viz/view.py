@@ -22,7 +22,7 @@ DETAILED = 1500  # of larger graphs no figures are found unless they are asked f
 
 
 class _Details(Details):
-    """What the figures and the trace of a program tell."""
+    """Facts from the figures and the trace of a program."""
 
     def __init__(self, figures: Figures, thing: Any, color_by: str | None) -> None:
         self.sizes = figures.sizes or None

@@ -79,7 +79,7 @@ def call_text(op: Op, operands: Sequence[object]) -> str:
 
 
 def tooltip(node: Node, names: Mapping[Node, str]) -> str:
-    """What a node is, where the user wrote it, and what made it; one a line.
+    """Lines that say what a node is, where the user wrote it, and what made it.
 
     n6 = relu(n5) : float32[N, 100]
     train.py:13  h = sg.relu(z)

@@ -86,7 +86,7 @@ class Place:
         return self.extras or []
 
     def sources(self) -> list[At]:
-        """What backward is given of forward: what it kept, or all that it may have kept."""
+        """The values of forward that backward is given: those kept, or all that may be."""
         if self.left is None:
             inputs = [At("input", i) for i in range(len(self.call.operands))]
             return inputs + [At("output", i) for i in range(len(self.types))]

@@ -121,7 +121,7 @@ class CustomCall:
     # ---- checking ---------------------------------------------------------------------------
 
     def results(self, found: Any) -> tuple[list[Any], bool]:
-        """What forward returned as a list, and whether it was several."""
+        """The results of forward as a list, and whether it returned several."""
         if isinstance(found, Node) and isinstance(found.type, tuple):
             found = tuple(found)
         several = isinstance(found, (tuple, list))
@@ -134,7 +134,7 @@ class CustomCall:
         return results, several
 
     def gradients(self, found: Any, method: str = "backward") -> list[Any]:
-        """What backward returned for each tensor; None where nothing flows."""
+        """The gradient that backward returned for each tensor; None where nothing flows."""
         given = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(given) != len(self.args):
             raise self.error(

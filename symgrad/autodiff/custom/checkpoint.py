@@ -60,7 +60,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _around(results: Sequence[Node], begins: Any) -> dict[Node, Node]:
-    """What the results are made of besides, and what holds each of these."""
+    """The captured nodes that the results are made of besides, each with its barrier."""
     inside = set(begins)
     around: dict[Node, Node] = {}
     for node in topological(results):

@@ -73,7 +73,7 @@ class Function:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given. Raises `GradientError` if it was not called."""
+        """The values given to `save_for_backward`. Raises `GradientError` if it was not called."""
         if self._saved is None:
             raise GradientError("nothing was saved; call save_for_backward(x, …) in forward")
         return self._saved

@@ -123,7 +123,7 @@ class Traced:
         return batched_custom(self, inputs, flags, y)
 
     def _actual(self, y: Node) -> dict[Node, Node]:
-        """What stands for the nodes of the template. For a result, what others see of it."""
+        """The nodes that replace those of the template; for a result, the one that others read."""
         ys = results_of(y)
         return dict(zip(self.template, (*ys, *y.inputs[len(ys) :]), strict=True))
 

@@ -28,7 +28,7 @@ WIDE: Mapping[str, str] = {"float16": "float64", "float32": "float64", "complex6
 
 
 class Range(NamedTuple):
-    """What an array holds: from where to where its finite elements go, how many are not finite.
+    """A summary of an array: the range of its finite elements, and how many are not finite.
 
     Of complex numbers `low` and `high` are absolute values; both are NaN if none is finite.
     """
@@ -86,7 +86,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """What a check found, in the order of the program; true if nothing reaches an output.
+    """The findings of a check, in the order of the program; true if nothing reaches an output.
 
     `findings[0]` is where to look first. `harmless` are those of which no output has anything, such
     as what was made in a branch of a `where` that was not taken. `count` nodes were looked at;
@@ -191,7 +191,7 @@ class _Step(NamedTuple):
         return chain(self.node.inputs, self.inputs, inside)
 
     def made(self) -> str:
-        """What it made that was not there before; "" for nothing."""
+        """The fault that the node introduced, such as NaN; "" for none."""
         before = frozenset[str]().union(*(_kinds(x[0]) for x in self.operands))
         new = sorted(_kinds(self.results[0]) - before)
         if not new or self.node.op.name == "constant":
@@ -212,7 +212,7 @@ class _Step(NamedTuple):
         return max(_relative(plain, wide, size) for plain, wide in pairs)
 
     def finding(self, made: str, error: float | None = None) -> Finding:
-        """What there is to say of it."""
+        """The finding in words."""
         values = zip(self.inputs, self.operands, strict=True)
         inputs = tuple(Range.of(describe(x), _joined(v[0])) for x, v in values)
         result = Range.of(describe(self.node), _joined(self.results[0]))

@@ -45,7 +45,7 @@ FIGURES = ("line", "code", "seconds", "share", "flops", "bytes_read", "bytes_wri
 
 
 class Machine(NamedTuple):
-    """What this machine reaches now, with BLAS as it is set: the best of several tries.
+    """The rates that this machine reaches, with BLAS as it is set: the best of several tries.
 
     `copies` gives the seconds in which NumPy copies an array, on one thread, by the bytes that are
     read and written; `products` the floating-point operations a second of a matrix product, by
@@ -351,7 +351,7 @@ class _Judge(NamedTuple):
         times: float,
         inner: tuple[StepTime, ...] = (),
     ) -> StepTime:
-        """What is known of a step that costs so much, and is done so many times."""
+        """The figures of a step of such a cost, done so many times."""
         wide = any(plan.slots[r.slot].dtype in ("float64", "complex128") for r in of.step.results)
         dtype = "float64" if wide else "float32"
         least = self.machine.seconds(of.flops or 0, of.bytes_read + of.bytes_written, dtype)
@@ -370,7 +370,7 @@ class _Judge(NamedTuple):
 
 
 def measured() -> Machine:
-    """What this machine reaches, found in about a fifth of a second."""
+    """The rates of this machine, measured in about a fifth of a second."""
     largest = max(COPIES) // 2
     source, target = np.ones(largest, np.uint8), np.ones(largest, np.uint8)
     copies = {n: _best(partial(np.copyto, target[: n // 2], source[: n // 2])) for n in COPIES}

@@ -27,7 +27,7 @@ MOST_STEPS = 6
 
 
 class Story(NamedTuple):
-    """What became of one node.
+    """The story of one node: how it came to be computed as it is.
 
     `node` is the node as it was built, or what a step computes; `others` are those with which it
     was merged, or of which a step was made; `rewrites` led from it to what runs; `steps` are the
@@ -189,7 +189,7 @@ class Explainer:
     # ---- stories ----------------------------------------------------------------------------
 
     def of_node(self, node: Node) -> Story:
-        """What became of a node of any graph of the trace."""
+        """The story of a node of any graph of the trace."""
         form = self.lineage.form(node)
         way = self.lineage.onward(form)
         steps = tuple(i for end in way.ends for i in self.steps.get(end, ()))
@@ -220,7 +220,7 @@ class Explainer:
         return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
 
     def _costless(self, form: Form) -> str:
-        """What a value is that no step computes."""
+        """The verdict on a value that no step computes."""
         node = self.lineage.kept[form]
         read = self._reading(form)
         by = f", read by {steps_text(read)}" if read else ""
