@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.testing import check_rule
+from symgrad.testing import assert_equivalent, check_rule
 
 README = Path(__file__).parents[1] / "README.md"
 GRADES = ("bits", "values", "rounding", "reals")
@@ -69,3 +69,13 @@ def thousandths_leave_a_sum(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
 def test_a_rule_that_makes_an_overflow_is_caught(rule):
     with pytest.raises(AssertionError, match=r"(?s)not finite, as it was.*before:.*after:"):
         check_rule(rule)
+
+
+def test_a_program_that_makes_an_overflow_is_caught():
+    x, y = sg.placeholder("x", 3), sg.placeholder("y", 3)
+    z = x * 0.5 + y * 0.5
+    ordinary, large = np.ones(3), np.full(3, 1.5e308)
+    assert assert_equivalent([x, y], [z], [ordinary, ordinary], passes=[halves_add_up])
+    with pytest.raises(AssertionError, match=r"(?s)not finite, as it was.*raw:.*halves_add_up"):
+        assert_equivalent([x, y], [z], [large, large], passes=[halves_add_up])
+    assert assert_equivalent([x, y], [z], [large, large])
