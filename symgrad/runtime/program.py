@@ -21,9 +21,6 @@ from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
 from symgrad.runtime.executable import Backend, Executable, Executables
 from symgrad.runtime.feeding import Feeder
-from symgrad.runtime.inspect.check import RTOL, Check, checked
-from symgrad.runtime.inspect.profile import RUNS, Profile, profiled
-from symgrad.runtime.inspect.why import Explainer, Why, with_prologue
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import write_standalone
@@ -31,6 +28,13 @@ from symgrad.runtime.store import VariableStore
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from symgrad.runtime.inspect.check import Check
+    from symgrad.runtime.inspect.profile import Profile
+    from symgrad.runtime.inspect.why import Explainer, Why
+
+RUNS = 30  # that `profile` times
+RTOL = 1e-3  # by which `check` lets a result differ from that in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +156,8 @@ class Program(Displayed, Runner):
         Raises `GraphError` for a node that is no part of the program, and for a line at which
         nothing was built; it lists the nearest that built something.
         """
+        from symgrad.runtime.inspect.why import with_prologue
+
         if not self.trace.stages and self.raw is not self.graph:
             raise GraphError("the program was pickled, which loses its trace; compile it to ask")
         answer = self._explainer(self.executables.shown()).answer(node_or_line)
@@ -160,6 +166,8 @@ class Program(Displayed, Runner):
         return with_prologue(answer, self.split, self._explainer(self.kept.executables.shown()))
 
     def _explainer(self, shown: Executable) -> Explainer:
+        from symgrad.runtime.inspect.why import Explainer
+
         return Explainer(self.raw, self.trace, shown.plan, shown.source)
 
     def cost(self, /, **sizes: int) -> Cost:
@@ -183,6 +191,8 @@ class Program(Displayed, Runner):
 
     def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
         """Time each step in calls with these arrays, which update nothing: see `Profile`."""
+        from symgrad.runtime.inspect.profile import profiled
+
         return profiled(self, args, kwargs, runs)
 
     def check(
@@ -203,6 +213,8 @@ class Program(Displayed, Runner):
           input 0, 'x' float64[3] (...): from 0 to 2
           result, log float64[3] (...): from 0 to 0.693147, 1 inf
         """
+        from symgrad.runtime.inspect.check import checked
+
         return checked(self.graph, self, args, kwargs, against, rtol)
 
     def save_source(self, path: str | Path, /, **sizes: int) -> Path:

@@ -22,7 +22,6 @@ from symgrad.ir.types import TensorType
 from symgrad.ops.fused import FUSED
 from symgrad.runtime.runner import Runner
 
-RTOL = 1e-3
 MOST_LISTED = 8
 WIDE: Mapping[str, str] = {"float16": "float64", "float32": "float64", "complex64": "complex128"}
 

@@ -31,7 +31,6 @@ from symgrad.runtime.source import Source
 if TYPE_CHECKING:
     from pathlib import Path
 
-RUNS = 30
 WARM_UP = 3
 NANOSECOND = 1e-9
 # The bytes that copies move, read and written: from those of a call of NumPy's, which are few,
