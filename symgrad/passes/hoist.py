@@ -59,7 +59,7 @@ class Split:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the kept values are called."""
+        """The names of the kept values."""
         return tuple(str(n.name) for n in self.body.inputs[-len(self.prologue.outputs) :])
 
     @property

@@ -17,13 +17,13 @@ VERSION = 2
 
 
 def state_of(program: Program) -> tuple[Any, ...]:
-    """What `remade` makes a program of, besides the version and the traces."""
+    """The arguments of `remade` after the version, but for the traces."""
     split = program.split and (program.split.prologue, program.split.body)
     return type(program), program.graph, program.raw, split, program.interface
 
 
 def traces_of(program: Program) -> tuple[Trace, Trace | None]:
-    """What `remade` takes besides, if the rules in it can be taken along."""
+    """The last arguments of `remade`, which are left out where rules cannot be taken along."""
     return program.trace, None if program.split is None else program.split.trace
 
 

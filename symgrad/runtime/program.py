@@ -105,7 +105,7 @@ class Program(Displayed, Runner):
         )
 
     def _lowered(self) -> Callable[..., Plan]:
-        """What makes a plan of the graph, or of that part of it that runs in every call."""
+        """`lower` for the graph, or for that part of it that runs in every call."""
         if self.split is None:
             return partial(lower, self.graph)
         return partial(lower_body, self.split)

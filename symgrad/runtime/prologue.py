@@ -1,4 +1,4 @@
-"""What a program computes once and keeps: a part of its own, which a call runs only if it must."""
+"""The part of a program that is computed once and kept: a call runs it only if it must."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from symgrad.runtime.source import Source
 
 
 class Prologue:
-    """What is computed once and kept, until a variable that it is made of has another array.
+    """Values that are computed once and kept, until a variable that they depend on is changed.
 
-    `executable` computes it, and `places` says where its variables are among the program's.
+    `executable` computes them; `places` are those of its variables among the program's.
     """
 
     def __init__(self, executable: Executable, places: Sequence[int]) -> None:
@@ -29,7 +29,7 @@ class Prologue:
         self._last: tuple[list[Any], Sequence[Any]] = ([None] * len(self.places), ())
 
     def values(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """What is kept, computed again if a variable has another array than it was made of.
+        """The kept values, computed again if a variable has another array than they were made of.
 
         That these arrays are held is what keeps other programs from writing into them.
         """

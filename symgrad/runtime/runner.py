@@ -14,7 +14,7 @@ MOST_IDLE = 8
 
 
 class Runner:
-    """What can be called with arrays.
+    """The part of a program that is called: it binds arguments, runs, and forms the results.
 
     `feeder` checks and orders the arguments, `executables` has what runs for their sizes, `store`
     the variables, and `form` makes of the results what a call returns.
