@@ -95,7 +95,7 @@ def op(
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__.strip("_")
         least, count, options, defaults = _parameters(function)
-        doc = inspect.getdoc(function) or ""
+        doc = function.__doc__ or ""
         record = REGISTRY.add_op(Op(name=name, doc=doc, operands=(least, count), **facts))
         required = frozenset(options) - defaults.keys()
 

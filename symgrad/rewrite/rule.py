@@ -216,7 +216,7 @@ def rule(
     def declare(function: Callable[..., Rewrite]) -> Rule:
         name = function.__name__
         hints = _hints(function)
-        variables = tuple(_variable(name, p, hints) for p in _parameters(function))
+        variables = tuple([_variable(name, p, hints.get(p)) for p in _parameters(function)])
         made = function(*variables)
         if not isinstance(made, Rewrite):
             raise RewriteError(f"the rule {name} must return a Rewrite, not {made!r}")
@@ -280,14 +280,13 @@ _KINDS: Mapping[str, type] = {"Var": Var, "Const": Const, "Attr": Attr}
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
     """The annotations of a rule, most of which are names that need no evaluation."""
-    written = {k: v for k, v in function.__annotations__.items() if k != "return"}
-    if all(v in _KINDS for v in written.values()):
-        return {k: _KINDS[v] for k, v in written.items()}
-    return get_type_hints(function)
+    try:
+        return {k: _KINDS[v] for k, v in function.__annotations__.items() if k != "return"}
+    except (KeyError, TypeError):
+        return get_type_hints(function)
 
 
-def _variable(rule_name: str, name: str, hints: Mapping[str, Any]) -> Var | Attr:
-    kind = hints.get(name)
+def _variable(rule_name: str, name: str, kind: Any) -> Var | Attr:
     if kind not in (Var, Const, Attr):
         raise RewriteError(f"{rule_name}: annotate {name} as Var, Const or Attr, not {kind}")
     made = kind(name)
