@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.autodiff.custom.call import CustomCall
+from symgrad.autodiff.custom.state import State
 from symgrad.ir.errors import GradientError, KernelError, ShapeError
 from symgrad.ir.types import TensorType
 from symgrad.ops.opaque import Array, Body
@@ -28,7 +29,8 @@ class Place:
     """A function over arrays in its place in a graph, and what its forward leaves for backward.
 
     `left` says, for each attribute of the context that forward sets, what it is, arrays by where
-    they are found. It is written once, by the first run, and held against every later one.
+    they are found. It is written once, by the first run, and held against every later one. `seen`
+    are the bodies that were seen to write nowhere else in their first run.
     """
 
     def __init__(self, call: CustomCall) -> None:
@@ -36,6 +38,7 @@ class Place:
         self.types: list[TensorType] = []
         self.left: dict[str, Any] | None = None
         self.extras: list[TensorType] | None = None
+        self.seen: set[str] = set()
 
     # ---- types ------------------------------------------------------------------------------
 
@@ -92,8 +95,9 @@ class Place:
             return inputs + [At("output", i) for i in range(len(self.types))]
         kept = [a for v in self.left.values() for a in _parts(v)]
         plain = not all(map(_is_placed, self.left.values()))
-        # What is no array is held against every run of forward, which so has to take place.
-        return list(dict.fromkeys([*kept, At("output", 0)] if plain else kept))
+        # What is no array is held against every run of forward, which so has to take place. So it
+        # has where nothing is kept: what such a backward knows of forward it has from elsewhere.
+        return list(dict.fromkeys([*kept, At("output", 0)] if plain or not kept else kept))
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -129,20 +133,23 @@ class Place:
 
     @contextmanager
     def unchanged(self, method: str) -> Iterator[None]:
-        """Refuse a first run that writes into what the instance holds: backward is not given it."""
-        if self.left is not None:
+        """Refuse a first run that writes into what is shared, and put that back as it was."""
+        if method in self.seen:
             yield
             return
-        before = {name: _frozen(value, ()) for name, value in vars(self.call.ctx).items()}
-        yield
-        for name, value in vars(self.call.ctx).items():
-            if _frozen(value, ()) != before.get(name):
-                self.fail(
-                    method,
-                    f"it wrote into {name}, which the instance had before, and backward is not "
-                    "given that; keep what backward needs by save_for_backward(array), or as an "
-                    f"attribute that forward sets: self.{name} = …",
-                )
+        state = State(self.call.ctx)
+        try:
+            yield
+        finally:
+            name = state.restore()
+        if name:
+            self.fail(
+                method,
+                f"it wrote into {name}, which all uses of the function share, and backward is not "
+                "given that; keep what backward needs by save_for_backward(array), or as an "
+                f"attribute that forward sets: self.{name} = …; fill a cache before the first use",
+            )
+        self.seen.add(method)
 
     def leave(
         self,
@@ -233,22 +240,6 @@ def _same(a: Any, b: Any) -> bool:
         return a is b or (type(a) is type(b) and bool(a == b))
     except Exception:  # what cannot be compared is not known to be the same
         return False
-
-
-def _frozen(value: Any, around: tuple[int, ...]) -> Any:
-    """Something that is equal as long as nothing is written into a value, or into what it holds."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.shape, value.dtype.str, value.tobytes()
-    if id(value) in around:
-        return id(value)
-    around = (*around, id(value))
-    if isinstance(value, dict):
-        return tuple((id(k), _frozen(v, around)) for k, v in value.items())
-    if isinstance(value, (list, tuple)):
-        return tuple(_frozen(v, around) for v in value)
-    if isinstance(value, (bool, int, float, complex, str)):
-        return value
-    return frozenset(map(id, value)) if isinstance(value, (set, frozenset)) else id(value)
 
 
 # ---- what opaque nodes run ------------------------------------------------------------------

@@ -23,9 +23,12 @@ class NumpyFunction(Function):
 
     `forward(ctx, x, …)` and `backward(ctx, grad_output, …)` are given NumPy arrays, the arguments
     read-only; write into copies: `grad = grad_output.copy(); grad[x < 0] = 0`. What `ctx` keeps of
-    a forward (saved tensors, attributes) reaches its backward, and nothing else does: not what it
-    writes into an array, list or dict that the instance had before, which is refused, nor into a
-    global variable. Attributes that are no arrays must be the same in every run.
+    a forward (saved tensors, attributes) reaches its backward, and nothing else does. What its
+    first run writes into what its uses share (an array, a container or an object that the instance
+    had before, an attribute of the class) is put back, and refused; objects of other packages are
+    not looked into. A global variable cannot be seen: where nothing is kept, `backward` runs after
+    its `forward`, but two uses at once share the variable. Attributes that are no arrays must be
+    the same in every run.
 
     Which types `forward` returns is tried out once, on arrays of ones, when the graph is built. Or
     a method `output_types(x, …)` states them (a `TensorType` or several), given the types of the
