@@ -36,7 +36,7 @@ class Offer:
 
 
 class Offers:
-    """What calls of a module have offered, those left out whose graphs nobody holds any more."""
+    """The offers of a module's calls, without those whose graphs nobody holds any more."""
 
     def __init__(self, module: Any) -> None:
         self.module = module

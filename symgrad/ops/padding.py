@@ -111,7 +111,7 @@ def _mirrored(x: Node, axis: int, widths: tuple[int, int], skip: int, odd: bool)
 
 
 def _mirror(x: Node, axis: int, places: Node, skip: int, odd: bool) -> Node:
-    """What is seen at places beyond the edges: in every other image x is turned round.
+    """The elements at places beyond the edges: in every other image x is turned round.
 
     An odd image is turned upside down too, and each begins where the one before it ends.
     """

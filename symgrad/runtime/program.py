@@ -177,7 +177,7 @@ class Program(Displayed, Runner):
         graph as it was written, run op by op, `after` what runs. Each has `steps`, with `flops`,
         `bytes_read`, `bytes_written` and `intensity`, and these in all; `bytes_moved` if each step
         goes over whole arrays, and `bytes_fused` if each fused group is one pass over its operands,
-        as a large one nearly is that runs in blocks.
+        as a large one nearly is that runs in tiles.
         `symgrad.lowering.cost.cost` says what counts. What is computed once and kept is no part of
         `after`: see `kept.cost()`.
         """

@@ -1,4 +1,4 @@
-"""What symgrad's own tests check with, for the tests of others: programs, rules, random graphs."""
+"""The checks of symgrad's own tests, for the tests of others: programs, rules, random graphs."""
 
 from symgrad.testing.equality import assert_equivalent as assert_equivalent
 from symgrad.testing.equality import assert_same as assert_same
