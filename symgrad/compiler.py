@@ -112,7 +112,7 @@ def compile(
             trace = Trace()
             graph, split = run_split(raw, steps, updated, grade, trace)
         else:
-            if not isinstance(memory_budget, (int, np.integer)):
+            if isinstance(memory_budget, bool) or not isinstance(memory_budget, (int, np.integer)):
                 raise GraphError(
                     "memory_budget is a number of bytes, such as 10**9 for a gigabyte, "
                     f"not {memory_budget!r}"
@@ -138,15 +138,21 @@ def _within(
     """
     sizes = {name: GUESS for x in raw.inputs for name in x.tensor.names}
     least, larger, part = sys.maxsize, [], 1.0
+    parts = ""
 
     def tried(graph: Graph, trace: Trace) -> tuple[Graph, Trace, int] | None:
-        nonlocal least
+        nonlocal least, parts
         graph = run_passes(graph, DEFAULT[RECOMPUTED_BEFORE:], grade, trace)
         for count in dict.fromkeys((threads, 1)):
-            peak = lower(graph, sizes, updated, threads=count).peak_bytes
-            least = min(least, peak)
-            if peak <= memory:
+            plan = lower(graph, sizes, updated, threads=count)
+            if plan.peak_bytes <= memory:
                 return graph, trace, count
+            if plan.peak_bytes < least:
+                least = plan.peak_bytes
+                parts = (
+                    f"{plan.output_bytes} for outputs, {plan.next_bytes} for next values of "
+                    f"variables, {plan.arena_bytes} to work in"
+                )
         return None
 
     for i, (graph, trace, most) in enumerate(_less_and_less(raw, grade)):
@@ -162,7 +168,7 @@ def _within(
             return found
     raise GraphError(
         f"no program was found that needs at most memory_budget={memory} bytes; "
-        f"the least that was found is {least}, of which the outputs are a part"
+        f"the least that was found is {least}: {parts}"
     )
 
 

@@ -1,5 +1,7 @@
 """The function that a person called is named, with the line, whatever within it refuses."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -93,7 +95,7 @@ def test_powers_with_a_modulus():
         pow(sg.placeholder("x", 3), 2, 3)
 
 
-@pytest.mark.parametrize("budget", ["1GB", "1e9", 1.5])
+@pytest.mark.parametrize("budget", ["1GB", "1e9", 1.5, True, np.True_])
 def test_budgets_that_are_no_bytes(budget):
     x = sg.placeholder("x", 3)
     with refused(sg.GraphError, "memory_budget", repr(budget)):
@@ -128,10 +130,12 @@ def test_nodes_where_numpy_wants_values():
     x, i = sg.placeholder("x", (3, 3)), sg.placeholder("i", (), "int64")
     for call in (
         lambda: np.ones(5)[i], lambda: np.array([i, i]), lambda: np.asarray([x]),
-        lambda: np.array([x, x], dtype=float), lambda: [1, 2, 3][i],
+        lambda: np.array([x, x], dtype=float),
     ):  # fmt: skip
         with refused(sg.SymbolicError, "sg.constant(array)[node]", "sg.stack(nodes)"):
             call()
+    with refused(sg.SymbolicError, "sg.constant(array)[node]"):
+        [1, 2, 3][i]
     assert np.array([sg.constant([1.0]), sg.constant([2.0])]).tolist() == [[1.0], [2.0]]
 
 
@@ -142,3 +146,127 @@ def test_sparse_matrices():
         for call in (lambda m: m @ x, lambda m: x @ m, lambda m: sg.matmul(m, x)):
             with refused(sg.SymgradError, "matrix.toarray()"):
                 call(matrix)
+
+
+# ---- indices --------------------------------------------------------------------------------
+
+
+def test_indices_that_no_array_takes_are_index_errors():
+    x, real = sg.placeholder("x", (3, 4)), sg.placeholder("real", ())
+    for index in (1.5, "a", real, [1.5], (..., ...), np.ones((2, 4), bool)):
+        with refused(IndexError, "getitem(", "test_refused_calls.py") as caught:
+            x[index]
+        assert isinstance(caught.value, sg.IndexingError)
+        assert isinstance(caught.value, sg.ShapeError)
+        with pytest.raises(IndexError):
+            np.ones((3, 4))[np.float64(1.5) if index is real else index]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda x: x[7], lambda x: x[-8], lambda x: sg.grad(sg.sum(x[7]), x), lambda x: x.at[7].add(1),
+     lambda x: sg.exp(x)[7] * 2],
+)  # fmt: skip
+def test_an_index_beyond_a_named_size_is_an_index_error_before_anything_runs(make):
+    x = sg.placeholder("x", ("N",))
+    program = sg.compile(x, make(x))
+    assert np.isfinite(program(np.ones(8))).all()
+    with refused(IndexError, "index", "axis 0 of size 3, which is N", "test_refused_calls.py"):
+        program(np.ones(3))
+
+
+SLICES = [
+    "1:", ":3", "-3:", ":-1", "2:5", "3::2", ":5:2", "-4:-1", "2:-1", "-3:4", "1:-2:3", "0:1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", SLICES)
+def test_a_slice_that_is_refused_suggests_one_for_every_size(written):
+    x = sg.placeholder("x", ("N",))
+    with pytest.raises(sg.ShapeError, match="or slice what there is: x") as caught:
+        sg.compile(x, eval(f"x[{written}]"))(np.ones(0))
+    suggested = str(caught.value).partition("what there is: ")[2].splitlines()[0]
+    program = sg.compile(x, eval(suggested))
+    for n in range(9):
+        array = np.arange(float(n))
+        assert program(array).tolist() == eval(f"array[{written}]").tolist(), (suggested, n)
+
+
+@pytest.mark.parametrize("offset", [1, 3, -1, -3])
+def test_a_diagonal_that_is_refused_suggests_one_for_every_size(offset):
+    x = sg.placeholder("x", ("N", "N"))
+    with pytest.raises(sg.ShapeError, match="main diagonal of x") as caught:
+        sg.compile(x, sg.linalg.diagonal(x, offset=offset))(np.ones((0, 0)))
+    suggested = eval(str(caught.value).partition("main diagonal of ")[2].splitlines()[0])
+    program = sg.compile(x, sg.linalg.diagonal(suggested))
+    for n in range(6):
+        array = np.arange(float(n * n)).reshape(n, n)
+        assert program(array).tolist() == np.diagonal(array, offset).tolist()
+
+
+def test_differences_of_what_has_no_elements_say_what_to_write():
+    x = sg.placeholder("x", ("N",))
+    with refused(sg.ShapeError, 'x[sg.dim("min(N, 1)"):]', "sg.diff(x)"):
+        sg.compile(x, sg.diff(x))(np.ones(0))
+
+
+# ---- values that are not there yet ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "mend"),
+    [
+        (bool, "sg.where(condition, a, b)"), (math.sin, "sg.sin(x)"), (float, "sg.sin(x)"),
+        ("{:.3f}".format, "f'{x}'"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_asked_for_too_early_names_one_remedy(ask, mend):
+    with refused(sg.SymbolicError, mend, "sg.compile") as caught:
+        ask(sg.placeholder("x", ()))
+    for other in ("sg.stack", "toarray", "sg.constant"):
+        assert other not in str(caught.value)
+
+
+def test_pythons_round():
+    x = sg.placeholder("x", 4)
+    for y in (round(x), round(x, 0), round(x, None)):
+        assert sg.compile(x, y)([0.5, 1.5, -2.5, 0.2]).tolist() == [0, 2, -2, 0]
+    with refused(sg.UnsupportedError, "sg.round(x * 10.0**2) / 10.0**2"):
+        round(x, 2)
+
+
+# ---- what is meant --------------------------------------------------------------------------
+
+
+def test_names_and_mends():
+    x = sg.placeholder("x", (3, 4))
+    with refused(sg.ShapeError, "stack([]): there is no array to join") as caught:
+        sg.stack([])
+    assert "concat" not in str(caught.value)
+    with refused(sg.AxisError, "np.size(float64[3, 4], 3)", "built at test_refused_calls.py"):
+        np.size(x, 3)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("uint8", -1), ("int8", 200)])
+def test_numbers_that_a_dtype_cannot_hold_are_not_to_be_cast(dtype, value):
+    x = sg.placeholder("x", 2, dtype)
+    for fed in ([value, 2], np.array([value, 2])):
+        with refused(sg.FeedError, f"{value} at (0,) becomes", "a dtype that holds it") as caught:
+            sg.compile(x, x + 0)(fed)
+        assert "astype" not in str(caught.value)
+    with refused(sg.FeedError, f"array.astype('{dtype}')"):
+        sg.compile(x, x + 0)(np.array([1, 2]))
+
+
+def test_modules_where_variables_are_meant(tmp_path):
+    net = sg.nn.Linear(3, 2, key=sg.random.key(0))
+    x = sg.placeholder("x", ("N", 3))
+    with refused(sg.GradientError, "not Linear", "module.parameters()"):
+        sg.grad(sg.sum(net(x)), net)
+    optimizer = sg.optim.Adam(net)
+    for given in ({"L1": net}, {"opt": optimizer}):
+        with pytest.raises(sg.StateError, match="; write ") as caught:
+            sg.save_state(tmp_path / "w.npz", given)
+        meant = eval(str(caught.value).partition("; write ")[2])
+        sg.save_state(tmp_path / "w.npz", meant)
+        sg.load_state(tmp_path / "w.npz", meant)

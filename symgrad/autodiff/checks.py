@@ -74,9 +74,13 @@ def check_wrt(xs: Sequence[Any], paths: Sequence[str] = ()) -> None:
     for i, x in enumerate(xs):
         if not isinstance(x, Node):
             where = f"{paths[i]}: " if paths else ""
+            mend = (
+                "give its parameters: module.parameters()"
+                if hasattr(type(x), "parameters")
+                else "make an array a placeholder or a variable"
+            )
             raise GradientError(
-                f"{where}a gradient is taken with respect to nodes, not {type(x).__name__}; "
-                "make an array a placeholder or a variable"
+                f"{where}a gradient is taken with respect to nodes, not {type(x).__name__}; {mend}"
             )
         if isinstance(x.type, tuple):
             raise GradientError(

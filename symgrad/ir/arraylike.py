@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 
+# What to write where a value is asked for that is known only when a program runs.
+_BY_MATH = "For a function of math write symgrad's: sg.sin(x), not math.sin(x)"
+_BY_CHOICE = (
+    "A choice is part of the graph: sg.where(condition, a, b); of conditions, a & b, a | b and ~a"
+)
+_BY_TEXT = "Without a format its text is the node itself: f'{x}'"
+_BY_INDEX = "An array indexed by a node is sg.constant(array)[node]"
+_BY_NUMPY = (
+    "What NumPy would do with its value, write with symgrad: sg.stack(nodes) for an array of "
+    "nodes, sg.constant(array)[node] for an array indexed by a node, and "
+    "sg.constant(matrix.toarray()) @ node for a product with a sparse matrix"
+)
+
+
 def describe(node: Node) -> str:
     """A node in a few words: `x float32[N, 3] (train.py:5)`."""
     name = repr(node.name) if node.name is not None else node.op.name
@@ -29,17 +43,18 @@ class ArrayLike:
 
     __slots__ = ()
 
-    def _value(self: Any) -> Any:
+    def _value(self: Any, mend: str) -> Any:
+        """The value; where there is none, the error says what to write instead."""
         try:
             return value_of(self)
         except SymbolicError as error:
-            raise SymbolicError(f"{describe(self)}: {error}") from None
+            raise SymbolicError(f"{describe(self)}: {error}. {mend}") from None
 
-    def _scalar(self: Any, kinds: str, python: str) -> Any:
+    def _scalar(self: Any, kinds: str, python: str, mend: str = _BY_MATH) -> Any:
         """The value of a scalar of these kinds of dtypes, as Python's own number."""
         if self.dtype.kind not in kinds:
             raise SymbolicError(f"{describe(self)} is no {python}; convert it: sg.astype, sg.real")
-        value = np.asarray(self._value())
+        value = np.asarray(self._value(mend))
         if value.ndim:
             raise ShapeError(f"{describe(self)} is no scalar, so that its {python} is ambiguous")
         return value.item()
@@ -47,10 +62,10 @@ class ArrayLike:
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
         if copy is False:
             raise ValueError("a node's value is computed: it cannot be had without a copy")
-        return np.array(self._value(), dtype=dtype)
+        return np.array(self._value(_BY_NUMPY), dtype=dtype)
 
     def __bool__(self) -> bool:
-        return bool(self._scalar("biufc", "bool"))
+        return bool(self._scalar("biufc", "bool", _BY_CHOICE))
 
     def __float__(self) -> float:
         return float(self._scalar("biuf", "float"))
@@ -62,10 +77,10 @@ class ArrayLike:
         return complex(self._scalar("biufc", "complex"))
 
     def __index__(self) -> int:
-        return int(self._scalar("iu", "integer"))
+        return int(self._scalar("iu", "integer", _BY_INDEX))
 
     def __format__(self, spec: str) -> str:
-        return format(self._scalar("biufc", "number"), spec) if spec else str(self)
+        return format(self._scalar("biufc", "number", _BY_TEXT), spec) if spec else str(self)
 
     @property
     def device(self) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "FileError",
     "GradientError",
     "GraphError",
+    "IndexingError",
     "KernelError",
     "LinAlgError",
     "ParseError",
@@ -45,6 +46,10 @@ class ShapeError(SymgradError, ValueError):
 
 class AxisError(ShapeError, IndexError):
     """An axis out of range."""
+
+
+class IndexingError(ShapeError, IndexError):
+    """An index of a kind that no array takes: a float, text, a mask of another shape."""
 
 
 class DtypeError(SymgradError, TypeError):

@@ -56,10 +56,7 @@ def value_of(node: Node) -> Any:
     if names := [dict(n.attrs)["name"] for n in order if n.op.name == "placeholder"]:
         raise SymbolicError(
             f"it has no value before its placeholders are fed: {', '.join(map(repr, names))}. "
-            "Compile it: sg.compile([...], node)(...). What NumPy would do with its value, write "
-            "with symgrad: sg.where(condition, a, b) for a choice, sg.stack(nodes) for an array of "
-            "nodes, sg.constant(array)[node] for an array indexed by a node, and "
-            "sg.constant(matrix.toarray()) @ node for a product with a sparse matrix"
+            "Compile it: sg.compile([...], node)(...)"
         )
     fresh: dict[Node, Any] = {}
     with np.errstate(all="ignore"):
@@ -109,6 +106,8 @@ def kernel_error(error: Exception, node: Node, name: str) -> KernelError:
     """The error of a kernel of this name, with what the node was made of and the user's line."""
     types = ", ".join(repr(x.type) for x in node.inputs)
     kind = next((ours for theirs, ours in KINDS if isinstance(error, theirs)), KernelError)
+    if kind is BoundsError and node.op.indices:
+        return kind(f"{error}, found by {name}({types}){node.origin.description}")
     mend = f"; {SMALLER}" if kind is AllocationError else ""
     return kind(f"{name}({types}) failed: {said(error)}{mend}{node.origin.description}")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from symgrad.ir.arraylike import ArrayLike, describe
 from symgrad.ir.errors import AllocationError, ArgumentError, SymgradError
 from symgrad.ir.evaluate import KINDS, SMALLER, said
-from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import current_origin, raised_elsewhere
 
@@ -62,6 +62,13 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     if made is error:
         raise error
     raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
+
+
+def signature_text(function: Callable[..., Any]) -> str:
+    """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
+    signature = inspect.signature(function)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(plain))
 
 
 class _Report(NamedTuple):

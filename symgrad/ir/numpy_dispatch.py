@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import UnsupportedError, nearest
+from symgrad.ir.errors import SymgradError, UnsupportedError, nearest
+from symgrad.ir.messages import refuse, signature_text
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import normalize_axis
@@ -98,7 +99,10 @@ def _by_scipy(function: np.ufunc) -> str | None:
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The answer of `Node.__array_function__`: NumPy's arguments, put under our names."""
     if function in _DIRECT:
-        return _DIRECT[function](*args, **kwargs)
+        try:
+            return _DIRECT[function](*args, **kwargs)
+        except SymgradError as error:
+            refuse(error, _name(function), args)
     if function not in REGISTRY.by_numpy:
         raise _unknown(function)
     if function is np.where and len(args) + len(kwargs) == 1:
@@ -177,13 +181,6 @@ def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
         or value is default
         or (isinstance(value, (str, int)) and bool(value == default))
     )
-
-
-def signature_text(function: Callable[..., Any]) -> str:
-    """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
-    signature = inspect.signature(function)
-    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(inspect.Signature(plain))
 
 
 def _name(function: Callable[..., Any]) -> str:

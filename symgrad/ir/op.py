@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
-from symgrad.ir.errors import GraphError, UnsupportedError
+from symgrad.ir.errors import GraphError, SymgradError, UnsupportedError
 from symgrad.ir.late import SLOTS
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type, possible
@@ -72,6 +72,10 @@ class Op:
     of_complex: str = ""
     # User's attributes to canonical ones: normalize(*types, **attrs) -> attrs.
     normalize: Callable[..., dict[str, Any]] | None = None
+
+    # The error where a named size is too small for the type of the result, which says what to write
+    # instead: too_small(*types, sizes, **attrs) -> error or None, of types with their names.
+    too_small: Callable[..., SymgradError | None] | None = None
 
     # How it works on operands with a leading batch axis, unless it is elementwise:
     # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis.

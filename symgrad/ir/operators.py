@@ -70,6 +70,14 @@ class Operators:
             )
         return call("pow", self, other)
 
+    def __round__(self, ndigits: Any = None) -> Any:
+        if ndigits:
+            raise UnsupportedError(
+                f"round to {ndigits!r:.20} digits has no symbolic form; write "
+                f"sg.round(x * 10.0**{ndigits!r:.20}) / 10.0**{ndigits!r:.20}"
+            )
+        return call("round", self)
+
     def __eq__(self, other: object) -> Any:
         return call("equal", self, other)
 

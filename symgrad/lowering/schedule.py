@@ -63,6 +63,7 @@ class _Writer:
         """Append a graph's nodes, its inputs being the tasks `operands` if it is an inner one."""
         number = dict(zip(graph.inputs, operands, strict=False)) if group is not None else {}
         several: dict[Node, list[int]] = {}
+        self._check_sizes(graph)
         for node in memory_order(graph) if group is None else graph.nodes:
             if node in number:
                 continue
@@ -87,6 +88,17 @@ class _Writer:
             else:
                 number[node] = self._append(node, tuple(inputs), group)
         return [number[y] for y in graph.outputs]
+
+    def _check_sizes(self, graph: Graph) -> None:
+        """Refuse sizes that are too small, in the words of the ops that can say which and why."""
+        for node in graph.nodes if self.sizes else ():
+            if node.op.too_small is None:
+                continue
+            types = [x.type for x in node.inputs]
+            error = node.op.too_small(*types, sizes=self.sizes, **dict(node.attrs))
+            if error is not None:
+                built = node.origin.description
+                raise type(error)(f"{describe(node)} with {_listed(self.sizes)}: {error}{built}")
 
     def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.messages import refuse
+from symgrad.ir.messages import refuse, signature_text
 from symgrad.ir.node import Node, apply, as_node, constant_node
-from symgrad.ir.numpy_dispatch import signature_text
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes

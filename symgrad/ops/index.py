@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from symgrad.ir.dims import Dim, Shape, Size, quotient
-from symgrad.ir.errors import BoundsError, ShapeError
+from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
+from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
@@ -52,6 +53,45 @@ def _slice_infer(t: TensorType, *, index: Index) -> TensorType:
     return t.with_shape(shape)
 
 
+def too_short(shape: Shape, index: Index, sizes: Mapping[str, int]) -> SymgradError | None:
+    """What is wrong if slices take fewer elements than they were inferred to, with these sizes."""
+    for axis, (size, triple) in enumerate(zip(shape, index, strict=True)):
+        wanted, here = slice_length(size, *triple), resolve((size, triple), sizes)
+        if resolve(wanted, sizes) == slice_length(here[0], *here[1]):
+            continue
+        fault = f"for axis {axis} of size {here[0]}, which is {size}; feed more elements"
+        if mend := _of_any_length(size, *triple):
+            fault += f", or slice what there is: x[{':, ' * axis}{mend}]"
+        if wanted == 1:
+            return BoundsError(f"index {triple[0] or 0} is out of range {fault}")
+        return ShapeError(f"a slice takes more than there is {fault}")
+    return None
+
+
+def _of_any_length(size: Size, start: Bound, stop: Bound, step: int) -> str:
+    """A slice as a person writes it whose bounds are within any size; "" if it goes backwards."""
+    if step < 0:
+        return ""
+    first, last = _within(size, start), _within(size, stop)
+    if first and last and not _is_within_order(start, stop):
+        last = f"max({first}, {last})"
+    bounds = [b and f'sg.dim("{b}")' for b in (first, last)]
+    return ":".join([*bounds, *[str(step)] * (step > 1)])
+
+
+def _is_within_order(start: Bound, stop: Bound) -> bool:
+    """Whether two bounds counted from the same end are in order, so that they stay so."""
+    both = isinstance(start, int) and isinstance(stop, int)
+    return both and (start < 0) == (stop < 0) and start <= stop  # type: ignore[operator]
+
+
+def _within(size: Size, bound: Bound) -> str:
+    """A bound as an expression that is never below 0 nor above the size; "" if there is none."""
+    if not isinstance(bound, int):
+        return "" if bound is None else str(bound)
+    return f"min({size}, {bound})" if bound >= 0 else f"max({size} - {-bound}, 0)"
+
+
 def _slice_transpose(g: Node, x: Node, index: Index) -> Node:
     return _place(g, shape=x.shape, index=index)
 
@@ -66,6 +106,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     view=True,
     preserves_zero=True,
     transpose=_slice_transpose,
+    too_small=lambda t, sizes, index: too_short(t.shape, index, sizes),
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
     batch=batch.sliced,
     data_movement=True,
@@ -90,6 +131,7 @@ def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
     out=True,
     preserves_zero=True,
     transpose=lambda g, x, shape, index: _slice(g, index=index),
+    too_small=lambda t, sizes, shape, index: too_short(shape, index, sizes),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
     data_movement=True,
@@ -173,6 +215,7 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     in_place=(0,),
     preserves_zero=True,
     zero_filled=True,
+    too_small=lambda t, u, sizes, index, mode: too_short(t.shape, index, sizes),
     cases=tuple(
         case((5, 4), (2, 4), index=((1, 4, 2), (3, None, -1)), mode=mode) for mode in ("set", "add")
     ),

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir.dims import Shape
-from symgrad.ir.errors import AxisError, BoundsError, ShapeError, SymbolicError
+from symgrad.ir.dims import Shape, is_same
+from symgrad.ir.errors import AxisError, BoundsError, IndexingError, ShapeError, SymbolicError
 from symgrad.ir.evaluate import value_of
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, as_node, constant_node, constant_value
 from symgrad.ir.operators import call
-from symgrad.ir.types import DType, require_equal
+from symgrad.ir.types import DType
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.ops.gather import INDEX, _gather, as_integers, is_empty_list
@@ -99,7 +99,7 @@ def _item(item: Any) -> Any:
     elif hasattr(item, "__index__"):
         return int(item.__index__())
     found = f"{node.dtype.name}s" if isinstance(item, (Node, np.ndarray)) else type(item).__name__
-    raise ShapeError(
+    raise IndexingError(
         f"an index is made of ints, slices, None and ..., of arrays of ints or booleans, "
         f"not of {found}"
     )
@@ -108,7 +108,7 @@ def _item(item: Any) -> Any:
 def _without_ellipsis(x: Node, items: list[Any]) -> list[Any]:
     """The items with as many slices of everything as there are axes left."""
     if sum(i is Ellipsis for i in items) > 1:
-        raise ShapeError("an index has at most one ellipsis (...)")
+        raise IndexingError("an index has at most one ellipsis (...)")
     used = sum(
         i.ndim if isinstance(i, Node) and i.dtype.kind == "b" else 1
         for i in items
@@ -168,8 +168,11 @@ class _Reader:
                 "write sg.where(mask, x, other), or take so many at most: "
                 "x[sg.nonzero(mask, size=...)]"
             )
-        for size, own in zip(self.shape[self.axis :], mask.shape, strict=False):
-            require_equal(size, own)
+        indexed = self.shape[self.axis : self.axis + mask.ndim]
+        if not all(map(is_same, indexed, mask.shape)):
+            raise IndexingError(
+                f"a mask of shape {mask.shape} for axes of shape {indexed}, which must be the same"
+            )
         for found in places:
             self._index(constant_node(ArrayData(found)), WHOLE if mask.ndim else None)
         self.axis += mask.ndim

@@ -323,12 +323,17 @@ def _concat(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     ...
 
 
+def _several(arrays: Sequence[NodeLike]) -> list[Node]:
+    nodes = [as_node(a) for a in in_order(arrays, "arrays", ShapeError)]
+    if not nodes:
+        raise ShapeError("there is no array to join; give at least one")
+    return nodes
+
+
 @composite(numpy=(np.concatenate,))
 def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
     """The arrays one after the other along an axis; None flattens them first."""
-    nodes = [as_node(a) for a in in_order(arrays, "arrays", ShapeError)]
-    if not nodes:
-        raise ShapeError("concat needs at least one array")
+    nodes = _several(arrays)
     if axis is None:
         return _concat(*(reshape(n, -1) for n in nodes), axis=0)
     return _concat(*nodes, axis=axis)
@@ -337,9 +342,7 @@ def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
 @composite(numpy=(np.stack,))
 def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
     """The arrays side by side along a new axis."""
-    return concat(
-        [expand_dims(a, axis=axis) for a in in_order(arrays, "arrays", ShapeError)], axis=axis
-    )
+    return concat([expand_dims(a, axis=axis) for a in _several(arrays)], axis=axis)
 
 
 def item_infer(t: tuple[TensorType, ...], *, index: int) -> TensorType:

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import Shape, Size, least
-from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.dims import Shape, Size, evaluate, least
+from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
@@ -139,6 +140,19 @@ def _diagonal_length(shape: Shape, offset: int) -> Size:
     return max(0, found) if isinstance(found, int) else found
 
 
+def _diagonal_too_short(shape: Shape, offset: int, sizes: Mapping[str, int]) -> SymgradError | None:
+    """What is wrong if a matrix has no such diagonal, with these sizes."""
+    here = tuple(evaluate(s, sizes) for s in shape[-2:])
+    if evaluate(_diagonal_length(shape[-2:], offset), sizes) == _diagonal_length(here, offset):
+        return None
+    size, rest = (shape[-1], "") if offset > 0 else (shape[-2], ", :")
+    return ShapeError(
+        f"matrices of shape {here} have no diagonal {offset}; feed larger ones, or, where "
+        f"it may be empty, write the main diagonal of "
+        f'x[..., sg.dim("min({size}, {abs(offset)})"):{rest}]'
+    )
+
+
 def _diagonal_infer(t: TensorType, *, offset: int) -> TensorType:
     require_matrix(t)
     return t.with_shape((*t.shape[:-2], _diagonal_length(t.shape[-2:], offset)))
@@ -159,6 +173,7 @@ def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
     infer=_diagonal_infer,
     kernel=kernels.diagonal,
     transpose=_diagonal_transpose,
+    too_small=lambda t, sizes, offset: _diagonal_too_short(t.shape, offset, sizes),
     view=True,
     preserves_zero=True,
     cases=(case((3, 4), offset=0), case((2, 3, 3), offset=-1), case((2, 3), offset=1)),
@@ -174,6 +189,7 @@ def _diagonal(x: NodeLike, /, offset: int) -> Node:
     infer=_on_diagonal_infer,
     kernel=kernels.on_diagonal,
     transpose=lambda g, x, shape, offset: _diagonal(g, offset=offset),
+    too_small=lambda t, sizes, shape, offset: _diagonal_too_short(shape, offset, sizes),
     normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},
     out=True,
     preserves_zero=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -144,9 +145,18 @@ class Feeder:
         if not np.can_cast(array.dtype, dtype, "same_kind" if loose else "safe") and not (
             weak and _holds(array, dtype)
         ):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of imaginary parts
+                fault = lost_in_cast(array, array.astype(dtype), exact=True)
+            own = "array" if isinstance(value, np.ndarray) else "np.asarray(value)"
+            mend = (
+                f"{fault}; give the placeholder a dtype that holds it, or feed other numbers"
+                if fault
+                else f"convert it: {own}.astype({dtype.name!r})"
+            )
             raise FeedError(
                 f"{describe(p)} was fed {array.dtype.name}, which cannot be cast to "
-                f"{dtype.name} without loss; convert it: array.astype({dtype.name!r})"
+                f"{dtype.name} without loss; {mend}"
             )
         with np.errstate(over="ignore"):
             made = np.require(array, dtype, ["C", "A"])

@@ -110,6 +110,15 @@ def _listed(variables: Any) -> Iterator[tuple[str, Variable]]:
 
 
 def _no_variables(given: Any) -> StateError:
+    match given:
+        case (str(key), value) if hasattr(type(value), "named_variables"):
+            return StateError(
+                f"{key!r:.60} is a module; write {{{key!r:.60}: net.named_variables()}}"
+            )
+        case (str(key), value) if hasattr(type(value), "variables"):
+            return StateError(
+                f"{key!r:.60} is an optimizer; write {{{key!r:.60}: optimizer.variables}}"
+            )
     return StateError(
         f"the state is kept in variables that have names, not in {given!r:.80}; give a list of "
         "them, [w, b], or a dict, {'w': w, 'b': b}; for a module net.named_variables(), and with "

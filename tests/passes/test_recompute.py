@@ -83,6 +83,15 @@ def test_too_little_is_refused_with_the_least():
         sg.compile([x], outputs, memory_budget=10**9, passes=())
 
 
+def test_what_the_least_is_made_of():
+    x, w = sg.placeholder("x", (3, 4)), sg.variable("w", np.ones(50))
+    words = "400: 0 for outputs, 400 for next values of variables, 0 to work in"
+    with pytest.raises(sg.GraphError, match=words):
+        sg.compile(x, sg.sum(x), updates={w: w - sg.sum(x)}, memory_budget=1)
+    with pytest.raises(sg.GraphError, match="96: 96 for outputs, 0 for next values"):
+        sg.compile(x, sg.exp(x), memory_budget=1)
+
+
 def test_a_users_own_code_runs_once():
     calls = []
 
