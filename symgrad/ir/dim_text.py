@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from symgrad.ir.dims import MOST_INSIDE, Dim, Size, least, most, quotient, terms_of
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.dims import (
+    MOST_INSIDE,
+    Dim,
+    Monomial,
+    Size,
+    least,
+    most,
+    quotient,
+    terms_of,
+    weight,
+)
+from symgrad.ir.errors import ShapeError, short
+
+LONGEST = 4096  # characters of the text of a size
+MOST_WORK = 2**16  # pairs of terms that are multiplied or compared for one
 
 
 def dim(value: Size | str) -> Size:
@@ -24,13 +38,15 @@ def dim(value: Size | str) -> Size:
     try:
         number = (None if isinstance(value, bool) else value).__index__()  # type: ignore[union-attr]
     except AttributeError:
-        raise ShapeError(f"a dimension is an int or a name, not {value!r}") from None
+        raise ShapeError(f"a dimension is an int or a name, not {short(value)}") from None
     if number < 0:
-        raise ShapeError(f"a dimension cannot be negative: {number}")
+        raise ShapeError(f"a dimension cannot be negative: {short(number)}")
     return number
 
 
 def _parse(text: str) -> Size:
+    if len(text) > LONGEST:
+        raise ShapeError(f"a dimension of this length is a mistake: {text[:80]}…")
     try:
         return size_from_ast(ast.parse(text.strip(), mode="eval").body)
     except ShapeError:
@@ -41,45 +57,97 @@ def _parse(text: str) -> Size:
 
 def size_from_ast(tree: ast.expr) -> Size:
     """A size from Python syntax: ints, names, `+ - * ** // min max` (used by the text form too)."""
-    match tree:
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return number
-        case ast.Name(id=name):
-            return Dim.of(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -1 * size_from_ast(operand)
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
-            if 0 <= power <= 16:
-                base = size_from_ast(left)
-                result: Size = 1
-                for _ in range(power):
-                    result = _bounded(base * result)
-                return result
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=ast.Constant(value=int(divisor))):
-            if 0 < divisor < 2**63:
-                return _bounded(quotient(size_from_ast(left), divisor))
-        case ast.Call(func=ast.Name(id="min"), args=[_, _, *_] as args, keywords=[]):
-            if len(args) <= MOST_INSIDE:
-                return _bounded(least(*map(size_from_ast, args)))
-        case ast.Call(func=ast.Name(id="max"), args=[left, right], keywords=[]):
-            return _bounded(most(size_from_ast(left), size_from_ast(right)))
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = size_from_ast(left), size_from_ast(right)
-            if isinstance(op, ast.Add):
-                return _bounded(a + b)
-            if isinstance(op, ast.Sub):
-                return _bounded(a - b)
-            if isinstance(op, ast.Mult):
-                return _bounded(a * b)
-    raise ShapeError(
-        f"not a dimension: {ast.unparse(tree)!r}; write an int, a name, or + - * of them, "
-        "// by an int, min(…) or max(…)"
-    )
+    return _Reader().size(tree)
+
+
+class _Reader:
+    """Reads one size, which can come from anywhere.
+
+    No size on the way is longer than somebody may have meant. `left` is the work that may still be
+    done, in pairs of terms; it is asked for before it is done.
+    """
+
+    def __init__(self) -> None:
+        self.left = MOST_WORK
+
+    def size(self, tree: ast.expr) -> Size:
+        match tree:
+            case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                return number
+            case ast.Name(id=name):
+                return Dim.of(name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -1 * self.size(operand)
+            case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
+                if 0 <= power <= 16:
+                    base = self.size(left)
+                    result: Size = 1
+                    for _ in range(power):
+                        result = self.product(base, result)
+                    return result
+            case ast.BinOp(left=left, op=ast.FloorDiv(), right=ast.Constant(value=int(divisor))):
+                if 0 < divisor < 2**63:
+                    whole = self.size(left)
+                    self.work(weight(whole))
+                    return _bounded(quotient(whole, divisor))
+            case ast.Call(func=ast.Name(id="min"), args=[_, _, *_] as args, keywords=[]):
+                if len(args) <= MOST_INSIDE:
+                    return _bounded(least(*self.compared(args)))
+            case ast.Call(func=ast.Name(id="max"), args=[_, _] as args, keywords=[]):
+                return _bounded(most(*self.compared(args)))
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = self.size(left), self.size(right)
+                self.work(weight(a) + weight(b))
+                if isinstance(op, ast.Add):
+                    return _bounded(a + b)
+                if isinstance(op, ast.Sub):
+                    return _bounded(a - b)
+                if isinstance(op, ast.Mult):
+                    return self.product(a, b)
+        raise ShapeError(
+            f"not a dimension: {shown_syntax(tree)}; write an int, a name, or + - * of them, "
+            "// by an int, min(…) or max(…)"
+        )
+
+    def product(self, a: Size, b: Size) -> Size:
+        self.work(weight(a) * weight(b))
+        return _bounded(a * b)
+
+    def compared(self, trees: Sequence[ast.expr]) -> list[Size]:
+        """Sizes, each of which is to be compared with each."""
+        sizes = list(map(self.size, trees))
+        self.work(sum(map(weight, sizes)) ** 2)
+        return sizes
+
+    def work(self, pairs: int) -> None:
+        self.left -= pairs
+        if self.left < 0:
+            raise ShapeError("a dimension that takes so much arithmetic is a mistake")
 
 
 def _bounded(size: Size) -> Size:
-    """The same, if it is of a size that somebody may have meant: text can come from anywhere."""
+    """The same, if it is of a size that somebody may have meant."""
     terms = terms_of(size)
-    if len(terms) > 64 or any(abs(f) >= 2**63 or len(m) > 64 for m, f in terms):
+    if weight(size) > 4 * MOST_INSIDE or len(terms) > MOST_INSIDE or any(map(_is_large, terms)):
         raise ShapeError("a dimension of this length is a mistake")
     return size
+
+
+def _is_large(term: tuple[Monomial, int]) -> bool:
+    return abs(term[1]) >= 2**63 or len(term[0]) > MOST_INSIDE
+
+
+def shown_syntax(tree: ast.AST) -> str:
+    """The kind of a piece of syntax, and its value or its name: a few words, however long it is."""
+    match tree:
+        case ast.Constant(value=value):
+            return short(value)
+        case ast.Name(id=name):
+            return short(name)
+        case ast.Call(func=ast.Name(id=name)) | ast.Subscript(value=ast.Name(id=name)):
+            return f"{name[:60]}{'(…)' if isinstance(tree, ast.Call) else '[…]'}"
+        case ast.BinOp(op=kind) | ast.UnaryOp(op=kind):
+            return f"{type(kind).__name__}(…)"
+        case ast.Expr(value=value):
+            return shown_syntax(value)
+    return f"{type(tree).__name__}(…)"

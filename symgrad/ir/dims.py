@@ -18,13 +18,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from symgrad.ir.callers import asked_outside
-from symgrad.ir.errors import ShapeError, undecided, unordered
+from symgrad.ir.errors import ShapeError, short, undecided, unordered
 
 Name: TypeAlias = "str | Atom"
 Monomial: TypeAlias = "tuple[tuple[Name, int], ...]"
 
 # So many names and terms may be inside the atoms of a dimension.
 MOST_INSIDE = 64
+# So many may be in all the sizes that the least is sought of, so often are sums of minima opened.
+MOST_COMPARED, MOST_LEVELS = 256, 8
 # What a name is taken to be where only the order of magnitude matters (which operand is smaller).
 GUESS = 64
 # Names that mean something else in the text form of a graph.
@@ -88,7 +90,7 @@ class Dim:
         reserved = keyword.iskeyword(name) or name in RESERVED or GRAPH_NAME.fullmatch(name)
         if not name.isidentifier() or reserved:
             raise ShapeError(
-                f"a named dimension must be an identifier such as 'N', not {name!r}; "
+                f"a named dimension must be an identifier such as 'N', not {short(name)}; "
                 "expressions such as '28*N' are written with + - * and parentheses"
             )
         return Dim(((((name, 1),), 1),))
@@ -283,11 +285,24 @@ def quotient(size: Size, divisor: int) -> Size:
 def least(*sizes: Size) -> Size:
     """The least of sizes. What all of them have is no part of the atom.
 
+    Raises `ShapeError` for more sizes than `MOST_INSIDE`, minima opened, before they are compared.
+
     >>> n = Dim.of("N")
     >>> least(n + 1, 3), least(n, n + 2)
     (min(N, 2) + 1, N)
     """
-    args = list(dict.fromkeys(a for s in sizes for a in _alternatives(s)))
+    return _least(sizes, MOST_LEVELS)
+
+
+def _least(sizes: Iterable[Size], levels: int) -> Size:
+    args: dict[Size, int] = {}
+    compared = 0
+    for size in (a for s in sizes for a in _alternatives(s)):
+        if size not in args:
+            args[size] = weight(size)
+            compared += args[size]
+        if len(args) > MOST_INSIDE or compared > MOST_COMPARED or not levels:
+            raise too_long(size)
     kept = [a for a in args if not any(b is not a and _is_least(b, a) for b in args)]
     terms = [dict(terms_of(a)) for a in kept]
     shared = _collect((m, min(t.get(m, 0) for t in terms)) for m in {m for t in terms for m in t})
@@ -295,7 +310,7 @@ def least(*sizes: Size) -> Size:
         return kept[0]
     rest = [a - shared for a in kept]
     if any(len(_alternatives(a)) > 1 for a in rest):
-        return shared + least(*rest)
+        return shared + _least(rest, levels - 1)
     factor = math.gcd(*(f for a in rest for _, f in terms_of(a)))
     rest = sorted((_over(a, factor) for a in rest), key=lambda a: (isinstance(a, int), str(a)))
     return shared + factor * _as_dim(Atom(tuple(rest), 0))
@@ -308,14 +323,25 @@ def most(a: Size, b: Size) -> Size:
 
 def _as_dim(atom: Atom) -> Dim:
     if _inside(atom) > MOST_INSIDE:
-        raise ShapeError(f"a dimension of this length is a mistake: {str(atom)[:80]}…")
+        raise too_long(atom)
     return Dim(((((atom, 1),), 1),))
 
 
 def _inside(atom: Atom) -> int:
     """How many names and terms an atom is made of."""
-    monomials = [m for a in atom.args for m, _ in terms_of(a)]
-    return len(monomials) + sum(_inside(n) for m in monomials for n, _ in m if isinstance(n, Atom))
+    return sum(map(weight, atom.args))
+
+
+def weight(size: Size) -> int:
+    """How many terms a size has, and those inside its atoms: what its arithmetic costs."""
+    terms = terms_of(size)
+    atoms = (n for monomial, _ in terms for n, _ in monomial if isinstance(n, Atom))
+    return len(terms) + sum(map(_inside, atoms))
+
+
+def too_long(size: Size | Atom) -> ShapeError:
+    """The error for a size that nobody can have meant."""
+    return ShapeError(f"a dimension of this length is a mistake: {str(size)[:80]}…")
 
 
 def _lone(size: Size) -> Atom | None:

@@ -3,6 +3,8 @@
 Each class also derives from the built-in error a NumPy user would expect in its place.
 """
 
+import math
+import reprlib
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -110,6 +112,24 @@ class LinAlgError(KernelError, np.linalg.LinAlgError):
 
 class RenderError(SymgradError, RuntimeError):
     """A picture could not be drawn or written."""
+
+
+def short(value: object) -> str:
+    """A value as a message shows it: on one line, in a few words, and never failing.
+
+    Python refuses to write ints of more than 4,300 digits; of large ones the length is told.
+    """
+    return " ".join(_SHORT.repr(value).split())
+
+
+class _Short(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        digits = int(x.bit_length() * math.log10(2)) + 1
+        return repr(x) if digits <= LONGEST_INT else f"<an int of about {digits} digits>"
+
+
+_SHORT = _Short()
+LONGEST_INT = 40
 
 
 def unordered(size: object, other: object) -> NoReturn:

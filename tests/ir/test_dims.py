@@ -1,6 +1,7 @@
 import contextlib
 import operator
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.ir import dims
 from symgrad.ir.dim_text import dim
 from symgrad.ir.dims import (
     GUESS,
@@ -259,6 +261,80 @@ def test_dims_that_double_at_each_step_are_stopped():
     assert not is_same(doubled(N, 2), N)
     with pytest.raises(ShapeError, match="is a mistake"):
         doubled(N, 99)
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """The terms that sums and products of sizes were collected from: the work that was done."""
+    done, collect = [0], dims._collect
+
+    def counted(terms):
+        terms = list(terms)
+        done[0] += len(terms)
+        return collect(terms)
+
+    monkeypatch.setattr(dims, "_collect", counted)
+    return done
+
+
+MOST_STEPS = 2**19
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"min({'+'.join(f'min(a{i},b{i})' for i in range(12))},z)",
+        f"max({'+'.join(f'max(a{i},b{i})' for i in range(12))},z)",
+        "min("
+        + ",".join(f"min({','.join(f'a{i}_{j}' for j in range(29))})" for i in range(20))
+        + ")",
+        f"min({'*'.join(f'(a{i}+b{i})' for i in range(12))},z)",
+        f"({'+'.join(f'a{i}' for i in range(60))})**16",
+        "(" * 30 + "N" + "+1)**16" * 30,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_size_that_takes_much_arithmetic_is_refused_before_it_is_done(text, work):
+    with pytest.raises(ShapeError, match="is a mistake"):
+        dim(text)
+    assert work[0] < MOST_STEPS
+    with pytest.raises(sg.ParseError, match=r"^line 1: .* is a mistake"):
+        sg.Graph.parse(f"n0: float32[{text}] = placeholder(name='x')\nreturn n0\n")
+    with pytest.raises(ShapeError, match="is a mistake"):
+        sg.placeholder("x", (text,))
+
+
+def size_text(rng, depth):
+    if depth == 0 or rng.random() < 0.12:
+        return rng.choice(["N", "M", f"a{rng.randrange(99)}", str(rng.randrange(9))])
+    kind = rng.choice(["min", "min", "max", "+", "+", "-", "*", "//", "**"])
+    if kind in ("min", "max"):
+        count = rng.randrange(2, 6) if kind == "min" else 2
+        return f"{kind}({', '.join(size_text(rng, depth - 1) for _ in range(count))})"
+    right = {"//": str(rng.randrange(1, 9)), "**": str(rng.randrange(17))}.get(kind)
+    return f"({size_text(rng, depth - 1)}){kind}({right or size_text(rng, depth - 1)})"
+
+
+def test_the_work_for_the_text_of_a_size_is_bounded(work):
+    rng, read, refused = random.Random(0), 0, 0
+    while read + refused < 800:
+        text = size_text(rng, rng.randrange(3, 7))
+        if len(text) <= 400:
+            work[0] = 0
+            try:
+                dim(text)
+                read += 1
+            except ShapeError:
+                refused += 1
+            assert work[0] < MOST_STEPS, text
+    assert min(read, refused) > 150
+
+
+def test_a_size_that_is_refused_is_told_in_a_few_words():
+    for text in ("[" + "1," * 2000 + "]", "N" * 5000, "'" + "a" * 4000 + "'", "f" * 4000 + "(3)"):
+        with pytest.raises(ShapeError) as caught:
+            dim(text)
+        assert len(str(caught.value)) < 300
 
 
 def test_a_named_size_is_neither_below_nor_above_another_while_the_graph_is_built():
