@@ -153,7 +153,7 @@ class Dim:
         """
         if isinstance(other, Dim) and self.terms == other.terms:
             return True
-        if isinstance(other, (int, Dim)) and _may_be_zero(self - other) and asked_outside():
+        if isinstance(other, (int, Dim)) and asked_outside() and _may_be_zero(self - other):
             undecided(f"{self} == {other}")
         return False
 
