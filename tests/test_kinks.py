@@ -70,6 +70,9 @@ RELU = {
     "minimum_turned": lambda x: -sg.minimum(-x, 0),
     "minimum_turned_swapped": lambda x: 0 - sg.minimum(0, -x),
     "minimum_turned_by_factors": lambda x: -1 * sg.minimum(x * -1, 0),
+    "minimum_turned_by_divisor": lambda x: sg.minimum(-x, 0) / -1,
+    "minimum_of_quotient_turned": lambda x: -sg.minimum(x / -1, 0),
+    "minimum_turned_by_divisors": lambda x: sg.minimum(0, x / -1.0) / -1,
     "clip_turned": lambda x: -sg.clip(0 - x, None, 0),
     "where_turned": lambda x: -sg.where(-x < 0, -x, 0),
     "where_negative_is_less": lambda x: sg.where(-x < 0, x, 0),
@@ -81,6 +84,11 @@ RELU = {
     "less_negative_part": lambda x: x - sg.minimum(x, 0),
     "with_relu_of_negative": lambda x: x + sg.relu(-x),
 }
+FMAX = {
+    "fmax": lambda x: np.fmax(x, 0),
+    "fmin_turned": lambda x: -np.fmin(-x, 0),
+    "fmin_turned_by_divisors": lambda x: np.fmin(0, x / -1) / -1,
+}
 NEGATIVE = {
     "minimum": lambda x: sg.minimum(x, 0),
     "minimum_swapped": lambda x: sg.minimum(0, x),
@@ -88,6 +96,9 @@ NEGATIVE = {
     "relu_turned": lambda x: -sg.relu(-x),
     "maximum_turned": lambda x: -sg.maximum(-x, 0),
     "maximum_turned_swapped": lambda x: 0 - sg.maximum(0, 0 - x),
+    "maximum_turned_by_divisors": lambda x: sg.maximum(x / -1, 0) / -1,
+    "fmin": lambda x: np.fmin(x, 0),
+    "fmax_turned": lambda x: -np.fmax(-x, 0),
     "clip_turned": lambda x: -sg.clip(-x, 0, None),
     "where_negative": lambda x: sg.where(x < 0, x, 0),
     "where_positive": lambda x: sg.where(x > 0, 0, x),
@@ -106,6 +117,9 @@ CLIP = {
     "by_hand": lambda x: sg.minimum(sg.maximum(x, -1), 1),
     "by_hand_turned": lambda x: 0 - sg.maximum(sg.minimum(-x, 1), -1),
     "hard_tanh_turned": lambda x: -sg.hard_tanh(0 - x),
+    "turned_by_divisors": lambda x: sg.clip(x / -1, -1, 1) / -1,
+    "fmin_of_fmax_turned": lambda x: -sg.fmin(sg.fmax(-x, -1), 1),
+    "fmax_of_fmin_turned": lambda x: -sg.fmax(sg.fmin(-x, 1), -1),
 }
 UNIT = {
     "clip": lambda x: sg.clip(x, 0, 1),
@@ -197,6 +211,11 @@ ROWS = [
     row("relu split", POINTS, [0, 0, 0.5, 1, 1], kinks="split", **RELU),
     row("relu number", POINTS, [0, 0, 0.25, 1, 1], kinks=0.25, **RELU),
     row("relu by name", POINTS, [0, 0, 1, 1, 1], kinks={"relu": "right"}, **RELU),
+    row("fmax left", POINTS, [0, 0, 0, 1, 1], kinks="left", **FMAX),
+    row("fmax right", POINTS, [0, 0, 1, 1, 1], kinks="right", **FMAX),
+    row("fmax number", POINTS, [0, 0, 0.25, 1, 1], kinks=0.25, **FMAX),
+    row("fmax by name", POINTS, [0, 0, 1, 1, 1], kinks={"fmax": "right"}, **FMAX),
+    row("fmax, the other if one is nan", [NAN], [0], **FMAX),
     row("relu, inf upstream", [-1.0, 2.0], [0, INF], cotangent=[INF, INF], **RELU),
     row("relu, nan upstream", [-1.0, 2.0], [0, NAN], cotangent=[NAN, NAN], **RELU),
     row("abs", [-2.0, 0.0, 2.0], [-1, 0, 1], **ABS),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from symgrad.ir.node import Node, constant_value
+from symgrad.ops.activations import fmax, fmin
 from symgrad.ops.elementwise import abs
 from symgrad.ops.leaves import constant
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
@@ -34,6 +35,12 @@ def negative_constant(node: Node) -> Node | None:
     """A constant negated is a constant, which other rules know; of 0 it is the 0 that they know."""
     value = constant_value(node.inputs[0])
     return None if value is None else constant(0 - value)
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def over_minus_one(x: Var) -> Rewrite:
+    """Dividing by -1 changes the sign."""
+    return Rewrite(before=x / -1, after=-x)
 
 
 # ---- negated before and after ---------------------------------------------------------------
@@ -91,6 +98,42 @@ def bounded_relu_turned(x: Var, d: Const) -> Rewrite:
 def relu_of_bounded_turned(x: Var, d: Const) -> Rewrite:
     """Two bounds among negatives are the opposite ones; one of them is 0."""
     return Rewrite(before=-relu(minimum(-x, d)), after=minimum(maximum(x, -d), 0))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def fmax_turned(x: Var, c: Const) -> Rewrite:
+    """A lower bound among negatives is an upper bound, of a NaN too."""
+    return Rewrite(before=-fmax(-x, c), after=fmin(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def fmin_turned(x: Var, c: Const) -> Rewrite:
+    """An upper bound among negatives is a lower bound, of a NaN too."""
+    return Rewrite(before=-fmin(-x, c), after=fmax(x, -c))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def fmax_of_two_turned(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order."""
+    return Rewrite(before=-fmax(-x, -y), after=fmin(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def fmin_of_two_turned(x: Var, y: Var) -> Rewrite:
+    """What was negated is in the opposite order."""
+    return Rewrite(before=-fmin(-x, -y), after=fmax(x, y))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def bounds_by_fmax_turned(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones."""
+    return Rewrite(before=-fmin(fmax(-x, c), d), after=fmax(fmin(x, -c), -d))
+
+
+@rule(exact=Exact.VALUES, kinds="f")
+def bounds_by_fmin_turned(x: Var, c: Const, d: Const) -> Rewrite:
+    """Two bounds among negatives are the opposite ones."""
+    return Rewrite(before=-fmax(fmin(-x, d), c), after=fmin(fmax(x, -d), -c))
 
 
 # ---- the absolute value ---------------------------------------------------------------------
