@@ -168,6 +168,117 @@ def test_tangents_go_the_same_way():
         np.testing.assert_allclose(found, truth, rtol=4e-3, atol=4e-3)
 
 
+# ---- gradients that count and add up ---------------------------------------------------------
+
+
+def single(x):
+    return sg.sum(sg.astype(x, "float32"))
+
+
+def zeros_of(n):
+    return np.zeros(n, int)
+
+
+# Of a vector of so many ones: where there are ties, and where one element is read many times.
+TIED = {
+    "cummax": lambda x: sg.cummax(x)[-1],
+    "cummin": lambda x: sg.cummin(x)[-1],
+    "sort": lambda x: sg.sort(x)[5],
+    "descending": lambda x: sg.sort(x, descending=True)[5],
+    "mean_of_sorted": lambda x: sg.mean(sg.sort(x)),
+    "top_k": lambda x: sg.top_k(x, 3)[0][1],
+    "quantile": lambda x: sg.quantile(x, 0.3),
+    "nanquantile": lambda x: sg.nanquantile(x, 0.3),
+    "max_at": lambda x: sg.zeros(2, dtype="float16").at[zeros_of(x.size)].max(x)[0],
+    "min_at": lambda x: sg.full(2, 3, dtype="float16").at[zeros_of(x.size)].min(x)[0],
+}
+MANY_TERMS = {
+    "take": lambda x: sg.sum(sg.take(x, zeros_of(x.size)) * 1e-3),
+    "indexed": lambda x: sg.sum(x[zeros_of(x.size)] * 1e-3),
+    "along_axis": lambda x: sg.sum(sg.take_along_axis(x, zeros_of(x.size)) * 1e-3),
+    "wrapped": lambda x: single(sg.pad(x[:2], (6000, 6000), mode="wrap")),
+    "running_sum": lambda x: single(sg.cumulative_sum(x)) * 1e-2,
+    "running_product": lambda x: single(sg.cumulative_prod(x)) * 1e-2,
+    "windows": lambda x: single(sg.sliding_window_view(x[:6000], x.size // 2)),
+    "weights": lambda x: single(sg.conv(sg.reshape(x, (1, 1, -1)), sg.reshape(x[:3], (1, 1, 3)))),
+    "added_at": lambda x: sg.zeros(2, dtype="float16").at[zeros_of(x.size)].add(x * 1e-3)[0],
+    "bincount": lambda x: sg.bincount(zeros_of(x.size), x * 1e-3)[0],
+    "columns": lambda x: sg.sum(sg.reshape(x, (-1, 1)) * 1e-3, axis=0)[0],
+}
+
+
+def both_modes(function, size, dtype, passes):
+    """A gradient and a tangent at ones."""
+    x = sg.placeholder("x", size, dtype)
+    y = function(x)
+    outputs = [sg.grad(y, x), *sg.jvp([y], [x], [sg.ones_like(x)])]
+    return sg.compile(x, outputs, passes=passes)(np.ones(size, dtype))
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@pytest.mark.parametrize("size", [3000, 70_000])
+@pytest.mark.parametrize("name", TIED)
+def test_elements_that_tie_share_one_gradient(name, size, passes):
+    slope, along = both_modes(TIED[name], size, "float16", passes)
+    assert slope.dtype == along.dtype == np.float16
+    np.testing.assert_allclose(slope, 1 / size, rtol=2e-3)
+    np.testing.assert_allclose(along, 1, rtol=2e-3)
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@pytest.mark.parametrize("name", MANY_TERMS)
+def test_terms_of_a_derivative_are_added_up_in_float32(name, passes):
+    for size in (3000, 70_000) if name in ("take", "indexed", "added_at") else (3000,):
+        slope, along = both_modes(MANY_TERMS[name], size, "float16", passes)
+        expected, truth = both_modes(MANY_TERMS[name], size, "float64", passes)
+        np.testing.assert_allclose(slope, expected, rtol=0, atol=2e-3 * expected.max())
+        np.testing.assert_allclose(along, truth, rtol=2e-3)
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+def test_many_uses_of_one_node_are_added_up_in_float32(passes):
+    x = sg.placeholder("x", (), "float16")
+    y = x * 1e-3
+    for _ in range(2999):
+        y = y + x * 1e-3
+    np.testing.assert_allclose(sg.compile(x, sg.grad(y, x), passes=passes)(1), 3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+def test_second_derivatives_are_those_of_float64(passes):
+    square = {
+        "gathered": lambda x: single(x[zeros_of(3000)] ** 3),
+        "running_max": lambda x: single(sg.cummax(x)[-1] ** 3),
+        "sorted": lambda x: single(sg.sort(x)[1] ** 3),
+        "running_sum": lambda x: single(sg.cumulative_sum(x) ** 2),
+        "uses": lambda x: single(x**2 + x**3 + sg.exp(x) + sg.sin(x)),
+    }
+    for name, function in square.items():
+        found = []
+        for dtype in ("float16", "float64"):
+            x = sg.placeholder("x", 4, dtype)
+            found.append(
+                sg.compile(x, sg.hessian(function(x), x), passes=passes)(np.ones(4, dtype))
+            )
+        np.testing.assert_allclose(
+            found[0], found[1], rtol=0, atol=4e-3 * np.abs(found[1]).max(), err_msg=name
+        )
+
+
+@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+def test_nothing_flows_to_what_was_not_taken(passes):
+    """The slope of sqrt at 0, which was not taken, is infinite."""
+    x = sg.placeholder("x", 2, "float16")
+    for function in (
+        lambda r: sg.sum(r[[1, 1]]), sg.max, lambda r: sg.cummax(r[::-1])[-1],
+        lambda r: sg.sum(r[[1, 1]]) + sg.max(r) + sg.cummax(r[::-1])[-1] + sg.max(r * 2),
+    ):  # fmt: skip
+        slope = sg.compile(x, sg.grad(function(sg.sqrt(x)), x), passes=passes)
+        found = slope(np.array([0, 1], "float16"))
+        assert found[0] == 0
+        assert np.isfinite(found[1])
+
+
 def test_a_batch_norm_of_wide_numbers_trains():
     """Their variance does not fit into float16."""
     net = sg.nn.BatchNorm(3, dtype="float16")

@@ -23,6 +23,7 @@ from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, real
+from symgrad.ops.declare import HALF, SINGLE, widened
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
@@ -54,6 +55,7 @@ class _Walk:
         self.kinks = kinks
         self.depends = active_nodes(self.order, xs)
         self.flows: dict[Node, Any] = {}
+        self.several: set[Node] = set()  # what has had two cotangents or more
         self.sparse: set[Node] = set()
 
     def run(self) -> dict[Node, Node]:
@@ -66,7 +68,12 @@ class _Walk:
         """One more cotangent for a node; a `sparse` one has zeros through which nothing flows."""
         if sparse:
             self.sparse.add(x)
-        self.flows[x] = _sum(self.flows[x], g) if x in self.flows else g
+        if x not in self.flows:
+            self.flows[x] = g
+            return
+        add = _sum_of_many if x in self.several and g.dtype == HALF else _sum
+        self.flows[x] = add(self.flows[x], g)
+        self.several.add(x)
 
     def _step(self, node: Node) -> None:
         """Pass the cotangent of a node on to its inputs."""
@@ -161,6 +168,20 @@ def _sum(a: Node, b: Node) -> Node:
         return select(logical_or(m, n), a + b)
     total: Node = a + b
     return total
+
+
+def _sum_of_many(a: Node, b: Node) -> Node:
+    """The sum of several cotangents of float16 and one more, added up in float32."""
+    total = _sum(_inside(a, _unrounded), _inside(b, _unrounded))
+    return _inside(total, lambda x: astype(x, a.dtype))
+
+
+def _unrounded(x: Node) -> Node:
+    """A float16 as the float32 that it was rounded from, or as a float32."""
+    if x.dtype == HALF and x.op.name == "astype" and x.inputs[0].dtype == SINGLE:
+        return x.inputs[0]
+    wide: Node = widened(x)
+    return wide
 
 
 def _fitted(g: Node, x: Node) -> Node:

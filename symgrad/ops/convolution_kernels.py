@@ -101,8 +101,8 @@ def convolve_weights(x, y, kernel, stride, dilation, out=None, scratch=None):
     """convolve, transposed with respect to its weights: products of x and y, summed over places."""
     shape = (x.shape[0], y.shape[2], *kernel, x.shape[2])
     size = _product(shape[2:])
-    total = np.zeros((shape[0], size, shape[1]), x.dtype)
-    part = np.empty_like(total)
+    part = np.empty((shape[0], size, shape[1]), x.dtype)
+    total = np.zeros(part.shape, np.result_type(x, np.float32))  # float16 counts to 2,048
     for rows, own, step in _lines(y.shape[1], kernel[0], stride[0], dilation[0]):
         low = _lowered(x[:, rows], kernel[1:], y.shape[3:-1], stride[1:], dilation[1:], scratch)
         flow = _as_matrices(y[:, own]).swapaxes(-1, -2)
@@ -110,7 +110,7 @@ def convolve_weights(x, y, kernel, stride, dilation, out=None, scratch=None):
             np.add(total, np.matmul(found, flow[:, i], out=part), out=total)
     found = total.swapaxes(1, 2).reshape(shape)
     if out is None:
-        return np.ascontiguousarray(found)
+        return np.ascontiguousarray(found, x.dtype)
     np.copyto(out, found)
     return out
 

@@ -18,7 +18,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
 from symgrad.ops import batch, index_kernels, kernels
-from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
+from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
@@ -56,7 +56,7 @@ def _alike(a: TensorType, b: TensorType, *, axis: int, reverse: bool) -> TensorT
 
 
 def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
-    return _running_sum(g, axis=axis, reverse=not reverse)
+    return in_single(_running_sum)(g, axis=axis, reverse=not reverse)
 
 
 @linear(
@@ -64,6 +64,7 @@ def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
     kernel=kernels.running_sum,
     normalize=_normalize,
     transpose=_running_sum_back,
+    accumulates=True,
     flops=lambda t, **attrs: t.size,
     batch=batch.over_axes,
     out=True,
@@ -78,7 +79,7 @@ def _running_sum(x: NodeLike, /, axis: int, reverse: bool) -> Node:
 def _scan_vjp(
     g: Node, y: Node, a: Node, b: Node, axis: int, reverse: bool
 ) -> tuple[Cotangent, ...]:
-    back = _scan(a, g, axis=axis, reverse=not reverse)
+    back = in_single(_scan)(a, g, axis=axis, reverse=not reverse)
     return back * y, back
 
 
@@ -87,7 +88,7 @@ def _scan_jvp(
 ) -> Cotangent:
     by_a = None if t[0] is None else t[0] * y
     flow = t[1] if by_a is None else by_a if t[1] is None else by_a + t[1]
-    return None if flow is None else _scan(a, flow, axis=axis, reverse=reverse)
+    return None if flow is None else in_single(_scan)(a, flow, axis=axis, reverse=reverse)
 
 
 @op(
@@ -110,11 +111,11 @@ def _scan(a: NodeLike, b: NodeLike, /, axis: int, reverse: bool) -> Node:
 
 
 def _before_vjp(g: Node, y: Node, x: Node, axis: int, reverse: bool) -> tuple[Cotangent, ...]:
-    return (y * _scan(x, g, axis=axis, reverse=not reverse),)
+    return (y * in_single(_scan)(x, g, axis=axis, reverse=not reverse),)
 
 
 def _before_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, reverse: bool) -> Cotangent:
-    return None if t[0] is None else _scan(x, t[0] * y, axis=axis, reverse=reverse)
+    return None if t[0] is None else in_single(_scan)(x, t[0] * y, axis=axis, reverse=reverse)
 
 
 @op(
@@ -169,11 +170,12 @@ def _extremum_infer(t: TensorType, *, axis: int, largest: bool) -> TensorType:
 
 def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
     """Where the extremum is the one before it, where it is the element itself, and how many up to
-    there are it."""
+    there are it: as a float32 at least, for float16 counts to 2,048."""
     stays, tie = ~changes(y, axis), is_result(x, y)
     if y.tensor.is_inexact:
         stays = stays | (isnan(y) & ~changes(isnan(y), axis))
-    return stays, tie, _along_runs(astype(tie, x.dtype), stays, axis)
+    wide = np.result_type(x.dtype, np.float32)
+    return stays, tie, _along_runs(astype(tie, wide), stays, axis)
 
 
 def _along_runs(b: Node, stays: Node, axis: int) -> Node:
@@ -188,7 +190,7 @@ def _running_extremum_vjp(
 ) -> tuple[Cotangent, ...]:
     stays, tie, count = _ties(y, x, axis)
     share = g / count
-    rest = _scan(astype(stays, g.dtype), select(stays, share), axis=axis, reverse=True)
+    rest = _scan(astype(stays, share.dtype), select(stays, share), axis=axis, reverse=True)
     return (select(tie, share + rest),)
 
 
@@ -198,7 +200,8 @@ def _running_extremum_jvp(
     if t[0] is None:
         return None
     stays, tie, count = _ties(y, x, axis)
-    flow: Node = _along_runs(select(tie, t[0]), stays, axis) / count
+    given = astype(select(tie, t[0]), count.dtype)
+    flow: Node = _along_runs(given, stays, axis) / count
     return flow
 
 

@@ -148,15 +148,19 @@ def _parameters(
 
 
 def linear(
-    *, transpose: Callable[..., Node], **facts: Any
+    *, transpose: Callable[..., Node], accumulates: bool = False, **facts: Any
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare an op linear in its one operand: `transpose(g, x, **attrs)` gives both modes."""
+    """Declare an op linear in its one operand: `transpose(g, x, **attrs)` gives both modes.
+
+    One that `accumulates` adds up many terms, and so tangents of float16 in float32; a transpose
+    that does is to be `in_single`.
+    """
 
     def vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
         return (transpose(g, x, **attrs),)
 
     def jvp(tangents: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-        return apply_again(y, tangents[0])
+        return apply_again(y, widened(tangents[0]) if accumulates else tangents[0])
 
     return op(vjp=vjp, jvp=jvp, linear=True, **facts)
 
@@ -191,22 +195,23 @@ def in_single(function: Callable[P, Node]) -> Callable[P, Node]:
     """
 
     @wraps(function)
-    def widened(*args: P.args, **options: P.kwargs) -> Node:
+    def in_wide(*args: P.args, **options: P.kwargs) -> Node:
         given = [x for x in (*args, *options.values()) if isinstance(x, ARRAYS)]
         dtypes = {x.dtype for x in given}
         if HALF not in dtypes:
             return function(*args, **options)
-        wide: Any = [*map(_widened, args)], {k: _widened(x) for k, x in options.items()}
+        wide: Any = [*map(widened, args)], {k: widened(x) for k, x in options.items()}
         found = function(*wide[0], **wide[1])
         if SINGLE in dtypes or found.dtype != SINGLE:
             return found
         narrow: Node = call("astype", found, HALF)
         return narrow
 
-    return widened
+    return in_wide
 
 
-def _widened(x: Any) -> Any:
+def widened(x: Any) -> Any:
+    """x as float32 if it is an array of float16."""
     if isinstance(x, ARRAYS) and x.dtype == HALF:
         return call("astype", as_node(x), SINGLE)
     return x

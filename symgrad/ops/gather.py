@@ -22,7 +22,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import batch
 from symgrad.ops import index_kernels as kernels
-from symgrad.ops.declare import NodeLike, op, require
+from symgrad.ops.declare import NodeLike, in_single, op, require, widened
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.select import is_result, select
 
@@ -84,8 +84,9 @@ def _gather_promote(t: TensorType, *indices: TensorType) -> tuple[DType | None, 
 
 def _gather_vjp(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> tuple[Cotangent, ...]:
     mode = "set" if is_unique(indices, x.shape[axis : axis + len(indices)]) else "add"
-    zeros = full(x.shape, 0, dtype=g.dtype)
-    return _scatter(zeros, g, *indices, axis=axis, mode=mode), *(None,) * len(indices)
+    wide = widened(g) if mode == "add" else g
+    zeros = full(x.shape, 0, dtype=wide.dtype)
+    return _scatter(zeros, wide, *indices, axis=axis, mode=mode), *(None,) * len(indices)
 
 
 def _gather_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, *indices: Node, axis: int) -> Cotangent:
@@ -188,9 +189,10 @@ def _last(y: Node, u: Node, indices: Sequence[Node], axis: int) -> Node | None:
 
 
 def _ties(y: Node, x: Node, u: Node, indices: Sequence[Node], axis: int) -> tuple[Node, Node, Node]:
-    """Where x and u are the extremum that y is, and how many of them are."""
+    """Where x and u are the extremum that y is, and how many are, as a float32 at least."""
     of_x, of_u = is_result(x, y), is_result(u, _gather(y, *indices, axis=axis))
-    ones = (call("astype", m, y.dtype) for m in (of_x, of_u))
+    wide = np.result_type(y.dtype, np.float32)  # float16 counts to 2,048
+    ones = (call("astype", m, wide) for m in (of_x, of_u))
     return of_x, of_u, _scatter(*ones, *indices, axis=axis, mode="add")
 
 
@@ -215,11 +217,14 @@ def _scatter_jvp(
     if t[0] is None and t[1] is None:
         return None
     by_x, by_u = (zeros_like(x) if d is None else d for d, x in zip(t, (x, u), strict=False))
-    if mode in ("add", "set"):
+    if mode == "set":
         return _scatter(by_x, by_u, *indices, axis=axis, mode=mode)
+    if mode == "add":
+        return in_single(_scatter)(by_x, by_u, *indices, axis=axis, mode=mode)
     x_ties, u_ties, count = _ties(y, x, u, indices, axis)
     parts = select(x_ties, by_x), select(u_ties, by_u)
-    total: Node = _scatter(*parts, *indices, axis=axis, mode="add") / count
+    wide = (call("astype", t, count.dtype) for t in parts)
+    total: Node = _scatter(*wide, *indices, axis=axis, mode="add") / count
     return total
 
 

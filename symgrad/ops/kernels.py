@@ -378,8 +378,9 @@ def in_order(t, x, axis, descending, back, out=None):
     first = np.flatnonzero(is_first)
     if len(first) < keys.size:
         counts = np.diff(first, append=keys.size)
-        sums = np.add.reduceat(np.moveaxis(t, axis, -1).ravel(), first)
-        means = np.repeat(sums / counts.astype(t.dtype), counts)
+        wide = np.result_type(t, np.float32)  # float16 counts to 2,048
+        sums = np.add.reduceat(np.moveaxis(t, axis, -1).ravel(), first, dtype=wide)
+        means = np.repeat((sums / counts.astype(wide)).astype(t.dtype, copy=False), counts)
         t = np.moveaxis(means.reshape(keys.shape), -1, axis)
     out = np.empty(t.shape, t.dtype) if out is None else out
     if back:

@@ -98,6 +98,7 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
     kernel=_kernel(np.add),
     normalize=_sum_normalize,
     transpose=lambda g, x, axis, keepdims, dtype: _spread(g, x, axis),
+    accumulates=True,
     out=True,
     source="np.add.reduce",
     combiner="add",

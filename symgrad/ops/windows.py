@@ -14,7 +14,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, normalize_axis
 from symgrad.ops import batch, window_kernels
-from symgrad.ops.declare import NodeLike, composite, linear
+from symgrad.ops.declare import NodeLike, composite, in_single, linear
 
 CASES = (
     case((5,), axis=0, size=2, stride=1, dilation=1),
@@ -91,7 +91,7 @@ def _overlapped_infer(
 
 
 def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
-    return _overlapped(g, axis=axis, **attrs, length=x.shape[axis])
+    return in_single(_overlapped)(g, axis=axis, **attrs, length=x.shape[axis])
 
 
 @linear(
@@ -114,6 +114,7 @@ def _windows(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -
     kernel=window_kernels.overlapped,
     normalize=normalize,
     transpose=lambda g, x, length, **attrs: _windows(g, **attrs),
+    accumulates=True,
     out=True,
     preserves_zero=True,
     cases=tuple(case((*c.shapes[0], c.attrs["size"]), **c.attrs) for c in BACK),
