@@ -199,11 +199,11 @@ MANY_TERMS = {
     "wrapped": lambda x: single(sg.pad(x[:2], (6000, 6000), mode="wrap")),
     "running_sum": lambda x: single(sg.cumulative_sum(x)) * 1e-2,
     "running_product": lambda x: single(sg.cumulative_prod(x)) * 1e-2,
-    "windows": lambda x: single(sg.sliding_window_view(x[:6000], x.size // 2)),
+    "windows": lambda x: single(sg.sliding_window_view(sg.pad(x, 3000), 3000)),
     "weights": lambda x: single(sg.conv(sg.reshape(x, (1, 1, -1)), sg.reshape(x[:3], (1, 1, 3)))),
-    "added_at": lambda x: sg.zeros(2, dtype="float16").at[zeros_of(x.size)].add(x * 1e-3)[0],
+    "added_at": lambda x: sg.zeros(2, dtype=x.dtype).at[zeros_of(x.size)].add(x * 1e-3)[0],
     "bincount": lambda x: sg.bincount(zeros_of(x.size), x * 1e-3)[0],
-    "columns": lambda x: sg.sum(sg.reshape(x, (-1, 1)) * 1e-3, axis=0)[0],
+    "columns": lambda x: sg.sum(x[:, None] * np.full(2, 1e-3, "float16"), axis=0)[0],
 }
 
 
