@@ -23,7 +23,7 @@ from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, real
-from symgrad.ops.declare import HALF, SINGLE, widened
+from symgrad.ops.declare import HALF, was_wider, widened
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
@@ -177,10 +177,8 @@ def _sum_of_many(a: Node, b: Node) -> Node:
 
 
 def _unrounded(x: Node) -> Node:
-    """A float16 as the float32 that it was rounded from, or as a float32."""
-    if x.dtype == HALF and x.op.name == "astype" and x.inputs[0].dtype == SINGLE:
-        return x.inputs[0]
-    wide: Node = widened(x)
+    """A float16 as the wider float that it was narrowed from, or else as a float32."""
+    wide: Node = x.inputs[0] if was_wider(x) else widened(x)
     return wide
 
 

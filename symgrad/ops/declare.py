@@ -266,7 +266,7 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
         result = call("select", partial, flow)
     elif not isinstance(partial, Node) and partial == 1:
         result = flow
-    elif _was_wider(flow) and (not isinstance(partial, Node) or partial.dtype == HALF):
+    elif was_wider(flow) and (not isinstance(partial, Node) or partial.dtype == HALF):
         result = call("astype", chain(flow.inputs[0], partial), HALF)
     elif not isinstance(partial, Node) and partial == -1:
         result = call("negative", flow)
@@ -275,7 +275,7 @@ def chain(flow: Node, partial: Partial) -> Cotangent:
     return result
 
 
-def _was_wider(flow: Node) -> bool:
+def was_wider(flow: Node) -> bool:
     """Whether what flows is float16 that was narrowed from a wider float."""
     return flow.op.name == "astype" and flow.dtype == HALF and flow.inputs[0].dtype.kind == "f"
 
