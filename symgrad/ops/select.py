@@ -152,7 +152,14 @@ def _relu_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
     one_sided=True,
 )
 def relu(x: NodeLike, /) -> Node:
-    """max(x, 0). Its derivative at 0 is 0, unless `kinks` says otherwise."""
+    """max(x, 0), NaN where x is NaN. Its derivative at 0 is 0, unless `kinks` says otherwise.
+
+    The derivative is the mask y > 0, so that it is 0 at a NaN, where that of other extrema is 1. So
+    it is for all that is relu: `maximum(x, 0)`, `clip(x, 0, 6)`, `relu6`.
+
+    >>> float(compile([x := placeholder("x", ())], grad(relu(x), x))(float("nan")))
+    0.0
+    """
     ...
 
 
