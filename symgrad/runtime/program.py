@@ -221,8 +221,9 @@ class Program(Displayed, Runner):
         """Write the program as one file that imports NumPy only.
 
         It holds for the sizes of the last call, or for those given: `save_source("p.py", N=64)`.
-        What is computed once and kept here is computed in every call there; results have the same
-        form. The file is written whole or not at all. Raises `FeedError` if sizes are not known.
+        What is computed once and kept here is computed in every call there. Arguments by position
+        and results have the same form; by name the file is given arrays. The file is written whole
+        or not at all. Raises `FeedError` if sizes are not known.
         """
         if not sizes and not self.executables.used:
             wanted = ", ".join(f"{n}=…" for n in self.executables.names)
@@ -234,7 +235,9 @@ class Program(Displayed, Runner):
         if keeps or self.interface.threads > 1:
             plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)
-        return write_standalone(plan, source, updated, outputs, path, self.form, keeps)
+        return write_standalone(
+            plan, source, updated, outputs, path, self.form, self.feeder.forms, keeps
+        )
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""

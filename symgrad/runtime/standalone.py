@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST_LINE = 80
+LONGEST_FORM = 500  # of the arguments, as they are shown
 
 FITTED = '''
 def fitted(value, name, shape, dtype):
@@ -41,6 +42,22 @@ def fitted(value, name, shape, dtype):
     return made[()]
 '''
 
+PARTS = '''
+def parts(value, like, path):
+    """What an argument holds where `like`, which has the form that is wanted, has an int."""
+    if isinstance(like, dict):
+        if not isinstance(value, dict) or value.keys() != like.keys():
+            raise ValueError(f"{path} must be a dict with the keys {list(like)}")
+        return [p for k in like for p in parts(value[k], like[k], f"{path}[{k!r}]")]
+    if not isinstance(like, list):
+        return [value]
+    if isinstance(value, (str, dict, set)) or not hasattr(value, "__len__"):
+        raise ValueError(f"{path} must be a sequence of {len(like)}")
+    if len(value) != len(like):
+        raise ValueError(f"{path} must be a sequence of {len(like)}, not of {len(value)}")
+    return [p for i, v in enumerate(value) for p in parts(v, like[i], f"{path}[{i}]")]
+'''
+
 
 def write_standalone(
     plan: Plan,
@@ -49,12 +66,14 @@ def write_standalone(
     outputs: Sequence[str],
     path: str | Path,
     form: Callable[[Sequence[Any]], Any] = tuple,
+    forms: tuple[Any, ...] | None = None,
     keeps: bool = False,
 ) -> Path:
     """Write a plan as a file; see `Program.save_source`.
 
-    `form` makes of the outputs what a call returns, and `keeps` if the program itself keeps some of
-    it from call to call, as the file does not.
+    `form` makes of the outputs what a call returns, `forms` are those of the arguments by position,
+    if not each of them is one array, and `keeps` if the program itself keeps some of it from call
+    to call, as the file does not.
 
     Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own, and for a
     form that cannot be written: a dict with keys that are no text and no numbers.
@@ -64,9 +83,8 @@ def write_standalone(
             f"a program with kernels of your own ({', '.join(source.opaque)}) "
             "cannot be written as a file that needs NumPy only"
         )
-    return write_whole(
-        path, "\n".join(_Writer(plan, source, updated, outputs, form, keeps).lines()) + "\n"
-    )
+    writer = _Writer(plan, source, updated, outputs, form, forms, keeps)
+    return write_whole(path, "\n".join(writer.lines()) + "\n")
 
 
 class _Writer:
@@ -77,12 +95,14 @@ class _Writer:
         updated: Sequence[Node],
         outputs: Sequence[str],
         form: Callable[[Sequence[Any]], Any],
+        forms: tuple[Any, ...] | None,
         keeps: bool,
     ) -> None:
         self.plan = plan
         self.source = source
         self.outputs = outputs
         self.keeps = keeps
+        self.forms = forms
         self.inputs = [plan.slots[i] for i in plan.inputs]
         self.variables = [plan.slots[i] for i in plan.variables]
         # The user's names, by the slots' names; of variables that share one, these.
@@ -112,7 +132,8 @@ class _Writer:
         short = [f"{k} = {constant_text(v)}" for k, v in constants if is_short(v)]
         if short:
             yield from ("", *short)
-        for text in (*self.source.helpers, "\n".join(self.source.body), FITTED):
+        formed = [PARTS] * (self.forms is not None)
+        for text in (*self.source.helpers, "\n".join(self.source.body), FITTED, *formed):
             yield from ("", "", *text.strip().split("\n"))
         yield from ("", "", *self._workspace())
         if self.results.classes:
@@ -131,7 +152,12 @@ class _Writer:
         yield f'"""A program written by symgrad. It needs {needs} and nothing else.'
         yield ""
         yield f"    program = Program({', '.join(s.name for s in self.variables)})"
-        yield f"    {results}program({', '.join(s.name for s in self.inputs)})"
+        names = [s.name for s in self.inputs]
+        taken = ", ".join(names)
+        if self.forms is not None:
+            forms = ", ".join(_like(f, names) for f in self.forms)
+            taken = in_docstring(forms, LONGEST_FORM)
+        yield f"    {results}program({taken})"
         if sizes:
             yield from ("", f"It is planned for {sizes}.")
         if self.variables:
@@ -186,7 +212,16 @@ class _Writer:
             yield f"        self.{spare} = np.empty_like(self.{target})"
         yield "        self.workspace = workspace()"
         yield ""
-        yield f"    def __call__({', '.join(['self', *(s.name for s in self.inputs)])}):"
+        name = "__call__"
+        if self.forms is not None:
+            name = "call"
+            like = _like(self.forms, [str(i) for i in range(len(self.inputs))])
+            yield "    def __call__(self, *argument, **named):"
+            yield "        if argument:"
+            yield f"            argument = parts(argument, {like}, 'argument')"
+            yield "        return self.call(*argument, **named)"
+            yield ""
+        yield f"    def {name}({', '.join(['self', *(s.name for s in self.inputs)])}):"
         for s in self.inputs:
             yield f"        {s.name} = {self._fitted(s)}"
         arguments = [s.name for s in self.inputs]
@@ -215,6 +250,15 @@ class _Writer:
             yield f"        return found[:{count}]" if scalars else "        return found"
         else:
             yield f"        return {self.results.text}"
+
+
+def _like(form: Any, leaves: Sequence[str]) -> str:
+    """A form of arguments as an expression with lists for sequences, and these texts for arrays."""
+    if isinstance(form, dict):
+        return f"{{{', '.join(f'{_key(k)}: {_like(v, leaves)}' for k, v in form.items())}}}"
+    if isinstance(form, (list, tuple)):
+        return f"[{', '.join(_like(v, leaves) for v in form)}]"
+    return str(leaves[form])
 
 
 class _Found(str):
@@ -270,12 +314,12 @@ def _key(key: Any) -> str:
     ):
         return ascii(key)
     raise GraphError(
-        f"results by the key {key!r:.80} cannot be written into a file; compile it with texts for "
-        "keys: {'loss': loss}"
+        f"results or inputs by the key {key!r:.80} cannot be written into a file; compile it with "
+        "texts for keys: {'loss': loss}"
     )
 
 
-def in_docstring(name: str) -> str:
+def in_docstring(name: str, most: int = 60) -> str:
     """A user's name that can do no harm within triple quotes."""
     plain = "".join(c if c.isprintable() and c not in '\\"' else "?" for c in name)
-    return plain if len(plain) <= 60 else f"{plain[:59]}…"
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"

@@ -313,3 +313,47 @@ def test_variables_of_one_name_are_told_apart(tmp_path):
     np.testing.assert_array_equal(second.value, np.full(3, 8.0))
     with pytest.raises(ValueError, match="'w1' must be"):
         module["Program"](np.ones(3), np.ones(2))
+
+
+ARGUMENTS = [
+    (lambda x, y: {"x": x, "y": y}, lambda a, b: ({"y": b, "x": a},)),
+    (lambda x, y: [[x], y], lambda a, b: ((a,), b)),
+    (lambda x, y: [{"in": [x, {0: y}]}], lambda a, b: ({"in": (a, {0: b})},)),
+    (lambda x, y: [{'"]); print("hostile\n': x, ("a", 1): [y]}],
+     lambda a, b: ({'"]); print("hostile\n': a, ("a", 1): [b]},)),
+    (lambda x, y: Both(x, [y]), lambda a, b: (a, [b])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inputs", "given"), ARGUMENTS)
+def test_arguments_have_the_form_of_the_program(tmp_path, inputs, given, capsys):
+    x, y = sg.placeholder("call", 3), sg.placeholder("parts", 3)
+    program = sg.compile(inputs(x, y), x - 2 * y)
+    written = runpy.run_path(str(program.save_source(tmp_path / "p.py")))["Program"]()
+    a, b = np.arange(3.0), np.ones(3)
+    wanted = program(*given(a, b))
+    np.testing.assert_array_equal(written(*given(a, b)), wanted)
+    np.testing.assert_array_equal(program(call=a, parts=b), wanted)
+    np.testing.assert_array_equal(written(call_=a, parts_=b), wanted)
+    assert capsys.readouterr().out == ""
+
+
+def test_arguments_of_another_form_are_refused_by_the_file(tmp_path):
+    x, y = sg.placeholder("x", 3), sg.placeholder("y", 3)
+    program = sg.compile([{"x": x, "rest": [y]}], x - y)
+    path = program.save_source(tmp_path / "p.py")
+    assert "program({'x': x, 'rest': [y]})" in path.read_text(encoding="utf-8")
+    written = runpy.run_path(str(path))["Program"]()
+    a = np.ones(3)
+    for given, words in [
+        ((a, a), "argument must be a sequence of 1, not of 2"),
+        (([a, a],), r"argument\[0\] must be a dict with the keys \['x', 'rest'\]"),
+        (({"x": a},), r"argument\[0\] must be a dict"),
+        (({"x": a, "rest": {"y": a}},), r"argument\[0\]\['rest'\] must be a sequence of 1"),
+        (({"x": a, "rest": [a, a]},), "must be a sequence of 1, not of 2"),
+        (({"x": a, "rest": 1.0},), "must be a sequence of 1"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            written(*given)
+    with pytest.raises(sg.GraphError, match="with texts for keys"):
+        sg.compile([{frozenset("a"): x}], x).save_source(tmp_path / "q.py")
