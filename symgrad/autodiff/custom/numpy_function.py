@@ -27,8 +27,8 @@ class NumpyFunction(Function):
     first run writes into what its uses share (an array, a container or an object that the instance
     had before, an attribute of the class) is put back, and refused; objects of other packages are
     not looked into. A global variable cannot be seen: where nothing is kept, `backward` runs after
-    its `forward`, but two uses at once share the variable. Attributes that are no arrays must be
-    the same in every run.
+    its `forward`, but two uses at once and the rows of a `vmap` share the variable, and what is
+    last written wins. Attributes that are no arrays must be the same in every run.
 
     Which types `forward` returns is tried out once, on arrays of ones, when the graph is built. Or
     a method `output_types(x, …)` states them (a `TensorType` or several), given the types of the

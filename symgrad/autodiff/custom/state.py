@@ -59,7 +59,7 @@ class State:
         found += [("", Attributes(c)) for c in type(instance).__mro__]
         while found:
             name, value = found.pop()
-            if id(value) in self._seen:
+            if type(value) in PLAIN or id(value) in self._seen:
                 continue
             self._seen.add(id(value))
             contents = _contents(value)
