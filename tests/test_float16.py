@@ -200,6 +200,9 @@ MANY_TERMS = {
     "running_sum": lambda x: single(sg.cumulative_sum(x)) * 1e-2,
     "running_product": lambda x: single(sg.cumulative_prod(x)) * 1e-2,
     "windows": lambda x: single(sg.sliding_window_view(sg.pad(x, 3000), 3000)),
+    "pooled": lambda x: single(
+        sg.nn.max_pool(sg.reshape(sg.pad(x[:1] * 2, 2999), (1, 1, -1)), 3000, stride=1)
+    ),
     "weights": lambda x: single(sg.conv(sg.reshape(x, (1, 1, -1)), sg.reshape(x[:3], (1, 1, 3)))),
     "added_at": lambda x: sg.zeros(2, dtype=x.dtype).at[zeros_of(x.size)].add(x * 1e-3)[0],
     "bincount": lambda x: sg.bincount(zeros_of(x.size), x * 1e-3)[0],

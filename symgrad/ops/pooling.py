@@ -19,7 +19,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops import batch, window_kernels
-from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.declare import NodeLike, composite, linear, op, require, widened
 from symgrad.ops.images import each, paddings, spatial_axes
 from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
@@ -137,8 +137,12 @@ def _max_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
     return with_windows(t, axis, size, stride, dilation)
 
 
-def _max_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
-    return (_at_window_max(g, x, y, **attrs, back=True),)
+def _max_vjp(
+    g: Node, y: Node, x: Node, size: int, stride: int, **attrs: Any
+) -> tuple[Cotangent, ...]:
+    if stride < size:  # an element may be the largest of many windows
+        g, x, y = (widened(t) for t in (g, x, y))
+    return (_at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True),)
 
 
 def _max_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
