@@ -153,7 +153,7 @@ def test_sparse_matrices():
 
 def test_indices_that_no_array_takes_are_index_errors():
     x, real = sg.placeholder("x", (3, 4)), sg.placeholder("real", ())
-    for index in (1.5, "a", real, [1.5], (..., ...), np.ones((2, 4), bool)):
+    for index in (1.5, "a", real, [1.5], (..., ...), np.ones((2, 4), bool), ([0, 1], [0, 1, 2])):
         with refused(IndexError, "getitem(", "test_refused_calls.py") as caught:
             x[index]
         assert isinstance(caught.value, sg.IndexingError)

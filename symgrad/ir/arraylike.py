@@ -20,7 +20,7 @@ _BY_CHOICE = (
     "A choice is part of the graph: sg.where(condition, a, b); of conditions, a & b, a | b and ~a"
 )
 _BY_TEXT = "Without a format its text is the node itself: f'{x}'"
-_BY_INDEX = "An array indexed by a node is sg.constant(array)[node]"
+_BY_INDEX = "range takes an int; an array indexed by a node is sg.constant(array)[node]"
 _BY_NUMPY = (
     "What NumPy would do with its value, write with symgrad: sg.stack(nodes) for an array of "
     "nodes, sg.constant(array)[node] for an array indexed by a node, and "

@@ -17,7 +17,7 @@ from symgrad.ir.evaluate import value_of
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, as_node, constant_node, constant_value
 from symgrad.ir.operators import call
-from symgrad.ir.types import DType
+from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
 from symgrad.ops.gather import INDEX, _gather, as_integers, is_empty_list
@@ -134,6 +134,10 @@ class _Reader:
     def read(self, items: Sequence[Any]) -> Place:
         for item in items:
             self._take(item)
+        try:
+            broadcast_shapes(*(i.shape for i in self.indices))
+        except ShapeError as error:
+            raise IndexingError(f"the arrays of an index broadcast together: {error}") from None
         advanced = [k for k, i in enumerate(items) if isinstance(i, (int, Node))]
         first, rest = self.positions[0], [i for i in range(self.kept) if i not in self.positions]
         # Indices that are not neighbours put their shape in front, says NumPy.

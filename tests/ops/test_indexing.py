@@ -238,7 +238,7 @@ def test_out_of_bounds_when_it_runs(build, bad):
         ((0, 0, 0), "3 indices for the 2 dimensions"),
         ((..., ...), "at most one ellipsis"),
         (([0, 1], [0, 1, 2]), "2 and 3 do not match"),
-        (np.ones((3, 3), bool), "4 and 3 do not match"),
+        (np.ones((3, 3), bool), r"a mask of shape \(3, 3\) for axes of shape \(4, 5\)"),
         (np.ones((4, 5, 1), bool), "3 indices for the 2 dimensions"),
         (slice(0, 2, 0), "step of a slice cannot be 0"),
     ],
@@ -302,7 +302,7 @@ def test_a_row_mask_without_elements_takes_no_row():
 
 
 def test_a_mask_without_elements_must_fit_all_the_same():
-    with pytest.raises(ShapeError, match="4 and 0 do not match"):
+    with pytest.raises(ShapeError, match=r"shape \(0,\) for axes of shape \(4,\)"):
         sg.placeholder("x", (4, 3))[np.zeros(0, bool)]
 
 
