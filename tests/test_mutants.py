@@ -8,24 +8,41 @@ import symgrad as sg
 from symgrad.ir.op import REGISTRY
 from tests.mutants.__main__ import campaign
 from tests.mutants.attack import Guard, Page, attack, check_source, check_svg
-from tests.mutants.mutate import KINDS_OF, mutated
+from tests.mutants.mutate import KINDS_OF, mutated, systematic
 from tests.mutants.seeds import documents
 
-COUNT = 2000
-
-
-def test_nothing_comes_of_a_mutant():
-    faults, stages = campaign(COUNT, 2, seed=1)
-    assert not faults, faults[:3]
-    assert sum(stages.values()) == COUNT
-    # Neither are all refused at the door, nor do all get through.
-    assert stages["load"] > COUNT // 10
-    assert stages["ran"] > COUNT // 10
+DRAWN = 2000
 
 
 @pytest.fixture(scope="module")
 def seeds():
     return list(documents())
+
+
+def test_nothing_comes_of_a_mutant(seeds):
+    planted = len(list(systematic(seeds)))
+    faults, stages = campaign(planted + DRAWN, 2, seed=1)
+    assert not faults, faults[:3]
+    assert sum(stages.values()) == planted + DRAWN
+    # Neither are all refused at the door, nor do all get through.
+    assert stages["load"] > DRAWN // 10
+    assert stages["ran"] > DRAWN // 10
+
+
+def test_code_is_planted_in_every_attribute(seeds):
+    nodes = [n for _, parts in seeds for graph in parts for n in graph["nodes"]]
+    attributes = {(n["op"], k) for n in nodes for k, v in n["attrs"].items() if len(v) <= 500}
+    planted = list(systematic(seeds))
+    assert len(planted) > 10 * len(attributes)
+    assert {form for _, _, form, _ in planted} == {"saved", "text"}
+    texts = {
+        n["op"]: n["attrs"]["index"]
+        for _, parts, _, _ in planted
+        for graph in parts
+        for n in graph["nodes"]
+        if "and None" in n["attrs"].get("index", "")
+    }
+    assert texts.keys() >= {"slice", "place", "put"}
 
 
 def test_every_op_that_a_file_holds_is_mutated(seeds):

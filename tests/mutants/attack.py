@@ -26,11 +26,15 @@ ROOT = Path(__file__).parents[2]
 MOST_BYTES = 2**26  # of a plan that is run: larger ones say so, and are left alone
 MOST_FLOPS = 1e9
 SIZES = 3
+LOOKING = ("load", "verify", "again")  # what only reads: nothing may take much memory there
+# What Python's own parsers say of a text that is none of theirs.
+EXPECTED = (SyntaxError, ValueError, RecursionError)
 WATCHED = (
     "open", "exec", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
     "os.spawn", "os.fork", "socket.__new__", "socket.connect", "ctypes.dlopen", "pickle.find_class",
     "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.symlink", "os.truncate", "shutil.rmtree",
-    "code.__new__", "builtins.input", "webbrowser.open", "urllib.Request",
+    "code.__new__", "builtins.input", "webbrowser.open", "urllib.Request", "os.listdir",
+    "os.scandir", "os.link", "os.mkfifo", "os.kill",
 )  # fmt: skip
 
 
@@ -49,6 +53,8 @@ class Guard:
     def belongs(self, event, args):
         if event == "exec":
             return args[0].co_filename.startswith(("<symgrad", "<string>", *self.homes))
+        if event in ("os.listdir", "os.scandir"):  # a file that is written clears what was left
+            return str(args[0]).startswith((self.folder, *self.homes))
         if event in ("open", "os.rename", "os.remove", "os.chmod", "code.__new__"):
             path = str(args[0])
             if isinstance(args[0], int) or path.startswith(self.folder):
@@ -133,13 +139,21 @@ def attack(parts, rng, folder, form, shows):
         sizes = dict.fromkeys(program.executables.names, SIZES)
         source = program.save_source(folder / "mutant.py", **sizes)
         check_source(source.read_text(encoding="utf-8"))
-        compile(source.read_text(encoding="utf-8"), "<symgrad mutant>", "exec")
+        text = source.read_text(encoding="utf-8")
+        exec(compile(text, "<symgrad mutant>", "exec"), {"__name__": "mutant"})
         if shows:
             stage = "show"
             show(program, graph, folder)
     except SymgradError as error:
         str(error)
-        return stage
+        if stage not in LOOKING:
+            return stage
+        cause = error.__cause__ or error.__context__
+        # A reader that ran out of memory took it: the limit is for that.
+        if isinstance(cause, MemoryError):
+            raise cause from error
+        hidden = cause is not None and not isinstance(cause, (SymgradError, *EXPECTED))
+        return f"{stage} ({type(cause).__name__})" if hidden else stage
     return "ran"
 
 

@@ -21,6 +21,8 @@ BREAKS = (
     "zqx--><!--", "zqx*/", "zqx]]>", '"zqx onload="zqx()', "zqx\ud800", "zqx\0", "zqx\x1b[31m",
     "zqx&lt;", "zqx{0}%s", "zqx" * 400, "canary_zqx/../x", "zqx\u202e", "${zqx}", "zqx\ufffe",
 )  # fmt: skip
+# In the place of a part of an attribute: the code itself, as text, and what is nearly right.
+PLANTED = (repr(f"{CODE} and None"), repr(f"0], {CODE}, x[0"), CODE, "1.5", "True", "None")
 NAMES = (
     *BREAKS, "self", "path", "__class__", "out", "scratch", "dtype", "where", "order", "axis", "_0",
     "k_0", "fused", "start", "share", "rows", "step", "np", "class", "", "x", "zqx",
@@ -35,7 +37,10 @@ DTYPES = (
     "longdouble", "complex64", "complex128", "clongdouble",
 )  # fmt: skip
 SIZES = (*map(str, (0, 1, 2, 3, 5, 17, 10**4, 10**9, 2**40, 2**62, 2**63, 10**20, -1)),
-         "N", "M", "2*N", "N + 1", "N*M", "N - 5", "N**16", "self", "path")  # fmt: skip
+         "N", "M", "2*N", "N + 1", "N*M", "N - 5", "N**16", "self", "path", "N//2", "(N + 1)//2",
+         "min(N, 3)", "max(N - 1, 0)", "min(N, M)//2*min(M, 2)",
+         f"min({' + '.join(f'min(a{i}, b{i})' for i in range(12))}, z)",
+         "min(" * 30 + "N" + ", M)//2" * 30)  # fmt: skip
 VALUES = (
     *map(repr, NUMBERS), "nan", "inf", "-inf", *DTYPES, "N", "2*N", "N*M - 7", "graph0", "kept(0)",
     "()", "((),)", "(0,)", "(1, 0)", "(-1,)", "(0, 0)", "(0, 1, 2)", "(None,)", "(True,)", "(N,)",
@@ -45,8 +50,59 @@ VALUES = (
     "array(nan, float32)", "array([], bool, (0,))", "array('AAAA', int8, (3,))",
     "array('AAAA', int8, (99,))", "array('!', int8, (1,))", "array(1, float32, (1, 1, 1))",
     "(" + "0, " * 100 + ")", "(" * 60 + ")" * 60, "-" * 90 + "1", *(repr(b) for b in BREAKS),
+    "1<" * 10**5 + "1", "(" + "1," * 10**5 + ")",
     *(f"(({b!r}, None, 1),)" for b in BREAKS[:6]), *(f"({b!r},)" for b in BREAKS[:3]), CODE,
 )  # fmt: skip
+
+
+def systematic(known):
+    """Code in the place of every part of every attribute of every op, and of its name, in turn.
+
+    Gives the name of a document, its parts with the one change, the form, and the kind.
+    """
+    done = set()
+    for name, parts in known:
+        for at, graph in enumerate(parts):
+            for number, node in enumerate(graph["nodes"]):
+                for key, text in node["attrs"].items():
+                    if (node["op"], key) in done or len(text) > 500:
+                        continue
+                    done.add((node["op"], key))
+                    for kind, attrs in _with_code(node["attrs"], key, text):
+                        changed = copy.deepcopy(parts)
+                        changed[at]["nodes"][number]["attrs"] = attrs
+                        for form in ("saved", "text"):
+                            yield name, changed, form, kind
+
+
+def _with_code(attrs, key, text):
+    """The attributes of a node with code in one of them, each in turn."""
+    tree = ast.parse(text, mode="eval")
+    count = sum(map(_is_leaf, ast.walk(tree)))
+    for i in range(count):
+        for code in PLANTED:
+            tree = ast.parse(text, mode="eval")
+            leaf = [n for n in ast.walk(tree) if _is_leaf(n)][i]
+            spot = _Replace(leaf, ast.parse(code, mode="eval").body)
+            yield "planted_value", {**attrs, key: ast.unparse(spot.visit(tree))}
+    rest = {k: v for k, v in attrs.items() if k != key}
+    yield "planted_name", {**rest, f"{key}={text}, a={CODE}, b": "0"}
+    yield "planted_name", {**attrs, f"a={CODE}, b": "0"}
+    yield "planted_name", {**rest, f"{key}=({CODE}), {key}": text}
+
+
+def _is_leaf(tree):
+    return isinstance(tree, (ast.Constant, ast.Name))
+
+
+class _Replace(ast.NodeTransformer):
+    """A tree with another one in the place of a part."""
+
+    def __init__(self, old, new):
+        self.old, self.new = old, new
+
+    def visit(self, tree):
+        return self.new if tree is self.old else super().generic_visit(tree)
 
 
 def mutated(parts, others, rng, fits):

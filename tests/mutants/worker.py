@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.mutants.attack import Guard, attack
-from tests.mutants.mutate import mutated, seeded
+from tests.mutants.mutate import mutated, seeded, systematic
 from tests.mutants.seeds import documents
 
 SECONDS = 5  # of the processor's; who waits for something is killed by who waits for him
@@ -35,6 +35,7 @@ def run(numbers, seed, folder):
     """Run the mutants of these numbers."""
     known = list(documents())
     others = [n for _, parts in known for g in parts for n in g["nodes"]]
+    planted = list(systematic(known))
     for name, parts in known:
         if "compiled" in name:  # what is imported on first use is imported now
             attack(parts, seeded(seed, -1), folder, "saved", True)
@@ -50,12 +51,16 @@ def run(numbers, seed, folder):
         name, parts = known[rng.randrange(len(known))]
         fits, form = rng.random() < 0.7, rng.choice(FORMS)
         kind, fault = "?", None
+        if number < len(planted):
+            name, parts, form, kind = planted[number]
         tell(at=number, name=name)
         guard.found.clear()
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         guard.on = True
         try:
-            changed, kind = mutated(parts, others, rng, fits)
+            changed = parts
+            if number >= len(planted):
+                changed, kind = mutated(parts, others, rng, fits)
             shows = kind in ("lines", "name", "attribute_name") or rng.randrange(SHOWN) == 0
             stage = attack(changed, rng, folder, form, shows)
             stages[stage] += 1
