@@ -12,6 +12,7 @@ from symgrad.ir.errors import FeedError, GraphError
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
+from symgrad.ir.origin import printable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
@@ -252,7 +253,7 @@ class Program(Displayed, Runner):
         return SLOTS.viewer().explore(self, path, **options)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.feeder.names)
-        updated = ", ".join(str(v.name) for v in self.store.updated)
+        names = printable(", ".join(self.feeder.names))
+        updated = printable(", ".join(str(v.name) for v in self.store.updated))
         updates = f", updating {updated}" * bool(updated)
         return f"<Program of ({names[:200]}): {len(self.graph)} nodes{updates}>"

@@ -11,9 +11,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from symgrad.ir.errors import StateError
+from symgrad.ir.errors import AllocationError, StateError
 from symgrad.ir.files import whole_file
 from symgrad.ir.node import Node, Variable, describe
+from symgrad.ir.origin import printable
 from symgrad.ir.reading import regular_file
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import store
@@ -73,8 +74,10 @@ def load_state(path: str | Path, variables: Variables) -> None:
             with form.opened(file) as (types, read):
                 _compare(source, types, {name: v.tensor for name, v in named.items()})
                 arrays = read()
-        except (StateError, MemoryError):
+        except StateError:
             raise
+        except MemoryError:
+            raise AllocationError(f"there is no memory for what {source} holds") from None
         except Exception as error:  # a reader of damaged bytes may raise anything
             said = f"{type(error).__name__}: {error}"
             raise StateError(f"{source} is damaged, or no checkpoint: {said}") from error
@@ -140,10 +143,10 @@ def _format(path: Path) -> Format:
 def _compare(path: Path, found: Mapping[str, TensorType], wanted: Mapping[str, TensorType]) -> None:
     """Refuse a file that is not for these variables."""
     differing = [
-        *(f"{n[:60]}: not in the file" for n in wanted if n not in found),
-        *(f"{n[:60]}: {t!r} in the file, no variable here" for n, t in found.items()
+        *(f"{printable(n[:60])}: not in the file" for n in wanted if n not in found),
+        *(f"{printable(n[:60])}: {t!r} in the file, no variable here" for n, t in found.items()
           if n not in wanted),
-        *(f"{n[:60]}: {found[n]!r} in the file, {t!r} here" for n, t in wanted.items()
+        *(f"{printable(n[:60])}: {found[n]!r} in the file, {t!r} here" for n, t in wanted.items()
           if n in found and found[n] != t),
     ]  # fmt: skip
     if differing:

@@ -3,8 +3,8 @@
 - `.npz`: a zip file of arrays as NumPy writes them. Each has a checksum of its own in the zip file.
 - `.safetensors`: the length of a header, 8 bytes; the header, in JSON, that says of each array its
   dtype, its shape and its place; the arrays, one directly after the other. In the header's
-  `__metadata__` symgrad puts first of all a checksum of all that comes after it. Files of others
-  have none, nor had those of symgrad at first: they are read without.
+  `__metadata__` symgrad puts first of all a checksum of all that comes after it. Files of other
+  programs have none and are read without.
 """
 
 from __future__ import annotations
@@ -144,7 +144,11 @@ def _opened_safetensors(file: SizedFile) -> Iterator[Contents]:
     if text[0] != "{":  # blanks after it are part of the format, those before it are not
         raise ValueError("no header")
     header = strict_json(text)
-    _check_metadata(header.pop("__metadata__", {}))
+    metadata = header.pop("__metadata__", {})
+    _check_metadata(metadata)
+    head = re.match(re.escape(_HEAD).replace("%s", "([0-9a-f]{32})"), text)
+    if "symgrad" in metadata and not head:
+        raise ValueError("its checksum is not where symgrad puts it")
     places = {name: _place(name, entry) for name, entry in header.items()}
     ordered = sorted(places, key=lambda name: places[name][1:])
     end = 0
@@ -157,7 +161,6 @@ def _opened_safetensors(file: SizedFile) -> Iterator[Contents]:
         raise ValueError("the arrays are not what comes after the header")
 
     def read() -> Arrays:
-        head = re.match(re.escape(_HEAD).replace("%s", "([0-9a-f]{32})"), text)
         found, checksum = {}, Checksum(text[head.end() :] if head else "")
         for name in ordered:
             type_ = places[name][0]

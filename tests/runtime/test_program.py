@@ -273,3 +273,16 @@ def test_what_cannot_be_compiled_is_told_with_its_place():
         sg.compile({"x": x, "w": [w, 3.0]}, y)
     with pytest.raises(SymgradError, match=r"outputs\['y'\]\[1\]: "):
         sg.compile([x, w, b], {"y": [y, "text"]})
+
+
+def test_a_name_of_a_user_sends_nothing_to_the_terminal():
+    with sg.scope("s\x1b[31m\nfake"):
+        x = sg.placeholder("x\x1b[31m\nfake", 3)
+        w = sg.variable("w\x1b[0m", np.ones(3))
+        y = sg.sin(x * x)
+    updating = sg.compile([x], [], updates={w: w + y})
+    program = sg.compile([x], y)
+    program(np.ones(3))
+    for text in (repr(program), repr(updating), str(program.why(y))):
+        assert "\x1b" not in text
+        assert "\nfake" not in text

@@ -496,3 +496,25 @@ def test_two_of_one_name_in_a_checkpoint_are_refused_with_the_way_out(tmp_path):
     path = sg.save_state(tmp_path / "a.npz", {"x": a, "y": {"z": [b]}})
     sg.load_state(path, {"y.z.w": a, "x": b})
     np.testing.assert_array_equal(a.value, np.zeros(3))
+
+
+@pytest.mark.parametrize("seal", ["", "0", "g" * 32, "A" * 32])
+def test_a_checksum_that_is_none_is_not_passed_over(seal, tmp_path):
+    path, w = tmp_path / "w.safetensors", sg.variable("w", np.arange(3.0))
+    sg.save_state(path, [w])
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"]["symgrad"] = seal
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    with pytest.raises(StateError, match="its checksum is not where"):
+        sg.load_state(path, [w])
+
+
+def test_what_a_file_calls_its_arrays_sends_nothing_to_the_terminal(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, **{"x\x1b[31m": np.ones(3)})
+    with pytest.raises(StateError) as caught:
+        sg.load_state(path, [sg.variable("w", np.ones(3))])
+    assert "\x1b" not in str(caught.value)

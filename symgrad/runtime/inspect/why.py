@@ -12,7 +12,7 @@ from symgrad.ir.errors import GraphError
 from symgrad.ir.expression import expression
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, constant_value, describe
-from symgrad.ir.origin import Location
+from symgrad.ir.origin import Location, printable
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan, Step
 from symgrad.lowering.tiling import Tiling
@@ -62,7 +62,7 @@ class Story(NamedTuple):
             yield f"    line {number}: {text}"
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join(map(printable, self.lines()))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Why:
             told.update(story.rewrites)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(printable, self._lines()))
 
 
 def with_prologue(answer: Why, split: Split, prologue: Explainer) -> Why:
