@@ -150,7 +150,7 @@ def attack(parts, rng, folder, form, shows):
             return stage
         cause = error.__cause__ or error.__context__
         # A reader that ran out of memory took it: the limit is for that.
-        if isinstance(cause, MemoryError):
+        if isinstance(cause, MemoryError) and not isinstance(cause, SymgradError):
             raise cause from error
         hidden = cause is not None and not isinstance(cause, (SymgradError, *EXPECTED))
         return f"{stage} ({type(cause).__name__})" if hidden else stage
