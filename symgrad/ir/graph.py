@@ -22,7 +22,8 @@ from symgrad.ir.walk import topological
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_BYTES = 2**28
+MOST_BYTES = 2**28  # of a file
+MOST_MEMORY = 2**30  # for the syntax tree of a text
 
 
 class Graph(Displayed):
@@ -121,15 +122,18 @@ class Graph(Displayed):
         return text.write(self, full=full, origins=origins)
 
     @staticmethod
-    def parse(source: str) -> Graph:
+    def parse(source: str, *, most_bytes: int = MOST_MEMORY) -> Graph:
         """The graph that a text describes. Raises `ParseError` with the line that is wrong.
+
+        It is refused, too, if its syntax tree may take more than `most_bytes` of memory: by
+        default from 1.3 million characters on, the bytes of constants aside.
 
         The user's lines, scopes and choices at kinks are in what `save` writes, not in a text.
 
         >>> Graph.parse(graph.text(full=True)) == graph
         True
         """
-        inputs, outputs = text.read(source, Graph)
+        inputs, outputs = text.read(source, Graph, most_bytes)
         return Graph(outputs, inputs)
 
     def save(self, path: str | Path) -> Path:
@@ -151,14 +155,7 @@ class Graph(Displayed):
         type, a damaged file, or no graph; `FileError` for what is no regular file, or has more than
         `most_bytes`: bytes, text and what it says are held at once, by default in less than 1 GB.
         """
-        with regular_file(path, most_bytes) as file:
-            data = file.read()
-        try:
-            source = data.decode()
-        except UnicodeDecodeError as error:
-            raise ParseError(f"{path} is no saved graph: {error}") from None
-        del data
-        return saved.read(source, Graph, most_bytes=most_bytes)
+        return saved.read(_text_of(path, most_bytes), Graph, most_bytes=most_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         objects: list[Any] = []
@@ -180,6 +177,15 @@ class Graph(Displayed):
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+def _text_of(path: str | Path, most_bytes: int) -> str:
+    with regular_file(path, most_bytes) as file:
+        data = file.read()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{path} is no saved graph: {error}") from None
 
 
 def is_leaf(node: Node) -> bool:

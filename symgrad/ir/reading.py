@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # A pipe is opened without waiting for who writes into it, a terminal without becoming ours.
 _FLAGS = os.O_RDONLY | sum(getattr(os, n, 0) for n in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
-VALUE = 64  # bytes that an element of a list takes when JSON has been read, about
+# Bytes that an element takes when JSON has been read, about; a key takes as much as so many.
+VALUE, KEY = 72, 3
 FEW = 2**16  # values that there is always room for
 
 
@@ -90,7 +91,7 @@ def strict_json(source: str, most_bytes: int | None = None) -> Any:
     Raises `ValueError`, also for what is nested too deeply.
     """
     if most_bytes is not None:
-        count = source.count(",") + source.count("[") + source.count("{")
+        count = sum(map(source.count, ",[{")) + KEY * source.count(":")
         if count > max(most_bytes // VALUE, FEW):
             raise ValueError(
                 f"it has {count} values, more than fit into {most_bytes} bytes of memory; if it is "

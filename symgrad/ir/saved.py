@@ -33,7 +33,15 @@ from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import Location, Origin, built_as, printable
 from symgrad.ir.reading import Checksum, strict_json
-from symgrad.ir.text import _attr, _build, _is_graph, _Reader, _type, type_text
+from symgrad.ir.text import (
+    _attr,
+    _build,
+    _is_graph,
+    _Reader,
+    _type,
+    constant_of_bytes,
+    type_text,
+)
 from symgrad.ir.types import TensorType, Type
 from symgrad.ir.values import ArrayData, Cell
 
@@ -41,11 +49,13 @@ if TYPE_CHECKING:
     from symgrad.ir.graph import Graph
 
 FORMAT, VERSION = "symgrad-graph", 2
+_PIECE = 2**20  # characters that are encoded at once
 T = TypeVar("T")
 _LISTS = ("scope", "made_by")
 _FIELDS = ("op", "inputs", "attrs", "type", "lines", *_LISTS, "kinks")
 _HEAD = f'{{"format": "{FORMAT}", "version": {VERSION}, "checksum": "%s", '
 MOST_LINES = 2**31  # of a file
+LONGEST = 2**16  # characters of a type or an attribute, but for the bytes of a constant
 # What the text form of an attribute can say; other objects are kept beside it.
 _SAID = (bool, int, float, complex, str, type(None), Dim, np.dtype, ArrayData)
 
@@ -72,7 +82,11 @@ def sealed(document: Mapping[str, Any]) -> str:
 def _check_seal(source: str) -> None:
     """Refuse a text that is not what `sealed` made. Blanks at its end do no harm."""
     head = re.match(re.escape(_HEAD).replace("%s", "([0-9a-f]{32})"), source)
-    if head is None or str(Checksum(source[head.end() :].rstrip())) != head[1]:
+    start, end = head.end() if head else 0, len(source)
+    while end > start and source[end - 1] in " \t\r\n":
+        end -= 1
+    pieces = (source[i : min(i + _PIECE, end)] for i in range(start, end, _PIECE))
+    if head is None or str(Checksum(*pieces)) != head[1]:
         raise ParseError(
             "the file is damaged, or was changed: its checksum is that of another text"
         )
@@ -165,6 +179,7 @@ def read(
     _check_fields(document, ("format", "version", "lines", "graphs", *["checksum"][: version - 1]))
     if version > 1:
         _check_seal(source)
+    del source  # it may be large, as the constants are
     reader = _SavedReader(graph_class, _lines(document), objects)
     graphs = document.get("graphs")
     if not isinstance(graphs, list) or not graphs:
@@ -205,13 +220,18 @@ class _SavedReader(_Reader):
     def node(self, record: Any, nodes: Sequence[Node]) -> Node:
         _check_fields(record, _FIELDS)
         inputs = [_place(i, nodes) for i in _field(record, "inputs", list)]
-        attrs = {k: self.attr(_syntax(v)) for k, v in _field(record, "attrs", dict).items()}
+        attrs = {k: self.written(v) for k, v in _field(record, "attrs", dict).items()}
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
         scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
         kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
         type = _read_type(_field(record, "type", str))
         with built_as(Origin(tuple(frames), scope, made_by, kinks)):
             return _build(_field(record, "op", str), inputs, attrs, type)
+
+    def written(self, text: Any) -> Any:
+        """The value of an attribute."""
+        constant = constant_of_bytes(text) if type(text) is str else None
+        return self.attr(_syntax(text)) if constant is None else constant
 
     def attr(self, tree: ast.expr) -> Any:
         match tree:
@@ -241,7 +261,7 @@ def _check_fields(record: Any, known: Sequence[str]) -> None:
 def _texts(values: list[Any]) -> tuple[str, ...]:
     if not all(type(v) is str for v in values):
         raise ParseError(f"texts are wanted, not {values!r:.60}")
-    return tuple(values)
+    return tuple(map(printable, values))
 
 
 def _place(number: Any, among: Sequence[T]) -> T:
@@ -271,6 +291,8 @@ def _syntax(written: str) -> ast.expr:
     try:
         if type(written) is not str:
             raise TypeError("it is no text")
+        if len(written) > LONGEST:
+            raise ValueError(f"it has {len(written)} characters, and at most {LONGEST} are read")
         return ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
         raise ParseError(f"{written!r:.60} cannot be read: {error}") from None

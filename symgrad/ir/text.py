@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import ast
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.ir.dim_text import size_from_ast
+from symgrad.ir.dim_text import shown_syntax, size_from_ast
 from symgrad.ir.dims import GRAPH_NAME
-from symgrad.ir.errors import ParseError, SymgradError
+from symgrad.ir.errors import ArgumentError, ParseError, SymgradError, short
 from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from symgrad.ir.graph import Graph
 
 SMALL = 16  # constants of up to so many elements are written out
+SYNTAX = 800  # bytes that a character takes at most when it has become a syntax tree
+# A constant as bytes, and a line that is one. Of these there may be many.
+_BYTES = r"array\('([A-Za-z0-9+/]*=*)', ([a-z0-9]+), \(([0-9, ]{0,999})\)\)"
+CONSTANT = re.compile(_BYTES)
+_LINE = re.compile(
+    rf"(?:\A|(?<![\\\r])\n) *n[0-9]+: [^'\"\\\n]{{0,999}} = constant\(value={_BYTES}\)"
+)
 
 
 def write(graph: Graph, *, full: bool, origins: bool) -> str:
@@ -105,7 +113,9 @@ def _array(data: ArrayData, full: bool) -> str:
 def _reads_back(elements: str, array: np.ndarray[Any, DType]) -> bool:
     """Whether decimals say it exactly, which they do not for a NaN with a payload."""
     try:
-        found = np.array(_number_array(ast.parse(elements, mode="eval").body), array.dtype)
+        found = np.array(
+            _number_array(ast.parse(elements, mode="eval").body, array.dtype), array.dtype
+        )
     except (ParseError, OverflowError):
         return False
     return found.tobytes() == array.tobytes()
@@ -121,8 +131,19 @@ def _shape_if_empty(array: np.ndarray[Any, DType]) -> str:
     return "" if array.size else f", {array.shape!r}"
 
 
-def read(source: str, graph_class: Callable[..., Graph]) -> tuple[list[Node], list[Node]]:
+def read(
+    source: str, graph_class: Callable[..., Graph], most_bytes: int
+) -> tuple[list[Node], list[Node]]:
     """The inputs and outputs that a text describes; see `Graph.parse`."""
+    if not isinstance(source, str):
+        raise ArgumentError(f"a graph is read from text, a str, not from {short(source)}")
+    constants = sum(len(m[1]) for m in _LINE.finditer(source))
+    needed = SYNTAX * (len(source) - constants) + 4 * constants
+    if needed > most_bytes:
+        raise ParseError(
+            f"line 1: this text may take {needed} bytes of memory, more than {most_bytes}; if it "
+            f"is known to be good: most_bytes={needed}"
+        )
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -160,6 +181,12 @@ class _Reader:
         """Read one statement; the outputs if it returns them."""
         match statement:
             case ast.FunctionDef(name=name, body=body) if GRAPH_NAME.fullmatch(name):
+                if len(body) < sum(1 for _ in ast.iter_child_nodes(statement)) - 1 or any(
+                    ast.iter_child_nodes(statement.args)
+                ):
+                    raise ParseError(f"a graph is defined as def {name}(): and no more")
+                if name in self.bodies:
+                    raise ParseError(f"{name} is defined twice")
                 inner, results = self.read(body)
                 self.bodies[name] = self.graph_class(results, inner)
             case ast.AnnAssign(
@@ -171,12 +198,14 @@ class _Reader:
                     raise ParseError(f"{name} is defined twice")
                 inputs = [_find(a, nodes) for a in args]
                 attrs = {str(k.arg): self.attr(k.value) for k in keywords}
+                if len(attrs) < len(keywords):
+                    raise ParseError("an attribute is there twice")
                 nodes[name] = _build(op, inputs, attrs, _type(annotation))
             case ast.Return(value=value) if value is not None:
                 wanted = value.elts if isinstance(value, ast.Tuple) else [value]
                 return [_find(w, nodes) for w in wanted]
             case _:
-                raise ParseError(f"not a node: {ast.unparse(statement)[:80]!r}")
+                raise ParseError(f"not a node: {shown_syntax(statement)}")
         return None
 
     def attr(self, tree: ast.expr) -> Any:
@@ -222,7 +251,7 @@ def _find(tree: ast.expr, nodes: dict[str, Node]) -> Node:
 def _name(tree: ast.expr) -> str:
     if isinstance(tree, ast.Name):
         return tree.id
-    raise ParseError(f"expected the name of a node, found {ast.unparse(tree)[:80]!r}")
+    raise ParseError(f"expected the name of a node, found {shown_syntax(tree)}")
 
 
 def _type(tree: ast.expr) -> Type:
@@ -237,7 +266,7 @@ def _tensor_type(tree: ast.expr) -> TensorType:
         case ast.Subscript(value=ast.Name(id=name), slice=inside) if name in _DTYPES:
             sizes = inside.elts if isinstance(inside, ast.Tuple) else [inside]
             return TensorType(tuple(size_from_ast(s) for s in sizes), np.dtype(name))
-    raise ParseError(f"not a type: {ast.unparse(tree)[:80]!r}; write for example float32[N, 3]")
+    raise ParseError(f"not a type: {shown_syntax(tree)}; write for example float32[N, 3]")
 
 
 def _number(tree: ast.expr) -> int | float | complex | bool | None:
@@ -246,41 +275,73 @@ def _number(tree: ast.expr) -> int | float | complex | bool | None:
             return value
         case ast.Name(id="inf" | "nan" as name):
             return float(name)
-        case ast.Name(id="True" | "False" as name):
-            return name == "True"
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _number(operand)
-            return None if number is None else -number
+            return None if number is None or isinstance(number, bool) else -number
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
             a, b = _number(left), _number(right)
-            if isinstance(b, complex) and a is not None:
-                return complex(a.real, b.imag if isinstance(sign, ast.Add) else -b.imag)
+            if isinstance(b, complex) and not isinstance(a, bool | complex | None):
+                return complex(a, b.imag if isinstance(sign, ast.Add) else -b.imag)
     return None
 
 
-def _number_array(tree: ast.expr) -> Any:
+def _number_array(tree: ast.expr, dtype: DType) -> Any:
     if isinstance(tree, ast.List):
-        return [_number_array(e) for e in tree.elts]
+        return [_number_array(e, dtype) for e in tree.elts]
     value = _number(tree)
     if value is None:
-        raise ParseError(f"not a number: {ast.unparse(tree)[:80]!r}")
+        raise ParseError(f"not a number: {shown_syntax(tree)}")
+    if not _is_exact(value, dtype):
+        raise ParseError(f"{short(value)} is no element of an array of {dtype}")
     return value
+
+
+def _is_exact(value: complex, dtype: DType) -> bool:
+    """Whether a number is one of a dtype; decimals stand for the nearest."""
+    if isinstance(value, bool) or dtype.kind in "biu":
+        return type(value) is (bool if dtype.kind == "b" else int) and dtype.kind in "biu"
+    if isinstance(value, int):
+        return abs(value) < 2**64 and int(dtype.type(value).real) == value
+    return bool(np.isfinite(dtype.type(value)) or not np.isfinite(value))
 
 
 def _read_array(args: list[ast.expr]) -> ArrayData:
     if not 2 <= len(args) <= 3 or _name(args[1]) not in _DTYPES:
         raise ParseError("an array is written array(elements, dtype) or with a shape after them")
     dtype = np.dtype(_name(args[1]))
-    shape = ast.literal_eval(args[2]) if len(args) > 2 else None
+    shape = _shape(args[2]) if len(args) > 2 else None
     match args[0]:
         case ast.Constant(value=str(code)):
-            try:
-                array = np.frombuffer(binascii.a2b_base64(code, strict_mode=True), dtype)
-            except binascii.Error:
-                raise ParseError("the bytes of a constant are damaged") from None
+            return _from_bytes(code, dtype, shape)
         case elements:
-            array = np.array(_number_array(elements), dtype)
+            array = np.array(_number_array(elements, dtype), dtype)
     return ArrayData(array if shape is None else array.reshape(shape))
+
+
+def _shape(tree: ast.expr) -> tuple[int, ...]:
+    match tree:
+        case ast.Tuple(elts=sizes):
+            found = [s.value if isinstance(s, ast.Constant) else None for s in sizes]
+            if all(type(s) is int for s in found):
+                return tuple(found)  # type: ignore[arg-type]
+    raise ParseError(f"the shape of a constant is a tuple of ints, not {shown_syntax(tree)}")
+
+
+def _from_bytes(code: str, dtype: DType, shape: tuple[int, ...] | None) -> ArrayData:
+    try:
+        array = np.frombuffer(binascii.a2b_base64(code, strict_mode=True), dtype)
+    except binascii.Error:
+        raise ParseError("the bytes of a constant are damaged") from None
+    return ArrayData(array if shape is None else array.reshape(shape))
+
+
+def constant_of_bytes(written: str) -> ArrayData | None:
+    """The constant that a text says as bytes, if it does. No syntax tree is made."""
+    found = CONSTANT.fullmatch(written)
+    if found is None or found[2] not in _DTYPES:
+        return None
+    shape = _shape(ast.parse(f"({found[3]})", mode="eval").body)
+    return _from_bytes(found[1], np.dtype(found[2]), shape)
 
 
 def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:

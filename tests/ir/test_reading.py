@@ -173,6 +173,7 @@ def test_a_pipe_that_nobody_writes_into_is_not_waited_for(tmp_path):
         ("[1,]", "Expecting"),
         ("[]" + "x", "Extra data"),
         (f"[{',' * 2**16}]", "65537 values"),
+        ("{" + ":" * 2**15 + ",]", "98306 values"),
     ],
     ids=lambda value: value[:12],
 )

@@ -249,6 +249,23 @@ BAD = [
     ("n0: float64[()] = eye(n_rows=" + "1 + " * 2000 + "1)\nreturn n0", 1),
     ("n0: float64[()] = f(a=" + "(" * 300 + ")" * 300 + ")\nreturn n0", 1),
     ("n0: float64[()] = f(a=" + "9" * 5000 + ")\nreturn n0", 1),
+    ("n0: float32[3] = placeholder(name='x', name='y')\nreturn n0", 1),
+    *((f"n0: {kind}[()] = constant(value=array({value}, {kind}))\nreturn n0", 1)
+      for value, kind in [
+        ("1.5", "int32"), ("1.0", "int32"), ("True", "int32"), ("1", "bool"), ("-True", "int8"),
+        ("9007199254740993", "float64"), ("16777217", "float32"), ("1e300", "float32"),
+        ("1j+(2+3j)", "complex64"), ("1j+2", "complex64"), ("2j", "float64"), ("True", "float64"),
+        ("True+1j", "complex64"), (str(10**30), "float64"),
+        ("\N{FULLWIDTH LATIN CAPITAL LETTER T}rue", "bool"),
+    ]),
+    *((f"n0: float64[3] = constant(value=array([1.0, 2.0, 3.0], float64, {shape}))\nreturn n0", 1)
+      for shape in ("[3]", "3", "(-1,)", "(True, 3)", "None", "(3.0,)", "x")),
+    *((f"{head}\n    return ()\nreturn ()", line) for head, line in [
+        ("def graph0(a):", 1), ("def graph0(*a):", 1), ("def graph0(a=3):", 1),
+        ("def graph0() -> int:", 1), ("@f\ndef graph0():", 2), ("def graph0(*, k): ", 1),
+        ("def graph0():\n    return ()\ndef graph0():", 3),
+    ]),
+    ("n0: float32[3] = placeholder(name=" + "[1, 2]" * 999 + ")\nreturn n0", 1),
     ("\0", 1), ("\n\t return x", 2), ("return n0\n  return n0", 2), ("λ: ", 1), ("\ud800", 1),
     ("if x:\n    return y", 1), ("n0: float32[3]\nreturn n0", 1), ("return ()\nreturn ()", 2),
 ]  # fmt: skip
@@ -260,6 +277,28 @@ def test_bad_text_names_its_line(text, line):
         Graph.parse(text)
     assert isinstance(caught.value, GraphError)
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("source", [None, b"return ()", 3, GOOD.encode(), ["return ()"]])
+def test_what_is_no_text_is_refused(source):
+    with pytest.raises(sg.ArgumentError, match="from text, a str"):
+        Graph.parse(source)
+
+
+def test_a_text_that_takes_much_memory_is_refused_before_it_is_read():
+    long = f"n0: float32[{'1<' * 10**6}1] = placeholder(name='x')\nreturn n0\n"
+    with pytest.raises(ParseError, match=r"^line 1: .* bytes of memory.*most_bytes=\d+$"):
+        Graph.parse(long)
+    with pytest.raises(ParseError, match=r"more than 1000;"):
+        Graph.parse(GOOD, most_bytes=1000)
+    # The bytes of a constant take little, if they are those of a constant.
+    large = Graph([sg.constant(np.random.default_rng(0).random(10**6))])
+    text = large.text(full=True)
+    assert Graph.parse(text, most_bytes=2**26) == large
+    head = text.partition("array('")[0] + "array('"
+    for hidden in (f"'\\\n{head}", f"f('{head}"):
+        with pytest.raises(ParseError, match="bytes of memory"):
+            Graph.parse(f"{hidden}{'1+' * 10**6}1', float64, (3,)))", most_bytes=2**26)
 
 
 PIECES = st.sampled_from(
