@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from symgrad.ir.arraylike import ArrayLike, describe
-from symgrad.ir.errors import AllocationError, ArgumentError, SymgradError
+from symgrad.ir.errors import AllocationError, ArgumentError, SymgradError, short
 from symgrad.ir.evaluate import KINDS, SMALLER, said
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import current_origin, raised_elsewhere
@@ -96,7 +95,7 @@ def _shown(operand: Any) -> tuple[str, str]:
         parts = [*map(_shown, operand[:MOST_SHOWN]), *[("…", "…")] * (len(operand) > MOST_SHOWN)]
         types, listed = zip(*parts, strict=True)
         return f"[{', '.join(types)}]", f"[{', '.join(listed)}]"
-    text = " ".join(reprlib.repr(operand).split())
+    text = short(operand)
     return text, text
 
 

@@ -10,7 +10,6 @@ annotations are their types. They are meant strictly: True is no int, 1 is no fl
 from __future__ import annotations
 
 import inspect
-import reprlib
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_ori
 import numpy as np
 
 from symgrad.ir.dims import Dim
-from symgrad.ir.errors import GraphError, UnsupportedError
+from symgrad.ir.errors import GraphError, UnsupportedError, short
 from symgrad.ir.types import is_clean_dtype
 from symgrad.ir.values import ArrayData
 
@@ -62,15 +61,15 @@ class Schema(NamedTuple):
     def _refuse_value(self, name: str, value: Any) -> None:
         hint = self.hints[name]
         if getattr(hint, "_is_protocol", False):
-            code = value if value.__class__ is str else reprlib.repr(value)
+            code = value if value.__class__ is str else short(value)
             raise GraphError(
                 f"{code:.60} is a function in Python, which no text and no file holds; "
                 "build the graph again with it"
             )
-        raise UnsupportedError(f"{name} must be {describe(hint)}, not {reprlib.repr(value)}")
+        raise UnsupportedError(f"{name} must be {describe(hint)}, not {short(value)}")
 
     def _refuse_names(self, attrs: Mapping[str, Any]) -> None:
-        more = ", ".join(reprlib.repr(k) for k in attrs if k not in self.checks)
+        more = ", ".join(short(k) for k in attrs if k not in self.checks)
         less = ", ".join(repr(k) for k in self.checks if k not in attrs)
         faults = (f"it has no attribute {more}" if more else "", f"it wants {less}" if less else "")
         raise GraphError("; ".join(filter(None, faults)))

@@ -11,7 +11,14 @@ import numpy as np
 
 from symgrad.ir.dim_text import dim
 from symgrad.ir.dims import Dim, Shape, Size, product
-from symgrad.ir.errors import AllocationError, AxisError, DtypeError, ShapeError, SymgradError
+from symgrad.ir.errors import (
+    AllocationError,
+    AxisError,
+    DtypeError,
+    ShapeError,
+    SymgradError,
+    short,
+)
 
 KINDS = "biufc"
 MOST_AXES = 64  # of an array of NumPy's
@@ -125,8 +132,15 @@ def possible(type: Type) -> Type:
             if size.__class__ is int and size:
                 nbytes *= size
         if nbytes >= 2**63:
-            raise AllocationError(f"no memory holds {t!r}: it has {nbytes / 2**60:.0f} EiB or more")
+            listed, many = ", ".join(map(_listed, t.shape)), short(nbytes >> 60)
+            raise AllocationError(
+                f"no memory holds {t.dtype.name}[{listed}]: it has {many} EiB or more"
+            )
     return type
+
+
+def _listed(size: Size) -> str:
+    return short(size) if isinstance(size, int) else str(size)
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.digest import blake2b
-from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError
+from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError, short
 from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
 
@@ -115,7 +114,7 @@ _MENDS = (
 
 
 def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {' '.join(reprlib.repr(value).split())!r}"
+    return f"{type(value).__name__} {short(value)!r}"
 
 
 def lost_in_cast(array: np.ndarray[Any, DType], made: np.ndarray[Any, DType], exact: bool) -> str:

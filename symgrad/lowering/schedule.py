@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from symgrad.analysis import memory_order
 from symgrad.ir.dims import Dim, evaluate
-from symgrad.ir.errors import ShapeError, SymgradError
+from symgrad.ir.errors import AllocationError, ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
@@ -92,6 +92,8 @@ class _Writer:
     def _check_sizes(self, graph: Graph) -> None:
         """Refuse sizes that are too small, in the words of the ops that can say which and why."""
         for node in graph.nodes if self.sizes else ():
+            if is_leaf(node):
+                _concrete(node, self.sizes)
             if node.op.too_small is None:
                 continue
             types = [x.type for x in node.inputs]
@@ -143,7 +145,13 @@ def _with_sizes(t: TensorType, node: Node, sizes: Mapping[str, int]) -> TensorTy
             f"{describe(node)} would have the shape {shape} with {_listed(sizes)}; "
             "feed more elements"
         )
-    return t.with_shape(shape)
+    try:
+        possible(found := t.with_shape(shape))
+    except AllocationError as error:
+        raise AllocationError(
+            f"{describe(node)} with {_listed(sizes)}: {error}{node.origin.description}"
+        ) from None
+    return found
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
+import symgrad as sg
 from symgrad.ir.dims import Dim
-from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.errors import AllocationError, DtypeError, ShapeError, SymgradError
 from symgrad.ir.types import (
     TensorType,
     as_dtype,
@@ -90,6 +91,42 @@ def test_named_dimensions_broadcast_if_they_are_the_same():
     for other in (M, 3, 0, N + 1):
         with pytest.raises(ShapeError, match=r"N and .* not known to be equal.*same name"):
             broadcast_shapes((N,), (other,))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, n: sg.placeholder("y", (n,)),
+        lambda x, n: sg.zeros((n,)),
+        lambda x, n: x[n],
+        lambda x, n: x + n * 10**400,
+        lambda x, n: sg.arange(n),
+        lambda x, n: sg.reshape(x, (n,)),
+        lambda x, n: sg.placeholder("y", (-n,)),
+    ],
+)
+def test_ints_of_any_length_are_told_by_their_number_of_digits(build):
+    for n in (10**30, 10**5000):
+        with pytest.raises(SymgradError):
+            build(sg.placeholder("x", 3), n)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: sg.linalg.diagonal(x),
+        lambda x: x[:, 1:3],
+        lambda x: x[1:3],
+        lambda x: sg.tanh(x),
+        lambda x: sg.sum(x),
+    ],
+)
+def test_named_sizes_that_no_memory_holds_are_refused_before_any_rule_is_asked(build):
+    x = sg.placeholder("x", ("N**16", 4))
+    program = sg.compile(x, build(x))
+    for size in (64, 2**63 - 1):
+        with pytest.raises(AllocationError, match="EiB"):
+            program.cost(N=size)
 
 
 def test_axes():
