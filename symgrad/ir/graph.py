@@ -199,7 +199,9 @@ def is_input(node: Node) -> bool:
 
 
 def _own(node: Node) -> tuple[Any, ...]:
-    return tuple((k, v) for k, v in node.attrs if not isinstance(v, Cell))
+    # A NaN is not equal to itself, and two zeros are that differ: floats are told by their digits.
+    attrs = ((k, (float, repr(v)) if v.__class__ is float else v) for k, v in node.attrs)
+    return tuple((k, v) for k, v in attrs if not isinstance(v, Cell))
 
 
 def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
