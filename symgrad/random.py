@@ -27,19 +27,19 @@ from symgrad.ir.dims import Dim, product
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_dtype, as_shape, broadcast_shapes, normalize_axis
-from symgrad.ops import random as draws
 from symgrad.ops.creation import asarray
 from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.elementwise import divide, log, negative
-from symgrad.ops.indexing import known
+from symgrad.ops.index.indexing import known
+from symgrad.ops.index.take import take
 from symgrad.ops.leaves import constant, ones_like
 from symgrad.ops.logic import less
 from symgrad.ops.order import argmax, argsort
+from symgrad.ops.random import draws
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import clip, where
 from symgrad.ops.shape import astype, broadcast_to, reshape
-from symgrad.ops.special import ndtr, ndtri
-from symgrad.ops.take import take
+from symgrad.ops.special.normal import ndtr, ndtri
 
 # ---- keys -----------------------------------------------------------------------------------
 

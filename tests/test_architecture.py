@@ -222,7 +222,7 @@ DOC = '"""A module."""\n'
         ("symgrad.ops.shape", "x = import_module(name)", "only a run will tell"),
         ("symgrad.ir.networks", "import networkx", "in a function"),
         ("symgrad.analysis", "def f():\n    'd'\n    import networkx", "in a function"),
-        ("symgrad.ops.gamma", "from scipy import special", "in a function"),
+        ("symgrad.ops.special.gamma", "from scipy import special", "in a function"),
         ("symgrad_viz.dot", "import graphviz", "in a function"),
         ("symgrad.compiler", "import pickle", "pickle"),
         ("symgrad_viz.words", "import linecache", "reads source"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests import ops_table
+from tools import ops_table
 
 FUNCTIONS = ops_table.loaded()
 # As after `from symgrad import *`, but for Python's own round.

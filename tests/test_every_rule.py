@@ -7,10 +7,10 @@ import symgrad as sg
 from symgrad.autodiff import normal
 from symgrad.lowering.cost import cost
 from symgrad.lowering.lower import lower
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import _on_diagonal as on_diagonal
 from symgrad.ops.reduce import sum as total
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import _on_diagonal as on_diagonal
 from symgrad.passes import DEFAULT, HOIST, KERNELS, RULES, cse
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import rule_for

@@ -4,7 +4,7 @@ import difflib
 
 import pytest
 
-from tests import ops_table
+from tools import ops_table
 
 FUNCTIONS = ops_table.loaded()
 
@@ -14,7 +14,7 @@ def test_the_page_is_that_of_the_functions(path):
     kept = path.read_text(encoding="utf-8").splitlines()
     wanted = ops_table.texts()[path].splitlines()
     stale = [*difflib.unified_diff(kept, wanted, "as it is", "as they are", n=0, lineterm="")]
-    assert not stale, "\n".join([*stale[:20], "run: python -m tests.ops_table"])
+    assert not stale, "\n".join([*stale[:20], "run: python -m tools.ops_table"])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

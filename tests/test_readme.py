@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests import rules_table
+from tools import rules_table
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -47,7 +47,7 @@ def test_the_table_of_rules_is_that_of_the_rules(path):
     kept = path.read_text(encoding="utf-8").splitlines()
     wanted = rules_table.texts()[path].splitlines()
     stale = [*difflib.unified_diff(kept, wanted, "as it is", "as the rules are", n=0, lineterm="")]
-    assert not stale, "\n".join([*stale[:20], "run: python -m tests.rules_table"])
+    assert not stale, "\n".join([*stale[:20], "run: python -m tools.rules_table"])
 
 
 def test_every_rule_is_in_the_table():

@@ -46,13 +46,13 @@ from symgrad.ops.activations import relu6 as relu6
 from symgrad.ops.activations import sigmoid as sigmoid
 from symgrad.ops.activations import softmax as softmax
 from symgrad.ops.activations import softplus as softplus
-from symgrad.ops.convolution import conv as conv
-from symgrad.ops.convolution import conv1d as conv1d
-from symgrad.ops.convolution import conv2d as conv2d
-from symgrad.ops.convolution import conv3d as conv3d
-from symgrad.ops.convolution import conv_transpose as conv_transpose
-from symgrad.ops.pooling import avg_pool as avg_pool
-from symgrad.ops.pooling import max_pool as max_pool
+from symgrad.ops.conv.convolution import conv as conv
+from symgrad.ops.conv.convolution import conv1d as conv1d
+from symgrad.ops.conv.convolution import conv2d as conv2d
+from symgrad.ops.conv.convolution import conv3d as conv3d
+from symgrad.ops.conv.convolution import conv_transpose as conv_transpose
+from symgrad.ops.conv.pooling import avg_pool as avg_pool
+from symgrad.ops.conv.pooling import max_pool as max_pool
 from symgrad.ops.select import relu as relu
 
 __all__ = [

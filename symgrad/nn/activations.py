@@ -15,7 +15,7 @@ from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import expm1, multiply
 from symgrad.ops.reduce import as_float
 from symgrad.ops.select import where
-from symgrad.ops.special import ndtr
+from symgrad.ops.special.normal import ndtr
 from symgrad.ops.trigonometry import tanh
 
 

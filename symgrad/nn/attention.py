@@ -15,10 +15,10 @@ from symgrad.nn.initializers import Initializer
 from symgrad.nn.layers import Linear
 from symgrad.nn.module import Module
 from symgrad.ops.activations import softmax
+from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.select import where
 from symgrad.ops.shape import permute_dims, reshape
-from symgrad.ops.windows import positive
 
 
 class MultiHeadAttention(Module):

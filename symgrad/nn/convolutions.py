@@ -12,11 +12,11 @@ from symgrad.ir.node import Node, as_node
 from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.layers import alike
 from symgrad.nn.module import Module, parameter
-from symgrad.ops.convolution import conv, conv_transpose
+from symgrad.ops.conv.convolution import conv, conv_transpose
+from symgrad.ops.conv.images import each
+from symgrad.ops.conv.pooling import avg_pool, max_pool
+from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike
-from symgrad.ops.images import each
-from symgrad.ops.pooling import avg_pool, max_pool
-from symgrad.ops.windows import positive
 
 
 class _Conv(Module):

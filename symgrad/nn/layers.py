@@ -22,13 +22,13 @@ from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.module import Module, parameter
 from symgrad.nn.normalization import batch_norm, layer_norm
 from symgrad.nn.regularization import dropout
+from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike
+from symgrad.ops.index.take import numbered, take
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.reduce import mean, var
 from symgrad.ops.select import maximum, where
 from symgrad.ops.shape import astype, reshape
-from symgrad.ops.take import numbered, take
-from symgrad.ops.windows import positive
 
 
 def alike(x: NodeLike, weight: Node) -> Node:

@@ -16,11 +16,11 @@ from symgrad.nn.checks import number
 from symgrad.ops.activations import log_softmax, softplus, xlogy
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import exp, negative, square
+from symgrad.ops.index.take import numbered, take_along_axis
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.reduce import as_float, mean, sum
 from symgrad.ops.select import clip, select
 from symgrad.ops.shape import astype, expand_dims, reshape, squeeze
-from symgrad.ops.take import numbered, take_along_axis
 
 
 def _reduced(losses: Node, reduction: str, weights: Node | None = None) -> Node:

@@ -19,11 +19,11 @@ from symgrad.nn.initializers import Initializer, weights
 from symgrad.nn.layers import alike
 from symgrad.nn.module import Module, parameter
 from symgrad.ops.activations import sigmoid
+from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import stack
 from symgrad.ops.trigonometry import tanh
-from symgrad.ops.windows import positive
 
 
 class _Cell(Module):

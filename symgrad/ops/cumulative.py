@@ -17,9 +17,10 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
-from symgrad.ops import batch, index_kernels, kernels
+from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
 from symgrad.ops.elementwise import multiply
+from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.select import is_result, select

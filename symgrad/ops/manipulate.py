@@ -14,10 +14,11 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_shape, normalize_axis
 from symgrad.ir.types import broadcast_shapes as _broadcast_shapes
-from symgrad.ops import batch, index_kernels
+from symgrad.ops import batch
 from symgrad.ops.declare import NodeLike, composite, linear
 from symgrad.ops.elementwise import subtract
-from symgrad.ops.index import getitem
+from symgrad.ops.index import kernels as index_kernels
+from symgrad.ops.index.slices import getitem
 from symgrad.ops.logic import not_equal
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import astype, broadcast_to, concat, reshape

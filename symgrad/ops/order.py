@@ -24,12 +24,12 @@ from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, P, common_dtype, composite, op, require
 from symgrad.ops.elementwise import abs
+from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import any, as_float, reduced_shape, sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, expand_dims, permute_dims, reshape
-from symgrad.ops.take import take
 
 CASES = (
     case((5,), axis=0, descending=False),

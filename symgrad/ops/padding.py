@@ -13,13 +13,13 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import normalize_axis
 from symgrad.ops.declare import NodeLike, composite, require
-from symgrad.ops.index import _place, getitem
+from symgrad.ops.index.slices import _place, getitem
+from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange
 from symgrad.ops.order import median
 from symgrad.ops.reduce import max, mean, min
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype, broadcast_to, concat, flip, reshape
-from symgrad.ops.take import take
 
 Pair: TypeAlias = tuple[Any, Any]
 STATISTICS: Mapping[str, Any] = {"maximum": max, "minimum": min, "mean": mean, "median": median}

@@ -20,13 +20,13 @@ from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_shape
 from symgrad.ops.cumulative import changes, cumulative_sum
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.gather import INDEX
-from symgrad.ops.indexing import known
+from symgrad.ops.index.gather import INDEX
+from symgrad.ops.index.indexing import known
+from symgrad.ops.index.scatter import add_at, min_at, set_at
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.logic import isnan
 from symgrad.ops.order import argsort, sort
 from symgrad.ops.reduce import any
-from symgrad.ops.scatter import add_at, min_at, set_at
 from symgrad.ops.select import minimum, where
 from symgrad.ops.shape import astype, expand_dims, reshape
 

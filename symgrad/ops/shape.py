@@ -28,7 +28,7 @@ from symgrad.ir.types import (
 from symgrad.ops import batch, kernels
 from symgrad.ops.complexes import keep_imaginary, real
 from symgrad.ops.declare import NodeLike, composite, linear, op
-from symgrad.ops.index import getitem
+from symgrad.ops.index.slices import getitem
 from symgrad.ops.leaves import require_cpu
 
 # ---- dtype ----------------------------------------------------------------------------------

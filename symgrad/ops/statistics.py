@@ -15,17 +15,17 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, normalize_axes
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
-from symgrad.ops.gather import as_integers
-from symgrad.ops.indexing import known
+from symgrad.ops.index.gather import as_integers
+from symgrad.ops.index.indexing import known
+from symgrad.ops.index.scatter import add_at, from_zero
+from symgrad.ops.index.take import take, take_along_axis
 from symgrad.ops.leaves import arange, full
+from symgrad.ops.linalg.norms import vector_norm
 from symgrad.ops.logic import isfinite, isnan
-from symgrad.ops.norms import vector_norm
 from symgrad.ops.order import median_of, searchsorted, sort
 from symgrad.ops.reduce import all, as_float, max, min, prod, reduced_shape, sum
-from symgrad.ops.scatter import add_at, from_zero
 from symgrad.ops.select import clip, select, where
 from symgrad.ops.shape import astype, broadcast_to, moveaxis, permute_dims, reshape
-from symgrad.ops.take import take, take_along_axis
 
 # ---- quantiles ------------------------------------------------------------------------------
 

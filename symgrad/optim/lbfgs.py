@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.ir.types import whole
 from symgrad.ops.elementwise import abs, divide, negative
 from symgrad.ops.leaves import variable
-from symgrad.ops.linalg import vecdot
+from symgrad.ops.linalg.products import vecdot
 from symgrad.ops.logic import equal, greater, less, logical_and
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import minimum, select, where

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node
-from symgrad.ops.einsum import Term, multiplied, reshaped
 from symgrad.ops.elementwise import negative
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import _vdot as vdot
+from symgrad.ops.linalg.einsum import Term, multiplied, reshaped
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.products import _vdot as vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var

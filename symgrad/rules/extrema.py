@@ -8,10 +8,10 @@ import numpy as np
 
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.activations import leaky_relu
+from symgrad.ops.conv.pooling import _window_max as window_max
 from symgrad.ops.elementwise import abs, negative, square
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
-from symgrad.ops.pooling import _window_max as window_max
 from symgrad.ops.select import maximum, minimum, relu, select, where
 from symgrad.ops.shape import _astype as astype
 from symgrad.rewrite.pattern import Attr, Const, Var

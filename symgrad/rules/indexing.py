@@ -9,11 +9,11 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
-from symgrad.ops.index import Index
-from symgrad.ops.index import _bound as bound
-from symgrad.ops.index import _place as place
-from symgrad.ops.index import _put as put
-from symgrad.ops.index import _slice as part
+from symgrad.ops.index.slices import Index
+from symgrad.ops.index.slices import _bound as bound
+from symgrad.ops.index.slices import _place as place
+from symgrad.ops.index.slices import _put as put
+from symgrad.ops.index.slices import _slice as part
 from symgrad.ops.shape import _concat as concat
 from symgrad.ops.shape import broadcast_to
 from symgrad.rewrite.pattern import Attr, Const, Var

@@ -12,7 +12,7 @@ from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg.products import _matmul as matmul
 from symgrad.ops.logic import greater, logical_and, logical_not
 from symgrad.ops.select import keep_where_positive, relu, select, where
 from symgrad.ops.shape import _astype as astype

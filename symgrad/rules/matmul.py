@@ -6,9 +6,9 @@ from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import zeros
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import _matmul_tn as matmul_tn
-from symgrad.ops.linalg import is_thin
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.products import _matmul_tn as matmul_tn
+from symgrad.ops.linalg.products import is_thin
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var

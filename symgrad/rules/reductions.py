@@ -13,9 +13,9 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import DType
 from symgrad.ops import reduce
 from symgrad.ops.elementwise import multiply, square
-from symgrad.ops.index import Index
-from symgrad.ops.index import _place as place
-from symgrad.ops.linalg import _vdot as vdot
+from symgrad.ops.index.slices import Index
+from symgrad.ops.index.slices import _place as place
+from symgrad.ops.linalg.products import _vdot as vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import _concat as concat
 from symgrad.ops.shape import astype, broadcast_to, reshape

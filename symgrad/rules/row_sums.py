@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
-from symgrad.ops.linalg import _row_sums as row_sums
-from symgrad.ops.linalg import _vecdot as vecdot
+from symgrad.ops.linalg.products import _row_sums as row_sums
+from symgrad.ops.linalg.products import _vecdot as vecdot
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule

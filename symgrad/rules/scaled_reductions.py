@@ -9,8 +9,8 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ops import reduce
 from symgrad.ops.activations import log_softmax, softmax
 from symgrad.ops.elementwise import abs, exp, negative
+from symgrad.ops.linalg.norms import _norm2 as norm2
 from symgrad.ops.logic import logical_not
-from symgrad.ops.norms import _norm2 as norm2
 from symgrad.ops.order import _argmax as argmax
 from symgrad.ops.order import _argmin as argmin
 from symgrad.ops.reduce import sum

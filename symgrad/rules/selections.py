@@ -11,7 +11,7 @@ from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import exp, log, sqrt, square
-from symgrad.ops.index import _place as place
+from symgrad.ops.index.slices import _place as place
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import (
     logical_and,

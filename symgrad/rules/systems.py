@@ -7,21 +7,21 @@ for real numbers only.
 from __future__ import annotations
 
 from symgrad.ir.node import Node
-from symgrad.ops.einsum import reshaped
 from symgrad.ops.leaves import eye
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg.einsum import reshaped
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import _inv as inv
+from symgrad.ops.linalg.solve import _on_diagonal as on_diagonal
+from symgrad.ops.linalg.solve import _solve as solve
+from symgrad.ops.linalg.triangular import _cholesky as cholesky
+from symgrad.ops.linalg.triangular import _inv_triangular as inv_triangular
+from symgrad.ops.linalg.triangular import _logdet_definite as logdet_definite
+from symgrad.ops.linalg.triangular import _solve_definite as solve_definite
+from symgrad.ops.linalg.triangular import _solve_triangular as solve_triangular
+from symgrad.ops.linalg.triangular import cho_solve, log_diagonal
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import _inv as inv
-from symgrad.ops.solve import _on_diagonal as on_diagonal
-from symgrad.ops.solve import _solve as solve
-from symgrad.ops.triangular import _cholesky as cholesky
-from symgrad.ops.triangular import _inv_triangular as inv_triangular
-from symgrad.ops.triangular import _logdet_definite as logdet_definite
-from symgrad.ops.triangular import _solve_definite as solve_definite
-from symgrad.ops.triangular import _solve_triangular as solve_triangular
-from symgrad.ops.triangular import cho_solve, log_diagonal
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule

@@ -19,7 +19,7 @@ from symgrad.ir.types import whole
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import real
 from symgrad.ops.leaves import placeholder
-from symgrad.ops.linalg import vecdot
+from symgrad.ops.linalg.products import vecdot
 from symgrad.ops.shape import reshape
 
 STEP = 1e-6

@@ -9,15 +9,15 @@ from __future__ import annotations
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import log, square
 from symgrad.ops.leaves import eye
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.triangular import _cholesky as cholesky
+from symgrad.ops.linalg.triangular import _logdet_definite as logdet_definite
+from symgrad.ops.linalg.triangular import _solve_definite as solve_definite
+from symgrad.ops.linalg.triangular import _solve_triangular as solve_triangular
+from symgrad.ops.linalg.triangular import cho_solve
+from symgrad.ops.linalg.triangular import solve_triangular as triangular_system
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshape
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.triangular import _cholesky as cholesky
-from symgrad.ops.triangular import _logdet_definite as logdet_definite
-from symgrad.ops.triangular import _solve_definite as solve_definite
-from symgrad.ops.triangular import _solve_triangular as solve_triangular
-from symgrad.ops.triangular import cho_solve
-from symgrad.ops.triangular import solve_triangular as triangular_system
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule

@@ -22,8 +22,8 @@ from symgrad.ops.elementwise import (
     sqrt,
     square,
 )
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.norms import _norm2 as norm2
+from symgrad.ops.linalg.norms import _norm2 as norm2
+from symgrad.ops.linalg.products import _matmul as matmul
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import reshape

@@ -16,19 +16,19 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.creation import tril, triu
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import log
 from symgrad.ops.leaves import eye
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import kernels
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import _solve_infer, require_square
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import where
 from symgrad.ops.shape import matrix_transpose, reshape
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import _solve_infer, require_square
 
 NAMESPACE = "linalg"
 
@@ -104,7 +104,7 @@ def _solve_triangular_jvp(
 
 @op(
     infer=_solve_triangular_infer,
-    kernel=linalg_kernels.solve_triangular,
+    kernel=kernels.solve_triangular,
     promote=common_dtype,
     vjp=_solve_triangular_vjp,
     jvp=_solve_triangular_jvp,
@@ -179,7 +179,7 @@ def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool)
 
 @op(
     infer=_inv_triangular_infer,
-    kernel=linalg_kernels.inv_triangular,
+    kernel=kernels.inv_triangular,
     vjp=_inv_triangular_vjp,
     jvp=_inv_triangular_jvp,
     flops=lambda t, lower: t.size * t.shape[-1] // 3,
@@ -276,7 +276,7 @@ def _solve_definite_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> 
 
 @op(
     infer=_solve_infer,
-    kernel=linalg_kernels.solve_definite,
+    kernel=kernels.solve_definite,
     promote=common_dtype,
     vjp=_solve_definite_vjp,
     jvp=_solve_definite_jvp,
@@ -310,7 +310,7 @@ def _logdet_definite_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangen
 
 @op(
     infer=_logdet_definite_infer,
-    kernel=linalg_kernels.logdet_definite,
+    kernel=kernels.logdet_definite,
     vjp=_logdet_definite_vjp,
     jvp=_logdet_definite_jvp,
     flops=lambda t: t.size * t.shape[-1] // 3,

@@ -13,7 +13,8 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, normalize_axis
-from symgrad.ops import batch, window_kernels
+from symgrad.ops import batch
+from symgrad.ops.conv import window_kernels
 from symgrad.ops.declare import NodeLike, composite, in_single, linear
 
 CASES = (

@@ -19,10 +19,11 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType, require_equal
-from symgrad.ops import batch, convolution_kernels
+from symgrad.ops import batch
+from symgrad.ops.conv import kernels
+from symgrad.ops.conv.windows import window_count
 from symgrad.ops.declare import NodeLike, P, common_dtype, op, require
 from symgrad.ops.shape import reshape
-from symgrad.ops.windows import window_count
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -156,7 +157,7 @@ def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
 @_bilinear(
     _convolve_vjp,
     infer=_infer,
-    kernel=convolution_kernels.convolve,
+    kernel=kernels.convolve,
     scratch=lambda x, w, **attrs: _lowered(x, _infer(x, w, **attrs), kernel_of(w), **attrs),
     flops=lambda x, w, **attrs: _flops(_infer(x, w, **attrs), w),
     cases=(
@@ -174,7 +175,7 @@ def _convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node
 @_bilinear(
     _weights_vjp,
     infer=_weights_infer,
-    kernel=convolution_kernels.convolve_weights,
+    kernel=kernels.convolve_weights,
     scratch=lambda x, y, kernel, **attrs: _lowered(x, y, kernel, **attrs),
     flops=lambda x, y, **attrs: _flops(y, _weights_infer(x, y, **attrs)),
     cases=(
@@ -193,7 +194,7 @@ def _convolve_weights(
 @_bilinear(
     _inputs_vjp,
     infer=_inputs_infer,
-    kernel=convolution_kernels.convolve_inputs,
+    kernel=kernels.convolve_inputs,
     scratch=lambda y, w, sizes, **attrs: _lowered(
         _inputs_infer(y, w, sizes=sizes, **attrs), y, kernel_of(w), **attrs
     ),

@@ -18,14 +18,15 @@ from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops import batch, window_kernels
+from symgrad.ops import batch
+from symgrad.ops.conv import window_kernels
+from symgrad.ops.conv.images import each, paddings, spatial_axes
+from symgrad.ops.conv.windows import BACK, CASES, normalize, positive, with_windows, without_windows
 from symgrad.ops.declare import NodeLike, composite, linear, op, require, widened
-from symgrad.ops.images import each, paddings, spatial_axes
 from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
 from symgrad.ops.reduce import as_float
 from symgrad.ops.shape import reshape
-from symgrad.ops.windows import BACK, CASES, normalize, positive, with_windows, without_windows
 
 # ---- along one axis -------------------------------------------------------------------------
 

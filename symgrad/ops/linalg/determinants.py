@@ -17,19 +17,19 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front, of_all
 from symgrad.ops.complexes import conj, imag, part_dtype, real
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import sign
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import kernels
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import _inv as inv
+from symgrad.ops.linalg.solve import _solve as solve
+from symgrad.ops.linalg.solve import require_square
+from symgrad.ops.linalg.triangular import adjoint, square_infer, total
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, reshape
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import _inv as inv
-from symgrad.ops.solve import _solve as solve
-from symgrad.ops.solve import require_square
-from symgrad.ops.triangular import adjoint, square_infer, total
 
 NAMESPACE = "linalg"
 SQUARES = (case((3, 3)), case((2, 2, 2)), case((1, 1)), case((0, 0)))
@@ -104,7 +104,7 @@ def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: N
 
 @op(
     infer=_adjugate_slope_infer,
-    kernel=linalg_kernels.adjugate_slope,
+    kernel=kernels.adjugate_slope,
     promote=common_dtype,
     vjp=_adjugate_slope_vjp,
     jvp=_adjugate_slope_jvp,
@@ -129,7 +129,7 @@ def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
 
 @op(
     infer=square_infer,
-    kernel=linalg_kernels.adjugate,
+    kernel=kernels.adjugate,
     vjp=_adjugate_vjp,
     jvp=_adjugate_jvp,
     flops=lambda t: 20 * t.size * t.shape[-1],

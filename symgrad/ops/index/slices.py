@@ -14,9 +14,10 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, possible
-from symgrad.ops import batch, index_kernels, kernels
+from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
-from symgrad.ops.indexing import read
+from symgrad.ops.index import kernels as index_kernels
+from symgrad.ops.index.indexing import read
 from symgrad.ops.leaves import full, zeros_like
 
 Bound: TypeAlias = Size | None

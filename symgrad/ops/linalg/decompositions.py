@@ -19,27 +19,27 @@ from symgrad.ir.errors import GradientError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import imag, part_dtype, real
 from symgrad.ops.creation import tril
 from symgrad.ops.declare import NodeLike, composite, op
-from symgrad.ops.eigenvalues import Degenerate, Parts, placed, policy, row
-from symgrad.ops.eigenvalues import _over_gaps as over_gaps
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import require_matrix
-from symgrad.ops.reduce import as_float
-from symgrad.ops.select import where
-from symgrad.ops.shape import concat, matrix_transpose
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import require_lapack
-from symgrad.ops.triangular import (
+from symgrad.ops.linalg import kernels
+from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, placed, policy, row
+from symgrad.ops.linalg.eigenvalues import _over_gaps as over_gaps
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.products import require_matrix
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import require_lapack
+from symgrad.ops.linalg.triangular import (
     _solve_triangular,
     adjoint,
     from_lower,
     total,
     triangle,
 )
+from symgrad.ops.reduce import as_float
+from symgrad.ops.select import where
+from symgrad.ops.shape import concat, matrix_transpose
 
 NAMESPACE = "linalg"
 
@@ -150,7 +150,7 @@ def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
 
 @op(
     infer=_svd_infer,
-    kernel=linalg_kernels.svd,
+    kernel=kernels.svd,
     normalize=_svd_normalize,
     vjp=_svd_vjp,
     jvp=_svd_jvp,
@@ -174,7 +174,7 @@ def _svd(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
 
 @op(
     infer=_svdvals_infer,
-    kernel=linalg_kernels.svdvals,
+    kernel=kernels.svdvals,
     source="np.linalg.svdvals({0})",
     normalize=_svd_normalize,
     flops=lambda t, **attrs: 4 * t.size * min(t.shape[-2:]),
@@ -266,7 +266,7 @@ def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
 
 @op(
     infer=_qr_infer,
-    kernel=linalg_kernels.qr,
+    kernel=kernels.qr,
     vjp=_qr_vjp,
     jvp=_qr_jvp,
     flops=lambda t, **attrs: 4 * t.size * t.shape[-1],

@@ -24,17 +24,17 @@ from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, broadcast_shapes
-from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.linalg import _matmul as matmul
+from symgrad.ops.linalg import kernels
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.solve import _diagonal as diagonal
+from symgrad.ops.linalg.solve import _on_diagonal, require_square
+from symgrad.ops.linalg.solve import _solve as solve
+from symgrad.ops.linalg.triangular import adjoint, hermitian, total
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import astype, expand_dims, matrix_transpose
-from symgrad.ops.solve import _diagonal as diagonal
-from symgrad.ops.solve import _on_diagonal, require_square
-from symgrad.ops.solve import _solve as solve
-from symgrad.ops.triangular import adjoint, hermitian, total
 
 NAMESPACE = "linalg"
 Degenerate: TypeAlias = Literal["nan", "mask", "error"]
@@ -88,7 +88,7 @@ def _over_gaps_jvp(t: Parts, y: Node, x: Node, w: Node, **attrs: Any) -> Cotange
 
 @op(
     infer=_over_gaps_infer,
-    kernel=linalg_kernels.over_gaps,
+    kernel=kernels.over_gaps,
     vjp=_over_gaps_vjp,
     jvp=_over_gaps_jvp,
     flops=lambda x, w, **attrs: 4 * x.size,
@@ -146,7 +146,7 @@ def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, .
 
 @op(
     infer=_eigh_infer,
-    kernel=linalg_kernels.eigh,
+    kernel=kernels.eigh,
     source="np.linalg.eigh({0})",
     vjp=_eigh_vjp,
     jvp=_eigh_jvp,
@@ -167,7 +167,7 @@ def _eigh(x: NodeLike, /, degenerate: str) -> Node:
 
 @op(
     infer=_values_infer,
-    kernel=linalg_kernels.eigvalsh,
+    kernel=kernels.eigvalsh,
     source="np.linalg.eigvalsh({0})",
     flops=lambda t, **attrs: 4 * t.size * t.shape[-1] // 3,
     symmetric=True,
@@ -254,7 +254,7 @@ def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ..
 
 @op(
     infer=_eig_infer,
-    kernel=linalg_kernels.eig,
+    kernel=kernels.eig,
     vjp=_eig_vjp,
     jvp=_eig_jvp,
     flops=lambda t, **attrs: 25 * t.size * t.shape[-1],
@@ -274,7 +274,7 @@ def _eig(x: NodeLike, /, degenerate: str) -> Node:
 
 @op(
     infer=_complex_values,
-    kernel=linalg_kernels.eigvals,
+    kernel=kernels.eigvals,
     flops=lambda t, **attrs: 10 * t.size * t.shape[-1],
     expensive=True,
     domain=(POSITIVE,),

@@ -20,10 +20,10 @@ from symgrad.ir.node import Node, apply
 from symgrad.ir.op import POSITIVE, REAL, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_shape, require_equal
 from symgrad.ops import batch
-from symgrad.ops import random_kernels as kernels
 from symgrad.ops.declare import NodeLike, as_floats, op, require
 from symgrad.ops.elementwise import multiply, negative
-from symgrad.ops.gamma import _gamma_slope
+from symgrad.ops.random import kernels
+from symgrad.ops.special.gamma import _gamma_slope
 
 WORD = np.dtype(np.uint64)
 INT = np.dtype(np.int64)

@@ -21,11 +21,11 @@ from symgrad.ops.cumulative import _scan as scan
 from symgrad.ops.cumulative import changes
 from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import divide, multiply
-from symgrad.ops.gather import _gather as gather
-from symgrad.ops.gather import _scatter as scatter
-from symgrad.ops.gather import as_integers, is_unique
-from symgrad.ops.index import put_slice
-from symgrad.ops.indexing import Place, mask_of, read
+from symgrad.ops.index.gather import _gather as gather
+from symgrad.ops.index.gather import _scatter as scatter
+from symgrad.ops.index.gather import as_integers, is_unique
+from symgrad.ops.index.indexing import Place, mask_of, read
+from symgrad.ops.index.slices import put_slice
 from symgrad.ops.leaves import full
 from symgrad.ops.order import argsort
 from symgrad.ops.select import maximum, minimum, select, where

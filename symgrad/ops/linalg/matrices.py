@@ -13,13 +13,15 @@ from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import REAL, REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, broadcast_shapes
-from symgrad.ops import linalg_kernels
 from symgrad.ops.batch import in_front, of_all
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, zeros, zeros_like
-from symgrad.ops.linalg import matmul, require_matrix
+from symgrad.ops.linalg import kernels
+from symgrad.ops.linalg.decompositions import svdvals
+from symgrad.ops.linalg.products import matmul, require_matrix
+from symgrad.ops.linalg.solve import inv, require_lapack
+from symgrad.ops.linalg.triangular import adjoint, square_infer
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import (
@@ -30,8 +32,6 @@ from symgrad.ops.shape import (
     moveaxis,
     reshape,
 )
-from symgrad.ops.solve import inv, require_lapack
-from symgrad.ops.triangular import adjoint, square_infer
 
 NAMESPACE = "linalg"
 
@@ -209,7 +209,7 @@ def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: Node) -> Cotange
 
 @op(
     infer=_pinv_infer,
-    kernel=linalg_kernels.pinv,
+    kernel=kernels.pinv,
     vjp=_pinv_vjp,
     jvp=_pinv_jvp,
     flops=lambda t, r: 20 * t.size * min(t.shape[-2:]),
@@ -259,7 +259,7 @@ def _frechet(x: Node, t: Node) -> Node:
 
 @op(
     infer=square_infer,
-    kernel=linalg_kernels.expm,
+    kernel=kernels.expm,
     vjp=lambda g, y, x: (_frechet(matrix_transpose(x), g),),
     jvp=lambda t, y, x: None if t[0] is None else _frechet(x, t[0]),
     flops=lambda t: 20 * t.size * t.shape[-1],

@@ -14,11 +14,11 @@ from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, apply, as_node, constant_value
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
-from symgrad.ops import index_kernels as kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.gather import _gather as gather
-from symgrad.ops.gather import as_integers
-from symgrad.ops.indexing import in_bounds, known
+from symgrad.ops.index import kernels
+from symgrad.ops.index.gather import _gather as gather
+from symgrad.ops.index.gather import as_integers
+from symgrad.ops.index.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, moveaxis, reshape
 

@@ -1,4 +1,4 @@
-"""Write the tables of rules anew: `python -m tests.rules_table`. Review what changed."""
+"""Write the tables of rules anew: `python -m tools.rules_table`. Review what changed."""
 
 import ast
 import importlib

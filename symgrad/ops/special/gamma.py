@@ -21,7 +21,6 @@ from symgrad.ir.errors import DtypeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Case, Interval, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
-from symgrad.ops import gamma_kernels as kernels
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import (
     NodeLike,
@@ -36,7 +35,8 @@ from symgrad.ops.declare import (
 )
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.select import select, where
-from symgrad.ops.special import UNARY, at_least_single
+from symgrad.ops.special import gamma_kernels as kernels
+from symgrad.ops.special.normal import UNARY, at_least_single
 
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
 TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))

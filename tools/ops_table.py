@@ -1,4 +1,4 @@
-"""Write the table of functions anew: `python -m tests.ops_table`. Review what changed.
+"""Write the table of functions anew: `python -m tools.ops_table`. Review what changed.
 
 What it says of a function is found by calling it: which dtypes it takes, and what its gradient is.
 """
@@ -16,7 +16,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from tests.conformance.names import FFT, LINALG, MAIN
-from tests.rules_table import ROOT, row, updated
+from tools.rules_table import ROOT, row, updated
 
 SPACES = ("fft", "linalg", "nn", "random", "special")
 STANDARD = {*MAIN.split(), *(f"linalg.{n}" for n in LINALG.split())}

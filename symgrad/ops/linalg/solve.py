@@ -17,8 +17,8 @@ from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_a
 from symgrad.ops import kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
-from symgrad.ops.linalg import _matmul as matmul
-from symgrad.ops.linalg import require_matrix
+from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.products import require_matrix
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
 

@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_dtype
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.fourier import axes_of, length_of
+from symgrad.ops.fourier.transforms import axes_of, length_of
 from symgrad.ops.leaves import constant, require_cpu
 from symgrad.ops.manipulate import roll
 

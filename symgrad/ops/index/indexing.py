@@ -20,7 +20,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.ops.gather import INDEX, _gather, as_integers, is_empty_list
+from symgrad.ops.index.gather import INDEX, _gather, as_integers, is_empty_list
 
 WHOLE = slice(None)
 

@@ -16,10 +16,10 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import require_equal
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.linalg import matmul
+from symgrad.ops.linalg.products import matmul
+from symgrad.ops.linalg.solve import diagonal
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshape
-from symgrad.ops.solve import diagonal
 
 MOST_SEARCHED = 7
 

@@ -19,10 +19,11 @@ from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import DType, TensorType, normalize_axes, normalize_axis
-from symgrad.ops import batch, fourier_kernels
+from symgrad.ops import batch
 from symgrad.ops.complexes import COMPLEX, conj, part_dtype
 from symgrad.ops.declare import NodeLike, composite, linear, require
-from symgrad.ops.index import getitem
+from symgrad.ops.fourier import kernels
+from symgrad.ops.index.slices import getitem
 from symgrad.ops.leaves import constant, zeros
 from symgrad.ops.reduce import as_float
 from symgrad.ops.shape import concat
@@ -86,7 +87,7 @@ def _fourier_transpose(g: Node, x: Node, **attrs: Any) -> Node:
 
 @linear(
     infer=_fourier_infer,
-    kernel=fourier_kernels.fourier,
+    kernel=kernels.fourier,
     normalize=_fourier_normalize,
     promote=_single,
     transpose=_fourier_transpose,
@@ -147,7 +148,7 @@ def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
 
 @linear(
     infer=_of_real_infer,
-    kernel=fourier_kernels.fourier_of_real,
+    kernel=kernels.fourier_of_real,
     normalize=_of_real_normalize,
     promote=_single,
     transpose=_of_real_transpose,
@@ -186,7 +187,7 @@ def _to_real_transpose(g: Node, x: Node, axis: int, n: int, norm: str) -> Node:
 
 @linear(
     infer=_to_real_infer,
-    kernel=fourier_kernels.fourier_to_real,
+    kernel=kernels.fourier_to_real,
     normalize=_to_real_normalize,
     promote=_complex,
     transpose=_to_real_transpose,

@@ -17,9 +17,9 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, composite, in_single, op, require
-from symgrad.ops.decompositions import svdvals
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
-from symgrad.ops.linalg import require_matrix
+from symgrad.ops.linalg.decompositions import svdvals
+from symgrad.ops.linalg.products import require_matrix
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import (
     CASES,

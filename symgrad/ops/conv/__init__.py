@@ -1,0 +1,1 @@
+"""Convolutions, pools and windows that slide along axes, with their kernels."""

@@ -1,0 +1,1 @@
+"""Indexing: slices, gathers and scatters, with their kernels."""

@@ -1,0 +1,1 @@
+"""Products of matrices, norms, systems and factorisations, with their kernels."""
