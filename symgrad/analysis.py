@@ -25,7 +25,7 @@ def shares_memory(node: Node) -> bool:
 
 def is_free(node: Node) -> bool:
     """Whether a node only shows, or picks, what its operand has computed."""
-    return node.op.view or node.op.name == "item"
+    return node.op.view or node.op.of_several
 
 
 def memory_roots(nodes: Iterable[Node]) -> dict[Node, Node]:

@@ -110,7 +110,7 @@ class _Walk:
         attrs = dict(node.attrs)
         if node.op.elementwise:
             return apply(node.op, aligned(node.inputs, inputs, flags), attrs)
-        if node.op.name == "item":
+        if node.op.of_several:
             return apply(node.op, inputs, attrs)
         if node.op.batch is None:
             raise GradientError(

@@ -65,7 +65,7 @@ def why_stopped(node: Node) -> str | None:
         return f"{kind} result of {op.name} changes in steps, so that its derivative is 0"
     if op.piecewise_constant:
         return f"{op.name} is piecewise constant: its derivative is 0"
-    if op.vjp is None and node.inputs and op.name != "item":
+    if op.vjp is None and node.inputs and not op.of_several:
         return f"{op.name} has no derivative"
     if op.name == "select" and (mask := constant_value(node.inputs[0])) is not None:
         return None if mask.any() else "the mask is false everywhere"

@@ -50,14 +50,14 @@ def _reaching(ys: Sequence[Node]) -> set[Node]:
 
 
 def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: Kinks) -> Any:
-    attrs = dict(node.attrs)
-    if node.op.name == "item":
-        return tangents[0][attrs["index"]]
+    if node.op.of_several:
+        return tangents[0][node.attr("index")]
     if node.op.jvp is None:
         raise GradientError(
             f"{node.op.name} has no derivative: {describe(node)}; "
             "take stop_gradient(...) of it if none is meant to flow"
         )
+    attrs = dict(node.attrs)
     if node.op.one_sided:
         attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)
     with built_as(node.origin.then(f"jvp({node.op.name})")):

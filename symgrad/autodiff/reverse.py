@@ -84,7 +84,7 @@ class _Walk:
             with built_as(origin):
                 flow = nothing_through_zeros(flow)
         with built_as(origin):
-            if node.op.name == "item":
+            if node.op.of_several:
                 self._add_item(node, flow)
                 return
             for x, g in zip(node.inputs, self._cotangents(node, flow), strict=True):
@@ -124,7 +124,7 @@ class _Walk:
             self.sparse.add(source)
         assert isinstance(source.type, tuple)
         parts = list(self.flows.get(source, (None,) * len(source.type)))
-        index = dict(node.attrs)["index"]
+        index = node.attr("index")
         parts[index] = flow if parts[index] is None else _sum(parts[index], flow)
         self.flows[source] = tuple(parts)
 

@@ -18,6 +18,7 @@ from symgrad.ir.errors import (
     LinAlgError,
     SymbolicError,
 )
+from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
@@ -53,7 +54,7 @@ def value_of(node: Node) -> Any:
     Raises `SymbolicError` if there are placeholders, and names them.
     """
     order = topological([node], known=_HELD)
-    if names := [dict(n.attrs)["name"] for n in order if n.op.name == "placeholder"]:
+    if names := [n.name for n in order if n.op is PLACEHOLDER]:
         raise SymbolicError(
             f"it has no value before its placeholders are fed: {', '.join(map(repr, names))}. "
             "Compile it: sg.compile([...], node)(...)"
@@ -63,7 +64,7 @@ def value_of(node: Node) -> Any:
         for n in order:
             operands = [fresh.get(x, x.held) for x in n.inputs]
             found = _compute(n, operands, {})
-            if n.op.opaque or n.op.name == "variable" or any(x in fresh for x in n.inputs):
+            if n.op.opaque or n.op is VARIABLE or any(x in fresh for x in n.inputs):
                 fresh[n] = found
             else:
                 object.__setattr__(n, "held", found)
@@ -82,7 +83,7 @@ _HELD = _Held()
 
 def _compute(node: Node, operands: list[Any], sizes: Mapping[str, int]) -> Any:
     attrs = dict(node.attrs)
-    if node.op.name == "placeholder":
+    if node.op is PLACEHOLDER:
         raise SymbolicError(
             f"the placeholder {attrs['name']!r} has no value; compile the graph and feed it: "
             "sg.compile([...], outputs)(...)"

@@ -162,7 +162,7 @@ def leaf_text(node: Node) -> str | None:
     """A node without inputs: its name or, of a constant, its number."""
     array = constant_value(node)
     if array is not None:
-        data = node.attrs[0][1]
+        data = node.attr("value")
         return attr_text(data) if array.size == 1 else f"constant{list(array.shape)}"
     return None if node.name is None else str(node.name)[:40]
 

@@ -11,6 +11,7 @@ from symgrad.ir import saved, text
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.files import write_whole
 from symgrad.ir.late import Displayed
+from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
@@ -86,10 +87,9 @@ class Graph(Displayed):
                 raise GraphError(f"{describe(node)}: {error}") from error
             if expected != node.type:
                 raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
-            for _, value in node.attrs:
-                if isinstance(value, Graph) and value not in inside:
-                    inside.add(value)
-                    value.verify()
+            if (inner := node.inner_graph) is not None and inner not in inside:
+                inside.add(inner)
+                inner.verify()
             seen.add(node)
 
     @property
@@ -190,12 +190,12 @@ def _text_of(path: str | Path, most_bytes: int) -> str:
 
 def is_leaf(node: Node) -> bool:
     """Whether a node's type is declared, not inferred: a placeholder, variable or constant."""
-    return node.op.name in ("placeholder", "variable", "constant")
+    return node.op in LEAVES
 
 
 def is_input(node: Node) -> bool:
     """Whether a node is a placeholder or a variable."""
-    return node.op.name in ("placeholder", "variable")
+    return node.op in INPUTS
 
 
 def _own(node: Node) -> tuple[Any, ...]:
@@ -221,7 +221,7 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
         name = str(node.name)
         other = names.setdefault(name, node)
         # What is fed is told by its name; variables are told by what they are, and may share one.
-        shared = other.op.name == node.op.name == "variable"
+        shared = isinstance(other, Variable) and isinstance(node, Variable)
         if node in seen or not (other is node or shared):
             raise GraphError(
                 f"two inputs are called {name[:60]!r}: {describe(other)} and "

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from threading import RLock
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from symgrad.ir.errors import (
     SymbolicError,
     UnsupportedError,
 )
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.messages import refuse
 from symgrad.ir.op import REGISTRY, Op, casts_of, inferred
 from symgrad.ir.operators import Operators, call
@@ -32,6 +33,9 @@ from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
 from symgrad.ir.values import ArrayData, Cell, lost_in_cast
 from symgrad.ir.walk import topological
+
+if TYPE_CHECKING:
+    from symgrad.ir.graph import Graph
 
 Attrs = tuple[tuple[str, Any], ...]
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
@@ -99,6 +103,22 @@ class Node(Operators, ArrayLike):
             if key == "name":
                 return str(value)
         return None
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute. Raises `KeyError` if there is none of this name.
+
+        >>> permute_dims(placeholder("x", (2, 3)), (1, 0)).attr("axes")
+        (1, 0)
+        """
+        for key, value in self.attrs:
+            if key == name:
+                return value
+        raise KeyError(f"{self.op.name} has no attribute {name!r}")
+
+    @property
+    def inner_graph(self) -> Graph | None:
+        """The graph of what a fused node computes; None for other nodes."""
+        return self.attr(self.op.inner_graph) if self.op.inner_graph else None
 
     @property
     def T(self) -> Node:
@@ -198,7 +218,7 @@ class Variable(Node):
     @property
     def cell(self) -> Cell:
         """Where the value lies."""
-        found = dict(self.attrs)["cell"]
+        found = self.attr("cell")
         assert isinstance(found, Cell)
         return found
 
@@ -260,14 +280,14 @@ def give_name(variable: Variable, name: str) -> None:
 
 def constant_node(data: ArrayData) -> Node:
     """A constant of this data."""
-    return leaf(REGISTRY.find("constant"), data.type, value=data)
+    return leaf(CONSTANT, data.type, value=data)
 
 
 def constant_value(node: Node) -> np.ndarray[Any, DType] | None:
     """The array of a constant node, None for any other."""
-    if node.op.name != "constant":
+    if node.op is not CONSTANT:
         return None
-    data = node.attrs[0][1]
+    data = node.attr("value")
     assert isinstance(data, ArrayData)
     return data.array
 
@@ -293,7 +313,7 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         if len(nodes) != len(operands):
             nodes = _as_nodes(op, operands)
         types = tuple([n.type for n in nodes])
-        if tuple in map(type, types) and op.name != "item":
+        if tuple in map(type, types) and not op.of_several:
             raise ShapeError(_several(next(n for n in nodes if isinstance(n.type, tuple))))
         if op.of_complex and any(isinstance(t, TensorType) and t.is_complex for t in types):
             op = REGISTRY.ops[op.of_complex]

@@ -146,6 +146,10 @@ class Op:
     scratch: Callable[..., tuple[TensorType, ...]] | None = None
     # For several results: the ops that compute just one of them; "" if there is none.
     projections: tuple[str, ...] = ()
+    # Whether its operand is an op with several results, of which it takes the one at `index`.
+    of_several: bool = False
+    # The attribute that holds the graph of what it computes, whose inputs are the operands.
+    inner_graph: str = ""
 
     def check(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> Type:
         """The type of the result of operands and attributes that are as `apply` leaves them.
@@ -176,7 +180,7 @@ class Op:
             raise GraphError(f"it takes {wanted} operands, not {len(types)}")
         schema = schema_of(self.infer)
         schema.require(attrs)
-        if any(isinstance(t, tuple) is not schema.of_several for t in types):
+        if any(isinstance(t, tuple) is not self.of_several for t in types):
             raise GraphError("several results are no operand but of item, which takes one of them")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Op:

@@ -28,14 +28,10 @@ LEAST, MOST = -(2**63), 2**64  # of what counts words of 64 bits, the end of a r
 
 
 class Schema(NamedTuple):
-    """The attributes that a type rule takes: the check of each, and what the check is for.
-
-    `of_several` if its operand is an op with several results.
-    """
+    """The attributes that a type rule takes: the check of each, and what the check is for."""
 
     checks: Mapping[str, Check]
     hints: Mapping[str, Any]
-    of_several: bool
 
     def require(self, attrs: Mapping[str, Any]) -> None:
         """Refuse other attributes than these, and values of another type.
@@ -83,9 +79,7 @@ def schema_of(infer: Callable[..., Any]) -> Schema:
         raise GraphError(f"{infer.__qualname__} takes any attribute; name them, with their types")
     found = get_type_hints(infer)
     hints = {p.name: found.get(p.name, Any) for p in parameters if p.kind is p.KEYWORD_ONLY}
-    operands = [found.get(p.name) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    checks = {name: _check(hint) for name, hint in hints.items()}
-    return Schema(checks, hints, get_origin((operands or [None])[0]) is tuple)
+    return Schema({name: _check(hint) for name, hint in hints.items()}, hints)
 
 
 def _check(hint: Any) -> Check:

@@ -22,6 +22,7 @@ import numpy as np
 from symgrad.ir.dim_text import shown_syntax, size_from_ast
 from symgrad.ir.dims import GRAPH_NAME
 from symgrad.ir.errors import ArgumentError, ParseError, SymgradError, short
+from symgrad.ir.leaf_ops import INPUTS, LEAVES, VARIABLE
 from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
@@ -175,7 +176,7 @@ class _Reader:
                 raise _at_line(line, error) from error
         if outputs is None:
             raise ParseError(f"line {line}: the text ends without a line 'return ...'")
-        return [n for n in nodes.values() if n.op.name in _INPUTS], outputs
+        return [n for n in nodes.values() if n.op in INPUTS], outputs
 
     def statement(self, statement: ast.stmt, nodes: dict[str, Node]) -> list[Node] | None:
         """Read one statement; the outputs if it returns them."""
@@ -232,7 +233,6 @@ class _Reader:
 # Ops that had another name in texts and files of earlier versions.
 RENAMED: Mapping[str, str] = MappingProxyType({"hold": "optimization_barrier"})
 
-_INPUTS = ("placeholder", "variable")
 _DTYPES = frozenset(np.dtype(c).name for c in np.typecodes["All"] if np.dtype(c).kind in "biufc")
 
 
@@ -347,7 +347,7 @@ def constant_of_bytes(written: str) -> ArrayData | None:
 def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
     name = RENAMED.get(name, name)
     op = REGISTRY.find(name)
-    if name in (*_INPUTS, "constant"):
+    if op in LEAVES:
         if not isinstance(type, TensorType) or inputs:
             raise ParseError(f"{name} has no inputs and one result")
         return _build_leaf(op, attrs, type)
@@ -361,7 +361,7 @@ def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> 
 def _build_leaf(op: Op, attrs: dict[str, Any], type: TensorType) -> Node:
     if "cell" in attrs:
         raise ParseError("the storage of a variable is in no text")
-    cell = {"cell": new_cell(None)} if op.name == "variable" else {}
+    cell = {"cell": new_cell(None)} if op is VARIABLE else {}
     if (found := op.check_leaf((), {**attrs, **cell}, type)) != type:
         raise ParseError(f"a constant of {found!r} is no {type!r}")
     return leaf(op, type, **attrs, **cell)

@@ -9,6 +9,7 @@ from typing import Any
 from symgrad.ir.errors import GraphError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType, Type
@@ -16,9 +17,9 @@ from symgrad.ops.declare import op
 
 
 def _infer(*types: TensorType, graph: Graph) -> Type:
-    if not graph.outputs or any(x.op.name != "placeholder" for x in graph.inputs):
+    if not graph.outputs or any(x.op is not PLACEHOLDER for x in graph.inputs):
         raise GraphError("the graph inside has placeholders for inputs, and an output or more")
-    if any(n.op is FUSED or n.op.opaque for n in graph.nodes):
+    if any(n.op.inner_graph or n.op.opaque for n in graph.nodes):
         raise GraphError("the graph inside holds no graphs of its own, and no code in Python")
     wanted = tuple(x.tensor for x in graph.inputs)
     if types != wanted:
@@ -32,7 +33,7 @@ def _kernel(*arrays: Any, graph: Graph) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-@op(infer=_infer, kernel=_kernel)
+@op(infer=_infer, kernel=_kernel, inner_graph="graph")
 def _fused(*operands: Node, graph: Graph) -> Node:
     """The outputs of an inner graph whose inputs are the operands."""
     ...

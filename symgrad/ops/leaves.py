@@ -16,42 +16,14 @@ from symgrad.ir.errors import (
     SymbolicError,
     UnsupportedError,
 )
+from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
-from symgrad.ir.op import REGISTRY, Op, case
+from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, possible
-from symgrad.ir.values import ArrayData, Cell
+from symgrad.ir.values import ArrayData
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, composite, op
-
-
-def _placeholder_infer(*, name: str) -> TensorType:
-    raise GraphError("the type of a placeholder is declared, not inferred")
-
-
-def _variable_infer(*, name: str, cell: Cell) -> TensorType:
-    raise GraphError("the type of a variable is declared, not inferred")
-
-
-def _constant_infer(*, value: ArrayData) -> TensorType:
-    return value.type
-
-
-def _no_kernel(**attrs: Any) -> Any:
-    raise GraphError("a placeholder and a variable have no kernel; their value is given")
-
-
-def _leaf_op(name: str, infer: Any, doc: str, kernel: Any = _no_kernel) -> Op:
-    return REGISTRY.add_op(Op(name=name, infer=infer, kernel=kernel, doc=doc, operands=(0, 0)))
-
-
-_PLACEHOLDER = _leaf_op(
-    "placeholder", _placeholder_infer, "An input, fed when a program is called."
-)
-_VARIABLE = _leaf_op("variable", _variable_infer, "State with a name, kept between calls.")
-_CONSTANT = _leaf_op(
-    "constant", _constant_infer, "A value that never changes.", lambda value: value.array[()]
-)
 
 
 @composite()
@@ -67,7 +39,7 @@ def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
         raise GraphError(f"the name of a placeholder is a string, not {name!r}")
     type_ = TensorType(as_shape(shape), as_dtype(dtype))
     possible(type_)
-    return leaf(_PLACEHOLDER, type_, name=name)
+    return leaf(PLACEHOLDER, type_, name=name)
 
 
 @composite()
@@ -80,7 +52,7 @@ def variable(name: str, value: Any) -> Variable:
     if not isinstance(name, str):
         raise GraphError(f"the name of a variable is a string, not {name!r}")
     data = ArrayData(value)
-    made = leaf(_VARIABLE, data.type, name=name, cell=new_cell(data.array.copy()))
+    made = leaf(VARIABLE, data.type, name=name, cell=new_cell(data.array.copy()))
     assert isinstance(made, Variable)
     return made
 

@@ -358,7 +358,12 @@ def _item_normalize(t: Any, index: Any) -> dict[str, Any]:
     return {"index": normalize_axis(index, len(t)) if isinstance(t, tuple) else index}
 
 
-@op(infer=item_infer, kernel=lambda values, index: values[index], normalize=_item_normalize)
+@op(
+    infer=item_infer,
+    kernel=lambda values, index: values[index],
+    normalize=_item_normalize,
+    of_several=True,
+)
 def item(x: Node, /, index: int) -> Node:
     """One of the results of an op that has several."""
     ...

@@ -16,18 +16,18 @@ def dead_results(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     """Drop the results that nobody reads. Nodes that nobody reads are not in a graph at all."""
     read: dict[Node, set[int]] = defaultdict(set)
     for node in graph.nodes:
-        if node.op.name == "item":
-            read[node.inputs[0]].add(dict(node.attrs)["index"])
+        if node.op.of_several:
+            read[node.inputs[0]].add(node.attr("index"))
     if not read:
         return graph
 
-    @rule_for(lambda op: op.name == "item", exact=Exact.BITS)
+    @rule_for(lambda op: op.of_several, exact=Exact.BITS)
     def single_result(node: Node) -> Node | None:
         """Only one result is read: compute that one alone."""
         source = node.inputs[0]
         if not source.op.projections or len(read[source]) != 1:
             return None
-        name = source.op.projections[dict(node.attrs)["index"]]
+        name = source.op.projections[node.attr("index")]
         # What is no work of its own on each element goes another way, and rounds differently.
         if not name or (exact < Exact.ROUNDING and not source.op.elementwise):
             return None

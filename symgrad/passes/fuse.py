@@ -16,6 +16,7 @@ from typing import Any
 
 from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.fused import FUSED
@@ -198,7 +199,7 @@ def _fuse(
         for x in node.inputs:
             if x in own or x in inner:
                 continue
-            if x.op.name == "constant" and x.ndim == 0:
+            if x.op is CONSTANT and x.ndim == 0:
                 inner[x] = x
             else:
                 key = len(operands), x.tensor
@@ -210,7 +211,7 @@ def _fuse(
     read = [
         n for n in members if n in groups.outputs or any(r not in own for r in groups.readers[n])
     ]
-    inputs = [n for n in inner.values() if n.op.name == "placeholder"]
+    inputs = [n for n in inner.values() if n.op is PLACEHOLDER]
     body = (("graph", Graph([inner[n] for n in read], inputs)),)
     origin = read[0].origin.merged(n.origin for n in members).then("fusion")
     types = tuple(n.tensor for n in read)

@@ -20,8 +20,8 @@ from typing import Any
 from symgrad.analysis import is_free
 from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.node import Node, Variable
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.rewrite.driver import rebuild
@@ -34,7 +34,6 @@ LEAST_WORK = 4096
 MOST_OF_ONE = 2
 MOST_OF_ALL = 4
 MOST_NAMED = 4
-VARIABLE = REGISTRY.ops["variable"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.compiler import compile
 from symgrad.ir.evaluate import resolve, sizes_of
-from symgrad.ir.graph import Graph, is_leaf
+from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.walk import topological
 from symgrad.passes import PassLike
@@ -127,11 +127,10 @@ class Run:
         sizes = sizes_of(values)
         for node in topological(outputs, known=values.keys()):
             operands = [values[x] for x in node.inputs]
-            attrs = resolve(dict(node.attrs), sizes)
-            inner = attrs.get("graph")
+            attrs, inner = resolve(dict(node.attrs), sizes), node.inner_graph
             if isinstance(node, Variable):
                 values[node] = node.value
-            elif isinstance(inner, Graph):  # a fused node: one by one, so that every flag is seen
+            elif inner is not None:  # a fused node: one by one, so that every flag is seen
                 parts = dict(zip(inner.inputs, operands, strict=True))
                 self._walk(inner.outputs, parts)
                 found = tuple(parts[y] for y in inner.outputs)

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.rewrite.driver import rewrite
@@ -202,7 +203,7 @@ def _same_layout(rule: Rule, old: Run, new: Run) -> None:
     )
     assert one == other or not old.outputs[0].size, (
         f"not the same layout, so that sums round differently: {rule}\n"
-        f"{_shown({x: v for x, v in old.values.items() if x.op.name == 'placeholder'})}\n"
+        f"{_shown({x: v for x, v in old.values.items() if x.op is PLACEHOLDER})}\n"
         f"strides {other}, expected {one}\n"
         f"before:\n{Graph(old.outputs[:1])}\nafter:\n{Graph(new.outputs[:1])}"
     )

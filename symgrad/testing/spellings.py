@@ -13,6 +13,7 @@ import numpy as np
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.transforms import vjp
 from symgrad.ir.errors import SymgradError
+from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
@@ -243,7 +244,7 @@ def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
                     except SymgradError:
                         continue
                     for y in results_of(made):
-                        yield y, [n for n in topological([y]) if n.op.name == "placeholder"]
+                        yield y, [n for n in topological([y]) if n.op is PLACEHOLDER]
 
 
 def _applies(op: Op, attrs: Mapping[str, Any]) -> Callable[..., Node]:

@@ -324,3 +324,19 @@ def test_attributes_are_sorted_whatever_their_order():
     other = apply(op, [x], {"keepdims": 1, "axis": (1,)})
     assert one.attrs == other.attrs
     assert [k for k, _ in one.attrs] == sorted(k for k, _ in one.attrs)
+
+
+def test_an_attribute_is_read_by_its_name():
+    node = sg.sum(x, axis=-1, keepdims=True)
+    assert node.attr("axis") == (1,)
+    assert node.attr("keepdims") is True
+    with pytest.raises(KeyError, match="sum has no attribute 'index'"):
+        node.attr("index")
+
+
+def test_the_inner_graph_of_a_fused_node():
+    (fused,) = sg.compile([x], sg.tanh(sg.exp(x) + 1)).graph.outputs
+    assert fused.op.name == "fused"
+    assert [n.op.name for n in fused.inner_graph.nodes if n.inputs] == ["exp", "add", "tanh"]
+    assert x.inner_graph is None
+    assert (x + 1).inner_graph is None

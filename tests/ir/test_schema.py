@@ -3,7 +3,7 @@
 import inspect
 import json
 import tracemalloc
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 import numpy as np
 import pytest
@@ -98,6 +98,13 @@ def holes(hint: Any) -> bool:
     return hint in (Any, object, tuple, list, dict) or any(map(holes, parts))
 
 
+def operand_hint(infer):
+    """The annotation of the first operand."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    names = [p.name for p in inspect.signature(infer).parameters.values() if p.kind is kind]
+    return get_type_hints(infer).get(names[0]) if names else None
+
+
 @pytest.mark.parametrize("name", sorted(REGISTRY.every()))
 def test_every_op_says_what_it_takes(name):
     op = REGISTRY.find(name)
@@ -111,6 +118,9 @@ def test_every_op_says_what_it_takes(name):
         assert (least, most) == (fixed, fixed)
     else:
         assert least >= fixed
+    holds = [k for k, hint in found.hints.items() if Graph in (hint, *get_args(hint))]
+    assert holds == [op.inner_graph] * bool(op.inner_graph)
+    assert op.of_several == (get_origin(operand_hint(op.infer)) is tuple)
     for tried in op.cases:
         assert found.hints.keys() == tried.attrs.keys() or op.normalize is not None
 

@@ -16,6 +16,7 @@ from symgrad.autodiff.batching import batched
 from symgrad.autodiff.custom.call import CustomCall, Tensor
 from symgrad.autodiff.reverse import is_differentiable, pull_back, sources
 from symgrad.ir.dims import Size
+from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, apply, as_node, constant_value, describe
 from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import built_as, scope
@@ -58,7 +59,7 @@ def _refuse_outer(call: CustomCall, results: Sequence[Node], standins: Sequence[
             continue
         seen.add(node)
         stack += sources(node)
-        if node.op.name in ("placeholder", "variable"):
+        if is_input(node):
             raise call.error(
                 "forward",
                 f"it uses {describe(node)}, which is no argument, so that no gradient would reach "
