@@ -15,6 +15,12 @@ from symgrad.ir.types import DType
 from symgrad.ops.dtypes import isdtype
 from symgrad.ops.leaves import require_cpu
 
+__all__ = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+__all__ += ["float32", "float64"]
+__all__ += ["complex64", "complex128"]
+DTYPES = tuple(__all__)
+__all__ += ["e", "inf", "nan", "newaxis", "pi"]
+
 bool: DType = np.dtype("bool")
 int8: DType = np.dtype("int8")
 int16: DType = np.dtype("int16")
@@ -28,11 +34,6 @@ float32: DType = np.dtype("float32")
 float64: DType = np.dtype("float64")
 complex64: DType = np.dtype("complex64")
 complex128: DType = np.dtype("complex128")
-
-DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float32", "float64", "complex64", "complex128"),
-)
 
 e, inf, nan, pi = float(np.e), float("inf"), float("nan"), float(np.pi)
 newaxis = None
@@ -78,11 +79,3 @@ class NamespaceInfo:
 def __array_namespace_info__() -> NamespaceInfo:
     """The namespace's description of itself."""
     return NamespaceInfo()
-
-
-__all__ = [
-    "__array_api_version__",
-    "__array_namespace_info__",
-    *DTYPES,
-    *("e", "inf", "nan", "newaxis", "pi"),
-]

@@ -1,0 +1,37 @@
+"""The door: `symgrad/__init__.pyi` lists the public names, each once, and each is there."""
+
+import pickle
+from collections import Counter
+from types import ModuleType
+
+import pytest
+
+import symgrad as sg
+
+
+def test_each_public_name_is_listed_once_and_there():
+    assert [n for n, count in Counter(sg.__all__).items() if count > 1] == []
+    assert all(hasattr(sg, name) for name in sg.__all__)
+    assert {*sg.__all__} <= {*dir(sg)}
+    assert {"compile", "Node", "nn", "fit", "matmul", "float32", "ShapeError"} <= {*sg.__all__}
+
+
+def test_a_star_import_takes_the_public_names_and_no_others():
+    taken = {}
+    exec("from symgrad import *", taken)
+    assert taken.keys() - {"__builtins__"} == {*sg.__all__}
+    assert all(taken[name] is getattr(sg, name) for name in sg.__all__)
+
+
+@pytest.mark.parametrize("name", ["adn", "ModuleType", "__wrapped__"])
+def test_what_is_no_public_name_is_refused(name):
+    with pytest.raises(AttributeError, match="module 'symgrad' has no attribute"):
+        getattr(sg, name)
+
+
+def test_public_functions_and_classes_are_pickled_by_name():
+    found = [getattr(sg, name) for name in sg.__all__]
+    named = [f for f in found if callable(f) and not isinstance(f, ModuleType)]
+    assert sg.mean in named
+    assert sg.SymgradError in named
+    assert all(pickle.loads(pickle.dumps(f)) is f for f in named if hasattr(f, "__qualname__"))
