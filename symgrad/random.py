@@ -66,13 +66,13 @@ def split(key: NodeLike, n: int = 2) -> Node:
     """
     if not _is_int(n) or n < 0:
         raise ShapeError(f"the number of keys is an int from 0 on, not {n!r}")
-    return draws._draw_key(_one(key), count=int(n))
+    return draws.draw_key(_one(key), count=int(n))
 
 
 @explaining
 def fold_in(key: NodeLike, data: NodeLike) -> Node:
     """A key of a key and an integer, which may be a node: the number of a step, for example."""
-    return draws._fold_key(_one(key), data)
+    return draws.fold_key(_one(key), data)
 
 
 def _is_int(value: Any) -> bool:
@@ -117,7 +117,7 @@ def _as(x: NodeLike, dtype: DType) -> Any:
 
 def _noise(key: NodeLike, law: str, shape: tuple[Any, ...], dtype: DType) -> Node:
     half = dtype.itemsize < 4
-    found = draws._draw(_one(key), law=law, shape=shape, dtype=np.float32 if half else dtype)
+    found = draws.draw(_one(key), law=law, shape=shape, dtype=np.float32 if half else dtype)
     return astype(found, dtype) if half else found
 
 
@@ -269,7 +269,7 @@ def bernoulli(key: NodeLike, p: NodeLike = 0.5, shape: Any = None) -> Node:
 
 def _probabilities(p: NodeLike, *, whole: bool = False) -> Any:
     """p, if it is known to be probabilities; else with a check when the program runs."""
-    checked = draws._probabilities(as_float(p), whole=whole)
+    checked = draws.probabilities(as_float(p), whole=whole)
     return checked if known(checked) is None else p
 
 
@@ -291,7 +291,7 @@ def randint(
             raise ShapeError(f"there are no integers from {low} on and below {high}")
         if low < np.iinfo(kind).min or high - 1 > np.iinfo(kind).max:
             raise DtypeError(f"{kind.name} cannot hold integers from {low} to {high - 1}")
-    return draws._draw_integers(_one(key), low=low, high=high, shape=as_shape(shape), dtype=kind)
+    return draws.draw_integers(_one(key), low=low, high=high, shape=as_shape(shape), dtype=kind)
 
 
 @explaining
@@ -299,7 +299,7 @@ def poisson(key: NodeLike, rate: NodeLike, shape: Any = None) -> Node:
     """How often what is rare happens, with the mean `rate`, as int64. No gradient flows to it."""
     size, kind = _frame(shape, None, rate)
     mean = broadcast_to(astype(asarray(rate), kind), size)
-    return draws._draw_poisson(mean, _one(key))
+    return draws.draw_poisson(mean, _one(key))
 
 
 @explaining
@@ -324,10 +324,10 @@ def categorical(key: NodeLike, logits: NodeLike, shape: Any = None, *, axis: int
 def permutation(key: NodeLike, x: NodeLike | Dim, *, axis: int = 0) -> Node:
     """x with its parts along an axis in any order; of an int or a named dimension, those below."""
     if _is_int(x) or isinstance(x, Dim):
-        return draws._draw_order(_one(key), count=as_shape(x)[0])
+        return draws.draw_order(_one(key), count=as_shape(x)[0])
     node = as_node(x)
     along = normalize_axis(axis, node.ndim)
-    return take(node, draws._draw_order(_one(key), count=node.shape[along]), axis=along)
+    return take(node, draws.draw_order(_one(key), count=node.shape[along]), axis=along)
 
 
 @explaining

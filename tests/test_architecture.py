@@ -101,6 +101,22 @@ def import_faults(module, tree):
                 yield node, f"imports {name}, which is not below it"
 
 
+def private_faults(tree):
+    """Names with a leading underscore that are another file's, imported or read off its module."""
+    ours = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            for alias in node.names:
+                if alias.name.startswith("_") and not alias.name.startswith("__"):
+                    yield node, f"imports {alias.name}, which is private to another file"
+            if (node.module or "").startswith("symgrad"):
+                ours |= {alias.asname or alias.name for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in ours and node.attr.startswith("_") and node.attr[1:2] != "_":
+                yield node, f"reads {node.attr}, which is private to {node.value.id}"
+
+
 def habit_faults(tree, lines):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -138,6 +154,7 @@ def faults(module, source):
     """What is wrong with a module, a line each."""
     tree = ast.parse(source)
     found = [*import_faults(module, tree), *habit_faults(tree, source.count("\n"))]
+    found += private_faults(tree)
     if module == "symgrad.__main__":
         # NO_COLOR is how a user asks a terminal's programs for no colours.
         found = [(node, text) for node, text in found if text != "reads the environment"]
@@ -162,6 +179,14 @@ def test_what_is_imported_on_first_use_has_one_importer():
             if name.split(".")[0] in found:
                 found[name.split(".")[0]].append(module)
     assert all(len(set(importers)) <= 1 for importers in found.values()), found
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples", "tests", "tools"])
+def test_nothing_beside_the_house_imports_private_names(folder):
+    files = [*(ROOT / folder).rglob("*.py")]
+    found = [(f.name, m) for f in files for _, m in private_faults(ast.parse(f.read_text("utf-8")))]
+    assert files
+    assert [(name, text) for name, text in found if text.startswith("imports")] == []
 
 
 def test_viz_is_a_folder_and_no_package():
@@ -231,6 +256,13 @@ DOC = '"""A module."""\n'
         ("symgrad.compiler", "print(3)", "prints"),
         ("symgrad.compiler", "import os\nos.environ.get('X')", "environment"),
         ("symgrad.compiler", "from os import getenv", "environment"),
+        ("symgrad.rules.masks", "from symgrad.ops.shape import _astype", "private to another"),
+        ("symgrad.rules.masks", "from symgrad.ops.shape import _astype as cast", "private"),
+        (
+            "symgrad.rules.masks",
+            "from symgrad.ops import shape\nshape._astype(x)",
+            "private to shape",
+        ),
         ("symgrad.compiler", "CACHE = {}", "table"),
         ("symgrad.compiler", "SEEN: set[int] = set()", "table"),
         ("symgrad.compiler", "NAMES = [n for n in 'ab']", "table"),

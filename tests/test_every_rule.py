@@ -7,9 +7,8 @@ import symgrad as sg
 from symgrad.autodiff import normal
 from symgrad.lowering.cost import cost
 from symgrad.lowering.lower import lower
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import _on_diagonal as on_diagonal
+from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.solve import diagonal_p, on_diagonal
 from symgrad.ops.reduce import sum as total
 from symgrad.passes import DEFAULT, HOIST, KERNELS, RULES, cse
 from symgrad.rewrite.driver import rewrite
@@ -208,7 +207,7 @@ def sum_reversed(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
 @sg.rule(exact="bits", examples=({"x": (3,), "shape": (3, 4), "k": 0},))
 def found_on_the_diagonal(x: sg.Var, shape: sg.Attr, k: sg.Attr) -> sg.Rewrite:
     """False: side by side, where they were far apart."""
-    return sg.Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
+    return sg.Rewrite(before=diagonal_p(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
 
 
 FALSE = (
@@ -247,7 +246,7 @@ def sum_of_negative(x: sg.Var, axis: sg.Attr) -> sg.Rewrite:
 @sg.rule(exact="bits", kinds="f", examples=({"a": (3, 2), "b": (2, 4)},))
 def product_of_negatives(a: sg.Var, b: sg.Var) -> sg.Rewrite:
     """False where a is a view: a product with a transposed array goes in another order."""
-    return sg.Rewrite(before=matmul(-a, -b), after=matmul(a, b))
+    return sg.Rewrite(before=matmul_p(-a, -b), after=matmul_p(a, b))
 
 
 @pytest.mark.parametrize("rule", [sum_of_negative, product_of_negatives])

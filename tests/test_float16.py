@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.linalg.triangular import _solve_definite as solve_definite
+from symgrad.ops.linalg.triangular import solve_definite
 from symgrad.optim.clipping import clip_by_norm
 from symgrad.testing.equality import Run
 

@@ -67,6 +67,7 @@ def body(function):
         return None
     # `y if condition else None` is a guard.
     told = ast.unparse(found[0].body if isinstance(found[0], ast.IfExp) else found[0])
+    told = re.sub(r"_p\(", "(", told)  # a primitive by the name of its op
     return None if len(told) > LONGEST or UNCLEAR.search(told) else told
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
-from symgrad.ops.identity import _optimization_barrier as optimization_barrier
+from symgrad.ops.identity import optimization_barrier
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import Index, rebuild, sweep_once
 from symgrad.rewrite.rule import Exact, Rule

@@ -34,12 +34,12 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import Location, Origin, built_as, printable
 from symgrad.ir.reading import Checksum, strict_json
 from symgrad.ir.text import (
-    _attr,
-    _build,
-    _is_graph,
-    _Reader,
-    _type,
+    Reader,
+    attr_text,
+    build_node,
     constant_of_bytes,
+    is_graph,
+    read_type,
     type_text,
 )
 from symgrad.ir.types import TensorType, Type
@@ -130,13 +130,13 @@ class _Writer:
         return [self.frames[key] for key in keys]
 
     def attr(self, value: Any, node: Node) -> str:
-        if _is_graph(value):
+        if is_graph(value):
             return self.graph(value)
         if isinstance(value, tuple):
             inside = ", ".join(self.attr(v, node) for v in value)
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         if isinstance(value, _SAID):
-            return _attr(value, full=True)
+            return attr_text(value, full=True)
         if self.objects is None:
             raise GraphError(_in_python(node, value))
         self.objects.append(value)
@@ -180,7 +180,7 @@ def read(
     if version > 1:
         _check_seal(source)
     del source  # it may be large, as the constants are
-    reader = _SavedReader(graph_class, _lines(document), objects)
+    reader = SavedReader(graph_class, _lines(document), objects)
     graphs = document.get("graphs")
     if not isinstance(graphs, list) or not graphs:
         raise ParseError("graphs is to be a list, with the graph as the last")
@@ -191,7 +191,9 @@ def read(
     return found
 
 
-class _SavedReader(_Reader):
+class SavedReader(Reader):
+    """Reads the records of nodes; `lines` are the places in source that they name."""
+
     def __init__(
         self, graph_class: Callable[..., Graph], lines: Sequence[Location], objects: Sequence[Any]
     ) -> None:
@@ -224,14 +226,14 @@ class _SavedReader(_Reader):
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
         scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
         kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
-        type = _read_type(_field(record, "type", str))
+        type = parse_type(_field(record, "type", str))
         with built_as(Origin(tuple(frames), scope, made_by, kinks)):
-            return _build(_field(record, "op", str), inputs, attrs, type)
+            return build_node(_field(record, "op", str), inputs, attrs, type)
 
     def written(self, text: Any) -> Any:
         """The value of an attribute."""
         constant = constant_of_bytes(text) if type(text) is str else None
-        return self.attr(_syntax(text)) if constant is None else constant
+        return self.attr(syntax(text)) if constant is None else constant
 
     def attr(self, tree: ast.expr) -> Any:
         match tree:
@@ -283,11 +285,13 @@ def _is_line(value: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _read_type(written: str) -> Type:
-    return _type(_syntax(written))
+def parse_type(written: str) -> Type:
+    """The type that a text spells, such as "float64[N, 4]"."""
+    return read_type(syntax(written))
 
 
-def _syntax(written: str) -> ast.expr:
+def syntax(written: str) -> ast.expr:
+    """A text as the syntax tree of one expression. Raises `ParseError` if it is none."""
     try:
         if type(written) is not str:
             raise TypeError("it is no text")
@@ -312,7 +316,7 @@ def restored_input(
     op: str, type: str, attrs: dict[str, Any], origin: Origin, value: tuple[Any] | None
 ) -> Node:
     """A placeholder or variable that was pickled, the latter with its value."""
-    found = _read_type(type)
+    found = parse_type(type)
     assert isinstance(found, TensorType)
     cell = {} if value is None else {"cell": new_cell(*value)}
     with built_as(origin):

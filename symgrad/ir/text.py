@@ -59,14 +59,14 @@ def _body(
         for key, value in node.attrs:
             if isinstance(value, Cell):
                 continue
-            if _is_graph(value):
+            if is_graph(value):
                 if value not in bodies:
                     inner = _body(value, bodies, full, origins, indent + "    ")
                     bodies[value] = f"graph{len(bodies)}"
                     lines += [f"{indent}def {bodies[value]}():", *inner]
                 parts.append(f"{key}={bodies[value]}")
             else:
-                parts.append(f"{key}={_attr(value, full)}")
+                parts.append(f"{key}={attr_text(value, full)}")
         line = f"{indent}{names[node]}: {type_text(node.type)} = {node.op.name}({', '.join(parts)})"
         place = str(node.origin) if origins else ""
         lines.append(f"{line}  # {place}" if place else line)
@@ -83,17 +83,19 @@ def type_text(type: Type) -> str:
     return repr(type)
 
 
-def _is_graph(value: Any) -> bool:
+def is_graph(value: Any) -> bool:
+    """Whether an attribute is a graph, whose class stands above this file."""
     return hasattr(value, "nodes")
 
 
-def _attr(value: Any, full: bool) -> str:
+def attr_text(value: Any, full: bool) -> str:
+    """An attribute as text; long arrays only in `full`, without which it cannot be read back."""
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, ArrayData):
         return _array(value, full)
     if isinstance(value, tuple):
-        inside = ", ".join(_attr(v, full) for v in value)
+        inside = ", ".join(attr_text(v, full) for v in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     return repr(value)
 
@@ -150,10 +152,10 @@ def read(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ParseError(f"line {line}: this is no graph: {error}") from None
-    return _Reader(graph_class).read(tree.body)
+    return Reader(graph_class).read(tree.body)
 
 
-class _Reader:
+class Reader:
     """Reads statements; `bodies` are the graphs defined so far."""
 
     def __init__(self, graph_class: Callable[..., Graph]) -> None:
@@ -201,7 +203,7 @@ class _Reader:
                 attrs = {str(k.arg): self.attr(k.value) for k in keywords}
                 if len(attrs) < len(keywords):
                     raise ParseError("an attribute is there twice")
-                nodes[name] = _build(op, inputs, attrs, _type(annotation))
+                nodes[name] = build_node(op, inputs, attrs, read_type(annotation))
             case ast.Return(value=value) if value is not None:
                 wanted = value.elts if isinstance(value, ast.Tuple) else [value]
                 return [_find(w, nodes) for w in wanted]
@@ -254,7 +256,8 @@ def _name(tree: ast.expr) -> str:
     raise ParseError(f"expected the name of a node, found {shown_syntax(tree)}")
 
 
-def _type(tree: ast.expr) -> Type:
+def read_type(tree: ast.expr) -> Type:
+    """The type of a node that has been written as an annotation."""
     match tree:
         case ast.Tuple(elts=elements):
             return tuple(_tensor_type(e) for e in elements)
@@ -344,7 +347,8 @@ def constant_of_bytes(written: str) -> ArrayData | None:
     return _from_bytes(found[1], np.dtype(found[2]), shape)
 
 
-def _build(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
+def build_node(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type) -> Node:
+    """A node that has been read. Raises `ParseError` if its op is not of the type as written."""
     name = RENAMED.get(name, name)
     op = REGISTRY.find(name)
     if op in LEAVES:

@@ -102,16 +102,12 @@ def _leaky_relu_infer(t: TensorType, *, slope: float) -> TensorType:
     return t
 
 
-@op(
+@elementwise(
+    kernels.leaky_relu,
+    partials=_leaky_relu_partials,
     infer=_leaky_relu_infer,
-    kernel=kernels.leaky_relu,
     promote=as_floats,
     normalize=_slope,
-    vjp=vjp_of(_leaky_relu_partials),
-    jvp=jvp_of(_leaky_relu_partials),
-    elementwise=True,
-    out=True,
-    in_place=(0,),
     preserves_zero=True,
     kinks="at 0, from slope to 1",
     one_sided=True,
@@ -330,7 +326,7 @@ def xlog1py(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _sinc_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
-    return (_sinc(x, order=order + 1),)
+    return (sinc_p(x, order=order + 1),)
 
 
 def order_infer(t: TensorType, *, order: int) -> TensorType:
@@ -350,7 +346,7 @@ def order_infer(t: TensorType, *, order: int) -> TensorType:
     expensive=True,
     cases=(case((3, 4), order=0), case((), order=1), case((50,), order=2), case((50,), order=3)),
 )
-def _sinc(x: NodeLike, /, order: int) -> Node:
+def sinc_p(x: NodeLike, /, order: int) -> Node:
     """A derivative of sin(pi * x) / (pi * x), of any order."""
     ...
 
@@ -358,7 +354,7 @@ def _sinc(x: NodeLike, /, order: int) -> Node:
 @composite(numpy=(np.sinc,))
 def sinc(x: NodeLike, /) -> Node:
     """sin(pi * x) / (pi * x), and 1 at 0: NumPy's sinc."""
-    return _sinc(x, order=0)
+    return sinc_p(x, order=0)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -57,7 +57,7 @@ def _same_of_tangent(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     preserves_zero=True,
     dtypes=COMPLEX,
 )
-def _real(x: NodeLike, /) -> Node:
+def real_p(x: NodeLike, /) -> Node:
     """The real part of a complex x."""
     ...
 
@@ -72,7 +72,7 @@ def _real(x: NodeLike, /) -> Node:
     preserves_zero=True,
     dtypes=COMPLEX,
 )
-def _imag(x: NodeLike, /) -> Node:
+def imag_p(x: NodeLike, /) -> Node:
     """The imaginary part of a complex x."""
     ...
 
@@ -85,7 +85,7 @@ def _imag(x: NodeLike, /) -> Node:
     preserves_zero=True,
     dtypes=COMPLEX,
 )
-def _conj(x: NodeLike, /) -> Node:
+def conj_p(x: NodeLike, /) -> Node:
     """The complex conjugate of a complex x."""
     ...
 
@@ -109,8 +109,9 @@ def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
     preserves_zero=True,
     kinks="at 0, where it is 0",
     dtypes=COMPLEX,
+    public=False,
 )
-def _complex_sign(x: NodeLike, /) -> Node:
+def complex_sign(x: NodeLike, /) -> Node:
     """x / abs(x) of a complex x, and 0 at 0."""
     ...
 
@@ -123,8 +124,9 @@ def _complex_sign(x: NodeLike, /) -> Node:
     expensive=True,
     unbounded_slope=True,
     dtypes=COMPLEX,
+    public=False,
 )
-def _complex_expm1(x: NodeLike, /) -> Node:
+def complex_expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1 of a complex x, accurate for small x."""
     ...
 
@@ -136,8 +138,9 @@ def _complex_expm1(x: NodeLike, /) -> Node:
     preserves_zero=True,
     expensive=True,
     dtypes=COMPLEX,
+    public=False,
 )
-def _complex_tanh(x: NodeLike, /) -> Node:
+def complex_tanh(x: NodeLike, /) -> Node:
     """The hyperbolic tangent of a complex x."""
     ...
 
@@ -150,7 +153,7 @@ def real(x: NodeLike, /) -> Node:
     float32[3]
     """
     node = as_node(x)
-    return _real(node) if node.tensor.is_complex else node
+    return real_p(node) if node.tensor.is_complex else node
 
 
 @composite(numpy=(np.imag,))
@@ -161,7 +164,7 @@ def imag(x: NodeLike, /) -> Node:
     float32[3]
     """
     node = as_node(x)
-    return _imag(node) if node.tensor.is_complex else zeros_like(node)
+    return imag_p(node) if node.tensor.is_complex else zeros_like(node)
 
 
 @composite(numpy=(np.conjugate,))
@@ -172,7 +175,7 @@ def conj(x: NodeLike, /) -> Node:
     complex64[3]
     """
     node = as_node(x)
-    return node if node.dtype.kind in "iuf" else _conj(node)
+    return node if node.dtype.kind in "iuf" else conj_p(node)
 
 
 @composite(numpy=(np.angle,))

@@ -57,7 +57,7 @@ def _alike(a: TensorType, b: TensorType, *, axis: int, reverse: bool) -> TensorT
 
 
 def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
-    return in_single(_running_sum)(g, axis=axis, reverse=not reverse)
+    return in_single(running_sum)(g, axis=axis, reverse=not reverse)
 
 
 @linear(
@@ -71,8 +71,9 @@ def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
     out=True,
     preserves_zero=True,
     cases=CASES,
+    public=False,
 )
-def _running_sum(x: NodeLike, /, axis: int, reverse: bool) -> Node:
+def running_sum(x: NodeLike, /, axis: int, reverse: bool) -> Node:
     """For each element the sum of those up to it, or from it to the end."""
     ...
 
@@ -80,7 +81,7 @@ def _running_sum(x: NodeLike, /, axis: int, reverse: bool) -> Node:
 def _scan_vjp(
     g: Node, y: Node, a: Node, b: Node, axis: int, reverse: bool
 ) -> tuple[Cotangent, ...]:
-    back = in_single(_scan)(a, g, axis=axis, reverse=not reverse)
+    back = in_single(scan)(a, g, axis=axis, reverse=not reverse)
     return back * y, back
 
 
@@ -89,7 +90,7 @@ def _scan_jvp(
 ) -> Cotangent:
     by_a = None if t[0] is None else t[0] * y
     flow = t[1] if by_a is None else by_a if t[1] is None else by_a + t[1]
-    return None if flow is None else in_single(_scan)(a, flow, axis=axis, reverse=reverse)
+    return None if flow is None else in_single(scan)(a, flow, axis=axis, reverse=reverse)
 
 
 @op(
@@ -105,18 +106,19 @@ def _scan_jvp(
     preserves_zero=True,
     expensive=True,
     cases=tuple(case(*c.shapes, *c.shapes, **c.attrs) for c in CASES),
+    public=False,
 )
-def _scan(a: NodeLike, b: NodeLike, /, axis: int, reverse: bool) -> Node:
+def scan(a: NodeLike, b: NodeLike, /, axis: int, reverse: bool) -> Node:
     """y[0] = 0 and y[k + 1] = a[k] * y[k] + b[k] along an axis, or the same from its end."""
     ...
 
 
 def _before_vjp(g: Node, y: Node, x: Node, axis: int, reverse: bool) -> tuple[Cotangent, ...]:
-    return (y * in_single(_scan)(x, g, axis=axis, reverse=not reverse),)
+    return (y * in_single(scan)(x, g, axis=axis, reverse=not reverse),)
 
 
 def _before_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, reverse: bool) -> Cotangent:
-    return None if t[0] is None else in_single(_scan)(x, t[0] * y, axis=axis, reverse=reverse)
+    return None if t[0] is None else in_single(scan)(x, t[0] * y, axis=axis, reverse=reverse)
 
 
 @op(
@@ -130,16 +132,17 @@ def _before_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, reverse: 
     out=True,
     domain=(POSITIVE,),
     cases=CASES,
+    public=False,
 )
-def _products_before(x: NodeLike, /, axis: int, reverse: bool) -> Node:
+def products_before(x: NodeLike, /, axis: int, reverse: bool) -> Node:
     """For each element the product of those before it along an axis, or of those after it."""
     ...
 
 
 def product_of_others(x: Node, axis: int) -> Node:
     """For each element the product of all the others along an axis."""
-    before = _products_before(x, axis=axis, reverse=False)
-    return multiply(before, _products_before(x, axis=axis, reverse=True))
+    before = products_before(x, axis=axis, reverse=False)
+    return multiply(before, products_before(x, axis=axis, reverse=True))
 
 
 def _after(first: int, y: Node, axis: int) -> Node:
@@ -182,7 +185,7 @@ def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
 def _along_runs(b: Node, stays: Node, axis: int) -> Node:
     """For each element the sum of those up to it, back to where the extremum changed."""
     kept = astype(stays, b.dtype)
-    found: Node = select(stays, _scan(kept, b, axis=axis, reverse=False)) + b
+    found: Node = select(stays, scan(kept, b, axis=axis, reverse=False)) + b
     return found
 
 
@@ -191,7 +194,7 @@ def _running_extremum_vjp(
 ) -> tuple[Cotangent, ...]:
     stays, tie, count = _ties(y, x, axis)
     share = g / count
-    rest = _scan(astype(stays, share.dtype), select(stays, share), axis=axis, reverse=True)
+    rest = scan(astype(stays, share.dtype), select(stays, share), axis=axis, reverse=True)
     return (select(tie, share + rest),)
 
 
@@ -222,8 +225,9 @@ def _running_extremum_jvp(
         for c in CASES
         for largest in (True, False)
     ),
+    public=False,
 )
-def _running_extremum(x: NodeLike, /, axis: int, largest: bool) -> Node:
+def running_extremum(x: NodeLike, /, axis: int, largest: bool) -> Node:
     """For each element the largest or the smallest of those up to it."""
     ...
 
@@ -250,7 +254,7 @@ def cumulative_sum(
     front. Raises `ShapeError` for an axis out of range.
     """
     node, found = _prepared(x, axis, dtype)
-    y = _running_sum(node, axis=found, reverse=False)
+    y = running_sum(node, axis=found, reverse=False)
     return _after(0, y, found) if include_initial else y
 
 
@@ -264,7 +268,7 @@ def cumulative_prod(
     front. Raises `ShapeError` for an axis out of range.
     """
     node, found = _prepared(x, axis, dtype)
-    y = multiply(_products_before(node, axis=found, reverse=False), node)
+    y = multiply(products_before(node, axis=found, reverse=False), node)
     return _after(1, y, found) if include_initial else y
 
 
@@ -291,7 +295,7 @@ def _extremum(x: NodeLike, axis: int | None, largest: bool) -> Node:
     node = as_node(x)
     if axis is None:
         node, axis = (node if node.ndim == 1 else reshape(node, (-1,))), 0
-    return _running_extremum(node, axis=axis, largest=largest)
+    return running_extremum(node, axis=axis, largest=largest)
 
 
 __all__ = REGISTRY.public(__name__)

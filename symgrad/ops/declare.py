@@ -3,7 +3,10 @@
 A `def` whose body is `...` is a primitive: its decorator says how it is typed, computed and
 differentiated. A `def` with a body is a composite: it is made of other functions, and everything
 follows. Positional-only parameters are arrays, the others are attributes (as in the array API
-standard); a primitive whose name begins with an underscore has no public function of its own.
+standard). A primitive that is not `public` has no function for users: it is a part or a
+transpose of others, or what rules rewrite to. Where a public composite has its name, as `matmul`,
+which decides what a one-dimensional operand means, the primitive is called `matmul_p`; the name
+of its op is "matmul" none the less.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ def elementwise(
     like: np.ufunc | None = None,
     promote: Callable[..., tuple[DType | None, ...]] | None = None,
     result: Callable[..., DType] | None = None,
+    infer: Callable[..., Any] | None = None,
     real: bool = False,
     **facts: Any,
 ) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
@@ -58,12 +62,12 @@ def elementwise(
     input, the gradient. A boolean node is a mask: what flows is selected by it, not multiplied. An
     op that is `one_sided` has partials that take `kinks`, a `Choice`, too. A ufunc knows its
     dtypes; another kernel has those of the ufunc that it is `like`, or `promote` and `result` say
-    them. A `real` op refuses complex numbers, though its kernel takes them.
+    them. One with attributes gives an `infer`, which checks them. A `real` op refuses complex
+    numbers, though its kernel takes them.
     """
     ufunc = kernel if isinstance(kernel, np.ufunc) else like
     if numpy is None:
         numpy = () if ufunc is None else (ufunc,)
-    infer = _elementwise_rule(ufunc, result)
     if promote is None:
         promote = _ufunc_promote(ufunc) if ufunc is not None else common_dtype
     if real:
@@ -74,7 +78,7 @@ def elementwise(
         facts["vjp"], facts["jvp"] = _no_cotangents, _no_tangent
     facts.setdefault("in_place", (0, 1, 2))
     return op(
-        infer=infer,
+        infer=infer or _elementwise_rule(ufunc, result),
         kernel=kernel,
         numpy=numpy,
         promote=promote,
@@ -87,12 +91,16 @@ def elementwise(
 def op(
     *,
     numpy: tuple[Callable[..., Any], ...] = (),
+    public: bool = True,
     **facts: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare an op that gives its own `infer`, `kernel`, `vjp` and, where it can, `jvp`."""
+    """Declare an op that gives its own `infer`, `kernel`, `vjp` and, where it can, `jvp`.
+
+    One that is not `public`, and any whose name ends in `_p`, gets no function in `sg`.
+    """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        name = function.__name__.strip("_")
+        name = op_name(function)
         least, count, options, defaults = _parameters(function)
         doc = function.__doc__ or ""
         record = REGISTRY.add_op(Op(name=name, doc=doc, operands=(least, count), **facts))
@@ -111,11 +119,16 @@ def op(
                 return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore[return-value]
             return apply(record, args, {**defaults, **attrs})  # type: ignore[return-value]
 
-        if not function.__name__.startswith("_"):
+        if public and not function.__name__.endswith("_p"):
             REGISTRY.add_function(name, build, numpy)
         return build
 
     return declare
+
+
+def op_name(function: Callable[..., Any]) -> str:
+    """The name of the op that a function builds: `abs` of `abs_`, `matmul` of `matmul_p`."""
+    return function.__name__.removesuffix("_p").rstrip("_")
 
 
 def check_arguments(

@@ -15,7 +15,7 @@ from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
-from symgrad.ops.complexes import _complex_sign as complex_sign
+from symgrad.ops.complexes import complex_sign
 from symgrad.ops.declare import NodeLike, Partial, as_floats, composite, elementwise
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
@@ -76,8 +76,10 @@ def floor_divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.floor_divide, numpy=(), piecewise_constant=True, domain=(REAL, POSITIVE))
-def _times(x1: NodeLike, x2: NodeLike, /) -> Node:
+@elementwise(
+    np.floor_divide, numpy=(), piecewise_constant=True, domain=(REAL, POSITIVE), public=False
+)
+def times(x1: NodeLike, x2: NodeLike, /) -> Node:
     """How often x2 is taken from x1 to leave the remainder: (x1 - remainder(x1, x2)) / x2.
 
     It is floor_divide(x1, x2) but at infinities, where the remainder may be x2 itself.
@@ -86,7 +88,7 @@ def _times(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _remainder_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    return 1, -_times(a, b)
+    return 1, -times(a, b)
 
 
 @elementwise(np.remainder, partials=_remainder_partials, domain=(REAL, POSITIVE))
@@ -96,11 +98,11 @@ def remainder(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _divmod_vjp(g: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    return (None, None) if g[1] is None else (g[1], -(g[1] * _times(a, b)))
+    return (None, None) if g[1] is None else (g[1], -(g[1] * times(a, b)))
 
 
 def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    second = None if t[1] is None else -(t[1] * _times(a, b))
+    second = None if t[1] is None else -(t[1] * times(a, b))
     if t[0] is None:
         return None, second
     return None, t[0] if second is None else t[0] + second
@@ -154,8 +156,10 @@ def abs(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.sign, real=True, piecewise_constant=True, preserves_zero=True, idempotent=True)
-def _sign(x: NodeLike, /) -> Node:
+@elementwise(
+    np.sign, real=True, piecewise_constant=True, preserves_zero=True, idempotent=True, public=False
+)
+def sign_p(x: NodeLike, /) -> Node:
     """-1, 0 or 1. Its derivative is 0."""
     ...
 
@@ -170,7 +174,7 @@ def sign(x: NodeLike, /) -> Node:
     float64[3]
     """
     node = as_node(x)
-    return complex_sign(node) if node.tensor.is_complex else _sign(node)
+    return complex_sign(node) if node.tensor.is_complex else sign_p(node)
 
 
 @elementwise(

@@ -33,8 +33,8 @@ def _kernel(*arrays: Any, graph: Graph) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-@op(infer=_infer, kernel=_kernel, inner_graph="graph")
-def _fused(*operands: Node, graph: Graph) -> Node:
+@op(infer=_infer, kernel=_kernel, inner_graph="graph", public=False)
+def fused(*operands: Node, graph: Graph) -> Node:
     """The outputs of an inner graph whose inputs are the operands."""
     ...
 

@@ -44,8 +44,9 @@ def _itself(x: Any) -> Any:
     batch=_batch_alone,
     identity=True,
     cases=(case((3, 4)), case(())),
+    public=False,
 )
-def _optimization_barrier(x: NodeLike, /) -> Node:
+def optimization_barrier(x: NodeLike, /) -> Node:
     """x itself, seen by no rule as what x was made by: so that x stays in the graph."""
     ...
 
@@ -134,7 +135,7 @@ def _clip_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node) -> Cotangent:
     identity=True,
     cases=(case((3, 4), (), ()), case((2, 3), (3,), (3,))),
 )
-def _clip_gradient(x: NodeLike, low: NodeLike, high: NodeLike, /) -> Node:
+def clip_gradient_p(x: NodeLike, low: NodeLike, high: NodeLike, /) -> Node:
     """x, whose gradient is kept between two bounds."""
     ...
 
@@ -154,7 +155,7 @@ def clip_gradient(x: NodeLike, /, low: NodeLike = None, high: NodeLike = None) -
     numbers = [b for b in bounds if isinstance(b, (int, float))]
     if len(numbers) == 2 and not numbers[0] <= numbers[1]:
         raise GradientError(f"low is at most high, and {low} is more than {high}")
-    return _clip_gradient(x, *(float(b) if isinstance(b, (int, float)) else b for b in bounds))
+    return clip_gradient_p(x, *(float(b) if isinstance(b, (int, float)) else b for b in bounds))
 
 
 # ---- a user's own functions -----------------------------------------------------------------
@@ -220,7 +221,7 @@ def _custom_batch(
     holomorphic=False,
     one_sided=True,
 )
-def _custom(*operands: Node, rule: CustomRule, count: int) -> Node:
+def custom_p(*operands: Node, rule: CustomRule, count: int) -> Node:
     """The first `count` operands, differentiated by a rule of a user's own."""
     ...
 
@@ -251,8 +252,9 @@ def _batch_barrier(inputs: Sequence[Node], flags: Sequence[bool], node: Node) ->
     identity=True,
     barrier=True,
     cases=(case((3, 4), ()),),
+    public=False,
 )
-def _barrier(x: Node, /, *after: Node) -> Node:
+def barrier(x: Node, /, *after: Node) -> Node:
     """The first operand, which is to be had once all the others have been computed.
 
     What is computed of it is computed late, and not found to be the same as what was computed of

@@ -156,7 +156,7 @@ def _arange_infer(*, start: int, step: int, count: Size, dtype: DType) -> Tensor
     kernel=kernels.arange_from,
     cases=(case(start=2, step=-3, count=4, dtype=np.dtype(np.float32)),),
 )
-def _arange(*, start: int, step: int, count: Size, dtype: DType) -> Node:
+def arange_p(*, start: int, step: int, count: Size, dtype: DType) -> Node:
     """start + step * i for i below count."""
     ...
 
@@ -183,7 +183,7 @@ def arange(
     if isinstance(stop, Dim):
         if start != 0 or step != 1:
             raise ShapeError("arange to a named dimension begins at 0 and has step 1")
-        return _arange(start=0, step=1, count=stop, dtype=as_dtype(dtype or "int64"))
+        return arange_p(start=0, step=1, count=stop, dtype=as_dtype(dtype or "int64"))
     start, stop, step = map(_number, (start, stop, step))
     if step == 0:
         raise ShapeError("the step of arange cannot be 0")
@@ -202,7 +202,7 @@ def _eye_infer(*, n_rows: Size, n_cols: Size, k: int, dtype: DType) -> TensorTyp
     kernel=kernels.ones_on_diagonal,
     cases=(case(n_rows=3, n_cols=4, k=-1, dtype=np.dtype(np.float32)),),
 )
-def _eye(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:
+def eye_p(*, n_rows: Any, n_cols: Any, k: int, dtype: DType) -> Node:
     """Ones on the k-th diagonal."""
     ...
 
@@ -217,7 +217,7 @@ def eye(
     found = as_dtype("float64" if dtype is None else dtype)
     if type(k) is int:  # beyond int64 there is no element either way
         k = max(-(2**63), min(k, 2**63 - 1))
-    return _eye(n_rows=shape[0], n_cols=shape[1], k=k, dtype=found)
+    return eye_p(n_rows=shape[0], n_cols=shape[1], k=k, dtype=found)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -57,7 +57,7 @@ def _roll_infer(t: TensorType, *, shift: Size, axis: int) -> TensorType:
 
 
 def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
-    return _roll(g, shift=-shift, axis=axis)
+    return roll_p(g, shift=-shift, axis=axis)
 
 
 @linear(
@@ -75,7 +75,7 @@ def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
         case((0, 2), shift=1, axis=0),
     ),
 )
-def _roll(x: NodeLike, /, shift: Size, axis: int) -> Node:
+def roll_p(x: NodeLike, /, shift: Size, axis: int) -> Node:
     """The elements moved on along an axis, those at its end to its beginning."""
     ...
 
@@ -106,7 +106,7 @@ def roll(x: NodeLike, /, shift: Any, *, axis: Any = None) -> Node:
         if isinstance(size, int) and isinstance(by, int):
             by = by % size if size else 0
         if by != 0:
-            node = _roll(node, shift=by, axis=along)
+            node = roll_p(node, shift=by, axis=along)
     return node
 
 

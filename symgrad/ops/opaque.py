@@ -85,16 +85,25 @@ def _batch(
     return opaque(of_all(inputs, flags), body.batched(), types, in_place=node.op.out)
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, opaque=True)
-def _numpy_function(
+@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, opaque=True, public=False)
+def numpy_function(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
     """The results of a body over real arrays."""
     ...
 
 
-@op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, out=True, opaque=True)
-def _numpy_function_out(
+@op(
+    infer=_infer,
+    kernel=_kernel,
+    vjp=_vjp,
+    jvp=_jvp,
+    batch=_batch,
+    out=True,
+    opaque=True,
+    public=False,
+)
+def numpy_function_out(
     *operands: Node, body: Body, shapes: tuple[Shape, ...], dtypes: tuple[str, ...]
 ) -> Node:
     """The results of a body over real arrays, written where they belong."""

@@ -60,11 +60,11 @@ def _in_order_infer(
 def _in_order_vjp(
     g: Node, y: Node, t: Node, x: Node, back: bool, **attrs: Any
 ) -> tuple[Cotangent, ...]:
-    return _in_order(g, x, **attrs, back=not back), None
+    return in_order(g, x, **attrs, back=not back), None
 
 
 def _in_order_jvp(d: tuple[Cotangent, ...], y: Node, t: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if d[0] is None else _in_order(d[0], x, **attrs)
+    return None if d[0] is None else in_order(d[0], x, **attrs)
 
 
 @op(
@@ -80,18 +80,19 @@ def _in_order_jvp(d: tuple[Cotangent, ...], y: Node, t: Node, x: Node, **attrs: 
     cases=tuple(
         case(*c.shapes, *c.shapes, **c.attrs, back=back) for c in CASES for back in (False, True)
     ),
+    public=False,
 )
-def _in_order(t: NodeLike, x: NodeLike, /, axis: int, descending: bool, back: bool) -> Node:
+def in_order(t: NodeLike, x: NodeLike, /, axis: int, descending: bool, back: bool) -> Node:
     """t in the order that sorts x, or back from it; what belongs to equal elements is averaged."""
     ...
 
 
 def _sort_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
-    return (_in_order(g, x, **attrs, back=True),)
+    return (in_order(g, x, **attrs, back=True),)
 
 
 def _sort_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if t[0] is None else _in_order(t[0], x, **attrs, back=False)
+    return None if t[0] is None else in_order(t[0], x, **attrs, back=False)
 
 
 @op(
@@ -107,7 +108,7 @@ def _sort_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotan
     kinks="at ties, which share the gradient",
     cases=CASES,
 )
-def _sort(x: NodeLike, /, axis: int, descending: bool) -> Node:
+def sort_p(x: NodeLike, /, axis: int, descending: bool) -> Node:
     """x in order along an axis, NaNs last."""
     ...
 
@@ -122,7 +123,7 @@ def sort(
     out of range.
     """
     node, along = _flattened(x, axis)
-    return _sort(node, axis=along, descending=descending)
+    return sort_p(node, axis=along, descending=descending)
 
 
 def _argsort_infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
@@ -140,7 +141,7 @@ def _argsort_infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
     expensive=True,
     cases=CASES,
 )
-def _argsort(x: NodeLike, /, axis: int, descending: bool) -> Node:
+def argsort_p(x: NodeLike, /, axis: int, descending: bool) -> Node:
     """The indices that sort x along an axis."""
     ...
 
@@ -155,7 +156,7 @@ def argsort(
     `sort` does.
     """
     node, along = _flattened(x, axis)
-    return _argsort(node, axis=along, descending=descending)
+    return argsort_p(node, axis=along, descending=descending)
 
 
 def _position_infer(t: TensorType, *, axis: int) -> TensorType:
@@ -182,13 +183,13 @@ def _position(kernel: Callable[..., Any]) -> Callable[[Callable[P, Node]], Calla
 
 
 @_position(np.argmax)
-def _argmax(x: NodeLike, /, axis: int) -> Node:
+def argmax_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the largest element along an axis."""
     ...
 
 
 @_position(np.argmin)
-def _argmin(x: NodeLike, /, axis: int) -> Node:
+def argmin_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the smallest element along an axis."""
     ...
 
@@ -199,13 +200,13 @@ def argmax(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -
 
     Without an axis it is the index into x flattened. No gradient flows through it.
     """
-    return _positions(_argmax, as_node(x), axis, keepdims)
+    return _positions(argmax_p, as_node(x), axis, keepdims)
 
 
 @composite(numpy=(np.argmin,))
 def argmin(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -> Node:
     """The index of the first smallest element along an axis; see `argmax`."""
-    return _positions(_argmin, as_node(x), axis, keepdims)
+    return _positions(argmin_p, as_node(x), axis, keepdims)
 
 
 def _positions(find: Any, x: Node, axis: int | None, keepdims: bool) -> Node:
@@ -241,7 +242,7 @@ def median_of(node: Node, axis: Any, keepdims: bool, *, without_nan: bool) -> No
     count = sum(~isnan(flat), axis=-1, keepdims=True) if without_nan else size
     # Selected, not indexed: the size of a named dimension is not known here.
     middle = abs(2 * arange(size) - (count - 1)) <= 1
-    ordered = _sort(flat, axis=-1, descending=False)
+    ordered = sort_p(flat, axis=-1, descending=False)
     if not without_nan:  # if there are NaNs, they are taken: it is NaN, and they have the gradient
         middle = where(any(isnan(flat), axis=-1, keepdims=True), isnan(ordered), middle)
     y = sum(select(middle, ordered), axis=-1) / sum(astype(middle, node.dtype), axis=-1)
@@ -266,8 +267,8 @@ def top_k(x: NodeLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tu
     if k < 0 or (isinstance(size, int) and k > size):
         raise ShapeError(f"the {k} first of {size} elements: k is an int from 0 to {size}")
     first = (*(slice(None),) * along, slice(0, k))
-    values = _sort(node, axis=along, descending=bool(largest))
-    indices = _argsort(node, axis=along, descending=bool(largest))
+    values = sort_p(node, axis=along, descending=bool(largest))
+    indices = argsort_p(node, axis=along, descending=bool(largest))
     return values[first], indices[first]
 
 
@@ -307,7 +308,7 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
         case((4,), (), side="right"),
     ),
 )
-def _searchsorted(x1: NodeLike, x2: NodeLike, /, side: str) -> Node:
+def searchsorted_p(x1: NodeLike, x2: NodeLike, /, side: str) -> Node:
     """Where the elements of x2 go into the vector x1, which is in order."""
     ...
 
@@ -325,7 +326,7 @@ def searchsorted(
     array([1, 2])
     """
     a = as_node(x1)
-    return _searchsorted(a if sorter is None else take(a, sorter, axis=0), x2, side=side)
+    return searchsorted_p(a if sorter is None else take(a, sorter, axis=0), x2, side=side)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -13,7 +13,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import normalize_axis
 from symgrad.ops.declare import NodeLike, composite, require
-from symgrad.ops.index.slices import _place, getitem
+from symgrad.ops.index.slices import getitem, place
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange
 from symgrad.ops.order import median
@@ -49,7 +49,7 @@ def zeros_around(x: Node, widths: Sequence[tuple[Size, Size]]) -> Node:
         (b, b + n, 1) if b or a or isinstance(n, int) else (None, None, 1)
         for n, (b, a) in zip(x.shape, widths, strict=True)
     )
-    return _place(x, shape=shape, index=index)
+    return place(x, shape=shape, index=index)
 
 
 def _filled(x: Node, axis: int, widths: tuple[int, int], values: Pair) -> Node:

@@ -75,8 +75,9 @@ def _bits_promote(bits: TensorType, *types: TensorType) -> tuple[DType | None, .
     flops=lambda *types: 0,
     annihilators=(1,),
     dtypes="",  # its first operand is no number
+    public=False,
 )
-def _keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
+def keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
     """x where all bits are set, 0 where none is: a selection by a mask that has been widened."""
     ...
 
@@ -96,15 +97,16 @@ def _mask_bits_infer(t: TensorType, *, dtype: DType) -> TensorType:
     flops=lambda t, dtype: 0,
     dtypes="bool",
     cases=(case((3, 4), dtype=np.dtype("float32")), case((2, 0), dtype=np.dtype("float64"))),
+    public=False,
 )
-def _mask_bits(mask: NodeLike, /, dtype: Any) -> Node:
+def mask_bits(mask: NodeLike, /, dtype: Any) -> Node:
     """All bits set where a mask holds, none elsewhere: integers as wide as a float dtype."""
     ...
 
 
 def keep_by_bits(mask: Node, x: Node) -> Node:
     """select(mask, x), in two parts: the first, the mask as bits, is the same for each x."""
-    return _keep_bits(_mask_bits(mask, dtype=x.dtype), x)
+    return keep_bits(mask_bits(mask, dtype=x.dtype), x)
 
 
 @elementwise(

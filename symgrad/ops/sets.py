@@ -62,7 +62,7 @@ def _isin_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, inver
         case((3,), (0,), invert=False),
     ),
 )
-def _isin(x1: NodeLike, x2: NodeLike, /, invert: bool) -> Node:
+def isin_p(x1: NodeLike, x2: NodeLike, /, invert: bool) -> Node:
     """Whether each element of x1 is one of x2."""
     ...
 
@@ -74,7 +74,7 @@ def isin(x1: NodeLike, x2: NodeLike, /, *, invert: bool = False) -> Node:
     >>> np.asarray(isin(np.array([1, 2, 3]), [3, 1]))
     array([ True, False,  True])
     """
-    return _isin(x1, x2, invert=bool(invert))
+    return isin_p(x1, x2, invert=bool(invert))
 
 
 # ---- nonzero --------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def _astype_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Cotangent, ...
 
 
 def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cotangent:
-    return _astype(t[0], dtype=dtype) if y.tensor.is_inexact and t[0] is not None else None
+    return astype_p(t[0], dtype=dtype) if y.tensor.is_inexact and t[0] is not None else None
 
 
 def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
@@ -72,7 +72,7 @@ def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
         case((3,), dtype="complex128"),
     ),
 )
-def _astype(x: NodeLike, /, dtype: Any) -> Node:
+def astype_p(x: NodeLike, /, dtype: Any) -> Node:
     """x converted to a dtype."""
     ...
 
@@ -82,7 +82,7 @@ def astype(x: NodeLike, dtype: Any, /, *, copy: bool = True, device: Any = None)
     """x converted to a dtype. A gradient flows between floats and complex numbers."""
     require_cpu(device)
     node = as_node(x)
-    return node if as_dtype(dtype) == node.dtype else _astype(node, dtype=dtype)
+    return node if as_dtype(dtype) == node.dtype else astype_p(node, dtype=dtype)
 
 
 # ---- reshape, permute, broadcast ------------------------------------------------------------
@@ -121,7 +121,7 @@ def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     batch=batch.reshaped,
     data_movement=True,
 )
-def _reshape(x: NodeLike, /, shape: Any) -> Node:
+def reshape_p(x: NodeLike, /, shape: Any) -> Node:
     """The same elements in another shape."""
     ...
 
@@ -132,7 +132,7 @@ def reshape(x: NodeLike, /, shape: Any, *, copy: bool | None = None) -> Node:
 
     Nobody can tell a copy from what it is a copy of, so that `copy` changes nothing.
     """
-    return _reshape(x, shape=shape)
+    return reshape_p(x, shape=shape)
 
 
 def _permute_normalize(t: TensorType, axes: Any) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def _concat_vjp(g: Node, y: Node, *inputs: Node, axis: int) -> tuple[Cotangent, 
 
 def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> Cotangent:
     filled = (call("zeros_like", x) if d is None else d for d, x in zip(t, inputs, strict=True))
-    return _concat(*filled, axis=axis)
+    return concat_p(*filled, axis=axis)
 
 
 @op(
@@ -318,7 +318,7 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     batch=batch.joined,
     data_movement=True,
 )
-def _concat(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
+def concat_p(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""
     ...
 
@@ -335,8 +335,8 @@ def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
     """The arrays one after the other along an axis; None flattens them first."""
     nodes = _several(arrays)
     if axis is None:
-        return _concat(*(reshape(n, -1) for n in nodes), axis=0)
-    return _concat(*nodes, axis=axis)
+        return concat_p(*(reshape(n, -1) for n in nodes), axis=0)
+    return concat_p(*nodes, axis=axis)
 
 
 @composite(numpy=(np.stack,))

@@ -24,7 +24,7 @@ from symgrad.analysis import (
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import TensorType
-from symgrad.ops.identity import _barrier as barrier
+from symgrad.ops.identity import barrier
 from symgrad.rewrite.driver import rebuild
 
 MOST_ROUNDS = 200

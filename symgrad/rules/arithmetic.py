@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symgrad.ir.node import Node
-from symgrad.ops.complexes import _conj as conj
+from symgrad.ops.complexes import conj_p
 from symgrad.ops.elementwise import abs, exp, floor, negative, positive, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
@@ -131,7 +131,7 @@ def square_of_abs(x: Var) -> Rewrite:
 @rule(exact=Exact.BITS, kinds="c")
 def double_conj(x: Var) -> Rewrite:
     """Two conjugations cancel."""
-    return Rewrite(before=conj(conj(x)), after=x)
+    return Rewrite(before=conj_p(conj_p(x)), after=x)
 
 
 # ---- neutral elements -----------------------------------------------------------------------

@@ -10,8 +10,7 @@ from symgrad.ir.dims import guess
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg.einsum import Term, multiplied, reshaped
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.linalg.products import matmul_p, vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
@@ -163,7 +162,7 @@ def _are_matrices(*nodes: Node) -> bool:
 )
 def chain_from_right(a: Var, b: Var, c: Var) -> Rewrite:
     """Of three matrices the last two are multiplied first, where that takes fewer operations."""
-    return Rewrite(before=matmul(matmul(a, b), c), after=matmul(a, matmul(b, c)))
+    return Rewrite(before=matmul_p(matmul_p(a, b), c), after=matmul_p(a, matmul_p(b, c)))
 
 
 @rule(
@@ -175,7 +174,7 @@ def chain_from_right(a: Var, b: Var, c: Var) -> Rewrite:
 )
 def chain_from_left(a: Var, b: Var, c: Var) -> Rewrite:
     """Of three matrices the first two are multiplied first, where that takes fewer operations."""
-    return Rewrite(before=matmul(a, matmul(b, c)), after=matmul(matmul(a, b), c))
+    return Rewrite(before=matmul_p(a, matmul_p(b, c)), after=matmul_p(matmul_p(a, b), c))
 
 
 def _are_column_and_row(x: Node, y: Node) -> bool:
@@ -192,7 +191,7 @@ def _are_column_and_row(x: Node, y: Node) -> bool:
 )
 def times_outer_product(a: Var, x: Var, y: Var) -> Rewrite:
     """Of a column times a row, the column is multiplied first: a vector, not a matrix."""
-    return Rewrite(before=matmul(a, x * y), after=matmul(a, x) * y)
+    return Rewrite(before=matmul_p(a, x * y), after=matmul_p(a, x) * y)
 
 
 @rule(
@@ -205,8 +204,8 @@ def times_outer_product(a: Var, x: Var, y: Var) -> Rewrite:
 def outer_product_times(x: Var, y: Var, a: Var) -> Rewrite:
     """Of a column times a row, the row is multiplied first: a vector, not a matrix."""
     return Rewrite(
-        before=matmul(x * y, a),
-        after=lambda x, y, a: x * matmul(reshaped(y, (*y.shape[:-2], 1, y.shape[-1])), a),
+        before=matmul_p(x * y, a),
+        after=lambda x, y, a: x * matmul_p(reshaped(y, (*y.shape[:-2], 1, y.shape[-1])), a),
     )
 
 
@@ -222,7 +221,7 @@ def _alike(a: Node, b: Node) -> bool:
 @rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
 def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
-    return Rewrite(before=matmul(a, c) + matmul(b, c), after=matmul(a + b, c))
+    return Rewrite(before=matmul_p(a, c) + matmul_p(b, c), after=matmul_p(a + b, c))
 
 
 @rule(
@@ -234,13 +233,13 @@ def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
 )
 def common_left_factor(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
-    return Rewrite(before=matmul(c, a) + matmul(c, b), after=matmul(c, a + b))
+    return Rewrite(before=matmul_p(c, a) + matmul_p(c, b), after=matmul_p(c, a + b))
 
 
 @rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
 def common_right_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the difference."""
-    return Rewrite(before=matmul(a, c) - matmul(b, c), after=matmul(a - b, c))
+    return Rewrite(before=matmul_p(a, c) - matmul_p(b, c), after=matmul_p(a - b, c))
 
 
 @rule(
@@ -252,7 +251,7 @@ def common_right_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
 )
 def common_left_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the difference."""
-    return Rewrite(before=matmul(c, a) - matmul(c, b), after=matmul(c, a - b))
+    return Rewrite(before=matmul_p(c, a) - matmul_p(c, b), after=matmul_p(c, a - b))
 
 
 def _over_matrix(a: Node, b: Node, axis: tuple[int, ...]) -> bool:
@@ -277,10 +276,12 @@ def sum_of_matrix_product(a: Var, b: Var, axis: Attr, keepdims: Attr) -> Rewrite
         n = max(a.ndim, b.ndim)
         rows = sum(a, axis=-2, keepdims=True) if n - 2 in axis else a
         columns = sum(b, axis=-1, keepdims=True) if n - 1 in axis else b
-        y = matmul(rows, columns)
+        y = matmul_p(rows, columns)
         return reshaped(y, tuple(s for i, s in enumerate(y.shape) if keepdims or i not in axis))
 
-    return Rewrite(before=sum(matmul(a, b), axis=axis, dtype=None, keepdims=keepdims), after=after)
+    return Rewrite(
+        before=sum(matmul_p(a, b), axis=axis, dtype=None, keepdims=keepdims), after=after
+    )
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

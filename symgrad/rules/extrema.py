@@ -8,12 +8,12 @@ import numpy as np
 
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.activations import leaky_relu
-from symgrad.ops.conv.pooling import _window_max as window_max
+from symgrad.ops.conv.pooling import window_max
 from symgrad.ops.elementwise import abs, negative, square
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
 from symgrad.ops.select import maximum, minimum, relu, select, where
-from symgrad.ops.shape import _astype as astype
+from symgrad.ops.shape import astype_p
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 from symgrad.rules.masks import is_as_wide, is_finite
@@ -52,7 +52,7 @@ def positive_part_of_relu(x: Var) -> Rewrite:
 )
 def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
     """Where x is not positive relu is 0 by itself."""
-    return Rewrite(before=relu(x) * astype(greater(x, 0), dtype=p), after=relu(x))
+    return Rewrite(before=relu(x) * astype_p(greater(x, 0), dtype=p), after=relu(x))
 
 
 @rule(

@@ -9,13 +9,8 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
-from symgrad.ops.index.slices import Index
-from symgrad.ops.index.slices import _bound as bound
-from symgrad.ops.index.slices import _place as place
-from symgrad.ops.index.slices import _put as put
-from symgrad.ops.index.slices import _slice as part
-from symgrad.ops.shape import _concat as concat
-from symgrad.ops.shape import broadcast_to
+from symgrad.ops.index.slices import Index, place, put, slice_bound, slice_p
+from symgrad.ops.shape import broadcast_to, concat_p
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_finite
@@ -29,7 +24,7 @@ _CONCAT = REGISTRY.ops["concat"]
 def _bounds(size: Size, triple: Triple) -> tuple[Size, Size]:
     """Where a slice with a step of 1 begins and ends."""
     start, stop, _ = triple
-    return bound(start, size, 0), bound(stop, size, size)
+    return slice_bound(start, size, 0), slice_bound(stop, size, size)
 
 
 def _is_whole(size: Size, triple: Triple) -> bool:
@@ -72,11 +67,11 @@ def _composed(shape: Shape, outer: Sequence[Triple], inner: Sequence[Triple]) ->
 )
 def slice_of_all(x: Var, index: Attr) -> Rewrite:
     """A slice that takes everything is left out."""
-    return Rewrite(before=part(x, index=index), after=x)
+    return Rewrite(before=slice_p(x, index=index), after=x)
 
 
 def _sliced(x: Node, index: Index | None) -> Node | None:
-    return None if index is None else part(x, index=index)
+    return None if index is None else slice_p(x, index=index)
 
 
 @rule(
@@ -90,7 +85,7 @@ def _sliced(x: Node, index: Index | None) -> Node | None:
 def slice_of_slice(x: Var, i: Attr, j: Attr) -> Rewrite:
     """A slice of a slice is one; so what was flipped twice is as it was."""
     return Rewrite(
-        before=part(part(x, index=i), index=j),
+        before=slice_p(slice_p(x, index=i), index=j),
         after=lambda x, i, j: _sliced(x, _composed(x.shape, i, j)),
     )
 
@@ -99,7 +94,7 @@ def _slice_of_source(x: Node, p: Shape, i: Index) -> Node:
     lead = len(p) - x.ndim
     own = zip(x.shape, p[lead:], i[lead:], strict=True)
     index = tuple(t if s == wide else (0, s, 1) for s, wide, t in own)
-    return x if _is_identity(x, index) else part(x, index=index)
+    return x if _is_identity(x, index) else slice_p(x, index=index)
 
 
 @rule(
@@ -111,14 +106,14 @@ def _slice_of_source(x: Node, p: Shape, i: Index) -> Node:
 )
 def slice_of_broadcast(x: Var, p: Attr, i: Attr) -> Rewrite:
     """A part of what was repeated is a part of what was there, repeated less often."""
-    return Rewrite(before=part(broadcast_to(x, shape=p), index=i), after=_slice_of_source)
+    return Rewrite(before=slice_p(broadcast_to(x, shape=p), index=i), after=_slice_of_source)
 
 
 @rule_for(
     lambda op: op is _SLICE,
     exact=Exact.ROUNDING,
     operands=lambda operands: operands[0] is _CONCAT,
-    examples=(lambda x, y: part(concat(x, y, axis=0), index=((4, 6, 1), (1, 3, 1))),),
+    examples=(lambda x, y: slice_p(concat_p(x, y, axis=0), index=((4, 6, 1), (1, 3, 1))),),
 )
 def slice_of_concat(node: Node) -> Node | None:
     """What is taken of one part of a join is taken of that part.
@@ -135,7 +130,7 @@ def slice_of_concat(node: Node) -> Node | None:
         end = offset + piece.shape[axis]
         if (start, stop) == (offset, end) or _lies_within(start, stop, offset, end):
             moved = (start - offset, stop - offset, 1)
-            return part(piece, index=(*index[:axis], moved, *index[axis + 1 :]))
+            return slice_p(piece, index=(*index[:axis], moved, *index[axis + 1 :]))
         offset = end
     return None
 
@@ -153,7 +148,7 @@ def _lies_within(start: Size, stop: Size, low: Size, high: Size) -> bool:
 @rule(exact=Exact.ROUNDING, examples=({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1))},))
 def slice_of_place(x: Var, s: Attr, i: Attr) -> Rewrite:
     """What was put in place is taken from there."""
-    return Rewrite(before=part(place(x, shape=s, index=i), index=i), after=x)
+    return Rewrite(before=slice_p(place(x, shape=s, index=i), index=i), after=x)
 
 
 # ---- what is put in place -------------------------------------------------------------------
@@ -227,7 +222,7 @@ def _side_by_side(x: Node, y: Node, s: Shape, i: Index, j: Index) -> Node | None
     if one[1] != other[0]:
         return None
     index = (*i[:axis], (one[0], other[1], 1), *i[axis + 1 :])
-    return place(concat(x, y, axis=axis), shape=s, index=index)
+    return place(concat_p(x, y, axis=axis), shape=s, index=index)
 
 
 @rule(
@@ -268,14 +263,14 @@ MOST_PARTS = 64
 @rule(exact=Exact.BITS, examples=({"x": (2, 3), "a": 0},))
 def concat_of_one(x: Var, a: Attr) -> Rewrite:
     """One array joins with nothing."""
-    return Rewrite(before=concat(x, axis=a), after=x)
+    return Rewrite(before=concat_p(x, axis=a), after=x)
 
 
 @rule_for(
     lambda op: op is _CONCAT,
     exact=Exact.BITS,
     operands=lambda operands: _CONCAT in operands,
-    examples=(lambda x, y: concat(concat(x, y, axis=0), y, axis=0),),
+    examples=(lambda x, y: concat_p(concat_p(x, y, axis=0), y, axis=0),),
 )
 def concat_of_concat(node: Node) -> Node | None:
     """What is joined to what was joined is all joined at once, and copied once."""
@@ -295,8 +290,8 @@ def _two_slices(operands: Sequence[Any]) -> bool:
     exact=Exact.ROUNDING,
     operands=_two_slices,
     examples=(
-        lambda x: concat(x[:1], x[1:], axis=0),
-        lambda x, y: concat(y[:, 1:], x[:, :1], x[:, 1:3], y, axis=1),
+        lambda x: concat_p(x[:1], x[1:], axis=0),
+        lambda x, y: concat_p(y[:, 1:], x[:, :1], x[:, 1:3], y, axis=1),
     ),
 )
 def concat_of_slices(node: Node) -> Node | None:
@@ -325,7 +320,7 @@ def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
     along = i[axis][2] == j[axis][2] == 1 and middle == begin
     if not along or (*i[:axis], *i[axis + 1 :]) != (*j[:axis], *j[axis + 1 :]):
         return None
-    return part(source, index=(*i[:axis], (start, stop, 1), *i[axis + 1 :]))
+    return slice_p(source, index=(*i[:axis], (start, stop, 1), *i[axis + 1 :]))
 
 
 @rule(

@@ -17,7 +17,7 @@ from symgrad.ops.logic import (
     logical_or,
     logical_xor,
 )
-from symgrad.ops.shape import _astype as astype
+from symgrad.ops.shape import astype_p
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_as_wide, is_mask
@@ -78,8 +78,8 @@ FLOATS = (np.dtype("float32"), np.dtype("float64"))
 def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
     """The product of 0/1 masks is one mask: booleans are smaller than numbers."""
     return Rewrite(
-        before=astype(mask, dtype=p) * astype(other, dtype=p),
-        after=astype(logical_and(mask, other), dtype=p),
+        before=astype_p(mask, dtype=p) * astype_p(other, dtype=p),
+        after=astype_p(logical_and(mask, other), dtype=p),
     )
 
 
@@ -93,8 +93,8 @@ def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
 def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
     """Two 0/1 masks multiplied in are one: a pass less over the data."""
     return Rewrite(
-        before=(x * astype(mask, dtype=p)) * astype(other, dtype=p),
-        after=x * astype(logical_and(mask, other), dtype=p),
+        before=(x * astype_p(mask, dtype=p)) * astype_p(other, dtype=p),
+        after=x * astype_p(logical_and(mask, other), dtype=p),
     )
 
 
@@ -107,7 +107,7 @@ def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
 )
 def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
     """1 less a 0/1 mask is the opposite mask."""
-    return Rewrite(before=1 - astype(mask, dtype=p), after=astype(logical_not(mask), dtype=p))
+    return Rewrite(before=1 - astype_p(mask, dtype=p), after=astype_p(logical_not(mask), dtype=p))
 
 
 @rule(
@@ -117,7 +117,7 @@ def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
 )
 def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
     """Whether a number is 0 does not depend on its sign."""
-    return Rewrite(before=astype(negative(x), dtype=p), after=astype(x, dtype=p))
+    return Rewrite(before=astype_p(negative(x), dtype=p), after=astype_p(x, dtype=p))
 
 
 # ---- and, or, xor, not ----------------------------------------------------------------------

@@ -12,10 +12,10 @@ from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative
-from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.logic import greater, logical_and, logical_not
 from symgrad.ops.select import keep_where_positive, relu, select, where
-from symgrad.ops.shape import _astype as astype
+from symgrad.ops.shape import astype_p
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 
@@ -92,7 +92,7 @@ def is_mask(mask: Node) -> bool:
 @rule(exact=Exact.REALS, kinds="f", when=is_mask, examples=(lambda g, x: g * (x > 0),))
 def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
     """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
-    return Rewrite(before=g * astype(mask, dtype=dtype), after=select(mask, g))
+    return Rewrite(before=g * astype_p(mask, dtype=dtype), after=select(mask, g))
 
 
 @rule(exact=Exact.BITS)
@@ -161,7 +161,7 @@ def sign_out_of_select(mask: Var, x: Var) -> Rewrite:
 )
 def scalar_through_select(mask: Var, a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves into a selection from a matrix product, on its way to an operand."""
-    return Rewrite(before=select(mask, matmul(a, b)) * c, after=select(mask, matmul(a, b) * c))
+    return Rewrite(before=select(mask, matmul_p(a, b)) * c, after=select(mask, matmul_p(a, b) * c))
 
 
 def product_is_largest(a: Node, b: Node) -> bool:
@@ -209,7 +209,7 @@ RULES: tuple[Rule, ...] = (
 )
 def select_one(mask: Var, c: Const) -> Rewrite:
     """A mask that selects from ones is the mask as numbers."""
-    return Rewrite(before=select(mask, c), after=lambda mask, c: astype(mask, dtype=c.dtype))
+    return Rewrite(before=select(mask, c), after=lambda mask, c: astype_p(mask, dtype=c.dtype))
 
 
 # Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.

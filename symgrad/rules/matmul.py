@@ -6,9 +6,7 @@ from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import zeros
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.products import _matmul_tn as matmul_tn
-from symgrad.ops.linalg.products import is_thin
+from symgrad.ops.linalg.products import is_thin, matmul_p, matmul_tn
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
@@ -36,13 +34,13 @@ MATRICES = ({"a": (4, 2), "b": (2, 5), "c": -0.3}, {"a": (5, 2), "b": (2, 4), "c
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_into_left, examples=MATRICES)
 def scalar_through_matmul(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
-    return Rewrite(before=matmul(a, b) * c, after=matmul(a * c, b))
+    return Rewrite(before=matmul_p(a, b) * c, after=matmul_p(a * c, b))
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_into_right, examples=MATRICES)
 def scalar_through_matmul_right(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor of a matrix product moves to the smaller operand: fewer multiplications."""
-    return Rewrite(before=matmul(a, b) * c, after=matmul(a, b * c))
+    return Rewrite(before=matmul_p(a, b) * c, after=matmul_p(a, b * c))
 
 
 def _shrinks(x: Node, other: Node, c: Node, rows: Node, columns: Node) -> bool:
@@ -62,7 +60,7 @@ WIDE = ({"a": (2, 5), "b": (5, 3), "c": 3.0},)
 )
 def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of an operand that is larger than the product."""
-    return Rewrite(before=matmul(a * c, b), after=matmul(a, b) * c)
+    return Rewrite(before=matmul_p(a * c, b), after=matmul_p(a, b) * c)
 
 
 @rule(
@@ -74,7 +72,7 @@ def scalar_out_of_left(a: Var, b: Var, c: Const) -> Rewrite:
 )
 def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of an operand that is larger than the product."""
-    return Rewrite(before=matmul(a, b * c), after=matmul(a, b) * c)
+    return Rewrite(before=matmul_p(a, b * c), after=matmul_p(a, b) * c)
 
 
 # ---- signs ----------------------------------------------------------------------------------
@@ -83,7 +81,7 @@ def scalar_out_of_right(a: Var, b: Var, c: Const) -> Rewrite:
 @rule(exact=Exact.BITS, kinds="iuf", examples=({"a": (3, 4), "b": (4, 2)},))
 def product_of_negatives(a: Var, b: Var) -> Rewrite:
     """The signs of two factors cancel."""
-    return Rewrite(before=matmul(negative(a), negative(b)), after=matmul(a, b))
+    return Rewrite(before=matmul_p(negative(a), negative(b)), after=matmul_p(a, b))
 
 
 def _is_small(a: Node, b: Node, x: Node) -> bool:
@@ -100,7 +98,7 @@ def _is_small(a: Node, b: Node, x: Node) -> bool:
 )
 def sign_out_of_left(a: Var, b: Var) -> Rewrite:
     """A change of sign moves out of an operand that is no smaller, to where it may be absorbed."""
-    return Rewrite(before=matmul(negative(a), b), after=negative(matmul(a, b)))
+    return Rewrite(before=matmul_p(negative(a), b), after=negative(matmul_p(a, b)))
 
 
 @rule(
@@ -112,7 +110,7 @@ def sign_out_of_left(a: Var, b: Var) -> Rewrite:
 )
 def sign_out_of_right(a: Var, b: Var) -> Rewrite:
     """A change of sign moves out of an operand that is no smaller, to where it may be absorbed."""
-    return Rewrite(before=matmul(a, negative(b)), after=negative(matmul(a, b)))
+    return Rewrite(before=matmul_p(a, negative(b)), after=negative(matmul_p(a, b)))
 
 
 # ---- transposes -----------------------------------------------------------------------------
@@ -137,8 +135,8 @@ def _are_transposed(p: tuple[int, ...], q: tuple[int, ...]) -> bool:
 def transpose_of_product_left(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
     """A product transposed is that of the transposes the other way round: two of three cancel."""
     return Rewrite(
-        before=permute_dims(matmul(permute_dims(a, axes=p), b), axes=q),
-        after=lambda a, b: matmul(matrix_transpose(b), a),
+        before=permute_dims(matmul_p(permute_dims(a, axes=p), b), axes=q),
+        after=lambda a, b: matmul_p(matrix_transpose(b), a),
     )
 
 
@@ -151,8 +149,8 @@ def transpose_of_product_left(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
 def transpose_of_product_right(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
     """A product transposed is that of the transposes the other way round: two of three cancel."""
     return Rewrite(
-        before=permute_dims(matmul(a, permute_dims(b, axes=p)), axes=q),
-        after=lambda a, b: matmul(b, matrix_transpose(a)),
+        before=permute_dims(matmul_p(a, permute_dims(b, axes=p)), axes=q),
+        after=lambda a, b: matmul_p(b, matrix_transpose(a)),
     )
 
 
@@ -167,7 +165,7 @@ def transpose_of_product_right(a: Var, b: Var, p: Attr, q: Attr) -> Rewrite:
 )
 def outer_product(a: Var, b: Var) -> Rewrite:
     """A column times a row is a product that broadcasts: nothing is summed."""
-    return Rewrite(before=matmul(a, b), after=a * b)
+    return Rewrite(before=matmul_p(a, b), after=a * b)
 
 
 @rule(
@@ -178,7 +176,7 @@ def outer_product(a: Var, b: Var) -> Rewrite:
 def product_over_nothing(a: Var, b: Var) -> Rewrite:
     """A sum of no products is 0."""
     return Rewrite(
-        before=matmul(a, b),
+        before=matmul_p(a, b),
         after=lambda a, b: zeros((a.shape[-2], b.shape[-1]), dtype=a.dtype),
     )
 
@@ -200,8 +198,8 @@ def _is_repeated(x: Node, p: Shape, axis: int) -> bool:
 def repeated_rows(a: Var, b: Var, p: Attr) -> Rewrite:
     """Of rows that are all the same, one is multiplied, and the product repeated."""
     return Rewrite(
-        before=matmul(broadcast_to(a, shape=p), b),
-        after=lambda a, b, p: matmul(broadcast_to(a, (*p[:-2], 1, p[-1])), b),
+        before=matmul_p(broadcast_to(a, shape=p), b),
+        after=lambda a, b, p: matmul_p(broadcast_to(a, (*p[:-2], 1, p[-1])), b),
     )
 
 
@@ -214,8 +212,8 @@ def repeated_rows(a: Var, b: Var, p: Attr) -> Rewrite:
 def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
     """Of columns that are all the same, one is multiplied, and the product repeated."""
     return Rewrite(
-        before=matmul(a, broadcast_to(b, shape=p)),
-        after=lambda a, b, p: matmul(a, broadcast_to(b, (*p[:-1], 1))),
+        before=matmul_p(a, broadcast_to(b, shape=p)),
+        after=lambda a, b, p: matmul_p(a, broadcast_to(b, (*p[:-1], 1))),
     )
 
 
@@ -228,7 +226,7 @@ def repeated_columns(a: Var, b: Var, p: Attr) -> Rewrite:
 def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
     """A product with a row of one number is a sum, scaled."""
     return Rewrite(
-        before=matmul(broadcast_to(c, shape=p), b),
+        before=matmul_p(broadcast_to(c, shape=p), b),
         after=lambda b, c: sum(b, axis=-2, keepdims=True) * reshape(c, ()),
     )
 
@@ -242,7 +240,7 @@ def row_of_constants(b: Var, c: Const, p: Attr) -> Rewrite:
 def column_of_constants(a: Var, c: Const, p: Attr) -> Rewrite:
     """A product with a column of one number is a sum, scaled."""
     return Rewrite(
-        before=matmul(a, broadcast_to(c, shape=p)),
+        before=matmul_p(a, broadcast_to(c, shape=p)),
         after=lambda a, c: sum(a, axis=-1, keepdims=True) * reshape(c, ()),
     )
 
@@ -261,7 +259,7 @@ def _is_batch(x: Node, p: Shape) -> bool:
 )
 def batch_repeated_left(a: Var, b: Var, p: Attr) -> Rewrite:
     """One matrix that stands for many is multiplied once where it can, and broadcast elsewhere."""
-    return Rewrite(before=matmul(broadcast_to(a, shape=p), b), after=lambda a, b: matmul(a, b))
+    return Rewrite(before=matmul_p(broadcast_to(a, shape=p), b), after=lambda a, b: matmul_p(a, b))
 
 
 @rule(
@@ -274,7 +272,7 @@ def batch_repeated_left(a: Var, b: Var, p: Attr) -> Rewrite:
 )
 def batch_repeated_right(a: Var, b: Var, p: Attr) -> Rewrite:
     """One matrix that stands for many is multiplied once where it can, and broadcast elsewhere."""
-    return Rewrite(before=matmul(a, broadcast_to(b, shape=p)), after=lambda a, b: matmul(a, b))
+    return Rewrite(before=matmul_p(a, broadcast_to(b, shape=p)), after=lambda a, b: matmul_p(a, b))
 
 
 def _batch_is_inner(a: Node, b: Node, axis: tuple[int, ...]) -> bool:
@@ -299,9 +297,9 @@ def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
     def after(a: Node, b: Node) -> Node:
         inner = product((*a.shape[:-2], a.shape[-1]))
         rows = reshape(moveaxis(a, -2, 0), (a.shape[-2], inner))
-        return matmul(rows, reshape(b, (inner, b.shape[-1])))
+        return matmul_p(rows, reshape(b, (inner, b.shape[-1])))
 
-    return Rewrite(before=sum(matmul(a, b), axis=axis, dtype=None, keepdims=False), after=after)
+    return Rewrite(before=sum(matmul_p(a, b), axis=axis, dtype=None, keepdims=False), after=after)
 
 
 @rule(
@@ -311,7 +309,7 @@ def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
 )
 def product_over_rows(x: Var, g: Var) -> Rewrite:
     """A sum over rows of outer products can share one pass over the rows with what made them."""
-    return Rewrite(before=matmul(permute_dims(x, axes=(1, 0)), g), after=matmul_tn(x, g))
+    return Rewrite(before=matmul_p(permute_dims(x, axes=(1, 0)), g), after=matmul_tn(x, g))
 
 
 # Once nothing moves any more: no other rule knows a product over rows.

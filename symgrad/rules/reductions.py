@@ -13,12 +13,10 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import DType
 from symgrad.ops import reduce
 from symgrad.ops.elementwise import multiply, square
-from symgrad.ops.index.slices import Index
-from symgrad.ops.index.slices import _place as place
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.index.slices import Index, place
+from symgrad.ops.linalg.products import vdot
 from symgrad.ops.reduce import reduced_shape, sum
-from symgrad.ops.shape import _concat as concat
-from symgrad.ops.shape import astype, broadcast_to, reshape
+from symgrad.ops.shape import astype, broadcast_to, concat_p, reshape
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_finite, is_modest
@@ -294,7 +292,7 @@ def reduction_of_permuted(node: Node) -> Node | None:
 def sum_of_concat(x: Var, y: Var, a: Attr, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """The sum over what was joined is the sum of the sums: the join is not made."""
     return Rewrite(
-        before=sum(concat(x, y, axis=a), axis=axis, dtype=dtype, keepdims=keepdims),
+        before=sum(concat_p(x, y, axis=a), axis=axis, dtype=dtype, keepdims=keepdims),
         after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
         + sum(y, axis=axis, dtype=dtype, keepdims=keepdims),
     )

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
-from symgrad.ops.linalg.products import _row_sums as row_sums
-from symgrad.ops.linalg.products import _vecdot as vecdot
+from symgrad.ops.linalg.products import row_sums, vecdot_p
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
@@ -17,7 +16,7 @@ from symgrad.rules.reductions import shaped
 ADD, MULTIPLY, SQRT, SQUARE = (
     add(0.0, 0.0).op, multiply(0.0, 0.0).op, sqrt(0.0).op, square(0.0).op
 )  # fmt: skip
-VECDOT = vecdot([0.0], [0.0], keepdims=False).op
+VECDOT = vecdot_p([0.0], [0.0], keepdims=False).op
 
 # Longer rows are summed pairwise.
 LONGEST_ROW = 8192
@@ -49,7 +48,7 @@ def sum_of_products_in_rows(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewri
     """Row by row the sum of all products is a dot product: no array of products is made."""
     return Rewrite(
         before=sum(x * y, axis=axis, dtype=None, keepdims=keepdims),
-        after=vecdot(x, y, keepdims=keepdims),
+        after=vecdot_p(x, y, keepdims=keepdims),
     )
 
 
@@ -58,8 +57,8 @@ def _is_column(y: Node, c: Node) -> bool:
 
 
 def _over_deviation(x: Node, y: Node) -> Node:
-    deviation = sqrt(vecdot(x, x, keepdims=True) + 1e-5)
-    return vecdot(x, y / deviation, keepdims=False)
+    deviation = sqrt(vecdot_p(x, x, keepdims=True) + 1e-5)
+    return vecdot_p(x, y / deviation, keepdims=False)
 
 
 def _is_never_negative(x: Node) -> bool:
@@ -91,9 +90,9 @@ def _is_never_zero(x: Node) -> bool:
 def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     """What divides each row of a dot product of rows divides the result, unless that overflows."""
     return Rewrite(
-        before=vecdot(x, y / c, keepdims=keepdims),
+        before=vecdot_p(x, y / c, keepdims=keepdims),
         after=lambda x, y, c, keepdims: shaped(
-            vecdot(x, y, keepdims=True) / c, c.shape if keepdims else c.shape[:-1]
+            vecdot_p(x, y, keepdims=True) / c, c.shape if keepdims else c.shape[:-1]
         ),
     )
 
@@ -107,7 +106,7 @@ def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
 def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
     """A change of sign is made to the result of a dot product of rows."""
     return Rewrite(
-        before=vecdot(x, negative(y), keepdims=k), after=negative(vecdot(x, y, keepdims=k))
+        before=vecdot_p(x, negative(y), keepdims=k), after=negative(vecdot_p(x, y, keepdims=k))
     )
 
 
@@ -116,7 +115,7 @@ def sum_of_squares_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Row by row the sum of all squares is a dot product: no array of squares is made."""
     return Rewrite(
         before=sum(square(x), axis=axis, dtype=None, keepdims=keepdims),
-        after=vecdot(x, x, keepdims=keepdims),
+        after=vecdot_p(x, x, keepdims=keepdims),
     )
 
 

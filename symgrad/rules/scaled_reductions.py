@@ -9,10 +9,9 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ops import reduce
 from symgrad.ops.activations import log_softmax, softmax
 from symgrad.ops.elementwise import abs, exp, negative
-from symgrad.ops.linalg.norms import _norm2 as norm2
+from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.logic import logical_not
-from symgrad.ops.order import _argmax as argmax
-from symgrad.ops.order import _argmin as argmin
+from symgrad.ops.order import argmax_p, argmin_p
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
@@ -224,19 +223,19 @@ def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
 @rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
 def argmax_of_negative(x: Var, axis: Attr) -> Rewrite:
     """The largest of what was negated is where the smallest is."""
-    return Rewrite(before=argmax(negative(x), axis=axis), after=argmin(x, axis=axis))
+    return Rewrite(before=argmax_p(negative(x), axis=axis), after=argmin_p(x, axis=axis))
 
 
 @rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
 def argmin_of_negative(x: Var, axis: Attr) -> Rewrite:
     """The smallest of what was negated is where the largest is."""
-    return Rewrite(before=argmin(negative(x), axis=axis), after=argmax(x, axis=axis))
+    return Rewrite(before=argmin_p(negative(x), axis=axis), after=argmax_p(x, axis=axis))
 
 
 @rule(exact=Exact.REALS, examples=({"x": (2, 3), "axis": 1},))
 def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
     """The exponential grows; but where it rounds or overflows, different numbers become one."""
-    return Rewrite(before=argmax(exp(x), axis=axis), after=argmax(x, axis=axis))
+    return Rewrite(before=argmax_p(exp(x), axis=axis), after=argmax_p(x, axis=axis))
 
 
 @rule(
@@ -246,7 +245,7 @@ def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
 )
 def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     """The most probable is the largest; but where it rounds, different numbers become one."""
-    return Rewrite(before=argmax(softmax(x, axis=over), axis=axis), after=argmax(x, axis=axis))
+    return Rewrite(before=argmax_p(softmax(x, axis=over), axis=axis), after=argmax_p(x, axis=axis))
 
 
 @rule(
@@ -256,7 +255,9 @@ def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
 )
 def argmax_of_log_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     """The most probable is the largest; but where it rounds, different numbers become one."""
-    return Rewrite(before=argmax(log_softmax(x, axis=over), axis=axis), after=argmax(x, axis=axis))
+    return Rewrite(
+        before=argmax_p(log_softmax(x, axis=over), axis=axis), after=argmax_p(x, axis=axis)
+    )
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -10,7 +10,7 @@ from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
-from symgrad.ops.index.gather import _scatter as scatter
+from symgrad.ops.index.gather import scatter
 from symgrad.ops.leaves import constant, full
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule

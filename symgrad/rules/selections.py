@@ -11,7 +11,7 @@ from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import exp, log, sqrt, square
-from symgrad.ops.index.slices import _place as place
+from symgrad.ops.index.slices import place
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import (
     logical_and,
@@ -20,8 +20,7 @@ from symgrad.ops.logic import (
 )
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import _astype as astype
-from symgrad.ops.shape import reshape
+from symgrad.ops.shape import astype_p, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_finite, is_mask
@@ -133,7 +132,7 @@ def _factors(dtype: str) -> dict[str, object]:
 )
 def select_of_masked(mask: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds it is a factor of 1."""
-    return Rewrite(before=select(mask, x * astype(mask, dtype=p)), after=select(mask, x))
+    return Rewrite(before=select(mask, x * astype_p(mask, dtype=p)), after=select(mask, x))
 
 
 @rule(
@@ -142,7 +141,7 @@ def select_of_masked(mask: Var, x: Var, p: Attr) -> Rewrite:
 def select_of_masked_too(mask: Var, other: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds, among others, it is a factor of 1."""
     return Rewrite(
-        before=select(logical_and(mask, other), x * astype(mask, dtype=p)),
+        before=select(logical_and(mask, other), x * astype_p(mask, dtype=p)),
         after=select(logical_and(mask, other), x),
     )
 

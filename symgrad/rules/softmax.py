@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import exp, log, subtract
-from symgrad.ops.linalg.products import _row_sums as row_sums
+from symgrad.ops.linalg.products import row_sums
 from symgrad.ops.reduce import max, reduced_shape, sum
 from symgrad.ops.select import where
 from symgrad.ops.shape import reshape

@@ -25,8 +25,8 @@ from symgrad.ops.elementwise import (
     sqrt,
     square,
 )
-from symgrad.ops.linalg.norms import _norm2 as norm2
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.linalg.norms import norm2
+from symgrad.ops.linalg.products import vdot
 from symgrad.ops.reduce import kept, sum
 from symgrad.ops.select import relu
 from symgrad.ops.trigonometry import cosh, sinh, tanh

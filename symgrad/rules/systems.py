@@ -9,17 +9,17 @@ from __future__ import annotations
 from symgrad.ir.node import Node
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg.einsum import reshaped
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import _inv as inv
-from symgrad.ops.linalg.solve import _on_diagonal as on_diagonal
-from symgrad.ops.linalg.solve import _solve as solve
-from symgrad.ops.linalg.triangular import _cholesky as cholesky
-from symgrad.ops.linalg.triangular import _inv_triangular as inv_triangular
-from symgrad.ops.linalg.triangular import _logdet_definite as logdet_definite
-from symgrad.ops.linalg.triangular import _solve_definite as solve_definite
-from symgrad.ops.linalg.triangular import _solve_triangular as solve_triangular
-from symgrad.ops.linalg.triangular import cho_solve, log_diagonal
+from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
+from symgrad.ops.linalg.triangular import (
+    cho_solve,
+    cholesky_p,
+    inv_triangular,
+    log_diagonal,
+    logdet_definite,
+    solve_definite,
+    solve_triangular_p,
+)
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape
 from symgrad.ops.trigonometry import tanh
@@ -42,7 +42,7 @@ from symgrad.rules.normal.cholesky import definite
 def diagonal_of_product(a: Var, b: Var) -> Rewrite:
     """Of a product of which only the diagonal is read, only the diagonal is computed."""
     return Rewrite(
-        before=diagonal(matmul(a, b), offset=0),
+        before=diagonal_p(matmul_p(a, b), offset=0),
         after=lambda a, b: sum(a * matrix_transpose(b), axis=-1),
     )
 
@@ -55,15 +55,15 @@ def diagonal_of_product(a: Var, b: Var) -> Rewrite:
 def diagonal_of_transposed(x: Var, axes: Attr, k: Attr) -> Rewrite:
     """A transposed matrix has the same diagonals, those above below."""
     return Rewrite(
-        before=diagonal(permute_dims(x, axes=axes), offset=k),
-        after=lambda x, k: diagonal(x, offset=-k),
+        before=diagonal_p(permute_dims(x, axes=axes), offset=k),
+        after=lambda x, k: diagonal_p(x, offset=-k),
     )
 
 
 @rule(exact=Exact.ROUNDING, examples=({"x": (3,), "shape": (3, 4), "k": 0},))
 def diagonal_of_placed(x: Var, shape: Attr, k: Attr) -> Rewrite:
     """What was put on a diagonal is found there, but side by side: dot products may differ."""
-    return Rewrite(before=diagonal(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
+    return Rewrite(before=diagonal_p(on_diagonal(x, shape=shape, offset=k), offset=k), after=x)
 
 
 SQUARE = ({"x": (3,), "shape": (3, 3), "a": (3, 3)},)
@@ -77,7 +77,7 @@ def _is_square(shape: tuple[int, ...]) -> bool:
 def diagonal_matrix_times(x: Var, a: Var, shape: Attr) -> Rewrite:
     """A diagonal matrix scales rows; the zeros beside the diagonal need no product."""
     return Rewrite(
-        before=matmul(on_diagonal(x, shape=shape, offset=0), a),
+        before=matmul_p(on_diagonal(x, shape=shape, offset=0), a),
         after=lambda x, a: expand_dims(x, axis=-1) * a,
     )
 
@@ -86,7 +86,7 @@ def diagonal_matrix_times(x: Var, a: Var, shape: Attr) -> Rewrite:
 def times_diagonal_matrix(x: Var, a: Var, shape: Attr) -> Rewrite:
     """A diagonal matrix scales columns; the zeros beside the diagonal need no product."""
     return Rewrite(
-        before=matmul(a, on_diagonal(x, shape=shape, offset=0)),
+        before=matmul_p(a, on_diagonal(x, shape=shape, offset=0)),
         after=lambda x, a: a * expand_dims(x, axis=-2),
     )
 
@@ -104,34 +104,34 @@ def _scales(e: Node, x: Node) -> bool:
     exact=Exact.REALS,
     kinds="f",
     when=_scales,
-    examples=(lambda x, a: matmul(eye(3) * sum(x, axis=1), a),),
+    examples=(lambda x, a: matmul_p(eye(3) * sum(x, axis=1), a),),
 )
 def scaled_identity_times(e: Var, x: Var, a: Var) -> Rewrite:
     """The identity, scaled, scales rows; the zeros beside the diagonal need no product."""
-    return Rewrite(before=matmul(e * x, a), after=lambda x, a: reshaped(x, (a.shape[-2], 1)) * a)
+    return Rewrite(before=matmul_p(e * x, a), after=lambda x, a: reshaped(x, (a.shape[-2], 1)) * a)
 
 
 @rule(
     exact=Exact.REALS,
     kinds="f",
     when=_scales,
-    examples=(lambda x, a: matmul(a, eye(4) * sum(x, axis=0)),),
+    examples=(lambda x, a: matmul_p(a, eye(4) * sum(x, axis=0)),),
 )
 def times_scaled_identity(e: Var, x: Var, a: Var) -> Rewrite:
     """The identity, scaled, scales columns; the zeros beside the diagonal need no product."""
-    return Rewrite(before=matmul(a, e * x), after=lambda x, a: a * reshaped(x, (a.shape[-1],)))
+    return Rewrite(before=matmul_p(a, e * x), after=lambda x, a: a * reshaped(x, (a.shape[-1],)))
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul(eye(3), a),))
+@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul_p(eye(3), a),))
 def identity_times(e: Var, a: Var) -> Rewrite:
     """The identity is neutral in a product of matrices."""
-    return Rewrite(before=matmul(e, a), after=a)
+    return Rewrite(before=matmul_p(e, a), after=a)
 
 
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul(a, eye(4)),))
+@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul_p(a, eye(4)),))
 def times_identity(e: Var, a: Var) -> Rewrite:
     """The identity is neutral in a product of matrices."""
-    return Rewrite(before=matmul(a, e), after=a)
+    return Rewrite(before=matmul_p(a, e), after=a)
 
 
 # ---- systems of equations -------------------------------------------------------------------
@@ -147,64 +147,64 @@ def _regular(x: Node) -> Node:
     exact=Exact.REALS,
     kinds="f",
     single_use=True,
-    examples=(lambda a, b: matmul(inv(_regular(a)), b),),
+    examples=(lambda a, b: matmul_p(inv_p(_regular(a)), b),),
 )
 def inverse_times(a: Var, b: Var) -> Rewrite:
     """A product with an inverse solves a system: a third of the work, and more exact."""
-    return Rewrite(before=matmul(inv(a), b), after=solve(a, b))
+    return Rewrite(before=matmul_p(inv_p(a), b), after=solve_p(a, b))
 
 
 @rule(
     exact=Exact.REALS,
     kinds="f",
     single_use=True,
-    examples=(lambda a, b: matmul(b.T, inv(_regular(a))),),
+    examples=(lambda a, b: matmul_p(b.T, inv_p(_regular(a))),),
 )
 def times_inverse_matrix(a: Var, b: Var) -> Rewrite:
     """A product with an inverse solves a system: a third of the work, and more exact."""
     return Rewrite(
-        before=matmul(b, inv(a)),
-        after=lambda a, b: matrix_transpose(solve(matrix_transpose(a), matrix_transpose(b))),
+        before=matmul_p(b, inv_p(a)),
+        after=lambda a, b: matrix_transpose(solve_p(matrix_transpose(a), matrix_transpose(b))),
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", examples=(lambda a: inv(inv(_regular(a))),))
+@rule(exact=Exact.REALS, kinds="f", examples=(lambda a: inv_p(inv_p(_regular(a))),))
 def inverse_of_inverse(a: Var) -> Rewrite:
     """The inverse of an inverse is the matrix, but for rounding, and unless it is singular."""
-    return Rewrite(before=inv(inv(a)), after=a)
+    return Rewrite(before=inv_p(inv_p(a)), after=a)
 
 
 @rule(
     exact=Exact.REALS,
     kinds="f",
     single_use=True,
-    examples=(lambda a, b: solve(inv(_regular(a)), b),),
+    examples=(lambda a, b: solve_p(inv_p(_regular(a)), b),),
 )
 def solve_with_inverse(a: Var, b: Var) -> Rewrite:
     """A system of an inverse is solved by a product, but for rounding, and if it is regular."""
-    return Rewrite(before=solve(inv(a), b), after=matmul(a, b))
+    return Rewrite(before=solve_p(inv_p(a), b), after=matmul_p(a, b))
 
 
 def _product_and_factor(x: Node, b: Node) -> Node:
     a = _regular(x)
-    return solve(a, matmul(a, b))
+    return solve_p(a, matmul_p(a, b))
 
 
 @rule(exact=Exact.REALS, kinds="f", examples=(_product_and_factor,))
 def solve_of_product(a: Var, b: Var) -> Rewrite:
     """Solving undoes a product, but for rounding, and unless the matrix is singular."""
-    return Rewrite(before=solve(a, matmul(a, b)), after=b)
+    return Rewrite(before=solve_p(a, matmul_p(a, b)), after=b)
 
 
 def _factor_and_solution(x: Node, b: Node) -> Node:
     a = _regular(x)
-    return matmul(a, solve(a, b))
+    return matmul_p(a, solve_p(a, b))
 
 
 @rule(exact=Exact.REALS, kinds="f", examples=(_factor_and_solution,))
 def product_of_solution(a: Var, b: Var) -> Rewrite:
     """A product undoes solving, but for rounding, and unless the matrix is singular."""
-    return Rewrite(before=matmul(a, solve(a, b)), after=b)
+    return Rewrite(before=matmul_p(a, solve_p(a, b)), after=b)
 
 
 @rule(
@@ -215,15 +215,20 @@ def product_of_solution(a: Var, b: Var) -> Rewrite:
 )
 def inverse_of_transposed(a: Var, axes: Attr) -> Rewrite:
     """The inverse of a transpose is that of the matrix, transposed: it may be there already."""
-    return Rewrite(before=inv(permute_dims(a, axes=axes)), after=lambda a: matrix_transpose(inv(a)))
+    return Rewrite(
+        before=inv_p(permute_dims(a, axes=axes)), after=lambda a: matrix_transpose(inv_p(a))
+    )
 
 
 @rule(
-    exact=Exact.BITS, kinds="f", when=_is_identity, examples=(lambda a: solve(_regular(a), eye(3)),)
+    exact=Exact.BITS,
+    kinds="f",
+    when=_is_identity,
+    examples=(lambda a: solve_p(_regular(a), eye(3)),),
 )
 def solve_of_identity(a: Var, e: Var) -> Rewrite:
     """What gives the identity is the inverse."""
-    return Rewrite(before=solve(a, e), after=inv(a))
+    return Rewrite(before=solve_p(a, e), after=inv_p(a))
 
 
 # ---- Cholesky factors -----------------------------------------------------------------------
@@ -235,13 +240,13 @@ def solve_of_identity(a: Var, e: Var) -> Rewrite:
     when=_is_identity,
     examples=(
         {"a": (3, 3), "e": (3, 3), "lower": True},
-        lambda a: solve_triangular(_regular(a), eye(3, dtype=a.dtype), lower=True),
+        lambda a: solve_triangular_p(_regular(a), eye(3, dtype=a.dtype), lower=True),
     ),
 )
 def triangular_system_of_identity(a: Var, e: Var, lower: Attr) -> Rewrite:
     """What gives the identity is the inverse: a third of the work, since it is triangular."""
     return Rewrite(
-        before=solve_triangular(a, e, lower=lower),
+        before=solve_triangular_p(a, e, lower=lower),
         after=lambda a, lower: inv_triangular(a, lower=lower),
     )
 
@@ -256,8 +261,8 @@ def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
     """An inverse is W.T @ W, for W the inverse of the Cholesky factor, which may be there."""
 
     def inverse(a: Node) -> Node:
-        half = inv_triangular(cholesky(a), lower=True)
-        return matmul(matrix_transpose(half), half)
+        half = inv_triangular(cholesky_p(a), lower=True)
+        return matmul_p(matrix_transpose(half), half)
 
     return Rewrite(before=solve_definite(a, e), after=inverse)
 
@@ -299,14 +304,14 @@ def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
     """A positive definite system is two of the Cholesky factor, which may be there."""
     return Rewrite(
         before=solve_definite(a, b),
-        after=lambda a, b: cho_solve(cholesky(a), b),
+        after=lambda a, b: cho_solve(cholesky_p(a), b),
     )
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", examples=(lambda a: logdet_definite(definite(a)),))
 def definite_determinant_by_factor(a: Var) -> Rewrite:
     """The logarithm of a determinant is that of the Cholesky factor's, which may be there."""
-    return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky(a)))
+    return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky_p(a)))
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

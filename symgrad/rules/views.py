@@ -13,8 +13,7 @@ from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ops import batch
 from symgrad.ops.activations import softmax
 from symgrad.ops.leaves import zeros
-from symgrad.ops.shape import _astype as astype
-from symgrad.ops.shape import broadcast_to, permute_dims, reshape
+from symgrad.ops.shape import astype_p, broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 
@@ -255,7 +254,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
 )
 def cast_to_same(x: Var, p: Attr) -> Rewrite:
     """A cast to the dtype that is there changes nothing."""
-    return Rewrite(before=astype(x, dtype=p), after=x)
+    return Rewrite(before=astype_p(x, dtype=p), after=x)
 
 
 @rule(
@@ -269,7 +268,7 @@ def cast_to_same(x: Var, p: Attr) -> Rewrite:
 )
 def cast_there_and_back(x: Var, p: Attr, q: Attr) -> Rewrite:
     """A cast to a wider dtype and back changes nothing."""
-    return Rewrite(before=astype(astype(x, dtype=p), dtype=q), after=x)
+    return Rewrite(before=astype_p(astype_p(x, dtype=p), dtype=q), after=x)
 
 
 def _passes_through(x: Node, p: DType, q: DType) -> bool:
@@ -287,7 +286,7 @@ def _passes_through(x: Node, p: DType, q: DType) -> bool:
 )
 def cast_of_cast(x: Var, p: Attr, q: Attr) -> Rewrite:
     """A cast by way of a dtype that holds every number is made at once."""
-    return Rewrite(before=astype(astype(x, dtype=p), dtype=q), after=astype(x, dtype=q))
+    return Rewrite(before=astype_p(astype_p(x, dtype=p), dtype=q), after=astype_p(x, dtype=q))
 
 
 RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -7,7 +7,7 @@ import random
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.graph import Graph
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.saved import _read_type, _SavedReader, _syntax
+from symgrad.ir.saved import SavedReader, parse_type, syntax
 from symgrad.ir.text import type_text
 from tests.mutants.seeds import LINES
 
@@ -274,17 +274,17 @@ KINDS = (*KINDS_OF, *["attribute_value"] * 8, *["operands"] * 2, *["shape"] * 2,
 
 def refit(parts):
     """Give every node the type that its rule gives, so far as the rules like what they see."""
-    reader = _SavedReader(Graph, (), ())
+    reader = SavedReader(Graph, (), ())
     for number, graph in enumerate(parts):
         nodes = []
         for record in graph["nodes"]:
             try:
                 if record["op"] not in ("placeholder", "variable", "constant"):
-                    attrs = {str(k): reader.attr(_syntax(v)) for k, v in record["attrs"].items()}
+                    attrs = {str(k): reader.attr(syntax(v)) for k, v in record["attrs"].items()}
                     types = tuple(nodes[i] for i in record["inputs"])
                     found = REGISTRY.find(record["op"]).check(types, attrs)
                     record["type"] = type_text(found)
-                nodes.append(_read_type(record["type"]))
+                nodes.append(parse_type(record["type"]))
             except Exception:  # a rule is asked about anything
                 return
         try:

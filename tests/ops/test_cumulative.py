@@ -98,10 +98,10 @@ def test_bad_input(name):
 
 
 def test_the_rule_of_the_recurrence_wants_operands_of_one_shape():
-    from symgrad.ops.cumulative import _scan
+    from symgrad.ops.cumulative import scan
 
     with pytest.raises(ShapeError, match="differ"):
-        _scan(np.ones(2), np.ones(3), axis=0, reverse=False)
+        scan(np.ones(2), np.ones(3), axis=0, reverse=False)
 
 
 # ---- derivatives ----------------------------------------------------------------------------

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.identity import _barrier as barrier
-from symgrad.ops.identity import _optimization_barrier as optimization_barrier
+from symgrad.ops.identity import barrier, optimization_barrier
 from tests.helpers import same, value
 
 AT = np.array([-2.0, 0.5, 3.0])

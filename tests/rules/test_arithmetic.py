@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.linalg.products import vdot
 from tests.rules.becomes import becomes, named, ops, stays
 
 SIMPLIFY = named("simplify", "merge")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import symgrad as sg
-from symgrad.ops.index.slices import _place as place
+from symgrad.ops.index.slices import place
 from tests.rules.becomes import becomes, named, ops, stays
 
 SIMPLIFY = named("simplify", "merge")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.linalg.products import vdot
 from tests.rules.becomes import becomes, named, stays
 
 SIMPLIFY = named("simplify", "merge")

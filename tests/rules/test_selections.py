@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.index.slices import _place as place
+from symgrad.ops.index.slices import place
 from symgrad.ops.select import select
 from tests.rules.becomes import becomes, named, ops, stays
 

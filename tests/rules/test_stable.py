@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ops.linalg.norms import _norm2 as norm2
-from symgrad.ops.linalg.products import _vdot as vdot
+from symgrad.ops.linalg.norms import norm2
+from symgrad.ops.linalg.products import vdot
 from symgrad.passes import DEFAULT
 from symgrad.testing import check_rule
 from tests.rules.becomes import becomes, named, ops, stays

@@ -13,7 +13,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import story
-from symgrad_viz.lifetimes import MOST_ROWS, _rows
+from symgrad_viz.lifetimes import MOST_ROWS, lifetime_rows
 from symgrad_viz.story import MOST_BOXES, story_svg
 from symgrad_viz.words import bytes_text, text_width
 
@@ -198,7 +198,7 @@ def test_the_lifetimes_stand_under_the_last_stage(step, drawn):
 
 
 def test_buffers_in_one_row_do_not_live_at_once(step):
-    for row in _rows(step.plan)[0]:
+    for row in lifetime_rows(step.plan)[0]:
         for (_, last, _), (first, _, _) in pairwise(row):
             assert first >= last
 
@@ -207,7 +207,7 @@ def test_of_very_many_buffers_the_largest_are_drawn():
     x = sg.placeholder("x", (3,), "float32")
     outputs = [sg.exp(x[:2] * i) for i in range(MOST_ROWS)] + [sg.tanh(x)]
     plan = sg.compile([x], outputs, passes=()).plan
-    rows, left_out = _rows(plan)
+    rows, left_out = lifetime_rows(plan)
     assert (len(rows), left_out > 0) == (MOST_ROWS, True)
     assert max(s.nbytes for s in plan.slots) in {s.nbytes for row in rows for _, _, s in row}
 

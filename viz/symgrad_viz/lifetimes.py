@@ -25,7 +25,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
 
 def lifetimes_size(plan: Plan) -> tuple[float, float]:
     """How wide the picture of a plan's buffers is at least, and how high."""
-    rows, left_out = _rows(plan)
+    rows, left_out = lifetime_rows(plan)
     wide = max(text_width(_title(plan), TITLE), text_width(_note(left_out), SMALL_SIZE))
     return wide, HEAD + ROW * len(rows)
 
@@ -35,7 +35,7 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
 
     Buffers in one row lie in the same memory, one after the other.
     """
-    rows, left_out = _rows(plan)
+    rows, left_out = lifetime_rows(plan)
     draw_title(canvas, _title(plan), 0, 10, palette, TITLE, "start")
     draw_note(canvas, _note(left_out), (0, 24), palette)
     step = width / max(len(plan.steps), 1)
@@ -71,7 +71,7 @@ def _note(left_out: int) -> str:
     return note + "to the last that reads it"
 
 
-def _rows(plan: Plan) -> tuple[list[list[tuple[int, int, Slot]]], int]:
+def lifetime_rows(plan: Plan) -> tuple[list[list[tuple[int, int, Slot]]], int]:
     """The buffers by where they lie: those of the arena, then outputs and next values.
 
     Of very many only the largest; and how many are left out.

@@ -14,9 +14,7 @@ from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import Cotangent
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size
-from symgrad.ops.identity import _barrier as barrier
-from symgrad.ops.identity import _optimization_barrier as optimization_barrier
-from symgrad.ops.identity import custom, results_of
+from symgrad.ops.identity import barrier, custom, optimization_barrier, results_of
 from symgrad.ops.shape import broadcast_to
 
 

@@ -12,9 +12,7 @@ from symgrad.ir.dims import divide_exactly
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
-from symgrad.ops.conv.convolve import _convolve as convolve
-from symgrad.ops.conv.convolve import _convolve_inputs as convolve_inputs
-from symgrad.ops.conv.convolve import kernel_of, sizes_of
+from symgrad.ops.conv.convolve import convolve, convolve_inputs, kernel_of, sizes_of
 from symgrad.ops.conv.images import each, inward, outward, paddings, spatial_axes
 from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike, composite

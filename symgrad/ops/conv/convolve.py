@@ -127,6 +127,7 @@ def _bilinear(
         batch=_in_groups,
         out=True,
         expensive=True,
+        public=False,
         **facts,
     )
 
@@ -142,16 +143,16 @@ def sizes_of(x: Node) -> Shape:
 
 
 def _convolve_vjp(g: Node, x: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
-    by_x = _convolve_inputs(g, w, sizes_of(x), *places)
-    return by_x, _convolve_weights(x, g, kernel_of(w.tensor), *places)
+    by_x = convolve_inputs(g, w, sizes_of(x), *places)
+    return by_x, convolve_weights(x, g, kernel_of(w.tensor), *places)
 
 
 def _weights_vjp(g: Node, x: Node, y: Node, *places: Ints) -> tuple[Node, Node]:
-    return _convolve_inputs(y, g, sizes_of(x), *places), _convolve(x, g, *places)
+    return convolve_inputs(y, g, sizes_of(x), *places), convolve(x, g, *places)
 
 
 def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
-    return _convolve(g, w, *places), _convolve_weights(g, y, kernel_of(w.tensor), *places)
+    return convolve(g, w, *places), convolve_weights(g, y, kernel_of(w.tensor), *places)
 
 
 @_bilinear(
@@ -167,7 +168,7 @@ def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
         case((1, 3, 2, 2, 0), (1, 2, 3, 2, 2), **PLANE),
     ),
 )
-def _convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node:
+def convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node:
     """The sum over taps and channels of w * x, at every place that the whole kernel fits in."""
     ...
 
@@ -184,7 +185,7 @@ def _convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node
         case((1, 6, 1, 4, 2), (1, 2, 2, 2, 2), kernel=(2, 2), **SPARSE),
     ),
 )
-def _convolve_weights(
+def convolve_weights(
     x: NodeLike, y: NodeLike, /, kernel: Ints, stride: Ints, dilation: Ints
 ) -> Node:
     """convolve, transposed with respect to its weights."""
@@ -205,7 +206,7 @@ def _convolve_weights(
         case((1, 2, 2, 2, 2), (1, 2, 2, 2, 1), sizes=(6, 4), **SPARSE),
     ),
 )
-def _convolve_inputs(
+def convolve_inputs(
     y: NodeLike, w: NodeLike, /, sizes: Shape, stride: Ints, dilation: Ints
 ) -> Node:
     """convolve, transposed with respect to x, whose axes have these sizes."""

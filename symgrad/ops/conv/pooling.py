@@ -37,7 +37,7 @@ def _sum_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
 
 
 def _sum_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
-    return _window_spread(g, axis=axis, **attrs, length=x.shape[axis])
+    return window_spread(g, axis=axis, **attrs, length=x.shape[axis])
 
 
 @linear(
@@ -50,8 +50,9 @@ def _sum_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
     out=True,
     preserves_zero=True,
     cases=CASES,
+    public=False,
 )
-def _window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
+def window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
     """The sum of each window along an axis."""
     ...
 
@@ -60,14 +61,15 @@ def _window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int
     infer=without_windows,
     kernel=window_kernels.window_spread,
     normalize=normalize,
-    transpose=lambda g, x, length, **attrs: _window_sum(g, **attrs),
+    transpose=lambda g, x, length, **attrs: window_sum(g, **attrs),
     flops=lambda t, size, **attrs: size * t.size,
     batch=batch.over_axes,
     out=True,
     preserves_zero=True,
     cases=BACK,
+    public=False,
 )
-def _window_spread(
+def window_spread(
     x: NodeLike, /, axis: int, size: int, stride: int, dilation: int, length: Size
 ) -> Node:
     """For each element the sum of what the windows have that it is in: window_sum, transposed."""
@@ -96,13 +98,13 @@ def _at_max_infer(
 def _at_max_vjp(
     g: Node, z: Node, t: Node, x: Node, y: Node, back: bool, **attrs: Any
 ) -> tuple[Cotangent, ...]:
-    return _at_window_max(g, x, y, **attrs, back=not back), None, None
+    return at_window_max(g, x, y, **attrs, back=not back), None, None
 
 
 def _at_max_jvp(
     d: tuple[Cotangent, ...], z: Node, t: Node, x: Node, y: Node, **attrs: Any
 ) -> Cotangent:
-    return None if d[0] is None else _at_window_max(d[0], x, y, **attrs)
+    return None if d[0] is None else at_window_max(d[0], x, y, **attrs)
 
 
 def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
@@ -124,8 +126,9 @@ def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[Te
         for a, b in zip(CASES, BACK, strict=True)
         for back in (False, True)
     ),
+    public=False,
 )
-def _at_window_max(
+def at_window_max(
     t: NodeLike, x: NodeLike, y: NodeLike, /,
     axis: int, size: int, stride: int, dilation: int, back: bool,
 ) -> Node:  # fmt: skip
@@ -143,11 +146,11 @@ def _max_vjp(
 ) -> tuple[Cotangent, ...]:
     if stride < size:  # an element may be the largest of many windows
         g, x, y = (widened(t) for t in (g, x, y))
-    return (_at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True),)
+    return (at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True),)
 
 
 def _max_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if t[0] is None else _at_window_max(t[0], x, y, **attrs, back=False)
+    return None if t[0] is None else at_window_max(t[0], x, y, **attrs, back=False)
 
 
 @op(
@@ -161,8 +164,9 @@ def _max_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotang
     out=True,
     kinks="at ties, where the first has the whole gradient",
     cases=CASES,
+    public=False,
 )
-def _window_max(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
+def window_max(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
     """The largest element of each window along an axis; NaN if one is NaN."""
     ...
 
@@ -220,7 +224,7 @@ def max_pool(
         if any(widths):
             least = _least(node.dtype)
             node = pad(node, _along(attrs["axis"], node.ndim, widths), constant_values=least)
-        node = _window_max(node, **attrs)
+        node = window_max(node, **attrs)
     return node
 
 
@@ -256,11 +260,11 @@ def avg_pool(
         axis = attrs["axis"]
         if any(widths) and not count_include_pad:
             inside = zeros_around(ones(node.shape[axis], dtype=node.dtype), [widths])
-            own = _window_sum(inside, **{**attrs, "axis": 0})
+            own = window_sum(inside, **{**attrs, "axis": 0})
             count = count * reshape(own, (own.shape[0], *(1,) * (node.ndim - 1 - axis)))
         else:
             count = count * attrs["size"]
-        node = _window_sum(zeros_around(node, _along(axis, node.ndim, widths)), **attrs)
+        node = window_sum(zeros_around(node, _along(axis, node.ndim, widths)), **attrs)
     mean: Node = node / count
     return mean
 

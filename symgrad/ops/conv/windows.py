@@ -92,7 +92,7 @@ def _overlapped_infer(
 
 
 def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
-    return in_single(_overlapped)(g, axis=axis, **attrs, length=x.shape[axis])
+    return in_single(overlapped)(g, axis=axis, **attrs, length=x.shape[axis])
 
 
 @linear(
@@ -104,8 +104,9 @@ def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
     preserves_zero=True,
     cases=CASES,
     batch=batch.over_axes,
+    public=False,
 )
-def _windows(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
+def windows(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -> Node:
     """The windows along an axis, the places in a window as the last axis."""
     ...
 
@@ -114,14 +115,15 @@ def _windows(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) -
     infer=_overlapped_infer,
     kernel=window_kernels.overlapped,
     normalize=normalize,
-    transpose=lambda g, x, length, **attrs: _windows(g, **attrs),
+    transpose=lambda g, x, length, **attrs: windows(g, **attrs),
     accumulates=True,
     out=True,
     preserves_zero=True,
     cases=tuple(case((*c.shapes[0], c.attrs["size"]), **c.attrs) for c in BACK),
     batch=batch.over_axes,
+    public=False,
 )
-def _overlapped(
+def overlapped(
     x: NodeLike, /, axis: int, size: int, stride: int, dilation: int, length: Size
 ) -> Node:
     """Windows put back where they were and added: windows, transposed."""
@@ -149,7 +151,7 @@ def sliding_window_view(x: NodeLike, /, window_shape: Any, axis: Any = None) -> 
         raise ShapeError(f"windows of {len(sizes)} axes do not slide along {len(axes)}: {axis}")
     along = [normalize_axis(a, node.ndim) for a in axes]
     for a, size in zip(along, sizes, strict=True):
-        node = _windows(node, axis=a, size=size, stride=1, dilation=1)
+        node = windows(node, axis=a, size=size, stride=1, dilation=1)
     return node
 
 

@@ -82,7 +82,7 @@ def _fourier_normalize(t: TensorType, axis: Any, inverse: Any, norm: Any) -> dic
 
 
 def _fourier_transpose(g: Node, x: Node, **attrs: Any) -> Node:
-    return _fourier(g, **attrs)
+    return fourier(g, **attrs)
 
 
 @linear(
@@ -103,8 +103,9 @@ def _fourier_transpose(g: Node, x: Node, **attrs: Any) -> Node:
         case((4, 3), axis=0, inverse=True, norm="forward"),
         case((0, 3), axis=1, inverse=False, norm="forward"),
     ),
+    public=False,
 )
-def _fourier(x: NodeLike, /, axis: Any, inverse: bool, norm: str) -> Node:
+def fourier(x: NodeLike, /, axis: Any, inverse: bool, norm: str) -> Node:
     """The discrete Fourier transform over some axes, or its inverse."""
     ...
 
@@ -143,7 +144,7 @@ def _of_real_normalize(t: TensorType, axis: Any, norm: Any) -> dict[str, Any]:
 
 def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
     n = _known(x.tensor, axis)
-    return _fourier_to_real(_weighted(g, axis, n, 0.5), axis=axis, n=n, norm=_swapped(norm))
+    return fourier_to_real(_weighted(g, axis, n, 0.5), axis=axis, n=n, norm=_swapped(norm))
 
 
 @linear(
@@ -164,8 +165,9 @@ def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
         case((6, 2), axis=0, norm="ortho"),
         case((1,), axis=0, norm="backward"),
     ),
+    public=False,
 )
-def _fourier_of_real(x: NodeLike, /, axis: int, norm: str) -> Node:
+def fourier_of_real(x: NodeLike, /, axis: int, norm: str) -> Node:
     """The first half of the discrete Fourier transform of real numbers over an axis."""
     ...
 
@@ -182,7 +184,7 @@ def _to_real_normalize(t: TensorType, axis: Any, n: int, norm: Any) -> dict[str,
 
 
 def _to_real_transpose(g: Node, x: Node, axis: int, n: int, norm: str) -> Node:
-    return _weighted(_fourier_of_real(g, axis=axis, norm=_swapped(norm)), axis, n, 2)
+    return _weighted(fourier_of_real(g, axis=axis, norm=_swapped(norm)), axis, n, 2)
 
 
 @linear(
@@ -204,8 +206,9 @@ def _to_real_transpose(g: Node, x: Node, axis: int, n: int, norm: str) -> Node:
         case((4, 2), axis=0, n=6, norm="ortho"),
         case((1,), axis=0, n=1, norm="backward"),
     ),
+    public=False,
 )
-def _fourier_to_real(x: NodeLike, /, axis: int, n: int, norm: str) -> Node:
+def fourier_to_real(x: NodeLike, /, axis: int, n: int, norm: str) -> Node:
     """The n real numbers whose discrete Fourier transform has x for its first half."""
     ...
 
@@ -254,7 +257,7 @@ def _over(x: Node, s: Any, axes: Sequence[int]) -> Node:
 def _transformed(x: NodeLike, s: Any, axes: Any, inverse: bool, norm: str) -> Node:
     node = as_float(x)
     found = axes_of(node, s, axes)
-    return _fourier(_over(node, s, found), axis=tuple(found), inverse=inverse, norm=norm)
+    return fourier(_over(node, s, found), axis=tuple(found), inverse=inverse, norm=norm)
 
 
 def _sizes(n: Any) -> list[int] | None:
@@ -351,8 +354,8 @@ def rfftn(x: NodeLike, /, *, s: Any = None, axes: Any = None, norm: str = "backw
     """
     node = as_float(x)
     others, last = _last_apart(node, s, axes)
-    y = _fourier_of_real(_over(node, s, [*others, last]), axis=last, norm=norm)
-    return _fourier(y, axis=others, inverse=False, norm=norm) if others else y
+    y = fourier_of_real(_over(node, s, [*others, last]), axis=last, norm=norm)
+    return fourier(y, axis=others, inverse=False, norm=norm) if others else y
 
 
 @composite(numpy=(np.fft.irfftn,))
@@ -367,8 +370,8 @@ def irfftn(x: NodeLike, /, *, s: Any = None, axes: Any = None, norm: str = "back
     n = length_of(2 * (_known(node.tensor, last) - 1) if s is None or s[-1] == -1 else s[-1])
     y = _over(_resized(node, last, n // 2 + 1), s, others)
     if others:
-        y = _fourier(y, axis=others, inverse=True, norm=norm)
-    return _fourier_to_real(y, axis=last, n=n, norm=norm)
+        y = fourier(y, axis=others, inverse=True, norm=norm)
+    return fourier_to_real(y, axis=last, n=n, norm=norm)
 
 
 @composite(numpy=(np.fft.hfft,))

@@ -86,11 +86,11 @@ def _gather_vjp(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> tuple[C
     mode = "set" if is_unique(indices, x.shape[axis : axis + len(indices)]) else "add"
     wide = widened(g) if mode == "add" else g
     zeros = full(x.shape, 0, dtype=wide.dtype)
-    return _scatter(zeros, wide, *indices, axis=axis, mode=mode), *(None,) * len(indices)
+    return scatter(zeros, wide, *indices, axis=axis, mode=mode), *(None,) * len(indices)
 
 
 def _gather_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, *indices: Node, axis: int) -> Cotangent:
-    return None if t[0] is None else _gather(t[0], *indices, axis=axis)
+    return None if t[0] is None else gather(t[0], *indices, axis=axis)
 
 
 def _rows_first(x: Node, axis: int, count: int) -> Node:
@@ -121,11 +121,11 @@ def _batch_indices(
 def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axis: int) -> Node:
     x, count = inputs[0], len(inputs) - 1
     if not any(flags[1:]):
-        return _gather(*inputs, axis=axis + 1)
+        return gather(*inputs, axis=axis + 1)
     number, indices, rank = _batch_indices(node.inputs[1:], inputs[1:], flags[1:])
     if not flags[0]:
-        return call("moveaxis", _gather(x, *indices, axis=axis), axis, 0)  # type: ignore[no-any-return]
-    found = _gather(_rows_first(x, axis, count), number, *indices, axis=0)
+        return call("moveaxis", gather(x, *indices, axis=axis), axis, 0)  # type: ignore[no-any-return]
+    found = gather(_rows_first(x, axis, count), number, *indices, axis=0)
     return _rows_back(found, axis, rank)
 
 
@@ -148,8 +148,9 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
         case((3, 2), (), axis=0),
         case((3, 2), (0, 2), axis=1),
     ),
+    public=False,
 )
-def _gather(x: NodeLike, index: NodeLike, /, *indices: NodeLike, axis: int) -> Node:
+def gather(x: NodeLike, index: NodeLike, /, *indices: NodeLike, axis: int) -> Node:
     """The elements of the first operand at the indices that the others are."""
     ...
 
@@ -183,17 +184,17 @@ def _last(y: Node, u: Node, indices: Sequence[Node], axis: int) -> Node | None:
         return None
     shape = broadcast_shapes(*(i.shape for i in indices))
     number = call("reshape", arange(product(shape)), shape)
-    owner = _scatter(full(sizes, -1, dtype=INDEX), number, *indices, axis=0, mode="set")
-    mask = _gather(owner, *indices, axis=0) == number
+    owner = scatter(full(sizes, -1, dtype=INDEX), number, *indices, axis=0, mode="set")
+    mask = gather(owner, *indices, axis=0) == number
     return call("reshape", mask, (*shape, *(1,) * (u.ndim - axis - len(shape))))  # type: ignore[no-any-return]
 
 
 def _ties(y: Node, x: Node, u: Node, indices: Sequence[Node], axis: int) -> tuple[Node, Node, Node]:
     """Where x and u are the extremum that y is, and how many are, as a float32 at least."""
-    of_x, of_u = is_result(x, y), is_result(u, _gather(y, *indices, axis=axis))
+    of_x, of_u = is_result(x, y), is_result(u, gather(y, *indices, axis=axis))
     wide = np.result_type(y.dtype, np.float32)  # float16 counts to 2,048
     ones = (call("astype", m, wide) for m in (of_x, of_u))
-    return of_x, of_u, _scatter(*ones, *indices, axis=axis, mode="add")
+    return of_x, of_u, scatter(*ones, *indices, axis=axis, mode="add")
 
 
 def _scatter_vjp(
@@ -201,14 +202,14 @@ def _scatter_vjp(
 ) -> tuple[Cotangent, ...]:
     nothing = (None,) * len(indices)
     if mode == "add":
-        return g, _gather(g, *indices, axis=axis), *nothing
+        return g, gather(g, *indices, axis=axis), *nothing
     if mode == "set":
-        of_u, last = _gather(g, *indices, axis=axis), _last(y, u, indices, axis)
-        of_x = _scatter(g, full(u.shape, 0, dtype=g.dtype), *indices, axis=axis, mode="set")
+        of_u, last = gather(g, *indices, axis=axis), _last(y, u, indices, axis)
+        of_x = scatter(g, full(u.shape, 0, dtype=g.dtype), *indices, axis=axis, mode="set")
         return of_x, of_u if last is None else select(last, of_u), *nothing
     x_ties, u_ties, count = _ties(y, x, u, indices, axis)
     share = g / count
-    return select(x_ties, share), select(u_ties, _gather(share, *indices, axis=axis)), *nothing
+    return select(x_ties, share), select(u_ties, gather(share, *indices, axis=axis)), *nothing
 
 
 def _scatter_jvp(
@@ -218,13 +219,13 @@ def _scatter_jvp(
         return None
     by_x, by_u = (zeros_like(x) if d is None else d for d, x in zip(t, (x, u), strict=False))
     if mode == "set":
-        return _scatter(by_x, by_u, *indices, axis=axis, mode=mode)
+        return scatter(by_x, by_u, *indices, axis=axis, mode=mode)
     if mode == "add":
-        return in_single(_scatter)(by_x, by_u, *indices, axis=axis, mode=mode)
+        return in_single(scatter)(by_x, by_u, *indices, axis=axis, mode=mode)
     x_ties, u_ties, count = _ties(y, x, u, indices, axis)
     parts = select(x_ties, by_x), select(u_ties, by_u)
     wide = (call("astype", t, count.dtype) for t in parts)
-    total: Node = _scatter(*wide, *indices, axis=axis, mode="add") / count
+    total: Node = scatter(*wide, *indices, axis=axis, mode="add") / count
     return total
 
 
@@ -233,11 +234,11 @@ def _scatter_batch(
 ) -> Node:
     if not any(flags[2:]):
         x, u = batch.of_all(inputs[:2], flags[:2])
-        return _scatter(x, u, *inputs[2:], axis=axis + 1, mode=mode)
+        return scatter(x, u, *inputs[2:], axis=axis + 1, mode=mode)
     number, indices, rank = _batch_indices(node.inputs[2:], inputs[2:], flags[2:])
     x, u, _ = batch.of_all([*inputs[:2], number], (*flags[:2], True))
     x, u = _rows_first(x, axis, len(indices)), _rows_first(u, axis, rank)
-    found = _scatter(x, u, number, *indices, axis=0, mode=mode)
+    found = scatter(x, u, number, *indices, axis=0, mode=mode)
     return _rows_back(found, axis, len(indices))
 
 
@@ -266,8 +267,9 @@ def _scatter_batch(
             ((3, 2), (3, 0), (0,), 1),
         )
     ),
+    public=False,
 )
-def _scatter(
+def scatter(
     x: NodeLike, u: NodeLike, index: NodeLike, /, *indices: NodeLike, axis: int, mode: str
 ) -> Node:
     """The first operand with the second written to indices: set, added, or by max or min.

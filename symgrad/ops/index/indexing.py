@@ -20,7 +20,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.ops.index.gather import INDEX, _gather, as_integers, is_empty_list
+from symgrad.ops.index.gather import INDEX, as_integers, gather, is_empty_list
 
 WHOLE = slice(None)
 
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     def get(self, x: Node) -> Node:
         """The elements at the index."""
         part = self.window(x)
-        return _gather(part, *self.indices, axis=self.axis) if self.indices else part
+        return gather(part, *self.indices, axis=self.axis) if self.indices else part
 
 
 def _permuted(x: Node, order: Sequence[int]) -> Node:

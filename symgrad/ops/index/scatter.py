@@ -17,13 +17,10 @@ from symgrad.ir.node import Node, as_node, constant_node
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, broadcast_shapes
 from symgrad.ir.values import ArrayData
-from symgrad.ops.cumulative import _scan as scan
-from symgrad.ops.cumulative import changes
+from symgrad.ops.cumulative import changes, scan
 from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import divide, multiply
-from symgrad.ops.index.gather import _gather as gather
-from symgrad.ops.index.gather import _scatter as scatter
-from symgrad.ops.index.gather import as_integers, is_unique
+from symgrad.ops.index.gather import as_integers, gather, is_unique, scatter
 from symgrad.ops.index.indexing import Place, mask_of, read
 from symgrad.ops.index.slices import put_slice
 from symgrad.ops.leaves import full

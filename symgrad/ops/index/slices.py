@@ -30,14 +30,15 @@ def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
         raise ShapeError("the step of a slice cannot be 0")
     if isinstance(size, int) and not isinstance(start, Dim) and not isinstance(stop, Dim):
         return len(range(*slice(start, stop, step).indices(size)))
-    first = _bound(start, size, 0 if step > 0 else size - 1)
-    last = _bound(stop, size, size if step > 0 else -1)
+    first = slice_bound(start, size, 0 if step > 0 else size - 1)
+    last = slice_bound(stop, size, size if step > 0 else -1)
     length = last - first if step > 0 else first - last
     steps = quotient(length + abs(step) - 1, abs(step))
     return 0 if isinstance(steps, int) and steps < 0 else steps
 
 
-def _bound(value: Any, size: Size, default: Size) -> Size:
+def slice_bound(value: Any, size: Size, default: Size) -> Size:
+    """A bound of a slice, counted from the front; None is the default."""
     if value is None:
         return default
     if not isinstance(value, (int, Dim)):
@@ -94,7 +95,7 @@ def _within(size: Size, bound: Bound) -> str:
 
 
 def _slice_transpose(g: Node, x: Node, index: Index) -> Node:
-    return _place(g, shape=x.shape, index=index)
+    return place(g, shape=x.shape, index=index)
 
 
 def _slice_kernel(x: Any, index: Index) -> Any:
@@ -112,7 +113,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     batch=batch.sliced,
     data_movement=True,
 )
-def _slice(x: NodeLike, /, index: Index) -> Node:
+def slice_p(x: NodeLike, /, index: Index) -> Node:
     """x[start:stop:step, …], one triple an axis."""
     ...
 
@@ -131,14 +132,15 @@ def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
     source=lambda here, shape, index: "{out}.fill(0)\n{out}[{index}] = {0}",
     out=True,
     preserves_zero=True,
-    transpose=lambda g, x, shape, index: _slice(g, index=index),
+    transpose=lambda g, x, shape, index: slice_p(g, index=index),
     too_small=lambda t, sizes, shape, index: too_short(shape, index, sizes),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
     data_movement=True,
     zero_filled=True,
+    public=False,
 )
-def _place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
+def place(x: NodeLike, /, shape: Shape, index: Index) -> Node:
     """Zeros of a shape, with x where the index points: a slice, transposed."""
     ...
 
@@ -175,17 +177,17 @@ def _put_infer(t: TensorType, u: TensorType, *, index: Index, mode: Mode) -> Ten
 
 
 def _put_vjp(g: Node, y: Node, x: Node, u: Node, index: Index, mode: str) -> tuple[Cotangent, ...]:
-    of_u = _slice(g, index=index)
+    of_u = slice_p(g, index=index)
     if mode == "add":
         return g, of_u
-    return _put(g, full(u.shape, 0, dtype=g.dtype), index=index, mode="set"), of_u
+    return put(g, full(u.shape, 0, dtype=g.dtype), index=index, mode="set"), of_u
 
 
 def _put_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, u: Node, **attrs: Any) -> Cotangent:
     if t[0] is None and t[1] is None:
         return None
     by_x, by_u = (zeros_like(x) if d is None else d for d, x in zip(t, (x, u), strict=True))
-    return _put(by_x, by_u, **attrs)
+    return put(by_x, by_u, **attrs)
 
 
 def _put_batch(
@@ -193,7 +195,7 @@ def _put_batch(
 ) -> Node:
     x, u = batch.of_all(inputs, flags)
     whole = (0, x.shape[0], 1) if isinstance(x.shape[0], int) else (None, None, 1)
-    return _put(x, u, index=(whole, *index), mode=mode)
+    return put(x, u, index=(whole, *index), mode=mode)
 
 
 def _put_source(here: bool, index: Index, mode: str) -> str:
@@ -220,8 +222,9 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     cases=tuple(
         case((5, 4), (2, 4), index=((1, 4, 2), (3, None, -1)), mode=mode) for mode in ("set", "add")
     ),
+    public=False,
 )
-def _put(x: NodeLike, u: NodeLike, /, index: Index, mode: str) -> Node:
+def put(x: NodeLike, u: NodeLike, /, index: Index, mode: str) -> Node:
     """x with u set in place of a slice of it, or added to it."""
     ...
 
@@ -252,7 +255,7 @@ def getitem(x: NodeLike, index: Any, /) -> Node:
 
 def _sliced(node: Node, items: Sequence[Any]) -> Node:
     triples, shape = _triples(node, items)
-    picked = node if _is_whole(node, triples) else _slice(node, index=triples)
+    picked = node if _is_whole(node, triples) else slice_p(node, index=triples)
     return picked if picked.shape == shape else call("reshape", picked, shape)
 
 
@@ -288,7 +291,7 @@ def put_slice(x: Node, items: Sequence[Any], u: Node, mode: str) -> Node:
         return u if mode == "set" else x + u
     window = tuple(slice_length(s, *t) for s, t in zip(x.shape, triples, strict=True))
     u = u if u.shape == window else call("reshape", u, window)
-    return _put(x, u, index=triples, mode=mode)
+    return put(x, u, index=triples, mode=mode)
 
 
 def _single(i: int, size: Size) -> tuple[Any, Any, int]:

@@ -16,8 +16,7 @@ from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.index import kernels
-from symgrad.ops.index.gather import _gather as gather
-from symgrad.ops.index.gather import as_integers
+from symgrad.ops.index.gather import as_integers, gather
 from symgrad.ops.index.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, moveaxis, reshape
@@ -144,8 +143,9 @@ def _in_range_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, s
     domain=((0.0, 4.0),),
     dtypes="int64 uint8",
     cases=(case((3, 4), size=5), case((), size=5), case((0,), size=5)),
+    public=False,
 )
-def _in_range(x: NodeLike, /, size: Size) -> Node:
+def in_range(x: NodeLike, /, size: Size) -> Node:
     """Integers as they are, refused when the program runs unless they number so many things."""
     ...
 
@@ -162,7 +162,7 @@ def numbered(x: NodeLike, size: Size) -> Node:
             kernels.in_range(value, size)  # type: ignore[no-untyped-call]
         except IndexError as error:
             raise BoundsError(str(error)) from None
-    return _in_range(node, size=size)
+    return in_range(node, size=size)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -24,16 +24,13 @@ from symgrad.ops.complexes import imag, part_dtype, real
 from symgrad.ops.creation import tril
 from symgrad.ops.declare import NodeLike, composite, op
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, placed, policy, row
-from symgrad.ops.linalg.eigenvalues import _over_gaps as over_gaps
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.products import require_matrix
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import require_lapack
+from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, over_gaps, placed, policy, row
+from symgrad.ops.linalg.products import matmul_p, require_matrix
+from symgrad.ops.linalg.solve import diagonal_p, require_lapack
 from symgrad.ops.linalg.triangular import (
-    _solve_triangular,
     adjoint,
     from_lower,
+    solve_triangular_p,
     total,
     triangle,
 )
@@ -92,7 +89,7 @@ def _over(x: Node, s: Node) -> Node:
 
 def _phases(x: Node, s: Node) -> Node:
     """The imaginary part of the diagonal, over s, on a diagonal."""
-    found: Node = placed(imag(diagonal(x, offset=0)) / s, x) * 1j
+    found: Node = placed(imag(diagonal_p(x, offset=0)) / s, x) * 1j
     return found
 
 
@@ -103,28 +100,28 @@ def _svd_vjp(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
             return (None,)
         # Of the values alone, which need no other vectors.
         u, vh = (svd(x, full_matrices=False)[i] if full_matrices else y[i] for i in (0, 2))
-        return (matmul(u * row(gs), vh),)
+        return (matmul_p(u * row(gs), vh),)
     _no_completion(full_matrices)
     u, s, vh = y[0], row(y[1]), y[2]
     rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
     inner: Cotangent = None if gs is None else placed(gs, u)
     beside: Cotangent = None
     if gu is not None:
-        turned = matmul(adjoint(u), gu)
+        turned = matmul_p(adjoint(u), gu)
         inner = total(inner, over_gaps(turned - adjoint(turned), s, **rule) * s)
         if u.tensor.is_complex:
             inner = total(inner, _phases(turned, y[1]))
         if u.shape[-2] != u.shape[-1]:
-            beside = matmul(_over(gu - matmul(u, turned), s), vh)
+            beside = matmul_p(_over(gu - matmul_p(u, turned), s), vh)
     if gvh is not None:
-        turned = matmul(vh, adjoint(gvh))
+        turned = matmul_p(vh, adjoint(gvh))
         gaps = over_gaps(turned - adjoint(turned), s, **rule)
         inner = total(inner, matrix_transpose(s) * gaps)
         if vh.shape[-2] != vh.shape[-1]:
-            rest = _over(adjoint(gvh - matmul(adjoint(turned), vh)), s)
-            beside = total(beside, matmul(u, adjoint(rest)))
+            rest = _over(adjoint(gvh - matmul_p(adjoint(turned), vh)), s)
+            beside = total(beside, matmul_p(u, adjoint(rest)))
     assert inner is not None
-    return (total(matmul(matmul(u, inner), vh), beside),)
+    return (total(matmul_p(matmul_p(u, inner), vh), beside),)
 
 
 def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Any:
@@ -133,19 +130,19 @@ def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
     _no_completion(full_matrices)
     u, s, vh = y[0], row(y[1]), y[2]
     rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
-    left, right = matmul(adjoint(u), t[0]), matmul(t[0], adjoint(vh))
-    inner = matmul(left, adjoint(vh))
+    left, right = matmul_p(adjoint(u), t[0]), matmul_p(t[0], adjoint(vh))
+    inner = matmul_p(left, adjoint(vh))
     one, two = inner * s, matrix_transpose(s) * inner
     turn = over_gaps(one + adjoint(one), s, **rule)
     if u.tensor.is_complex:
         turn = turn + _phases(inner, y[1])
-    du = matmul(u, turn)
-    dv = matmul(adjoint(vh), over_gaps(two + adjoint(two), s, **rule))
+    du = matmul_p(u, turn)
+    dv = matmul_p(adjoint(vh), over_gaps(two + adjoint(two), s, **rule))
     if u.shape[-2] != u.shape[-1]:
-        du = du + _over(right - matmul(u, inner), s)
+        du = du + _over(right - matmul_p(u, inner), s)
     if vh.shape[-2] != vh.shape[-1]:
-        dv = dv + _over(adjoint(left - matmul(inner, vh)), s)
-    return du, real(diagonal(inner, offset=0)), adjoint(dv)
+        dv = dv + _over(adjoint(left - matmul_p(inner, vh)), s)
+    return du, real(diagonal_p(inner, offset=0)), adjoint(dv)
 
 
 @op(
@@ -167,7 +164,7 @@ def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
     ),
     batch=in_front,
 )
-def _svd(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
+def svd_p(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
     """The singular vectors and values of a matrix."""
     ...
 
@@ -182,7 +179,7 @@ def _svd(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
     cases=(case((4, 2), full_matrices=False, degenerate="nan"),),
     batch=in_front,
 )
-def _svdvals(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
+def svdvals_p(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
     """The values of `svd` where nothing else is read; it has no derivative of its own."""
     ...
 
@@ -200,7 +197,7 @@ def svd(x: NodeLike, /, *, full_matrices: bool = True, degenerate: Degenerate = 
     >>> svd(placeholder("x", (5, 3)), full_matrices=False).U.type
     float64[5, 3]
     """
-    y = _svd(as_float(x), full_matrices=full_matrices, degenerate=degenerate)
+    y = svd_p(as_float(x), full_matrices=full_matrices, degenerate=degenerate)
     return SVDResult(y[0], y[1], y[2])
 
 
@@ -238,14 +235,14 @@ def _qr_vjp(g: Parts, y: Node, x: Node, complete: bool) -> Parts:
     _no_completion(complete)
     q, r = y[0], y[1]
     inner = total(
-        None if g[1] is None else matmul(r, adjoint(g[1])),
-        None if g[0] is None else -matmul(adjoint(g[0]), q),
+        None if g[1] is None else matmul_p(r, adjoint(g[1])),
+        None if g[0] is None else -matmul_p(adjoint(g[0]), q),
     )
     if inner is None:
         return (None,)
-    whole = total(g[0], matmul(q, from_lower(inner)))
+    whole = total(g[0], matmul_p(q, from_lower(inner)))
     assert whole is not None
-    return (adjoint(_solve_triangular(r, adjoint(whole), lower=False)),)
+    return (adjoint(solve_triangular_p(r, adjoint(whole), lower=False)),)
 
 
 def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
@@ -253,15 +250,15 @@ def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
     if t[0] is None:
         return None
     q, r = y[0], y[1]
-    back = _solve_triangular(matrix_transpose(r), matrix_transpose(t[0]), lower=True)
+    back = solve_triangular_p(matrix_transpose(r), matrix_transpose(t[0]), lower=True)
     moved = matrix_transpose(back)
-    inner = matmul(adjoint(q), moved)
+    inner = matmul_p(adjoint(q), moved)
     below = tril(inner, k=-1)
     turn = below - adjoint(below)
     if inner.tensor.is_complex:
-        turn = turn + placed(imag(diagonal(inner, offset=0)), inner) * 1j
+        turn = turn + placed(imag(diagonal_p(inner, offset=0)), inner) * 1j
     upper = inner - turn
-    return moved - matmul(q, upper), matmul(triangle(upper, False), r)
+    return moved - matmul_p(q, upper), matmul_p(triangle(upper, False), r)
 
 
 @op(
@@ -277,7 +274,7 @@ def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
     cases=tuple(case(s, complete=False) for s in ((3, 3), (4, 2), (2, 3, 2))),
     batch=in_front,
 )
-def _qr(x: NodeLike, /, complete: bool) -> Node:
+def qr_p(x: NodeLike, /, complete: bool) -> Node:
     """The orthogonal and the upper triangular factor of a matrix that is not wider than high."""
     ...
 
@@ -301,10 +298,10 @@ def qr(x: NodeLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Q
     m, n = node.shape[-2:]
     k = least(m, n)
     if k == n:
-        y = _qr(node, complete=mode == "complete" and m != n)
+        y = qr_p(node, complete=mode == "complete" and m != n)
         return QRResult(y[0], y[1])
-    y = _qr(node[..., :k], complete=mode == "complete" and m != k)
-    return QRResult(y[0], concat([y[1], matmul(adjoint(y[0]), node[..., k:])], axis=-1))
+    y = qr_p(node[..., :k], complete=mode == "complete" and m != k)
+    return QRResult(y[0], concat([y[1], matmul_p(adjoint(y[0]), node[..., k:])], axis=-1))
 
 
 __all__ = REGISTRY.public(__name__)

@@ -22,11 +22,8 @@ from symgrad.ops.complexes import conj, imag, part_dtype, real
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import sign
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import _inv as inv
-from symgrad.ops.linalg.solve import _solve as solve
-from symgrad.ops.linalg.solve import require_square
+from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p
 from symgrad.ops.linalg.triangular import adjoint, square_infer, total
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, reshape
@@ -46,11 +43,11 @@ def _det_infer(t: TensorType) -> TensorType:
 
 
 def _det_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    return (_factors(g) * matrix_transpose(_adjugate(x)),)
+    return (_factors(g) * matrix_transpose(adjugate(x)),)
 
 
 def _det_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else sum(matrix_transpose(_adjugate(x)) * t[0], axis=(-2, -1))
+    return None if t[0] is None else sum(matrix_transpose(adjugate(x)) * t[0], axis=(-2, -1))
 
 
 @op(
@@ -64,18 +61,18 @@ def _det_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     cases=SQUARES,
     batch=in_front,
 )
-def _det(x: NodeLike, /) -> Node:
+def det_p(x: NodeLike, /) -> Node:
     """The determinant of a square matrix."""
     ...
 
 
 def _adjugate_bend(x: Node, s: Node, t: Node) -> Node:
     """The second derivative of the adjugate of a regular matrix along two others."""
-    y, a, b = _adjugate(x), solve(x, s), solve(x, t)
-    both = matmul(a, b)
-    of_a, of_b, of_both = (_factors(sum(diagonal(m, offset=0), axis=-1)) for m in (a, b, both))
-    inner = both + matmul(b, a) - of_a * b - of_b * a
-    bend: Node = (of_a * of_b - of_both) * y + matmul(inner, y)
+    y, a, b = adjugate(x), solve_p(x, s), solve_p(x, t)
+    both = matmul_p(a, b)
+    of_a, of_b, of_both = (_factors(sum(diagonal_p(m, offset=0), axis=-1)) for m in (a, b, both))
+    inner = both + matmul_p(b, a) - of_a * b - of_b * a
+    bend: Node = (of_a * of_b - of_both) * y + matmul_p(inner, y)
     return bend
 
 
@@ -83,12 +80,12 @@ def _adjugate_slope_vjp(g: Node, y: Node, x: Node, t: Node) -> tuple[Cotangent, 
     # The derivatives of the determinant are the same in whatever order their directions stand.
     turned = matrix_transpose(g)
     bend = _adjugate_bend(x, t, turned)
-    return matrix_transpose(bend), matrix_transpose(_adjugate_slope(x, turned))
+    return matrix_transpose(bend), matrix_transpose(adjugate_slope(x, turned))
 
 
 def _adjugate_slope_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, along: Node) -> Cotangent:
     first = None if t[0] is None else _adjugate_bend(x, along, t[0])
-    return total(first, None if t[1] is None else _adjugate_slope(x, t[1]))
+    return total(first, None if t[1] is None else adjugate_slope(x, t[1]))
 
 
 def _adjugate_slope_infer(x: TensorType, t: TensorType) -> TensorType:
@@ -113,18 +110,19 @@ def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: N
     unbounded_slope=True,
     cases=(case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((1, 1), (1, 1))),
     batch=_adjugate_slope_batch,
+    public=False,
 )
-def _adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
+def adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
     """The derivative of the adjugate along a matrix, which a singular matrix has too."""
     ...
 
 
 def _adjugate_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    return (matrix_transpose(_adjugate_slope(x, matrix_transpose(g))),)
+    return (matrix_transpose(adjugate_slope(x, matrix_transpose(g))),)
 
 
 def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else _adjugate_slope(x, t[0])
+    return None if t[0] is None else adjugate_slope(x, t[0])
 
 
 @op(
@@ -137,8 +135,9 @@ def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     unbounded_slope=True,
     cases=SQUARES,
     batch=in_front,
+    public=False,
 )
-def _adjugate(x: NodeLike, /) -> Node:
+def adjugate(x: NodeLike, /) -> Node:
     """det(x) * inv(x), which a singular matrix has too."""
     ...
 
@@ -153,7 +152,7 @@ def det(x: NodeLike, /) -> Node:
     >>> det(placeholder("x", (2, 3, 3))).type
     float64[2]
     """
-    return _det(as_float(x))
+    return det_p(as_float(x))
 
 
 class SlogdetResult(NamedTuple):
@@ -173,13 +172,13 @@ def _slogdet_vjp(g: tuple[Cotangent, Cotangent], y: Node, x: Node) -> tuple[Cota
     if g[0] is not None and g[0].tensor.is_complex:
         turn = imag(conj(g[0]) * y[0]) * -1j
         scale = turn if scale is None else scale + turn
-    return (None if scale is None else _factors(scale) * adjoint(inv(x)),)
+    return (None if scale is None else _factors(scale) * adjoint(inv_p(x)),)
 
 
 def _slogdet_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> tuple[Cotangent, Cotangent] | None:
     if t[0] is None:
         return None
-    along = sum(diagonal(solve(x, t[0]), offset=0), axis=-1)
+    along = sum(diagonal_p(solve_p(x, t[0]), offset=0), axis=-1)
     return (y[0] * imag(along) * 1j if x.tensor.is_complex else None), real(along)
 
 
@@ -196,7 +195,7 @@ def _slogdet_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> tuple[Cotangent,
     cases=SQUARES,
     batch=in_front,
 )
-def _slogdet(x: NodeLike, /) -> Node:
+def slogdet_p(x: NodeLike, /) -> Node:
     """The sign of the determinant, and the logarithm of its absolute value."""
     ...
 
@@ -212,7 +211,7 @@ def slogdet(x: NodeLike, /) -> SlogdetResult:
     >>> slogdet(placeholder("x", (2, 3, 3))).logabsdet.type
     float64[2]
     """
-    y = _slogdet(as_float(x))
+    y = slogdet_p(as_float(x))
     # Of reals it is 1, -1 or 0, as its own sign is, which tells why no gradient flows.
     return SlogdetResult(y[0] if y[0].tensor.is_complex else sign(y[0]), y[1])
 

@@ -28,10 +28,8 @@ from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import _on_diagonal, require_square
-from symgrad.ops.linalg.solve import _solve as solve
+from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.solve import diagonal_p, on_diagonal, require_square, solve_p
 from symgrad.ops.linalg.triangular import adjoint, hermitian, total
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import astype, expand_dims, matrix_transpose
@@ -57,7 +55,7 @@ def row(x: Node) -> Node:
 def placed(x: Node, like: Node) -> Node:
     """The matrix with a vector on its diagonal, of the dtype of another."""
     n = x.shape[-1]
-    return astype(_on_diagonal(x, shape=(n, n), offset=0), like.dtype)
+    return astype(on_diagonal(x, shape=(n, n), offset=0), like.dtype)
 
 
 # ---- gaps -----------------------------------------------------------------------------------
@@ -71,19 +69,19 @@ def _over_gaps_infer(
 
 
 def _over_gaps_vjp(g: Node, y: Node, x: Node, w: Node, **attrs: Any) -> Parts:
-    moved = -g * _over_gaps(y, w, **attrs)
+    moved = -g * over_gaps(y, w, **attrs)
     apart = sum(moved, axis=-2, keepdims=True) - matrix_transpose(
         sum(moved, axis=-1, keepdims=True)
     )
-    return _over_gaps(g, w, **attrs), apart * 2 * w if attrs["squared"] else apart
+    return over_gaps(g, w, **attrs), apart * 2 * w if attrs["squared"] else apart
 
 
 def _over_gaps_jvp(t: Parts, y: Node, x: Node, w: Node, **attrs: Any) -> Cotangent:
-    first = None if t[0] is None else _over_gaps(t[0], w, **attrs)
+    first = None if t[0] is None else over_gaps(t[0], w, **attrs)
     if t[1] is None:
         return first
     moved = 2 * w * t[1] if attrs["squared"] else t[1]
-    return total(first, -_over_gaps(y, w, **attrs) * (moved - matrix_transpose(moved)))
+    return total(first, -over_gaps(y, w, **attrs) * (moved - matrix_transpose(moved)))
 
 
 @op(
@@ -99,8 +97,9 @@ def _over_gaps_jvp(t: Parts, y: Node, x: Node, w: Node, **attrs: Any) -> Cotange
         case((2, 3, 3), (2, 1, 3), squared=True, degenerate="mask"),
     ),
     batch=in_front,
+    public=False,
 )
-def _over_gaps(x: NodeLike, w: NodeLike, /, squared: bool, degenerate: str) -> Node:
+def over_gaps(x: NodeLike, w: NodeLike, /, squared: bool, degenerate: str) -> Node:
     """x[i, j] / (w[j] - w[i]), or of the squares of a row w; 0 on the diagonal."""
     ...
 
@@ -123,21 +122,21 @@ def _values_infer(t: TensorType, *, degenerate: Degenerate) -> TensorType:
 def _eigh_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
     w, v = y[0], y[1]
     if g[1] is None:
-        return (None if g[0] is None else matmul(v * row(g[0]), adjoint(v)),)
-    turned = matmul(adjoint(v), g[1])
-    inner = _over_gaps(turned, row(w), squared=False, degenerate=degenerate)
+        return (None if g[0] is None else matmul_p(v * row(g[0]), adjoint(v)),)
+    turned = matmul_p(adjoint(v), g[1])
+    inner = over_gaps(turned, row(w), squared=False, degenerate=degenerate)
     whole = total(inner, None if g[0] is None else placed(g[0], v))
     assert whole is not None
-    return (hermitian(matmul(matmul(v, whole), adjoint(v))),)
+    return (hermitian(matmul_p(matmul_p(v, whole), adjoint(v))),)
 
 
 def _eigh_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
     if t[0] is None:
         return None
     w, v = y[0], y[1]
-    inner = matmul(matmul(adjoint(v), hermitian(t[0])), v)
-    turned = _over_gaps(inner, row(w), squared=False, degenerate=degenerate)
-    return real(diagonal(inner, offset=0)), matmul(v, turned)
+    inner = matmul_p(matmul_p(adjoint(v), hermitian(t[0])), v)
+    turned = over_gaps(inner, row(w), squared=False, degenerate=degenerate)
+    return real(diagonal_p(inner, offset=0)), matmul_p(v, turned)
 
 
 def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ...]:
@@ -160,7 +159,7 @@ def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, .
     cases=(case((3, 3), degenerate="nan"), case((2, 2, 2), degenerate="mask")),
     batch=in_front,
 )
-def _eigh(x: NodeLike, /, degenerate: str) -> Node:
+def eigh_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix."""
     ...
 
@@ -175,7 +174,7 @@ def _eigh(x: NodeLike, /, degenerate: str) -> Node:
     cases=(case((3, 3), degenerate="nan"),),
     batch=in_front,
 )
-def _eigvalsh(x: NodeLike, /, degenerate: str) -> Node:
+def eigvalsh_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues of `eigh` where nothing else is read; it has no derivative of its own."""
     ...
 
@@ -197,7 +196,7 @@ def eigh(x: NodeLike, /, *, degenerate: Degenerate = "nan") -> EighResult:
     >>> eigh(placeholder("x", (3, 3))).eigenvalues.type
     float64[3]
     """
-    y = _eigh(as_float(x), degenerate=policy(degenerate))
+    y = eigh_p(as_float(x), degenerate=policy(degenerate))
     return EighResult(y[0], y[1])
 
 
@@ -227,24 +226,24 @@ def _eig_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
     w, v = y[0], y[1]
     inner = None if g[0] is None else placed(g[0], v)
     if g[1] is not None:
-        turned = matmul(adjoint(v), g[1])
-        along = astype(real(diagonal(turned, offset=0)), v.dtype)
-        turned = turned - matmul(adjoint(v), v * row(along))
-        turned = _over_gaps(turned, row(conj(w)), squared=False, degenerate=degenerate)
+        turned = matmul_p(adjoint(v), g[1])
+        along = astype(real(diagonal_p(turned, offset=0)), v.dtype)
+        turned = turned - matmul_p(adjoint(v), v * row(along))
+        turned = over_gaps(turned, row(conj(w)), squared=False, degenerate=degenerate)
         inner = total(inner, turned)
     if inner is None:
         return (None,)
-    return (solve(adjoint(v), matmul(inner, adjoint(v))),)
+    return (solve_p(adjoint(v), matmul_p(inner, adjoint(v))),)
 
 
 def _eig_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
     if t[0] is None:
         return None
     w, v = y[0], y[1]
-    inner = solve(v, matmul(t[0], v))
-    turned = matmul(v, _over_gaps(inner, row(w), squared=False, degenerate=degenerate))
+    inner = solve_p(v, matmul_p(t[0], v))
+    turned = matmul_p(v, over_gaps(inner, row(w), squared=False, degenerate=degenerate))
     along = astype(real(sum(conj(v) * turned, axis=-2)), v.dtype)
-    return diagonal(inner, offset=0), turned - v * row(along)
+    return diagonal_p(inner, offset=0), turned - v * row(along)
 
 
 def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ...]:
@@ -267,7 +266,7 @@ def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ..
     cases=(case((2, 2), degenerate="nan"), case((3, 2, 2), degenerate="mask")),
     batch=in_front,
 )
-def _eig(x: NodeLike, /, degenerate: str) -> Node:
+def eig_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues and eigenvectors of a square matrix, complex."""
     ...
 
@@ -281,7 +280,7 @@ def _eig(x: NodeLike, /, degenerate: str) -> Node:
     cases=(case((2, 2), degenerate="nan"),),
     batch=in_front,
 )
-def _eigvals(x: NodeLike, /, degenerate: str) -> Node:
+def eigvals_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues of `eig` where nothing else is read; it has no derivative of its own."""
     ...
 
@@ -298,7 +297,7 @@ def eig(x: NodeLike, /, *, degenerate: Degenerate = "nan") -> EigResult:
     >>> eig(placeholder("x", (3, 3))).eigenvalues.type
     complex128[3]
     """
-    y = _eig(as_float(x), degenerate=policy(degenerate))
+    y = eig_p(as_float(x), degenerate=policy(degenerate))
     return EigResult(y[0], y[1])
 
 

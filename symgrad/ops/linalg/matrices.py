@@ -221,7 +221,7 @@ def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: Node) -> Cotange
     cases=(case((4, 2), ()), case((2, 2, 3), (2,)), case((3, 3), ())),
     batch=lambda inputs, flags, node: apply(node.op, of_all(inputs, flags)),
 )
-def _pinv(x: NodeLike, rtol: NodeLike, /) -> Node:
+def pinv_p(x: NodeLike, rtol: NodeLike, /) -> Node:
     """The pseudoinverse of a matrix."""
     ...
 
@@ -245,7 +245,7 @@ def pinv(x: NodeLike, /, *, rtol: NodeLike | None = None) -> Node:
     batch = broadcast_shapes(node.shape[:-2], limit.shape)
     if batch != node.shape[:-2]:
         node = broadcast_to(node, (*batch, *node.shape[-2:]))
-    return _pinv(node, limit if batch == limit.shape else broadcast_to(limit, batch))
+    return pinv_p(node, limit if batch == limit.shape else broadcast_to(limit, batch))
 
 
 def _frechet(x: Node, t: Node) -> Node:
@@ -254,7 +254,7 @@ def _frechet(x: Node, t: Node) -> Node:
     if x.shape != t.shape:
         x, t = broadcast_to(x, (x + t).shape), broadcast_to(t, (x + t).shape)
     above, below = concat([x, t], axis=-1), concat([zeros_like(x), x], axis=-1)
-    return _expm(concat([above, below], axis=-2))[..., :n, n:]
+    return expm_p(concat([above, below], axis=-2))[..., :n, n:]
 
 
 @op(
@@ -267,7 +267,7 @@ def _frechet(x: Node, t: Node) -> Node:
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
     batch=in_front,
 )
-def _expm(x: NodeLike, /) -> Node:
+def expm_p(x: NodeLike, /) -> Node:
     """The exponential of a square matrix."""
     ...
 
@@ -283,7 +283,7 @@ def expm(x: NodeLike, /) -> Node:
     >>> expm(placeholder("x", (3, 3))).type
     float64[3, 3]
     """
-    return _expm(as_float(x))
+    return expm_p(as_float(x))
 
 
 __all__ = REGISTRY.public(__name__)

@@ -78,8 +78,9 @@ def _along(t: Node, direction: Node, axis: tuple[int, ...], keepdims: bool) -> N
     preserves_zero=True,
     kinks="at the zero vector, where it is 0",
     cases=CASES,
+    public=False,
 )
-def _norm2(x: NodeLike, /, axis: Any = None, keepdims: bool = False) -> Node:
+def norm2(x: NodeLike, /, axis: Any = None, keepdims: bool = False) -> Node:
     """sqrt(sum(x * x)) over axes, without overflow on the way. d = sum(x / y dx)."""
     ...
 
@@ -101,7 +102,7 @@ def vector_norm(
         node = abs(node)
     over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     if ord == 2:
-        return _norm2(node, **over)
+        return norm2(node, **over)
     if ord == 0:
         return sum(astype(node != 0, node.dtype), **over)
     size = abs(node)
@@ -183,7 +184,7 @@ def std(
     if isinstance(count, Dim):
         count = call("size_of", dim=count, dtype=node.dtype)
     root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan
-    return divide(_norm2(away, axis=axis, keepdims=keepdims), root)
+    return divide(norm2(away, axis=axis, keepdims=keepdims), root)
 
 
 __all__ = REGISTRY.public(__name__)

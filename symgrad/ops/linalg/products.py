@@ -52,7 +52,7 @@ def _matmul_infer(a: TensorType, b: TensorType) -> TensorType:
 
 
 def _matmul_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
-    return _matmul(g, matrix_transpose(b)), _matmul(matrix_transpose(a), g)
+    return matmul_p(g, matrix_transpose(b)), matmul_p(matrix_transpose(a), g)
 
 
 def _bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
@@ -100,7 +100,7 @@ def _matmul_by_rows(a: TensorType, b: TensorType) -> tuple[bool, bool]:
     ),
     batch=batch.multiplied,
 )
-def _matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
+def matmul_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes, broadcast over the others."""
     ...
 
@@ -121,7 +121,7 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
         return astype(matmul(astype(a, "float32"), astype(b, "float32")), "bool")
     left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     right = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
-    y = _matmul(left, right)
+    y = matmul_p(left, right)
     shape = y.shape[:-1] if b.ndim == 1 else y.shape
     if a.ndim == 1:
         shape = (*shape[:-1],) if b.ndim == 1 else (*shape[:-2], shape[-1])
@@ -220,12 +220,13 @@ def _matmul_tn_infer(a: TensorType, b: TensorType) -> TensorType:
     out=True,
     source="np.matmul({0}.T, {1}, {out})",
     flops=lambda a, b: 2 * a.size * b.shape[1],
-    vjp=lambda g, y, a, b: (_matmul(b, matrix_transpose(g)), _matmul(a, g)),
+    vjp=lambda g, y, a, b: (matmul_p(b, matrix_transpose(g)), matmul_p(a, g)),
     jvp=lambda t, y, a, b: _bilinear_jvp(t, y, a, b),
     cases=(case((4, 3), (4, 2)), case((5, 1), (5, 1)), case((0, 2), (0, 3))),
-    batch=lambda inputs, flags, node: _matmul(matrix_transpose(inputs[0]), inputs[1]),
+    batch=lambda inputs, flags, node: matmul_p(matrix_transpose(inputs[0]), inputs[1]),
+    public=False,
 )
-def _matmul_tn(x1: NodeLike, x2: NodeLike, /) -> Node:
+def matmul_tn(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1.T @ x2 of two matrices: a sum over their rows, so that it can be done block by block."""
     ...
 
@@ -247,8 +248,9 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     jvp=lambda t, y, a, b: _bilinear_jvp(t, y, a, b),
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),
     batch=batch.dotted,
+    public=False,
 )
-def _vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
+def vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The sum of the products of all elements: what a sum of products over all axes becomes."""
     ...
 
@@ -273,8 +275,9 @@ def _row_sums_infer(x: TensorType, *, keepdims: bool) -> TensorType:
         case((2, 0), keepdims=True),
     ),
     batch=lambda inputs, flags, node, **attrs: apply(node.op, inputs, attrs),
+    public=False,
 )
-def _row_sums(x: NodeLike, /, *, keepdims: bool) -> Node:
+def row_sums(x: NodeLike, /, *, keepdims: bool) -> Node:
     """The sums along the last axis, as a product with ones: many times as fast as a sum."""
     ...
 
@@ -316,7 +319,7 @@ def _along_rows(g: Node, keepdims: bool) -> Node:
         node.op, batch.aligned(node.inputs, inputs, flags), attrs
     ),
 )
-def _vecdot(x1: NodeLike, x2: NodeLike, /, *, keepdims: bool) -> Node:
+def vecdot_p(x1: NodeLike, x2: NodeLike, /, *, keepdims: bool) -> Node:
     """The sum of the products along the last axis: one pass for each row."""
     ...
 

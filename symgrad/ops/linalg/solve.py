@@ -17,8 +17,7 @@ from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_a
 from symgrad.ops import kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.products import require_matrix
+from symgrad.ops.linalg.products import matmul_p, require_matrix
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
 
@@ -46,11 +45,11 @@ def _inv_infer(t: TensorType) -> TensorType:
 
 def _inv_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
     back = matrix_transpose(y)
-    return (-matmul(matmul(back, g), back),)
+    return (-matmul_p(matmul_p(back, g), back),)
 
 
 def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else -matmul(matmul(y, t[0]), y)
+    return None if t[0] is None else -matmul_p(matmul_p(y, t[0]), y)
 
 
 @op(
@@ -65,7 +64,7 @@ def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
     batch=in_front,
 )
-def _inv(x: NodeLike, /) -> Node:
+def inv_p(x: NodeLike, /) -> Node:
     """The inverse of a square matrix, over the last two axes."""
     ...
 
@@ -76,10 +75,11 @@ def inv(x: NodeLike, /) -> Node:
 
     d inv(x) = -inv(x) @ dx @ inv(x). A singular matrix raises when the program runs.
     """
-    return _inv(as_float(x))
+    return inv_p(as_float(x))
 
 
-def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
+def solve_infer(a: TensorType, b: TensorType) -> TensorType:
+    """The type of the solutions of a @ y = b. Raises `ShapeError` if there are none."""
     require_square(a)
     require_matrix(b)
     require_equal(a.shape[-1], b.shape[-2])
@@ -87,31 +87,31 @@ def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
 
 
 def _solve_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
-    back = _solve(matrix_transpose(a), g)
-    return -matmul(back, matrix_transpose(y)), back
+    back = solve_p(matrix_transpose(a), g)
+    return -matmul_p(back, matrix_transpose(y)), back
 
 
 def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
-    left = None if t[0] is None else matmul(t[0], y)
+    left = None if t[0] is None else matmul_p(t[0], y)
     if left is None:
-        return None if t[1] is None else _solve(a, t[1])
-    return -_solve(a, left) if t[1] is None else _solve(a, t[1] - left)
+        return None if t[1] is None else solve_p(a, t[1])
+    return -solve_p(a, left) if t[1] is None else solve_p(a, t[1] - left)
 
 
 @op(
-    infer=_solve_infer,
+    infer=solve_infer,
     kernel=np.linalg.solve,
     source="np.linalg.solve",
     promote=common_dtype,
     vjp=_solve_vjp,
     jvp=_solve_jvp,
-    flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * _solve_infer(a, b).size * a.shape[-1],
+    flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * solve_infer(a, b).size * a.shape[-1],
     expensive=True,
     unbounded_slope=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
     batch=in_front,
 )
-def _solve(x1: NodeLike, x2: NodeLike, /) -> Node:
+def solve_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix y with x1 @ y = x2."""
     ...
 
@@ -126,8 +126,8 @@ def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
     if b.ndim != 1:
         if b.ndim == 0:
             raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
-        return _solve(a, b)
-    y = _solve(a, reshape(b, (*b.shape, 1)))
+        return solve_p(a, b)
+    y = solve_p(a, reshape(b, (*b.shape, 1)))
     return reshape(y, y.shape[:-1])
 
 
@@ -166,7 +166,7 @@ def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) 
 
 
 def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
-    return _on_diagonal(g, shape=x.shape[-2:], offset=offset)
+    return on_diagonal(g, shape=x.shape[-2:], offset=offset)
 
 
 @linear(
@@ -180,7 +180,7 @@ def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
     batch=in_front,
     data_movement=True,
 )
-def _diagonal(x: NodeLike, /, offset: int) -> Node:
+def diagonal_p(x: NodeLike, /, offset: int) -> Node:
     """The elements x[..., i, i + offset]."""
     ...
 
@@ -188,7 +188,7 @@ def _diagonal(x: NodeLike, /, offset: int) -> Node:
 @linear(
     infer=_on_diagonal_infer,
     kernel=kernels.on_diagonal,
-    transpose=lambda g, x, shape, offset: _diagonal(g, offset=offset),
+    transpose=lambda g, x, shape, offset: diagonal_p(g, offset=offset),
     too_small=lambda t, sizes, shape, offset: _diagonal_too_short(shape, offset, sizes),
     normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},
     out=True,
@@ -197,8 +197,9 @@ def _diagonal(x: NodeLike, /, offset: int) -> Node:
     batch=in_front,
     data_movement=True,
     zero_filled=True,
+    public=False,
 )
-def _on_diagonal(x: NodeLike, /, shape: Shape, offset: int) -> Node:
+def on_diagonal(x: NodeLike, /, shape: Shape, offset: int) -> Node:
     """Matrices of zeros, with x on a diagonal: diagonal, transposed."""
     ...
 
@@ -212,7 +213,7 @@ def diagonal(x: NodeLike, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1)
     node = as_node(x)
     first, second = (normalize_axes((a,), node.ndim)[0] for a in (axis1, axis2))
     normalize_axes((first, second), node.ndim)
-    return _diagonal(moveaxis(node, (first, second), (-2, -1)), offset=int(offset))
+    return diagonal_p(moveaxis(node, (first, second), (-2, -1)), offset=int(offset))
 
 
 @composite(numpy=(np.trace,))
@@ -230,9 +231,9 @@ def diag(x: NodeLike, /, *, k: int = 0) -> Node:
     if node.ndim not in (1, 2):
         raise ShapeError(f"diag takes a vector or a matrix; {node.type!r} has {node.ndim} axes")
     if node.ndim == 2:
-        return _diagonal(node, offset=int(k))
+        return diagonal_p(node, offset=int(k))
     size = node.shape[0] + abs(int(k))
-    return _on_diagonal(node, shape=(size, size), offset=int(k))
+    return on_diagonal(node, shape=(size, size), offset=int(k))
 
 
 __all__ = REGISTRY.public(__name__)

@@ -23,9 +23,8 @@ from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import log
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import _matmul as matmul
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.solve import _solve_infer, require_square
+from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.solve import diagonal_p, require_square, solve_infer
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import where
 from symgrad.ops.shape import matrix_transpose, reshape
@@ -87,19 +86,19 @@ def from_lower(x: Node) -> Node:
 
 
 def _solve_triangular_infer(a: TensorType, b: TensorType, *, lower: bool) -> TensorType:
-    return _solve_infer(a, b)
+    return solve_infer(a, b)
 
 
 def _solve_triangular_vjp(g: Node, y: Node, a: Node, b: Node, lower: bool) -> tuple[Cotangent, ...]:
-    back = _solve_triangular(matrix_transpose(a), g, lower=not lower)
-    return triangle(-matmul(back, matrix_transpose(y)), lower), back
+    back = solve_triangular_p(matrix_transpose(a), g, lower=not lower)
+    return triangle(-matmul_p(back, matrix_transpose(y)), lower), back
 
 
 def _solve_triangular_jvp(
     t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, lower: bool
 ) -> Cotangent:
-    moved = total(t[1], None if t[0] is None else -matmul(triangle(t[0], lower), y))
-    return None if moved is None else _solve_triangular(a, moved, lower=lower)
+    moved = total(t[1], None if t[0] is None else -matmul_p(triangle(t[0], lower), y))
+    return None if moved is None else solve_triangular_p(a, moved, lower=lower)
 
 
 @op(
@@ -108,7 +107,7 @@ def _solve_triangular_jvp(
     promote=common_dtype,
     vjp=_solve_triangular_vjp,
     jvp=_solve_triangular_jvp,
-    flops=lambda a, b, lower: _solve_infer(a, b).size * a.shape[-1],
+    flops=lambda a, b, lower: solve_infer(a, b).size * a.shape[-1],
     expensive=True,
     cases=(
         case((3, 3), (3, 2), lower=True),
@@ -117,7 +116,7 @@ def _solve_triangular_jvp(
     ),
     batch=in_front,
 )
-def _solve_triangular(a: NodeLike, b: NodeLike, /, lower: bool) -> Node:
+def solve_triangular_p(a: NodeLike, b: NodeLike, /, lower: bool) -> Node:
     """The y with a @ y = b, of matrices, where of a only one triangle is read."""
     ...
 
@@ -151,7 +150,7 @@ def solve_triangular(
     if trans not in (0, "N"):
         matrix = matrix_transpose(matrix) if trans in (1, "T") else adjoint(matrix)
         lower = not lower
-    return on_columns(lambda b: _solve_triangular(matrix, b, lower=bool(lower)), right)
+    return on_columns(lambda b: solve_triangular_p(matrix, b, lower=bool(lower)), right)
 
 
 def on_columns(solve: Any, b: Node) -> Node:
@@ -170,11 +169,11 @@ def _inv_triangular_infer(t: TensorType, *, lower: bool) -> TensorType:
 
 def _inv_triangular_vjp(g: Node, y: Node, x: Node, lower: bool) -> tuple[Cotangent, ...]:
     back = matrix_transpose(y)
-    return (triangle(-matmul(matmul(back, g), back), lower),)
+    return (triangle(-matmul_p(matmul_p(back, g), back), lower),)
 
 
 def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool) -> Cotangent:
-    return None if t[0] is None else -matmul(matmul(y, triangle(t[0], lower)), y)
+    return None if t[0] is None else -matmul_p(matmul_p(y, triangle(t[0], lower)), y)
 
 
 @op(
@@ -186,8 +185,9 @@ def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool)
     expensive=True,
     cases=(case((3, 3), lower=True), case((2, 2, 2), lower=False), case((0, 0), lower=True)),
     batch=in_front,
+    public=False,
 )
-def _inv_triangular(x: NodeLike, /, lower: bool) -> Node:
+def inv_triangular(x: NodeLike, /, lower: bool) -> Node:
     """The inverse of a triangular matrix, of which the other half is not read."""
     ...
 
@@ -196,16 +196,16 @@ def _inv_triangular(x: NodeLike, /, lower: bool) -> Node:
 
 
 def _cholesky_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    inner = from_lower(matmul(adjoint(y), g))
-    half = _solve_triangular(adjoint(y), inner, lower=False)
-    return (adjoint(_solve_triangular(adjoint(y), adjoint(half), lower=False)) / 2,)
+    inner = from_lower(matmul_p(adjoint(y), g))
+    half = solve_triangular_p(adjoint(y), inner, lower=False)
+    return (adjoint(solve_triangular_p(adjoint(y), adjoint(half), lower=False)) / 2,)
 
 
 def _cholesky_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     if t[0] is None:
         return None
-    half = _solve_triangular(y, hermitian(t[0]), lower=True)
-    return matmul(y, _half_lower(_solve_triangular(y, adjoint(half), lower=True)))
+    half = solve_triangular_p(y, hermitian(t[0]), lower=True)
+    return matmul_p(y, _half_lower(solve_triangular_p(y, adjoint(half), lower=True)))
 
 
 @op(
@@ -221,7 +221,7 @@ def _cholesky_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
     batch=in_front,
 )
-def _cholesky(x: NodeLike, /) -> Node:
+def cholesky_p(x: NodeLike, /) -> Node:
     """The lower triangular y with y @ y.mH = x, of a positive definite x."""
     ...
 
@@ -238,7 +238,7 @@ def cholesky(x: NodeLike, /, *, upper: bool = False) -> Node:
     >>> cholesky(placeholder("x", (3, 3))).type
     float64[3, 3]
     """
-    y = _cholesky(as_float(x))
+    y = cholesky_p(as_float(x))
     return adjoint(y) if upper else y
 
 
@@ -255,8 +255,8 @@ def cho_solve(x: NodeLike, b: NodeLike, /, *, upper: bool = False) -> Node:
     lower = adjoint(factor) if upper else factor
 
     def solved(b: Node) -> Node:
-        half = _solve_triangular(lower, b, lower=True)
-        return _solve_triangular(adjoint(lower), half, lower=False)
+        half = solve_triangular_p(lower, b, lower=True)
+        return solve_triangular_p(adjoint(lower), half, lower=False)
 
     return on_columns(solved, as_float(b))
 
@@ -265,29 +265,30 @@ def cho_solve(x: NodeLike, b: NodeLike, /, *, upper: bool = False) -> Node:
 
 
 def _solve_definite_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
-    back = _solve_definite(a, g)
-    return -hermitian(matmul(back, adjoint(y))), back
+    back = solve_definite(a, g)
+    return -hermitian(matmul_p(back, adjoint(y))), back
 
 
 def _solve_definite_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
-    moved = total(t[1], None if t[0] is None else -matmul(hermitian(t[0]), y))
-    return None if moved is None else _solve_definite(a, moved)
+    moved = total(t[1], None if t[0] is None else -matmul_p(hermitian(t[0]), y))
+    return None if moved is None else solve_definite(a, moved)
 
 
 @op(
-    infer=_solve_infer,
+    infer=solve_infer,
     kernel=kernels.solve_definite,
     promote=common_dtype,
     vjp=_solve_definite_vjp,
     jvp=_solve_definite_jvp,
-    flops=lambda a, b: a.size * a.shape[-1] // 3 + 2 * _solve_infer(a, b).size * a.shape[-1],
+    flops=lambda a, b: a.size * a.shape[-1] // 3 + 2 * solve_infer(a, b).size * a.shape[-1],
     holomorphic=False,
     symmetric=True,
     expensive=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
     batch=in_front,
+    public=False,
 )
-def _solve_definite(a: NodeLike, b: NodeLike, /) -> Node:
+def solve_definite(a: NodeLike, b: NodeLike, /) -> Node:
     """The y with a @ y = b, of a positive definite a."""
     ...
 
@@ -299,13 +300,13 @@ def _logdet_definite_infer(t: TensorType) -> TensorType:
 
 def _logdet_definite_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
     one = eye(x.shape[-1], dtype=x.dtype)
-    return (reshape(g, (*g.shape, 1, 1)) * _solve_definite(x, one),)
+    return (reshape(g, (*g.shape, 1, 1)) * solve_definite(x, one),)
 
 
 def _logdet_definite_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     if t[0] is None:
         return None
-    return real(sum(diagonal(_solve_definite(x, hermitian(t[0])), offset=0), axis=-1))
+    return real(sum(diagonal_p(solve_definite(x, hermitian(t[0])), offset=0), axis=-1))
 
 
 @op(
@@ -319,15 +320,16 @@ def _logdet_definite_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangen
     expensive=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
     batch=in_front,
+    public=False,
 )
-def _logdet_definite(x: NodeLike, /) -> Node:
+def logdet_definite(x: NodeLike, /) -> Node:
     """The logarithm of the determinant of a positive definite matrix."""
     ...
 
 
 def log_diagonal(x: Node) -> Node:
     """The sum of the logarithms of the diagonal."""
-    total: Node = sum(log(real(diagonal(x, offset=0))), axis=-1)
+    total: Node = sum(log(real(diagonal_p(x, offset=0))), axis=-1)
     return total
 
 

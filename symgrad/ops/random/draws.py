@@ -23,7 +23,7 @@ from symgrad.ops import batch
 from symgrad.ops.declare import NodeLike, as_floats, op, require
 from symgrad.ops.elementwise import multiply, negative
 from symgrad.ops.random import kernels
-from symgrad.ops.special.gamma import _gamma_slope
+from symgrad.ops.special.gamma import gamma_slope
 
 WORD = np.dtype(np.uint64)
 INT = np.dtype(np.int64)
@@ -57,8 +57,9 @@ def _draw_key_infer(key: TensorType, *, count: int) -> TensorType:
     batch=_batch_keys,
     dtypes="uint64",
     cases=(case((2,), count=3), case((3, 2), count=1)),
+    public=False,
 )
-def _draw_key(key: NodeLike, /, count: int) -> Node:
+def draw_key(key: NodeLike, /, count: int) -> Node:
     """Keys of a key."""
     ...
 
@@ -77,8 +78,9 @@ def _fold_infer(key: TensorType, data: TensorType) -> TensorType:
     batch=_batch_keys,
     dtypes="uint64",
     cases=(case((2,), ()), case((3, 2), (3,))),
+    public=False,
 )
-def _fold_key(key: NodeLike, data: NodeLike, /) -> Node:
+def fold_key(key: NodeLike, data: NodeLike, /) -> Node:
     """A key of a key and an integer."""
     ...
 
@@ -99,8 +101,9 @@ def _probabilities_infer(p: TensorType, *, whole: bool) -> TensorType:
     in_place=(0,),
     domain=((0.1, 0.9),),
     cases=(case((3, 4), whole=False), case((), whole=False), case((0, 3), whole=True)),
+    public=False,
 )
-def _probabilities(p: NodeLike, /, whole: bool) -> Node:
+def probabilities(p: NodeLike, /, whole: bool) -> Node:
     """p, refused unless it is one: each from 0 to 1, and rows of sum 1 if it is a whole law."""
     ...
 
@@ -129,8 +132,9 @@ def _draw_infer(key: TensorType, *, law: Law, shape: Shape, dtype: DType) -> Ten
         case((3, 2), law="standard_normal", shape=(), dtype=SINGLE),
         case((2,), law="standard_exponential", shape=(0,), dtype=np.dtype(np.float64)),
     ),
+    public=False,
 )
-def _draw(key: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
+def draw(key: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
     """Floats by a law that is a method of NumPy's generator."""
     ...
 
@@ -158,8 +162,9 @@ def _draw_integers_infer(
         case((2,), low=-2, high=5, shape=(3, 4), dtype=INT),
         case((3, 2), low=0, high=200, shape=(), dtype=np.dtype(np.uint8)),
     ),
+    public=False,
 )
-def _draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any) -> Node:
+def draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any) -> Node:
     """Integers from low on and below high."""
     ...
 
@@ -177,8 +182,9 @@ def _draw_order_infer(key: TensorType, *, count: Size) -> TensorType:
     expensive=True,
     dtypes="uint64",
     cases=(case((2,), count=5), case((3, 2), count=1)),
+    public=False,
 )
-def _draw_order(key: NodeLike, /, count: Any) -> Node:
+def draw_order(key: NodeLike, /, count: Any) -> Node:
     """The integers below `count` in any order."""
     ...
 
@@ -215,8 +221,9 @@ def _key_promote(t: TensorType, key: TensorType) -> tuple[DType | None, ...]:
     expensive=True,
     domain=(POSITIVE, REAL),
     cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
+    public=False,
 )
-def _draw_gamma(concentration: NodeLike, key: NodeLike, /) -> Node:
+def draw_gamma(concentration: NodeLike, key: NodeLike, /) -> Node:
     """The gamma law of scale 1. It has no derivative: `_reparameterised` knows it."""
     ...
 
@@ -242,8 +249,9 @@ def _poisson_infer(t: TensorType, key: TensorType) -> TensorType:
     expensive=True,
     domain=(POSITIVE, REAL),
     cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
+    public=False,
 )
-def _draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
+def draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
     """How many of what is rare happen. No gradient flows to the rate."""
     ...
 
@@ -254,7 +262,7 @@ def _draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
 def _implicit(flow: Cotangent, y: Node, a: Node) -> Cotangent:
     if flow is None:
         return None
-    return multiply(negative(flow), _gamma_slope(a, y, order=1))
+    return multiply(negative(flow), gamma_slope(a, y, order=1))
 
 
 def _batch_both(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
@@ -270,8 +278,9 @@ def _batch_both(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> No
     batch=_batch_both,
     identity=True,
     cases=(case((3, 4), (3, 4)),),
+    public=False,
 )
-def _follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:
+def follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:
     """What was drawn from the gamma law, as a function of its parameter.
 
     Of all numbers with a fixed quantile: d = -(dF/da) / (dF/dx) da with F = gammainc. Figurnov,
@@ -282,4 +291,4 @@ def _follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:
 
 def gamma_of(key: Node, concentration: Node) -> Node:
     """Draws from the gamma law of scale 1, with a gradient by its parameter."""
-    return _follow_gamma(_draw_gamma(concentration, key), concentration)
+    return follow_gamma(draw_gamma(concentration, key), concentration)

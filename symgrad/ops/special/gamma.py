@@ -28,10 +28,7 @@ from symgrad.ops.declare import (
     Partial,
     composite,
     elementwise,
-    jvp_of,
-    op,
     require_order,
-    vjp_of,
 )
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.select import select, where
@@ -102,25 +99,21 @@ def _order(x: TensorType, order: Any) -> dict[str, Any]:
 
 
 def _polygamma_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
-    return (_polygamma(x, order=order + 1),)
+    return (polygamma_p(x, order=order + 1),)
 
 
-@op(
+@elementwise(
+    kernels.polygamma,
+    partials=_polygamma_partials,
     infer=order_infer,
-    kernel=kernels.polygamma,
     promote=at_least_single,
     normalize=_order,
-    vjp=vjp_of(_polygamma_partials),
-    jvp=jvp_of(_polygamma_partials),
-    elementwise=True,
-    out=True,
-    in_place=(0,),
     expensive=True,
     unbounded_slope=True,
     domain=(POSITIVE,),
     cases=(case((3, 4), order=0), case((), order=1), case((5,), order=2), case((0,), order=3)),
 )
-def _polygamma(x: NodeLike, /, order: int) -> Node:
+def polygamma_p(x: NodeLike, /, order: int) -> Node:
     """The derivative of digamma of an order."""
     ...
 
@@ -132,7 +125,7 @@ def digamma(x: NodeLike, /) -> Node:
     >>> round(float(digamma(1.0)), 12)
     -0.577215664902
     """
-    return _polygamma(x, order=0)
+    return polygamma_p(x, order=0)
 
 
 @composite()
@@ -144,7 +137,7 @@ def polygamma(n: int, x: NodeLike, /) -> Node:
     >>> round(float(polygamma(1, -0.5)), 12)  # pi**2 / 2 + 4
     8.934802200545
     """
-    return _polygamma(x, order=n)
+    return polygamma_p(x, order=n)
 
 
 def _zeta_kernel(q: Any, s: float, out: Any = None) -> Any:
@@ -164,26 +157,22 @@ def _zeta_infer(q: TensorType, *, s: float) -> TensorType:
 
 
 def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
-    return (-s * _zeta(q, s=s + 1),)
+    return (-s * zeta_p(q, s=s + 1),)
 
 
-@op(
+@elementwise(
+    _zeta_kernel,
+    partials=_zeta_partials,
     infer=_zeta_infer,
-    kernel=_zeta_kernel,
     promote=_needs_scipy("zeta"),
     normalize=_zeta_attrs,
-    vjp=vjp_of(_zeta_partials),
-    jvp=jvp_of(_zeta_partials),
     source="scipy.special.zeta({s}, {0}, out={out})",
-    elementwise=True,
-    out=True,
-    in_place=(0,),
     expensive=True,
     unbounded_slope=True,
     domain=(POSITIVE,),
     cases=(case((3, 4), s=2.0), case((), s=1.5), case((0,), s=3.0)),
 )
-def _zeta(q: NodeLike, /, s: float) -> Node:
+def zeta_p(q: NodeLike, /, s: float) -> Node:
     """The sum of (k + q)**-s for k from 0 on."""
     ...
 
@@ -194,7 +183,7 @@ def zeta(s: float, q: NodeLike = 1.0, /) -> Node:
 
     `s` is a number, since no gradient flows to it. Raises `DtypeError` for a node.
     """
-    return _zeta(q, s=s)
+    return zeta_p(q, s=s)
 
 
 def _gamma_density(a: Node, x: Node) -> Node:
@@ -219,7 +208,7 @@ def _gamma_slope_partials(y: Node, a: Node, x: Node, order: int) -> tuple[Partia
         return subtract(log(x), digamma(a)) if i == 1 else negative(polygamma(i - 1, a))
 
     by_x = _exponential(slopes, order, 0) - y * ((a - 1) / x - 1)
-    return _gamma_slope(a, x, order=order + 1) - y * slopes(1, 0), by_x
+    return gamma_slope(a, x, order=order + 1) - y * slopes(1, 0), by_x
 
 
 def _gamma_slope_infer(a: TensorType, x: TensorType, *, order: int) -> TensorType:
@@ -227,21 +216,18 @@ def _gamma_slope_infer(a: TensorType, x: TensorType, *, order: int) -> TensorTyp
     return a.with_shape(broadcast_shapes(a.shape, x.shape))
 
 
-@op(
+@elementwise(
+    kernels.gamma_slope,
+    partials=_gamma_slope_partials,
     infer=_gamma_slope_infer,
-    kernel=kernels.gamma_slope,
     promote=at_least_single,
-    vjp=vjp_of(_gamma_slope_partials),
-    jvp=jvp_of(_gamma_slope_partials),
-    elementwise=True,
-    out=True,
-    in_place=(0, 1),
     expensive=True,
     unbounded_slope=True,
     domain=PAIR,
     cases=tuple(case(*c.shapes, order=1) for c in BINARY),
+    public=False,
 )
-def _gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
+def gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
     """The derivative by a, of an order, of gammainc(a, x), over that by x. It needs no SciPy."""
     ...
 
@@ -250,7 +236,7 @@ def _gammainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
     def partials(y: Node, a: Node, x: Node) -> tuple[Partial, ...]:
         density = sign_ * _gamma_density(a, x)
         # At 0 the density may be infinite; the value there is the same for every a.
-        return select(x != 0, density * _gamma_slope(a, x, order=1)), density
+        return select(x != 0, density * gamma_slope(a, x, order=1)), density
 
     return partials
 
@@ -299,8 +285,8 @@ def _beta_slope_partials(
     i, j = order
     bend = (a - 1) / x - (b - 1) / (1 - x)
     return (
-        _beta_slope(a, b, x, order=(i + 1, j)) - y * slopes(1, 0),
-        _beta_slope(a, b, x, order=(i, j + 1)) - y * slopes(0, 1),
+        beta_slope(a, b, x, order=(i + 1, j)) - y * slopes(1, 0),
+        beta_slope(a, b, x, order=(i, j + 1)) - y * slopes(0, 1),
         _exponential(slopes, i, j) - y * bend,
     )
 
@@ -312,21 +298,18 @@ def _beta_slope_infer(
     return a.with_shape(broadcast_shapes(a.shape, b.shape, x.shape))
 
 
-@op(
+@elementwise(
+    kernels.beta_slope,
+    partials=_beta_slope_partials,
     infer=_beta_slope_infer,
-    kernel=kernels.beta_slope,
     promote=at_least_single,
-    vjp=vjp_of(_beta_slope_partials),
-    jvp=jvp_of(_beta_slope_partials),
-    elementwise=True,
-    out=True,
-    in_place=(0, 1, 2),
     expensive=True,
     unbounded_slope=True,
     domain=TRIPLE,
     cases=tuple(case(*c.shapes, order=o) for c in TERNARY for o in ((1, 0), (0, 1))),
+    public=False,
 )
-def _beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]) -> Node:
+def beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]) -> Node:
     """A derivative by a or b of betainc(a, b, x), over that by x. It needs no SciPy."""
     ...
 
@@ -334,7 +317,7 @@ def _beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int]
 def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
     density = exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
     inside = (x != 0) & (x != 1)
-    by_a, by_b = (_beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
+    by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
     return select(inside, density * by_a), select(inside, density * by_b), density
 
 

@@ -78,7 +78,7 @@ def erfc(x: NodeLike, /) -> Node:
 
 
 def _erfcx_partial(y: Node, x: Node) -> Node:
-    return _erfcx_slope(x)
+    return erfcx_slope(x)
 
 
 @_special(kernels.erfcx, _erfcx_partial, unbounded_slope=True)
@@ -87,8 +87,10 @@ def erfcx(x: NodeLike, /) -> Node:
     ...
 
 
-@_special(kernels.erfcx_slope, lambda y, x: 2 * (erfcx(x) + x * y), unbounded_slope=True)
-def _erfcx_slope(x: NodeLike, /) -> Node:
+@_special(
+    kernels.erfcx_slope, lambda y, x: 2 * (erfcx(x) + x * y), unbounded_slope=True, public=False
+)
+def erfcx_slope(x: NodeLike, /) -> Node:
     """The derivative of erfcx, 2 * x * erfcx(x) - 2 / sqrt(pi), exact for large x too."""
     ...
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import log, square
 from symgrad.ops.leaves import eye
-from symgrad.ops.linalg.solve import _diagonal as diagonal
-from symgrad.ops.linalg.triangular import _cholesky as cholesky
-from symgrad.ops.linalg.triangular import _logdet_definite as logdet_definite
-from symgrad.ops.linalg.triangular import _solve_definite as solve_definite
-from symgrad.ops.linalg.triangular import _solve_triangular as solve_triangular
-from symgrad.ops.linalg.triangular import cho_solve
+from symgrad.ops.linalg.solve import diagonal_p
+from symgrad.ops.linalg.triangular import (
+    cho_solve,
+    cholesky_p,
+    logdet_definite,
+    solve_definite,
+    solve_triangular_p,
+)
 from symgrad.ops.linalg.triangular import solve_triangular as triangular_system
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshape
@@ -32,23 +34,23 @@ def definite(x: Node) -> Node:
 
 
 def _by_factor(a: Node, b: Node) -> Node:
-    return cho_solve(cholesky(definite(a)), b)
+    return cho_solve(cholesky_p(definite(a)), b)
 
 
 @rule(exact=Exact.REALS, kinds="f", when=is_transposed, examples=(_by_factor,))
 def solved_by_factor(a: Var, b: Var, axes: Attr) -> Rewrite:
     """Two systems of a Cholesky factor and its transpose are one of the matrix."""
-    factor = cholesky(a)
+    factor = cholesky_p(a)
     return Rewrite(
-        before=solve_triangular(
-            permute_dims(factor, axes=axes), solve_triangular(factor, b, lower=True), lower=False
+        before=solve_triangular_p(
+            permute_dims(factor, axes=axes), solve_triangular_p(factor, b, lower=True), lower=False
         ),
         after=solve_definite(a, b),
     )
 
 
 def _vector_by_factor(a: Node, b: Node) -> Node:
-    factor = cholesky(definite(a))
+    factor = cholesky_p(definite(a))
     half = triangular_system(factor, b[:, 0], lower=True)
     return triangular_system(factor, half, lower=True, trans=1)
 
@@ -61,10 +63,10 @@ def _vector_by_factor(a: Node, b: Node) -> Node:
 )
 def vector_solved_by_factor(a: Var, b: Var, axes: Attr, p: Attr, q: Attr) -> Rewrite:
     """Two systems of a Cholesky factor and its transpose are one of the matrix."""
-    factor = cholesky(a)
-    half = solve_triangular(factor, b, lower=True)
+    factor = cholesky_p(a)
+    half = solve_triangular_p(factor, b, lower=True)
     return Rewrite(
-        before=solve_triangular(
+        before=solve_triangular_p(
             permute_dims(factor, axes=axes), reshape(reshape(half, shape=p), shape=q), lower=False
         ),
         after=solve_definite(a, b),
@@ -76,12 +78,12 @@ def vector_solved_by_factor(a: Var, b: Var, axes: Attr, p: Attr, q: Attr) -> Rew
     kinds="f",
     when=lambda b, axis: b.ndim - 2 in axis,
     examples=(
-        lambda a, b: sum(square(triangular_system(cholesky(definite(a)), b[:3], lower=True))),
+        lambda a, b: sum(square(triangular_system(cholesky_p(definite(a)), b[:3], lower=True))),
     ),
 )
 def squares_by_factor(a: Var, b: Var, axis: Attr, k: Attr) -> Rewrite:
     """The squares of a system of a Cholesky factor sum to b.T @ inv(a) @ b."""
-    half = solve_triangular(cholesky(a), b, lower=True)
+    half = solve_triangular_p(cholesky_p(a), b, lower=True)
     return Rewrite(
         before=sum(square(half), axis=axis, dtype=None, keepdims=k),
         after=lambda a, b, axis, k: sum(b * solve_definite(a, b), axis=axis, keepdims=k),
@@ -94,13 +96,13 @@ def squares_by_factor(a: Var, b: Var, axis: Attr, k: Attr) -> Rewrite:
     when=lambda b, p: b.shape == (*p, 1),
     examples=(
         lambda a, b: sum(
-            reshape(square(solve_triangular(cholesky(definite(a)), b[:, :1], lower=True)), (3,))
+            reshape(square(solve_triangular_p(cholesky_p(definite(a)), b[:, :1], lower=True)), (3,))
         ),
     ),
 )
 def squares_of_vector_by_factor(a: Var, b: Var, p: Attr, axis: Attr, k: Attr) -> Rewrite:
     """The squares of a system of a Cholesky factor sum to b @ inv(a) @ b."""
-    half = solve_triangular(cholesky(a), b, lower=True)
+    half = solve_triangular_p(cholesky_p(a), b, lower=True)
     return Rewrite(
         before=sum(reshape(square(half), shape=p), axis=axis, dtype=None, keepdims=k),
         after=lambda a, b, p, axis, k: sum(
@@ -118,12 +120,12 @@ def _whole_logarithm(a: Node, axis: tuple[int, ...]) -> Node:
     exact=Exact.REALS,
     kinds="f",
     when=lambda a, axis: axis[-1:] == (a.ndim - 2,),
-    examples=(lambda a: sum(log(diagonal(cholesky(definite(a)), offset=0))),),
+    examples=(lambda a: sum(log(diagonal_p(cholesky_p(definite(a)), offset=0))),),
 )
 def logarithms_of_factor(a: Var, axis: Attr) -> Rewrite:
     """The logarithms on a Cholesky factor's diagonal sum to half of that of the determinant."""
     return Rewrite(
-        before=sum(log(diagonal(cholesky(a), offset=0)), axis=axis, dtype=None, keepdims=False),
+        before=sum(log(diagonal_p(cholesky_p(a), offset=0)), axis=axis, dtype=None, keepdims=False),
         after=_whole_logarithm,
     )
 

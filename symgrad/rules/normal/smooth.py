@@ -22,8 +22,8 @@ from symgrad.ops.elementwise import (
     sqrt,
     square,
 )
-from symgrad.ops.linalg.norms import _norm2 as norm2
-from symgrad.ops.linalg.products import _matmul as matmul
+from symgrad.ops.linalg.norms import norm2
+from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import reshape
@@ -75,7 +75,7 @@ def maximum_is_abs(x: Var) -> Rewrite:
 def product_of_vector_with_itself(x: Var, p: Attr, q: Attr, r: Attr) -> Rewrite:
     """x @ x is the sum of its squares."""
     return Rewrite(
-        before=reshape(matmul(reshape(x, shape=p), reshape(x, shape=q)), shape=r),
+        before=reshape(matmul_p(reshape(x, shape=p), reshape(x, shape=q)), shape=r),
         after=lambda x, r: reshape(sum(square(x)), r) if r else sum(square(x)),
     )
 
