@@ -114,13 +114,18 @@ def test_every_pass_leaves_a_sound_graph():
 
 
 def test_what_was_simplified_is_simple():
-    """Passes once more change nothing, but where merging has left a node with a single reader."""
-    changed = 0
+    """A second time changes only what merging left: two operands that are one. A third, nothing."""
     simplify = DEFAULT[: [p.name for p in DEFAULT].index("merge") + 1]
+    second = third = 0
     for inputs, outputs, _ in graphs():
-        once = sg.compile(inputs, outputs, passes=simplify).graph
-        changed += sg.compile(inputs, list(once.outputs), passes=simplify).graph != once
-    assert changed <= len(SEEDS) / 10
+        runs = []
+        for _ in range(3):
+            runs.append(sg.compile(inputs, outputs, passes=simplify).graph)
+            outputs = list(runs[-1].outputs)
+        second += runs[0] != runs[1]
+        third += runs[1] != runs[2]
+    assert second <= len(SEEDS) / 4
+    assert third <= len(SEEDS) / 30
 
 
 def test_compiling_is_deterministic():

@@ -181,7 +181,7 @@ class _Grower:
         watched = {op for rule in RULES if rule.function is None for op in rule.ops}
         self.ops = [
             op
-            for op in REGISTRY.ops.values()
+            for _, op in sorted(REGISTRY.ops.items())  # whatever was imported first
             for _ in range(4 if op in watched else 1)
             if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*dtypes}
             if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
