@@ -9,7 +9,7 @@ from symgrad.autodiff.reverse import active_nodes, nothing_through_zeros, source
 from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
-from symgrad.ir.origin import built_as
+from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.shape import astype, broadcast_to
@@ -60,7 +60,7 @@ def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: K
     attrs = dict(node.attrs)
     if node.op.one_sided:
         attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)
-    with built_as(node.origin.then(f"jvp({node.op.name})")):
+    with built_as(node.origin.then(Maker("jvp", node.op.name))):
         flow = node.op.jvp(tuple(tangents), node, *node.inputs, **attrs)
         if isinstance(flow, tuple):
             return flow

@@ -20,13 +20,15 @@ from typing import Any
 from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
-from symgrad.ir.origin import built_as
+from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, real
 from symgrad.ops.declare import HALF, was_wider, widened
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
+
+UNTAKEN = Maker("rewrite", "untaken_branch_is_zero")
 
 
 def pull_back(
@@ -78,9 +80,9 @@ class _Walk:
     def _step(self, node: Node) -> None:
         """Pass the cotangent of a node on to its inputs."""
         flow = self.flows[node]
-        origin = node.origin.then(f"vjp({node.op.name})")
+        origin = node.origin.then(Maker("vjp", node.op.name))
         if node.op.unbounded_slope and (node in self.sparse or _is_selection(flow)):
-            origin = origin.then("untaken_branch_is_zero")
+            origin = origin.then(UNTAKEN)
             with built_as(origin):
                 flow = nothing_through_zeros(flow)
         with built_as(origin):

@@ -22,7 +22,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.forms import aligned, flatten
 from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
-from symgrad.ir.origin import built_as, current_origin
+from symgrad.ir.origin import Maker, built_as, current_origin
 from symgrad.ir.walk import topological
 from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
@@ -62,7 +62,7 @@ def grad(
     (float64[3], float64[3])
     """
     check_loss(loss)
-    with built_as(current_origin().then("vjp(loss)")):
+    with built_as(current_origin().then(Maker("vjp", "loss"))):
         seed = ones_like(loss)
     return _flows([loss], several(wrt, "wrt"), [seed], kinks, disconnected, sparse=False)
 

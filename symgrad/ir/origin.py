@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 # A place in code, or one that is known already, as of a graph that was read from a file.
 Frame: TypeAlias = "tuple[CodeType | Location, int]"
@@ -64,6 +64,35 @@ class Location:
         return f"{os.path.basename(self.file)}:{self.line}"  # noqa: PTH119
 
 
+class Maker(NamedTuple):
+    """Who made a node: the gradient rule of an op or function, or a rewrite, of a rule or a pass.
+
+    It prints as `vjp(tanh)`, or as the name of the rewrite.
+    """
+
+    kind: Literal["vjp", "jvp", "rewrite"]
+    name: str
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether differentiation made the node."""
+        return self.kind != "rewrite"
+
+    @staticmethod
+    def parse(text: str) -> Maker:
+        """The maker that prints as this text."""
+        for kind in GRADIENT_KINDS:
+            if text.startswith(f"{kind}(") and text.endswith(")"):
+                return Maker(kind, text[len(kind) + 1 : -1])
+        return Maker("rewrite", text)
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.name})" if self.is_gradient else self.name
+
+
+GRADIENT_KINDS: tuple[Literal["vjp", "jvp"], ...] = ("vjp", "jvp")
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Origin:
     """Where a node comes from.
@@ -76,14 +105,14 @@ class Origin:
 
     frames: tuple[Frame, ...] = ()
     scope: tuple[str, ...] = ()
-    made_by: tuple[str, ...] = ()
+    made_by: tuple[Maker, ...] = ()
     kinks: Any = None
     modules: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_backward(self) -> bool:
         """Whether differentiation made it."""
-        return any(maker.startswith(("vjp(", "jvp(")) for maker in self.made_by)
+        return any(maker.is_gradient for maker in self.made_by)
 
     @property
     def locations(self) -> list[Location]:
@@ -94,14 +123,19 @@ class Origin:
     def description(self) -> str:
         """The user's lines, and what made it of them, as the last lines of a message."""
         places = "".join(f"\n  built at {p}: {p.text}" for p in self.locations)
-        return places + (f"\n  made by {', '.join(self.made_by)}" if self.made_by else "")
+        return places + (f"\n  made by {self.makers}" if self.made_by else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, its lines are known, and need no code."""
         frames = tuple((place, 0) for place in self.locations)
         return Origin, (frames, self.scope, self.made_by, self.kinks)
 
-    def then(self, maker: str) -> Origin:
+    @property
+    def makers(self) -> str:
+        """Who made it, in the order in which they did, as part of a message."""
+        return ", ".join(map(str, self.made_by))
+
+    def then(self, maker: Maker) -> Origin:
         """The same place, after one more rule has acted."""
         return Origin(self.frames, self.scope, (*self.made_by, maker), self.kinks)
 
@@ -125,7 +159,7 @@ class Origin:
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))
-        made = f" by {' then '.join(self.made_by)}" if self.made_by else ""
+        made = f" by {' then '.join(map(str, self.made_by))}" if self.made_by else ""
         return printable(" ".join(f"{lines}{made}".split()))
 
 

@@ -31,7 +31,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import Location, Origin, built_as, printable
+from symgrad.ir.origin import Location, Maker, Origin, built_as, printable
 from symgrad.ir.reading import Checksum, strict_json
 from symgrad.ir.text import (
     Reader,
@@ -116,7 +116,7 @@ class _Writer:
         written["type"] = type_text(node.type)
         origin = node.origin
         rest: dict[str, list[Any]] = {"lines": self.places(origin)}
-        rest |= {"scope": list(origin.scope), "made_by": list(origin.made_by)}
+        rest |= {"scope": list(origin.scope), "made_by": list(map(str, origin.made_by))}
         if origin.kinks is not None:
             written["kinks"] = origin.kinks.policy
         return written | {k: v for k, v in rest.items() if v}
@@ -227,7 +227,8 @@ class SavedReader(Reader):
         scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
         kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
         type = parse_type(_field(record, "type", str))
-        with built_as(Origin(tuple(frames), scope, made_by, kinks)):
+        makers = tuple(map(Maker.parse, made_by))
+        with built_as(Origin(tuple(frames), scope, makers, kinks)):
             return build_node(_field(record, "op", str), inputs, attrs, type)
 
     def written(self, text: Any) -> Any:

@@ -19,6 +19,7 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import Maker
 from symgrad.ops.fused import FUSED
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.rows import keeps_rows, works_by_rows
@@ -26,6 +27,7 @@ from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 
+FUSION = Maker("rewrite", "fusion")
 ITEM = REGISTRY.ops["item"]
 
 
@@ -213,7 +215,7 @@ def _fuse(
     ]
     inputs = [n for n in inner.values() if n.op is PLACEHOLDER]
     body = (("graph", Graph([inner[n] for n in read], inputs)),)
-    origin = read[0].origin.merged(n.origin for n in members).then("fusion")
+    origin = read[0].origin.merged(n.origin for n in members).then(FUSION)
     types = tuple(n.tensor for n in read)
     several = len(read) > 1
     whole = Node(FUSED, tuple(operands), body, types if several else types[0], origin)

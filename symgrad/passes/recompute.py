@@ -23,11 +23,13 @@ from symgrad.analysis import (
 )
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
+from symgrad.ir.origin import Maker
 from symgrad.ir.types import TensorType
 from symgrad.ops.identity import barrier
 from symgrad.rewrite.driver import rebuild
 
 MOST_ROUNDS = 200
+RECOMPUTATION = Maker("rewrite", "recomputation")
 
 
 def recomputed(graph: Graph, memory: int) -> Graph:
@@ -209,7 +211,7 @@ def _written(profile: _Profile, full: int, again: set[Node], given_up: set[Node]
     for node in early:
         if node in stale:
             inputs = tuple(map(again_of, _sources(node)))
-            origin = node.origin.then("recomputation")
+            origin = node.origin.then(RECOMPUTATION)
             becomes[node] = Node(node.op, inputs, node.attrs, node.type, origin)
     copies = {n: becomes[n] for n in replaced}
     for node in late:

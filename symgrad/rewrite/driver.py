@@ -13,7 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
-from symgrad.ir.origin import built_as
+from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import TensorType
 from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Rule
@@ -218,7 +218,8 @@ class _Sweep:
         count = len(self.held_back)
         for rule, forms in self.index.at(node):
             for found in rule.matches(node, self._is_sole_reader, forms):
-                origin = node.origin.merged(x.origin for x in found.replaced).then(rule.name)
+                maker = Maker("rewrite", rule.name)
+                origin = node.origin.merged(x.origin for x in found.replaced).then(maker)
                 with built_as(origin):
                     made = found.build()
                     if made is None or made is node:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node
+from symgrad.ir.origin import Maker
 from symgrad.ir.walk import topological
 from symgrad.rewrite.trace import RewriteEvent, Trace
 
@@ -129,7 +130,7 @@ class Lineage:
     def _made(self, entry: RewriteEvent) -> list[Node]:
         """The nodes that a rewrite made, if it made any: they were built as one, of one origin."""
         origin = entry.after.origin
-        if origin.made_by[-1:] != (entry.rule.name,):
+        if origin.made_by[-1:] != (Maker("rewrite", entry.rule.name),):
             return []
         made = {entry.after: None}
         stack = [entry.after]

@@ -176,7 +176,7 @@ def place_text(origin: Origin) -> str:
     """The user's line with its text, and what made a node that the user did not write."""
     found = next(iter(origin.locations), None)
     place = "no line is known" if found is None else f"{found}  {shortened(found.text)}".rstrip()
-    makers = list(dict.fromkeys(origin.made_by))
+    makers = list(dict.fromkeys(map(str, origin.made_by)))
     if len(makers) > MOST_MAKERS:
         makers[1 : 1 - MOST_MAKERS] = ["…"]
     return f"{place}  by {', '.join(makers)}" if makers else place
@@ -280,7 +280,7 @@ class _Table:
             "type": type_text(node.type),
             "lines": self._lines_of(node.origin),
             "scope": list(node.origin.scope),
-            "made_by": list(node.origin.made_by),
+            "made_by": list(map(str, node.origin.made_by)),
             "graph": None if inner is None else self.place[id(inner)],
         }
 

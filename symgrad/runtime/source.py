@@ -9,6 +9,7 @@ from typing import Any
 
 from symgrad.lowering.plan import Step
 from symgrad.ops.copied import source_of
+from symgrad.passes.fuse import FUSION
 
 LONGEST_TEXT = 48
 MOST_MAKERS = 3
@@ -83,7 +84,7 @@ class Module:
                 found = origin.locations[0]
                 self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
             place = self.places[key]
-        makers = list(dict.fromkeys(m for m in origin.made_by if m != "fusion"))
+        makers = list(dict.fromkeys(str(m) for m in origin.made_by if m != FUSION))
         if len(makers) > MOST_MAKERS:
             makers[1 : 1 - MOST_MAKERS] = ["…"]
         return "  ".join(filter(None, (place, ", ".join(makers))))

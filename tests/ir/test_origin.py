@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.origin import MOST_FRAMES, Origin, built_as, current_origin, scope
+from symgrad.ir.origin import MOST_FRAMES, Maker, Origin, built_as, current_origin, scope
 
 
 def nearest(node):
@@ -51,10 +51,20 @@ def test_the_gradient_is_made_by_rules_at_the_line_of_what_it_is_the_gradient_of
     loss = sg.sum(sg.exp(x))
     assert not loss.origin.is_backward
     g = sg.grad(loss, x)
-    assert g.origin.made_by == ("vjp(exp)",)
+    assert g.origin.made_by == (Maker("vjp", "exp"),)
     assert g.origin.is_backward
     assert nearest(g).text == "sg.exp(x)"
     assert str(g.origin).endswith(" by vjp(exp)")
+
+
+def test_a_maker_is_read_from_what_it_prints():
+    for text in ("vjp(exp)", "jvp(vjp(f))", "vjp()"):
+        assert str(Maker.parse(text)) == text
+        assert Maker.parse(text) == Maker(text[:3], text[4:-1])
+        assert Maker.parse(text).is_gradient
+    for text in ("rule", "vjp", "vjp(", "", "vjpx(y)"):
+        assert Maker.parse(text) == Maker("rewrite", text)
+        assert str(Maker.parse(text)) == text
 
 
 def test_scopes_nest_and_end():
@@ -81,9 +91,10 @@ def test_scopes_of_threads_are_their_own():
 
 def test_origins_are_combined():
     a, b = (sg.placeholder(n, ()).origin for n in "ab")
-    c = Origin(a.frames, ("s",), ("vjp(add)",))
-    assert a.then("rule").made_by == ("rule",)
-    assert a.then("rule").then("other").made_by == ("rule", "other")
+    gradient, rule = Maker("vjp", "add"), Maker("rewrite", "rule")
+    c = Origin(a.frames, ("s",), (gradient,))
+    assert a.then(rule).made_by == (rule,)
+    assert a.then(rule).then(gradient).made_by == (rule, gradient)
     assert a.merged([a]) == a
     assert a.merged([b]).frames == (a.frames + b.frames if a.frames != b.frames else a.frames)
     many = [sg.placeholder("p", ()).origin, *[eval("sg.placeholder('p', ())").origin for _ in "ab"],

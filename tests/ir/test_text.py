@@ -11,7 +11,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
-from symgrad.ir.origin import Location, Origin, built_as
+from symgrad.ir.origin import Location, Maker, Origin, built_as
 from symgrad.ir.text import type_text
 from tests.helpers import value
 
@@ -344,9 +344,9 @@ def test_any_text_at_all(text):
 def test_what_an_origin_says_stays_within_its_comment(name):
     with sg.scope(name):
         node = sg.tanh(x)
-    origin = Origin((), (name,), (name,))
+    origin = Origin((), (name,), (Maker.parse(name),))
     line = Location(f"/a/{name}.py", 3, name)
-    frames = Origin(((line, 0),), (name,), (name, name))
+    frames = Origin(((line, 0),), (name,), (Maker("vjp", name), Maker("rewrite", name)))
     for told in (origin, frames):
         with built_as(told):
             graph = Graph([sg.tanh(node)])

@@ -183,7 +183,7 @@ def test_a_fused_node_knows_all_its_lines():
     texts = [p.text for p in node.origin.locations]
     assert any("sg.exp(x)" in t for t in texts)
     assert any("a * y" in t for t in texts)
-    assert node.origin.made_by == ("fusion",)
+    assert node.origin.makers == "fusion"
 
 
 def test_fused_graphs_print_and_parse():

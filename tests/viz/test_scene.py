@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.ir.errors import RenderError
-from symgrad.ir.origin import Origin, built_as, scope
+from symgrad.ir.origin import Maker, Origin, built_as, scope
 from symgrad_viz import builder
 from symgrad_viz.builder import scene_of
 from symgrad_viz.phases import BACKWARD, FORWARD, PARTS, UPDATE, parts_of
@@ -75,7 +75,7 @@ def test_a_forward_graph_has_no_regions():
 def test_forward_mode_is_not_called_backward():
     x = sg.placeholder("x", (3,), "float32")
     y = sg.tanh(x)
-    with built_as(Origin(made_by=("jvp(tanh)",))):
+    with built_as(Origin(made_by=(Maker("jvp", "tanh"),))):
         tangent = y * y
     titles = {r.title for b in scene_of(sg.Graph([y, tangent])).boxes for r in b.regions}
     assert titles == {"forward", "tangents"}
@@ -185,7 +185,7 @@ def test_tooltips_say_what_where_and_why():
     x = sg.placeholder("x", (3,), "float32")
     with scope("layer1"):
         h = sg.tanh(x)
-    with built_as(h.origin.then("vjp(tanh)").then("mask_multiply")):
+    with built_as(h.origin.then(Maker("vjp", "tanh")).then(Maker("rewrite", "mask_multiply"))):
         g = h * h
     box = box_of(scene_of(sg.Graph([g])), "n2")
     first, place, region, maker = box.tooltip.split("\n")
@@ -199,7 +199,7 @@ def test_tooltips_say_what_where_and_why():
 
 def test_the_label_has_the_last_rewrite_and_counts_the_others():
     x = sg.placeholder("x", (3,), "float32")
-    with built_as(Origin(made_by=("vjp(tanh)", "a", "b", "c"))):
+    with built_as(Origin(made_by=tuple(map(Maker.parse, ("vjp(tanh)", "a", "b", "c"))))):
         g = x * x
     assert box_of(scene_of(sg.Graph([g])), "n1").lines[2] == "⟵ c +2"
 

@@ -275,7 +275,7 @@ class _Builder:
             yield shortened(" + ".join(dict.fromkeys(ops)), 48)
             if len({self.parts[n] for n in inner.nodes if n.op.name not in LEAVES}) > 1:
                 yield self._ops_text(inner)
-        rules = [m for m in node.origin.made_by if not m.startswith(("vjp(", "jvp("))]
+        rules = [m.name for m in node.origin.made_by if not m.is_gradient]
         if rules:
             more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
             yield f"⟵ {shortened(rules[-1], 40)}{more}"

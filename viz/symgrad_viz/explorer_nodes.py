@@ -104,15 +104,15 @@ class Nodes:
     def _makers(self, node: Node) -> list[list[str]]:
         """Who made a node, oldest first, and what sort of maker each is."""
         found, made_by = [], node.origin.made_by
-        last = max((i for i, m in enumerate(made_by) if m.startswith(("vjp(", "jvp("))), default=-1)
+        last = max((i for i, m in enumerate(made_by) if m.is_gradient), default=-1)
         for i, maker in enumerate(made_by):
-            if maker.startswith(("vjp(", "jvp(")):
+            if maker.is_gradient:
                 sort = "gradient"
-            elif i < last or maker not in self.rule_names | self.pass_names:
+            elif i < last or maker.name not in self.rule_names | self.pass_names:
                 sort = "before"
             else:
-                sort = "rule" if maker in self.rule_names else "pass"
-            found.append([shortened(maker, 80), sort])
+                sort = "rule" if maker.name in self.rule_names else "pass"
+            found.append([shortened(str(maker), 80), sort])
         return found
 
     def _own_steps(self, number: int) -> Iterator[tuple[int, int]]:

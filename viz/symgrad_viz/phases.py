@@ -79,7 +79,7 @@ def part_titles(graph: Graph, parts: Mapping[Node, str]) -> dict[str, str]:
     """The parts that there are, in the order of computing, with what to call them."""
     present = {parts[n] for n in graph.nodes}
     made = [n.origin.made_by[0] for n in graph.nodes if n.origin.is_backward]
-    forward_mode = bool(made) and all(m.startswith("jvp(") for m in made)
+    forward_mode = bool(made) and all(m.kind == "jvp" for m in made)
     titles = {
         FORWARD: "forward",
         BACKWARD: "tangents" if forward_mode else "backward",

@@ -33,7 +33,7 @@ class _Details(Details):
 
     def lines(self, node: Node) -> list[str]:
         """Why the last rewrite made it, and its figures."""
-        rule = self.reasons.get(node.origin.made_by[-1]) if node.origin.made_by else None
+        rule = self.reasons.get(str(node.origin.made_by[-1])) if node.origin.made_by else None
         why = [] if rule is None else [f"{rule.name}: {shortened(reason_text(rule))}"]
         return [*why, *self.figures.lines(node)]
 

@@ -94,7 +94,7 @@ def tooltip(node: Node, names: Mapping[Node, str]) -> str:
     if node.origin.scope:
         lines.append(f"in: {shortened(' / '.join(node.origin.scope))}")
     if node.origin.made_by:
-        lines.append(f"made by: {shortened(' then '.join(node.origin.made_by))}")
+        lines.append(f"made by: {shortened(' then '.join(map(str, node.origin.made_by)))}")
     return "\n".join(dict.fromkeys(lines))
 
 

@@ -12,6 +12,7 @@ from symgrad.autodiff.reverse import pull_back
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import Cotangent
+from symgrad.ir.origin import Maker
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size
 from symgrad.ops.identity import barrier, custom, optimization_barrier, results_of
@@ -90,9 +91,8 @@ class _Recomputed:
         pairs = [(r, f) for r, f in zip(y.inputs[:count], flows, strict=True) if f is not None]
         seeds = [f for _, f in pairs]
         again = [barrier(x, *seeds) for x in inputs]
-        results = replaced(
-            [r for r, _ in pairs], dict(zip(inputs, again, strict=True)), maker="vjp(checkpoint)"
-        )
+        becomes = dict(zip(inputs, again, strict=True))
+        results = replaced([r for r, _ in pairs], becomes, maker=Maker("vjp", "checkpoint"))
         wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
         found = pull_back(results, seeds, wanted, kinks.policy)
         # What flows on waits for what ends here, such as gradients of weights, so that the copy is

@@ -12,7 +12,7 @@ from symgrad.autodiff.custom.function import Function
 from symgrad.autodiff.custom.traced import batched_custom
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
-from symgrad.ir.origin import built_as
+from symgrad.ir.origin import Maker, built_as
 from symgrad.ops.identity import custom, results_of
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.opaque import Body, opaque
@@ -103,7 +103,7 @@ class _Rule:
             return [None] * (len(y.inputs) - len(ys))
         sources = place.sources()
         given = [there[a.source][a.number] for a in sources]
-        with built_as(y.origin.then(f"vjp({place.call.name})")):
+        with built_as(y.origin.then(Maker("vjp", place.call.name))):
             seeds = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
             body = Backward(place, tuple(sources), tuple(wanted))
             types = [inputs[i].tensor for i in wanted]

@@ -19,7 +19,7 @@ from symgrad.ir.dims import Size
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, apply, as_node, constant_value, describe
 from symgrad.ir.op import Cotangent
-from symgrad.ir.origin import built_as, scope
+from symgrad.ir.origin import Maker, built_as, scope
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size, of_all
 from symgrad.ops.identity import CustomRule, custom, results_of
@@ -91,7 +91,7 @@ class Traced:
     def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """The body of backward, on cotangents."""
         ys = results_of(y)
-        with built_as(y.origin.then(f"vjp({self.call.name})")):
+        with built_as(y.origin.then(Maker("vjp", self.call.name))):
             seeds, grads = self._backward(len(ys))
             given = [zeros_like(r) if f is None else f for f, r in zip(flows, ys, strict=True)]
             becomes = self._actual(y) | dict(zip(seeds, given, strict=True))
@@ -102,7 +102,7 @@ class Traced:
         """The body of `jvp`, or the transpose of backward, which is linear."""
         ys = results_of(y)
         given = tangents[len(ys) : len(ys) + len(self.call.operands)]
-        with built_as(y.origin.then(f"jvp({self.call.name})")):
+        with built_as(y.origin.then(Maker("jvp", self.call.name))):
             if hasattr(self.call.ctx, "jvp"):
                 return self._own_jvp(given, y)
             seeds, grads = self._backward(len(ys))
@@ -174,7 +174,7 @@ def replaced(
     ys: Sequence[Node],
     becomes: Mapping[Node, Node],
     flows: Iterable[Node] = (),
-    maker: str = "",
+    maker: Maker | None = None,
 ) -> list[Node]:
     """`ys` with other nodes of the same types in the places of some; the rest is shared.
 

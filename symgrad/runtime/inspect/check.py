@@ -78,7 +78,7 @@ class Finding(NamedTuple):
         lines = [f"{self.node.op.name} {self.made}"]
         lines += [f"  built at {p}: {p.text}" for p in self.node.origin.locations]
         if self.node.origin.made_by:
-            lines.append(f"  made by {', '.join(self.node.origin.made_by)}")
+            lines.append(f"  made by {self.node.origin.makers}")
         lines += [f"  input {i}, {r}" for i, r in enumerate(self.inputs)]
         return "\n".join([*lines, f"  result, {self.result}"])
 

@@ -119,7 +119,7 @@ class StepTime(NamedTuple):
         return {
             "kernel": self.step.op.name,
             "location": place and {"file": place.file, "line": place.line, "text": place.text},
-            "made_by": list(self.step.node.origin.made_by),
+            "made_by": list(map(str, self.step.node.origin.made_by)),
             **{name: getattr(self, name) for name in FIGURES},
             "inner": [s.document() for s in self.inner],
         }
