@@ -8,12 +8,14 @@ rules, programs and random graphs. `assert_same` has its lines of zeros, digits,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from symgrad.compiler import compile
+from symgrad.ir.errors import SymbolicError
 from symgrad.ir.evaluate import resolve, sizes_of
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
@@ -125,9 +127,10 @@ class Run:
 
     def _walk(self, outputs: Iterable[Node], values: dict[Node, Any]) -> None:
         sizes = sizes_of(values)
-        for node in topological(outputs, known=values.keys()):
+        for node, known in _steps(tuple(outputs), tuple(values)):
             operands = [values[x] for x in node.inputs]
-            attrs, inner = resolve(dict(node.attrs), sizes), node.inner_graph
+            attrs = resolve(dict(node.attrs), sizes) if known is None else known
+            inner = node.inner_graph
             if isinstance(node, Variable):
                 values[node] = node.value
             elif inner is not None:  # a fused node: one by one, so that every flag is seen
@@ -206,6 +209,22 @@ class Run:
 
     def results(self) -> list[Any]:
         return [self.values[y] for y in self.outputs]
+
+
+@lru_cache(maxsize=8)  # the same graphs are run at many points
+def _steps(
+    outputs: tuple[Node, ...], known: tuple[Node, ...]
+) -> list[tuple[Node, dict[str, Any] | None]]:
+    """The nodes to compute, in order, each with its attributes; None if they hold named sizes."""
+    return [(node, _plain(node)) for node in topological(outputs, known={*known})]
+
+
+def _plain(node: Node) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = resolve(dict(node.attrs), {})
+    except SymbolicError:
+        return None
+    return found
 
 
 def _finite(value: Any) -> bool:

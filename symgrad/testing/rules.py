@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -107,7 +108,7 @@ def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]
     old, new = ([y, *gradients(y, inputs)] for y in (before, after))
     named = named_in([before, after])
     # Sums are as exact as their largest terms.
-    sums = not all(map(is_elementwise, topological([before])))
+    sums = _has_sums(before)
     reach = 8 if sums and rule.exact >= Exact.ROUNDING else 30
     if rule.exact == Exact.ROUNDING:
         for arrays in edges_of(inputs):
@@ -118,15 +119,24 @@ def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]
     )
 
 
+@lru_cache(maxsize=64)  # asked again at every point
+def _has_sums(y: Node) -> bool:
+    """Whether something in what a node is computed from works along axes."""
+    return not all(map(is_elementwise, topological([y])))
+
+
 def _stays_finite(rule: Rule, before: Node, after: Node, feeds: Feeds) -> None:
     """Assert that what is finite as written is finite; see `assert_finite`."""
     try:
         Run([before], feeds)
     except ValueError:
         return
-    graphs = f"before:\n{Graph(before)}\nafter:\n{Graph(after)}"
     found = _run(rule, [after], feeds).results()
-    assert_finite([before], feeds, found, f"{rule}\n{_shown(feeds)}\n{graphs}")
+    try:
+        assert_finite([before], feeds, found)
+    except AssertionError as error:
+        graphs = f"before:\n{Graph(before)}\nafter:\n{Graph(after)}"
+        raise AssertionError(f"{error}\n{rule}\n{_shown(feeds)}\n{graphs}") from None
 
 
 def _compare(
@@ -160,7 +170,7 @@ def _compare(
         else [(before[0], a.results()[0], b.results()[0])]
     )
     for y, expected, found in pairs:
-        sums = not all(map(is_elementwise, topological([y])))
+        sums = _has_sums(y)
         least = Exact.BITS if y is before[0] else Exact.ROUNDING if sums else Exact.VALUES
         try:
             assert_same(found, expected, max(grade, least))
@@ -197,16 +207,19 @@ def _tamed(runs: Sequence[Run], feeds: Feeds) -> Feeds | None:
 
 def _same_layout(rule: Rule, old: Run, new: Run) -> None:
     """Assert that two results lie in memory alike: else sums of them round differently."""
-    one, other = (
-        [s for s, n in zip(np.asarray(x).strides, np.shape(x), strict=True) if n > 1]
-        for x in (old.results()[0], new.results()[0])
-    )
-    assert one == other or not old.outputs[0].size, (
+    one, other = map(_strides, (old.results()[0], new.results()[0]))
+    if one == other or not old.outputs[0].size:
+        return
+    raise AssertionError(
         f"not the same layout, so that sums round differently: {rule}\n"
         f"{_shown({x: v for x, v in old.values.items() if x.op is PLACEHOLDER})}\n"
         f"strides {other}, expected {one}\n"
         f"before:\n{Graph(old.outputs[:1])}\nafter:\n{Graph(new.outputs[:1])}"
     )
+
+
+def _strides(x: Any) -> list[int]:
+    return [s for s, n in zip(np.asarray(x).strides, np.shape(x), strict=True) if n > 1]
 
 
 def _hold(
