@@ -80,7 +80,7 @@ class Trial:
 
     def scratch(self):
         """Without and with the temporaries that the kernel can use, filled with rubbish."""
-        wanted = self.node.op.scratch
+        wanted = self.node.op.storage.scratch
         types = wanted(*(x.type for x in self.xs), **self.attrs) if wanted else ()
         return [{}, *({"scratch": np.full(t.shape, 85, t.dtype)} for t in types)]
 
@@ -88,7 +88,7 @@ class Trial:
         """The operands whose memory the result may take: none of complex numbers."""
         if self.node.dtype.kind == "c":
             return []
-        found = [i for i in self.node.op.in_place if i < len(self.xs)]
+        found = [i for i in self.node.op.storage.in_place if i < len(self.xs)]
         return [i for i in found if self.xs[i].type == self.node.type]
 
 
@@ -101,8 +101,8 @@ def arity(op):
 
 def cases_of(op):
     """What the op says, and for an elementwise one every way to broadcast."""
-    if op.cases or not op.elementwise:
-        return op.cases
+    if op.trials.cases or not op.elementwise:
+        return op.trials.cases
     return [case(*shapes) for shapes in SHAPES[arity(op)]]
 
 
@@ -126,10 +126,10 @@ def trial(op, shapes, dtypes, attrs, interval=None):
         sg.placeholder(f"x{i}", shape, dtype)
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
     ]
-    intervals = itertools.cycle([interval] if interval else op.domain)
+    intervals = itertools.cycle([interval] if interval else op.trials.domain)
     arrays = [sample(rng, x.shape, x.dtype, next(intervals)) for x in xs]
     operands = list(xs)
-    if op.symmetric:
+    if op.trials.symmetric:
         operands[0] = (xs[0] + sg.conj(xs[0].mT)) / 2
         half = (arrays[0] + arrays[0].mT.conj()) / 2
         arrays[0] = half + 6 * len(half.T) * np.eye(len(half.T), dtype=half.dtype)
@@ -138,9 +138,9 @@ def trial(op, shapes, dtypes, attrs, interval=None):
 
 def trials(op, *dtypes):
     """One for each case of the op, and each dtype of its own and complex one that it takes."""
-    own = op.dtypes.split()
+    own = op.trials.dtypes.split()
     for dtype, tried in itertools.product(dtypes or dict.fromkeys((*own, *COMPLEX)), cases_of(op)):
-        if dtype not in own and (op.ill_conditioned or not tried.shapes):
+        if dtype not in own and (op.trials.ill_conditioned or not tried.shapes):
             continue
         try:
             made = trial(
@@ -162,7 +162,7 @@ def has_cases(op):
 
 
 def takes_floats(op):
-    return any(np.dtype(d).kind in "fc" for d in op.dtypes.split())
+    return any(np.dtype(d).kind in "fc" for d in op.trials.dtypes.split())
 
 
 def is_smooth(op):
@@ -191,7 +191,7 @@ def test_the_type_rule_tells_what_the_kernel_gives(op):
             assert TensorType(np.shape(found), np.asarray(found).dtype) == y.type
 
 
-@every(lambda op: op.elementwise and not op.cases)
+@every(lambda op: op.elementwise and not op.trials.cases)
 def test_it_takes_the_dtypes_that_numpy_takes_and_gives_the_same(op):
     count = arity(op)
     taken = 0
@@ -220,7 +220,7 @@ def test_it_takes_the_dtypes_that_numpy_takes_and_gives_the_same(op):
     assert taken
 
 
-@every(lambda op: has_cases(op) and op.out)
+@every(lambda op: has_cases(op) and op.storage.out)
 def test_out_holds_the_same(op):
     for t in trials(op):
         for extra in t.scratch():
@@ -230,7 +230,7 @@ def test_out_holds_the_same(op):
                 same(out, expected)
 
 
-@every(lambda op: has_cases(op) and op.out)
+@every(lambda op: has_cases(op) and op.storage.out)
 def test_out_and_the_operands_may_lie_in_memory_as_they_like(op):
     """In Fortran's order, backwards, read-only."""
     for t in trials(op):
@@ -245,7 +245,7 @@ def test_out_and_the_operands_may_lie_in_memory_as_they_like(op):
                 np.testing.assert_allclose(out, expected, rtol=1e-5)
 
 
-@every(lambda op: has_cases(op) and op.in_place and op.dtypes)
+@every(lambda op: has_cases(op) and op.storage.in_place and op.trials.dtypes)
 def test_out_may_be_the_memory_of_the_operands_it_names(op):
     tried = 0
     for t in trials(op):
@@ -257,7 +257,7 @@ def test_out_may_be_the_memory_of_the_operands_it_names(op):
     assert tried or t.node.dtype.kind in "bc"
 
 
-@every(lambda op: has_cases(op) and op.in_place and op.dtypes)
+@every(lambda op: has_cases(op) and op.storage.in_place and op.trials.dtypes)
 def test_out_may_be_an_operand_that_is_given_twice(op):
     for t in trials(op):
         for i, extra in itertools.product(t.places(), t.scratch()):
@@ -338,7 +338,7 @@ def test_commutative(op):
 
 @every(lambda op: op.associative)
 def test_associative(op):
-    for dtype in op.dtypes.split():
+    for dtype in op.trials.dtypes.split():
         rng = generator(op.name)
         a, b, c = (np.round(sample(rng, (20,), dtype)) for _ in range(3))
         same(op.kernel(op.kernel(a, b), c), op.kernel(a, op.kernel(b, c)))

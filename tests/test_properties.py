@@ -16,6 +16,7 @@ from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import apply
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import ALIGNMENT
+from symgrad.lowering.steps import Call
 from symgrad.passes import DEFAULT, graph_pass
 from symgrad.runtime.workspace import allocate
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
@@ -176,8 +177,9 @@ def check_plan(plan):
             for k in over:
                 x = step.operands[k]
                 assert (x.slot, x.views, ref.views) == (ref.slot, (), ()), f"step {i}"
+                assert isinstance(step, Call), f"step {i}"
                 assert isinstance(step.op.kernel, np.ufunc) or over == [k], f"step {i}"
-            assert not over or {*over} & {*step.op.in_place}, f"step {i}: {step.op.name} in place"
+                assert {*over} & {*step.op.storage.in_place}, f"step {i}: {step.name} in place"
             others = [r for r in step.results if r is not ref]
             assert not any(overlap(ref, r) for r in others), f"step {i}"
         for ref in (*step.scratch, *step.results):

@@ -41,6 +41,42 @@ def case(*shapes: Shape, **attrs: Any) -> Case:
     return Case(shapes, attrs)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """Where the kernel of an op writes, and how a program writes the call.
+
+    `out` kernels take `out=`; `in_place` names the operands whose memory the result may take;
+    `scratch(*types, **attrs)` gives the types of the temporaries that the kernel is to be handed.
+    `source` is how the call is written where it is not kernel(operands, out): {0} {1} {out} {axis},
+    in a line or more; or source(here, **attrs) that says so, `here` if the result is written over
+    the first operand.
+    """
+
+    out: bool = False
+    in_place: tuple[int, ...] = ()
+    scratch: Callable[..., tuple[TensorType, ...]] | None = None
+    source: str | Callable[..., str] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What tests and random graphs try an op with.
+
+    `domain` has an interval for each operand, the last ones again; `dtypes` those that it takes;
+    `cases` shapes and attributes. Of a `symmetric` op the first operand is a symmetric (Hermitian)
+    matrix, of which half is read: its derivative is that along symmetric matrices, and it is tried
+    with positive definite ones. Of an `ill_conditioned` one a rounding error can change the result
+    altogether, or make an error of it: vectors known up to a sign or a phase, a rank, what wants a
+    probability; random graphs have none.
+    """
+
+    domain: tuple[Interval, ...] = (REAL,)
+    dtypes: str = "float32 float64"
+    cases: tuple[Case, ...] = ()
+    symmetric: bool = False
+    ill_conditioned: bool = False
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Op:
     """A primitive operation, with all that any part of symgrad needs to know of it.
@@ -52,7 +88,7 @@ class Op:
     several results `g` and the tangent are tuples.
 
     The rest are facts. Whoever needs to know something about ops asks for a fact; nobody keeps a
-    list of op names.
+    list of op names. `storage` is for programs only, `trials` for tests only.
     """
 
     name: str
@@ -91,12 +127,6 @@ class Op:
     holomorphic: bool = True
     # Whether the derivative can be inf or NaN where the operands are finite.
     unbounded_slope: bool = False
-    # Whether its first operand is taken for a symmetric (Hermitian) matrix: half of it is read, and
-    # the derivative is that along symmetric matrices. The tests give positive definite ones.
-    symmetric: bool = False
-    # Whether a rounding error can change its result altogether, or make an error of it: vectors
-    # known up to a sign or a phase, a rank, what wants a probability. Random graphs have none.
-    ill_conditioned: bool = False
 
     # Facts about values.
     elementwise: bool = False
@@ -125,31 +155,31 @@ class Op:
     # None if other facts tell: one for each element that it takes in, elementwise or reducing.
     flops: Callable[..., int] | None = None
     kinks: str = ""
-    domain: tuple[Interval, ...] = (REAL,)
-    dtypes: str = "float32 float64"
-    cases: tuple[Case, ...] = ()
 
-    # Facts about memory: `view` results share their operand's memory; an `identity` has its first
-    # operands for results, and costs nothing; if it is a `barrier`, no rule takes it away, since it
-    # says that all its operands come before its readers; `out` kernels take `out=`; `in_place`
-    # names the operands whose memory the result may take; `scratch` gives the types of the
-    # temporaries that the kernel is to be handed.
+    # Facts about results: those of a `view` share their operand's memory; an `identity` has its
+    # first operands for results, and costs nothing; if it is a `barrier`, no rule takes it away,
+    # since it says that all its operands come before its readers.
     view: bool = False
     identity: bool = False
     barrier: bool = False
-    out: bool = False
-    in_place: tuple[int, ...] = ()
-    # How a program writes the call where it is not kernel(operands, out): {0} {1} {out} {axis}, in
-    # a line or more; or source(here, **attrs) that says so, `here` if the result is written over
-    # the first operand.
-    source: str | Callable[..., str] = ""
-    scratch: Callable[..., tuple[TensorType, ...]] | None = None
     # For several results: the ops that compute just one of them; "" if there is none.
     projections: tuple[str, ...] = ()
     # Whether its operand is an op with several results, of which it takes the one at `index`.
     of_several: bool = False
     # The attribute that holds the graph of what it computes, whose inputs are the operands.
     inner_graph: str = ""
+
+    storage: Storage = Storage()
+    trials: Trials = Trials()
+
+    @classmethod
+    def of(cls, **facts: Any) -> Op:
+        """An op by facts that are given in one row, those of `storage` and `trials` among them."""
+        for group, record in (("storage", Storage), ("trials", Trials)):
+            own = {k: facts.pop(k) for k in facts.keys() & record.__dataclass_fields__.keys()}
+            if own:
+                facts[group] = record(**own)
+        return cls(**facts)
 
     def check(self, types: tuple[Type, ...], attrs: dict[str, Any]) -> Type:
         """The type of the result of operands and attributes that are as `apply` leaves them.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
-
-from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType
-from symgrad.lowering.plan import Plan, Ref, Slot, Step
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Ref, Step
 
 Value = tuple[int, int]  # a slot, and how often it had been written
 
@@ -70,7 +67,7 @@ class PlanCost:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The ops whose floating-point operations nobody can tell."""
-        return tuple(dict.fromkeys(s.step.op.name for s in self.steps if s.flops is None))
+        return tuple(dict.fromkeys(s.step.name for s in self.steps if s.flops is None))
 
     def _lines(self) -> Iterator[str]:
         yield f"{'step':>4}  {'kernel':<20} {'flops':>15} {'read':>13} {'written':>13}  flops/byte"
@@ -79,7 +76,7 @@ class PlanCost:
             place = next((str(p) for p in s.step.node.origin.locations), "")
             group = "" if s.step.group is None else f"  fused {s.step.group}"
             yield (
-                f"{i:>4}  {s.step.op.name:<20} {flops:>15} {s.bytes_read:>13,} "
+                f"{i:>4}  {s.step.name:<20} {flops:>15} {s.bytes_read:>13,} "
                 f"{s.bytes_written:>13,} {s.intensity:>11.3f}  {place}{group}"
             )
 
@@ -160,7 +157,7 @@ class _Tally:
             self.writes.append((step, value, nbytes))
             self.group_of[value] = step.group
         types = [t for t, _ in operands]
-        flops = _flops(step.op, types, [t for t, _ in results], dict(step.attrs))
+        flops = step.flops(types, [t for t, _ in results])
         return StepCost(step, flops, sum(read.values()), sum(n for _, n in results))
 
     def fused(self, steps: Sequence[StepCost]) -> int:
@@ -189,45 +186,11 @@ def _seen(plan: Plan, ref: Ref) -> tuple[TensorType, int]:
     t = slot.type
     if not ref.views:
         return t, slot.nbytes if t.shape else 0
-    layout: Any = as_strided(np.empty(1, t.dtype), slot.shape, _strides(slot.shape, t.dtype))
-    for view in ref.views:
-        layout = view.op.kernel(layout, **dict(view.attrs))
+    layout = ref.layout(t)
     shape = layout.shape
     repeated = [n for n, s in zip(shape, layout.strides, strict=True) if s == 0 and n > 1]
     elements = prod(shape) // max(prod(repeated), 1)
     return t.with_shape(shape), elements * t.dtype.itemsize if slot.shape else 0
-
-
-def _strides(shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    strides, step = [], dtype.itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
-def _flops(
-    op: Op,
-    operands: Sequence[TensorType],
-    results: Sequence[TensorType],
-    attrs: Mapping[str, Any],
-) -> int | None:
-    """The floating-point operations of an op, or None if nobody can tell."""
-    if op.opaque:
-        return None
-    if not any(t.dtype.kind in "fc" for t in results):
-        return 0
-    if op.flops is not None:
-        return int(op.flops(*operands, **attrs))
-    if op.combiner:
-        return max(sum(map(_size, operands)) - sum(map(_size, results)), 0)
-    if op.elementwise:
-        return sum(map(_size, results))
-    return None if op.expensive else 0
-
-
-def _size(t: TensorType) -> int:
-    return Slot("", "arena", t).nbytes // t.dtype.itemsize
 
 
 def _ratio(flops: int, nbytes: int) -> float:

@@ -7,34 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from symgrad.ir.evaluate import computed
-from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.graph import Graph, is_input, is_leaf
+from symgrad.ir.node import Node, Variable
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
-from symgrad.lowering.plan import Attrs, Kind, Plan, Ref, Slot, Step, View
+from symgrad.lowering.plan import Plan
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.slots import SlotBuilder
-from symgrad.lowering.tiling import TILED, Tiling, tile_rows
-from symgrad.ops import kernels
+from symgrad.lowering.steps import Attrs, Call, Copy, Kind, Ref, RowSums, Slot, Step, View
+from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
 
-COPY = Op(
-    name="copy", infer=lambda t: t, kernel=kernels.copy, out=True, source="np.copyto({out}, {0})"
-)
-RESHAPE, RELU, MAXIMUM, ROW_SUMS = (
-    REGISTRY.ops[name] for name in ("reshape", "relu", "maximum", "row_sums")
-)
-# What adds up rows: a product with ones, of which half of the operations do nothing.
-MATMUL = Op(
-    name="matmul",
-    infer=lambda x, ones: x.with_shape((*x.shape[:-1], *ones.shape[1:])),
-    kernel=np.matmul,
-    out=True,
-    flops=lambda x, ones: x.size,
+RESHAPE, RELU, MAXIMUM, ROW_SUMS, MATMUL = (
+    REGISTRY.ops[name] for name in ("reshape", "relu", "maximum", "row_sums", "matmul")
 )
 EXTREMA = (np.maximum, np.minimum)
 # With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
@@ -83,17 +71,22 @@ class _Lowering:
         for ref in wanted:
             self.builders[ref.slot].last = ends
         for i, step in enumerate(self.steps):
-            self._work_in_place(i, step)
+            if isinstance(step, Call):
+                self._work_in_place(i, step)
         results, nexts = self._deliver(wanted, ends)
         slots, arena_bytes = self._finish()
+        for step in self.steps:
+            step.operands = tuple(map(self._rooted, step.operands))
+            step.results = tuple(map(self._rooted, step.results))
+            step.scratch = tuple(map(self._rooted, step.scratch))
         kept = len(wanted) - len(self.updates)
         return Plan(
             graph=self.graph,
             sizes=dict(self.sizes),
             slots=slots,
-            steps=tuple(map(self._rooted_step, self.steps)),
-            inputs=self._leaf_slots("placeholder"),
-            variables=self._leaf_slots("variable"),
+            steps=tuple(self.steps),
+            inputs=self._leaf_slots(is_variable=False),
+            variables=self._leaf_slots(is_variable=True),
             nexts=tuple(n if n < 0 else self.number[n] for n in nexts),
             outputs=tuple(map(self._rooted, results[:kept])),
             updates=tuple(map(self._rooted, results[kept:])),
@@ -105,24 +98,25 @@ class _Lowering:
             return None
         return tile_rows(graph, types, self.sizes, lower, self.threads)
 
-    def _leaf_slots(self, op_name: str) -> tuple[int, ...]:
-        leaves = (n for n in self.graph.inputs if n.op.name == op_name)
+    def _leaf_slots(self, is_variable: bool) -> tuple[int, ...]:
+        leaves = (n for n in self.graph.inputs if isinstance(n, Variable) is is_variable)
         return tuple(self.number[self.leaves[n]] for n in leaves)
 
     # ---- where each task's value goes -------------------------------------------------------
 
     def _place(self, task: Task) -> tuple[Ref, ...]:
-        op = task.op
-        if op.name in ("placeholder", "variable"):
-            kind: Kind = "input" if op.name == "placeholder" else "variable"
+        op = task.node.op
+        type_: Any = task.type
+        if is_input(task.node):
+            kind: Kind = "variable" if isinstance(task.node, Variable) else "input"
             ref = self._new(kind, task.type, task.node.name)
             self.leaves[task.node] = ref.slot
             return (ref,)
-        if not task.inputs and (op.name == "constant" or self._is_small(task.type)):
+        if not task.inputs and (is_leaf(task.node) or math.prod(type_.shape) <= MOST_KEPT):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
             return (self._new("constant", task.type, value),)
         operands = tuple(self.values[i][0] for i in task.inputs)
-        if op.name == "item":
+        if any(isinstance(x.type, tuple) for x in task.node.inputs):  # `item`
             return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)
         if op.identity:
             return operands[: len(task.type) if isinstance(task.type, tuple) else 1]
@@ -130,90 +124,90 @@ class _Lowering:
             return (self._view(task, operands[0]),)
         return self._compute(task, operands)
 
-    def _is_small(self, type_: Any) -> bool:
-        """Whether what is made from a shape alone is made once, with the plan, and kept in it."""
-        return bool(math.prod(type_.shape) <= MOST_KEPT)
-
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
         self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
         return Ref(len(self.builders) - 1)
 
     def _view(self, task: Task, source: Ref) -> Ref:
-        view = View(task.op, task.attrs)
+        view = View(task.node.op, task.attrs)
         if view.op is not RESHAPE or self._reshapes_in_place(source, view.attrs):
             return Ref(source.slot, (*source.views, view))
-        assert isinstance(task.type, TensorType)
         result = self._new("arena", task.type, step=len(self.steps))
-        back = View(RESHAPE, (("shape", self._shape_of(source)),))
-        self._append(COPY, (source,), (Ref(result.slot, (back,)),), (), task)
+        back = View(RESHAPE, (("shape", self._shape(source)),))
+        target = Ref(result.slot, (back,))
+        self._append(Copy(task.node, (source,), (target,), task.group))
         return result
 
-    def _layout(self, ref: Ref) -> np.ndarray[Any, Any]:
-        """An array with the shape and strides of a value, and no memory to speak of."""
+    def _shape(self, ref: Ref) -> Any:
         t = self.builders[ref.slot].type
-        shape: Any = t.shape
-        strides = np.cumprod((t.dtype.itemsize, *(max(s, 1) for s in shape[:0:-1])))[::-1]
-        x = as_strided(np.empty(1, t.dtype), shape, tuple(strides[: len(shape)]) if shape else ())
-        for view in ref.views:
-            x = view.op.kernel(x, **dict(view.attrs))
-        return x
+        return ref.layout(t).shape if ref.views else t.shape
 
-    def _shape_of(self, ref: Ref) -> tuple[int, ...]:
-        source: Any = self._layout(ref) if ref.views else self.builders[ref.slot].type
-        shape: tuple[int, ...] = source.shape
-        return shape
+    def _type(self, ref: Ref) -> TensorType:
+        """The type of a value as it is seen."""
+        t = self.builders[ref.slot].type
+        return t.with_shape(self._shape(ref)) if ref.views else t
 
     def _reshapes_in_place(self, source: Ref, attrs: Attrs) -> bool:
         if not source.views:
             return True
+        layout = source.layout(self.builders[source.slot].type)
         try:
-            np.reshape(self._layout(source), dict(attrs)["shape"], copy=False)
+            np.reshape(layout, dict(attrs)["shape"], copy=False)
         except ValueError:
             return False
         return True
 
     def _compute(self, task: Task, operands: tuple[Ref, ...]) -> tuple[Ref, ...]:
-        step = len(self.steps)
+        node, step = task.node, len(self.steps)
         types = task.type if isinstance(task.type, tuple) else (task.type,)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
-        scratch: tuple[Ref, ...] = ()
-        if task.op.scratch is not None and (types[0].shape or task.op is TILED):
-            inner = [self.values[i] for i in task.inputs]
-            assert all(len(v) == 1 for v in inner)
-            asked = task.op.scratch(*self._types(task), **dict(task.attrs))
-            kind = "tiling" if task.op is TILED else "scratch"
-            scratch = tuple(self._new("arena", t, kind, step) for t in asked)
-        op, operands, attrs = self._with_rows(task, operands, types[0])
-        self._append(op, operands, results, attrs, task, scratch)
+        if task.tiling is not None:
+            scratch = self._temporaries(task.tiling.scratch, "tiling")
+            loop = TileLoop(node, operands, results, task.group, scratch, tiling=task.tiling)
+            self._append(loop)
+            return results
+        wanted = node.op.storage.scratch if types[0].shape else None
+        asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
+        self._append(self._call(task, operands, results, self._temporaries(asked, "scratch")))
         return results
 
-    def _with_rows(
-        self, task: Task, operands: tuple[Ref, ...], t: TensorType
-    ) -> tuple[Op, tuple[Ref, ...], Attrs]:
-        """The op with the constants that it is best done with.
+    def _temporaries(self, types: Sequence[TensorType], kind: str) -> tuple[Ref, ...]:
+        return tuple([self._new("arena", t, kind, len(self.steps)) for t in types])
+
+    def _call(
+        self,
+        task: Task,
+        operands: tuple[Ref, ...],
+        results: tuple[Ref, ...],
+        scratch: tuple[Ref, ...],
+    ) -> Call:
+        """The call of a kernel, with the constants that it is best done with.
 
         An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
         """
+        kind, op, attrs = Call, task.node.op, task.attrs
+        t = self.builders[results[0].slot].type
         shape: Any = t.shape
-        same = task.op, operands, task.attrs
-        if max((s for r in operands for s in self._shape_of(r)), default=0) > MOST_KEPT:
-            return same
-        if task.op is ROW_SUMS:
-            ones = (self._shape_of(operands[0])[-1], *(1,) * dict(task.attrs)["keepdims"])
-            return MATMUL, (*operands, self._filled(t.dtype.type(1), ones)), ()
-        if math.prod(shape) < LEAST_SIZE or shape[-1] < LEAST_ROW or t.dtype.kind != "f":
-            return same
-        if task.op is RELU:
-            return MAXIMUM, (*operands, self._filled(t.dtype.type(0), shape[-1:])), ()
-        if task.op.kernel not in EXTREMA:
-            return same
-        builders = [self.builders[r.slot] for r in operands]
-        rows = (
-            self._filled(d.value, shape[-1:]) if d.kind == "constant" and not d.type.shape else r
-            for r, d in zip(operands, builders, strict=True)
-        )
-        return task.op, tuple(rows), task.attrs
+        if max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
+            is_large = math.prod(shape) >= LEAST_SIZE and shape[-1] >= LEAST_ROW
+            is_large &= t.dtype.kind == "f"
+            if op is ROW_SUMS:
+                ones = (self._shape(operands[0])[-1], *(1,) * dict(attrs)["keepdims"])
+                kind, op, attrs = RowSums, MATMUL, ()
+                operands = (*operands, self._filled(t.dtype.type(1), ones))
+            elif is_large and op is RELU:
+                op, attrs = MAXIMUM, ()
+                operands = (*operands, self._filled(t.dtype.type(0), shape[-1:]))
+            elif is_large and op.kernel in EXTREMA:
+                operands = tuple([self._as_row(r, shape[-1:]) for r in operands])
+        return kind(task.node, operands, results, task.group, scratch, op=op, attrs=attrs)
+
+    def _as_row(self, ref: Ref, shape: tuple[int, ...]) -> Ref:
+        """A number that is a constant as a row of it; any other value as it is."""
+        d = self.builders[ref.slot]
+        is_number = d.kind == "constant" and not d.type.shape
+        return self._filled(d.value, shape) if is_number else ref
 
     def _filled(self, value: Any, shape: tuple[int, ...]) -> Ref:
         """A constant that is one number throughout."""
@@ -224,27 +218,10 @@ class _Lowering:
             self.uniform[key] = self._new("constant", TensorType(shape, array.dtype), array)
         return self.uniform[key]
 
-    def _types(self, task: Task) -> list[TensorType]:
-        """The types of a task's operands."""
-        found = []
-        for i in task.inputs:
-            ref = self.values[i][0]
-            t = self.builders[ref.slot].type
-            found.append(t.with_shape(self._shape_of(ref)) if ref.views else t)
-        return found
-
-    def _append(
-        self,
-        op: Op,
-        operands: tuple[Ref, ...],
-        results: tuple[Ref, ...],
-        attrs: Attrs,
-        task: Task,
-        scratch: tuple[Ref, ...] = (),
-    ) -> None:
-        for ref in operands:
+    def _append(self, step: Step) -> None:
+        for ref in step.operands:
             self.builders[ref.slot].last = len(self.steps)
-        self.steps.append(Step(op, operands, results, attrs, task.node, scratch, task.group))
+        self.steps.append(step)
 
     # ---- in place ---------------------------------------------------------------------------
 
@@ -253,20 +230,20 @@ class _Lowering:
             slot = self.builders[slot].root
         return slot
 
-    def _work_in_place(self, index: int, step: Step) -> None:
+    def _work_in_place(self, index: int, step: Call) -> None:
         """Let a step write over an operand that nobody reads afterwards."""
         result = step.results[0]
         builder = self.builders[result.slot]
         if len(step.results) != 1 or builder.kind != "arena" or result.views:
             return
-        for k in step.op.in_place:
+        for k in step.op.storage.in_place:
             if k < len(step.operands) and self._may_take(step, k, index, builder):
                 root = self._root(step.operands[k].slot)
                 builder.root = root
                 self.builders[root].last = builder.last
                 return
 
-    def _may_take(self, step: Step, k: int, index: int, builder: SlotBuilder) -> bool:
+    def _may_take(self, step: Call, k: int, index: int, builder: SlotBuilder) -> bool:
         ref = step.operands[k]
         root = self._root(ref.slot)
         old = self.builders[root]
@@ -289,8 +266,8 @@ class _Lowering:
         kept = len(wanted) - len(self.updates)
         for i, ref in enumerate(wanted):
             kind: Kind = "output" if i < kept else "next"
-            shape = self._shape_of(ref)
-            if shape == ():
+            shape = self._shape(ref)
+            if not shape:
                 results.append(ref)
                 if kind == "next":
                     nexts.append(-1)
@@ -303,7 +280,7 @@ class _Lowering:
                 builder.kind = kind
             if kind == "next":
                 target = self.updates[i - kept]
-                is_variable = target.op.name == "variable"
+                is_variable = isinstance(target, Variable)
                 self.builders[root].value = f"{target.name}_next" if is_variable else target.name
                 nexts.append(root)
             results.append(Ref(root))
@@ -312,7 +289,7 @@ class _Lowering:
     def _copy_out(self, node: Node, ref: Ref, shape: tuple[int, ...], kind: Kind) -> int:
         t = self.builders[ref.slot].type.with_shape(shape)
         result = self._new(kind, t, step=len(self.steps))
-        self.steps.append(Step(COPY, (ref,), (result,), (), node))
+        self.steps.append(Copy(node, (ref,), (result,)))
         return result.slot
 
     # ---- places and names -------------------------------------------------------------------
@@ -343,12 +320,6 @@ class _Lowering:
     def _rooted(self, ref: Ref) -> Ref:
         number = self.number[self._root(ref.slot)]
         return ref if number == ref.slot else Ref(number, ref.views)
-
-    def _rooted_step(self, step: Step) -> Step:
-        operands = tuple(map(self._rooted, step.operands))
-        results = tuple(map(self._rooted, step.results))
-        scratch = tuple(map(self._rooted, step.scratch))
-        return Step(step.op, operands, results, step.attrs, step.node, scratch, step.group)
 
 
 def _nbytes(t: TensorType) -> int:

@@ -2,82 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
-from symgrad.ir.node import Node
-from symgrad.ir.op import Op
-from symgrad.ir.types import DType, TensorType
-
-Kind: TypeAlias = Literal["input", "variable", "constant", "scalar", "arena", "output", "next"]
-Attrs: TypeAlias = tuple[tuple[str, Any], ...]
+from symgrad.lowering.steps import Ref, Slot, Step
 
 ALIGNMENT = 64
-
-
-class View(NamedTuple):
-    """One way of seeing the same memory: a view op with its attributes."""
-
-    op: Op
-    attrs: Attrs
-
-
-class Slot(NamedTuple):
-    """A place for a value.
-
-    `input`, `variable` and `constant` are given; a `scalar` is a local variable of the program;
-    an `arena` slot lies at `offset` bytes in the arena from step `first` to step `last`; an
-    `output` is allocated anew in every call, for the caller to keep; a `next` is the spare array
-    of a variable, into which its next value is computed.
-    """
-
-    name: str
-    kind: Kind
-    type: TensorType
-    first: int = -1
-    last: int = -1
-    offset: int = -1
-    value: Any = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape  # type: ignore[return-value]
-
-    @property
-    def dtype(self) -> DType:
-        return self.type.dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Its size in bytes."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-
-class Ref(NamedTuple):
-    """A value as a step reads or writes it: a slot, seen through views."""
-
-    slot: int
-    views: tuple[View, ...] = ()
-
-
-class Step(NamedTuple):
-    """One call of a kernel.
-
-    `results` has more than one entry for an op with several results; `scratch` are arena slots
-    that the kernel uses while it runs; `group` numbers the fused node it is part of.
-    """
-
-    op: Op
-    operands: tuple[Ref, ...]
-    results: tuple[Ref, ...]
-    attrs: Attrs
-    node: Node
-    scratch: tuple[Ref, ...] = ()
-    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +72,7 @@ class Plan(Displayed):
             result = ", ".join(map(self.describe, step.results))
             reads = ", ".join(map(self.describe, step.operands))
             place = next((str(p) for p in step.node.origin.locations), "")
-            yield f"{i:>4}  {result:<8} {step.op.name:<22} {reads:<24} {place}"
+            yield f"{i:>4}  {result:<8} {step.name:<22} {reads:<24} {place}"
         yield f"{'slot':<8} {'offset':>8} {'bytes':>10}  {'steps':<11} type"
         for slot in self.slots:
             if slot.kind == "arena":

@@ -11,22 +11,23 @@ from symgrad.ir.errors import AllocationError, ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
-from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, Type, possible
-from symgrad.lowering.tiling import TILED, Tiling
-
-Attrs = tuple[tuple[str, Any], ...]
+from symgrad.lowering.steps import Attrs
+from symgrad.lowering.tiling import Tiling
 
 
 class Task(NamedTuple):
-    """One op to be run: its operands by the number of the task that makes them."""
+    """One op to be run: its operands by the number of the task that makes them.
+
+    `tiling` is that of a node whose inner graph runs in tiles.
+    """
 
     node: Node
-    op: Op
     inputs: tuple[int, ...]
     attrs: Attrs
     type: Type
     group: int | None
+    tiling: Tiling | None = None
 
 
 class Schedule(NamedTuple):
@@ -74,10 +75,8 @@ class _Writer:
             inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
             tiling = inner and self.tile_rows(inner, [self.tasks[i].type for i in inputs])
             if tiling:
-                type_ = _concrete(node, self.sizes)
-                attrs = (("tiling", tiling),)
-                self.tasks.append(Task(node, TILED, tuple(inputs), attrs, type_, group))
-                number[node] = len(self.tasks) - 1
+                task = Task(node, tuple(inputs), (), _concrete(node, self.sizes), group, tiling)
+                number[node] = self._add(task)
             elif inner is not None:
                 self.groups += 1
                 results = self.write(inner, inputs, self.groups - 1)
@@ -86,7 +85,7 @@ class _Writer:
                 else:
                     number[node] = results[0]
             else:
-                number[node] = self._append(node, tuple(inputs), group)
+                number[node] = self._op(node, tuple(inputs), group)
         return [number[y] for y in graph.outputs]
 
     def _check_sizes(self, graph: Graph) -> None:
@@ -102,11 +101,10 @@ class _Writer:
                 built = node.origin.description
                 raise type(error)(f"{describe(node)} with {_listed(self.sizes)}: {error}{built}")
 
-    def _append(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
+    def _op(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
         attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
         if not self.sizes:
-            self.tasks.append(Task(node, node.op, inputs, attrs, node.type, group))
-            return len(self.tasks) - 1
+            return self._add(Task(node, inputs, attrs, node.type, group))
         type_ = _concrete(node, self.sizes)
         if not is_leaf(node):
             types = [self.tasks[i].type for i in inputs]
@@ -116,7 +114,10 @@ class _Writer:
                     f"{describe(node)} is {found!r} with {_listed(self.sizes)}, and {type_!r} was "
                     "inferred for larger sizes; feed more elements"
                 )
-        self.tasks.append(Task(node, node.op, inputs, attrs, type_, group))
+        return self._add(Task(node, inputs, attrs, type_, group))
+
+    def _add(self, task: Task) -> int:
+        self.tasks.append(task)
         return len(self.tasks) - 1
 
     def _inferred(self, node: Node, types: Sequence[Type], attrs: dict[str, Any]) -> Type:

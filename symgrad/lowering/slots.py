@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir.types import TensorType
-from symgrad.lowering.plan import Kind
+from symgrad.lowering.steps import Kind
 
 
 @dataclass

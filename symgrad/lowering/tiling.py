@@ -8,7 +8,7 @@ result a tile, and these are joined at the end, always in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -20,9 +20,10 @@ from symgrad.ir.dims import product
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Op, inferred
+from symgrad.ir.op import REGISTRY, inferred
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Ref, Step
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.rows import keeps_rows, rows
 
@@ -65,18 +66,18 @@ class Tiling:
         joined = (t for t, axis in zip(types, self.results, strict=True) if axis is None)
         return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
 
-    @cached_property
-    def combiners(self) -> tuple[tuple[Any, dict[str, Any]], ...]:
-        """The ufunc that joins each such result, and what its `reduce` must be told.
+    def joins(
+        self, results: Sequence[Ref], parts: Sequence[T]
+    ) -> Iterator[tuple[Ref, T, Any, dict[str, Any]]]:
+        """Each such result, its parts, the ufunc that joins them, what its `reduce` must be told.
 
         NumPy sums small integers in larger ones, unless it is told not to.
         """
-        ends = zip(self.plan.graph.outputs, self.results, strict=True)
-        return tuple(
-            (REGISTRY.ops[y.op.combiner].kernel, {"dtype": y.dtype} if y.dtype.kind in "iu" else {})
-            for y, axis in ends
-            if axis is None
-        )
+        ends = zip(results, self.plan.graph.outputs, self.results, strict=True)
+        joined = ((ref, y) for ref, y, axis in ends if axis is None)
+        for (ref, y), part in zip(joined, parts, strict=True):
+            options = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
+            yield ref, part, REGISTRY.ops[y.op.combiner].kernel, options
 
     @cached_property
     def scratch(self) -> tuple[TensorType, ...]:
@@ -104,12 +105,31 @@ class Tiling:
         return f"{self.number} tiles of {self.size} rows{shared}"
 
 
-TILED = Op(
-    name="tiled",
-    infer=lambda *types, tiling: tuple(y.tensor for y in tiling.plan.graph.outputs),
-    kernel=lambda *arrays, tiling: None,
-    scratch=lambda *types, tiling: tiling.scratch,
-)
+@dataclass(slots=True, eq=False, kw_only=True)
+class TileLoop(Step):
+    """A fused group that runs for one tile of rows after the other."""
+
+    tiling: Tiling
+
+    @property
+    def name(self) -> str:
+        return "tiled"
+
+    @property
+    def culprit(self) -> str:
+        return self.node.op.name
+
+    @property
+    def inner(self) -> Plan:
+        return self.tiling.plan
+
+    @property
+    def times(self) -> float:
+        return self.tiling.count / self.tiling.size
+
+    def within(self) -> Iterator[tuple[Step, Node]]:
+        for plan in filter(None, (self.tiling.plan, self.tiling.remainder)):
+            yield from ((s, self.tiling.stands_for.get(s.node, s.node)) for s in plan.steps)
 
 
 def tile_rows(

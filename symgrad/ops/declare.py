@@ -103,7 +103,7 @@ def op(
         name = op_name(function)
         least, count, options, defaults = _parameters(function)
         doc = function.__doc__ or ""
-        record = REGISTRY.add_op(Op(name=name, doc=doc, operands=(least, count), **facts))
+        record = REGISTRY.add_op(Op.of(name=name, doc=doc, operands=(least, count), **facts))
         required = frozenset(options) - defaults.keys()
 
         @wraps(function)

@@ -82,7 +82,7 @@ def _batch(
 ) -> Node:
     size = batch_size(inputs, flags)
     types = [TensorType((size, *s), np.dtype(d)) for s, d in zip(shapes, dtypes, strict=True)]
-    return opaque(of_all(inputs, flags), body.batched(), types, in_place=node.op.out)
+    return opaque(of_all(inputs, flags), body.batched(), types, in_place=node.op.storage.out)
 
 
 @op(infer=_infer, kernel=_kernel, vjp=_vjp, jvp=_jvp, batch=_batch, opaque=True, public=False)

@@ -184,7 +184,7 @@ _PERMUTE = REGISTRY.ops["permute_dims"]
 
 
 def _reduces(op: Op) -> bool:
-    return bool(op.combiner) and str(op.source).endswith(".reduce")
+    return bool(op.combiner) and str(op.storage.source).endswith(".reduce")
 
 
 def _counts_once(op: Op) -> bool:

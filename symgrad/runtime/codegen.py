@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -15,10 +15,11 @@ from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
-from symgrad.lowering.plan import Plan, Ref, Slot, Step, View
-from symgrad.lowering.tiling import TILED, Tiling
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
+from symgrad.lowering.tiling import TileLoop
+from symgrad.lowering.visitor import Visitor
 from symgrad.ops.copied import is_own, own_functions, source_of
-from symgrad.runtime.executor import writes_itself
 from symgrad.runtime.literals import (
     constant_text,
     index_text,
@@ -59,7 +60,7 @@ def generate(plan: Plan, threads: bool = False) -> Source:
     return _Generator(plan, Module(taken, threads)).source()
 
 
-class _Generator:
+class _Generator(Visitor[Iterable[str]]):
     """Writes the function of a plan; `suffix` tells its constants from those of other functions."""
 
     def __init__(self, plan: Plan, module: Module, suffix: str = "") -> None:
@@ -126,8 +127,7 @@ class _Generator:
                 )
         for step in plan.steps:
             note = printable(self.module.note(step))
-            written = self._tiled if step.op is TILED else self._statements
-            for text in written(step):
+            for text in self.visit(step):
                 steps[len(lines)] = step
                 code = f"    {text}"
                 lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
@@ -145,25 +145,31 @@ class _Generator:
             self._expression(Ref(ref.slot), literal=False) if slot.kind == "constant" else slot.name
         )
 
-    def _statements(self, step: Step) -> list[str]:
-        """The lines of a step."""
+    # ---- a method for each kind of step, which gives its lines ------------------------------
+
+    def call(self, step: Call) -> list[str]:
         return self._statement(step).split("\n")
 
-    def _statement(self, step: Step) -> str:
+    def _statement(self, step: Call) -> str:
         targets = [self._expression(r) for r in step.results]
-        if writes_itself(self.plan, step):
-            return self._call(step, targets)
-        call = self._call(step, None)
+        if step.takes_out(self.plan.slots):
+            return self._kernel(step, targets)
+        text = self._kernel(step, None)
         kinds = [self.plan.slots[r.slot].kind for r in step.results]
         if len(kinds) == 1 and kinds[0] != "scalar":
-            self.numpy_names |= {"copyto"}
-            return f"copyto({targets[0]}, {call})"
+            return self._copied(targets[0], text)
         written = (t if k == "scalar" else f"{t}[...]" for t, k in zip(targets, kinds, strict=True))
-        return f"{', '.join(written)} = {call}"
+        return f"{', '.join(written)} = {text}"
 
-    def _tiled(self, step: Step) -> Iterator[str]:
-        """The lines that run a group for one tile of rows after the other."""
-        tiling: Tiling = dict(step.attrs)["tiling"]
+    def copy(self, step: Copy) -> list[str]:
+        return [self._copied(self._expression(step.results[0]), self._expression(step.operands[0]))]
+
+    def _copied(self, target: str, value: str) -> str:
+        self.numpy_names |= {"copyto"}
+        return f"copyto({target}, {value})"
+
+    def tile_loop(self, step: TileLoop) -> Iterator[str]:
+        tiling = step.tiling
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
         threads, remainder, parts = tiling.shared_out(scratch)
         start, size = self.module.new("start"), tiling.size
@@ -182,27 +188,22 @@ class _Generator:
             yield f"for {start} in {starts}:"
             yield f"    {call(threads[0], parts)}"
         if tiling.remainder is not None:
-            call = self._tile_call(
-                step, tiling.remainder, f"{whole}:{tiling.count}", str(tiling.number - 1)
-            )
-            yield call(remainder, parts)
-        joined = iter(zip(parts, tiling.combiners, strict=True))
-        for ref, axis in zip(step.results, tiling.results, strict=True):
-            if axis is None:
-                part, (ufunc, options) = next(joined)
-                name = self._plain(f"np.{ufunc.__name__}.reduce")
-                target = self._expression(ref)
-                told = "".join(f", {k}={v.name!r}" for k, v in options.items())
-                if self.plan.slots[ref.slot].kind == "scalar":
-                    yield f"{target} = {name}({part}{told})"
-                else:
-                    yield f"{name}({part}, 0, out={target}{told})"
+            rows, number = f"{whole}:{tiling.count}", str(tiling.number - 1)
+            yield self._tile_call(step, tiling.remainder, rows, number)(remainder, parts)
+        for ref, part, ufunc, options in tiling.joins(step.results, parts):
+            name = self._plain(f"np.{ufunc.__name__}.reduce")
+            target = self._expression(ref)
+            told = "".join(f", {k}={v.name!r}" for k, v in options.items())
+            if self.plan.slots[ref.slot].kind == "scalar":
+                yield f"{target} = {name}({part}{told})"
+            else:
+                yield f"{name}({part}, 0, out={target}{told})"
 
     def _tile_call(
-        self, step: Step, plan: Plan, rows: str, number: str
+        self, step: TileLoop, plan: Plan, rows: str, number: str
     ) -> Callable[[Sequence[str], Sequence[str]], str]:
         """How the function for a tile is called, given the arrays to work in and the parts."""
-        tiling: Tiling = dict(step.attrs)["tiling"]
+        tiling = step.tiling
 
         def cut(ref: Ref, axis: int | None) -> str:
             text = self._expression(ref)
@@ -239,12 +240,12 @@ class _Generator:
         functions[name] = [lines[0].replace("(", f"{name}(", 1), *lines[1:]], steps
         return name
 
-    def _call(self, step: Step, targets: list[str] | None) -> str:
+    def _kernel(self, step: Call, targets: list[str] | None) -> str:
         """The kernel called with its operands, and with `targets` to write to."""
         op, operands, attrs = step.op, self._operands(step), _declared(step)
         if self._is_of_numbers(step):
             return SIGNS[op.kernel].format(*operands)
-        written = op.source
+        written = op.storage.source
         if callable(written):
             written = written(targets[0] == operands[0], **attrs) if targets else ""
         if "{" in written:
@@ -272,7 +273,7 @@ class _Generator:
             named += [f"scratch={s}" for s in scratch]
         return f"{name}({', '.join([*operands, *named])})"
 
-    def _is_of_numbers(self, step: Step) -> bool:
+    def _is_of_numbers(self, step: Call) -> bool:
         """Whether a step is arithmetic of NumPy's scalars, which know their own signs."""
         if step.op.kernel not in SIGNS or any(r.views for r in step.operands):
             return False
@@ -326,7 +327,7 @@ class _Generator:
 
     # ---- operands ---------------------------------------------------------------------------
 
-    def _operands(self, step: Step) -> list[str]:
+    def _operands(self, step: Call) -> list[str]:
         """The operands as text; a scalar constant as a literal where NumPy reads it as the same."""
         slots = [self.plan.slots[r.slot] for r in step.operands]
         plain = isinstance(step.op.kernel, np.ufunc) and step.op.kernel not in NOT_WEAK
@@ -367,7 +368,7 @@ class _Generator:
         return f"{name}({', '.join([text, *given])})"
 
 
-def _declared(step: Step | View) -> dict[str, Any]:
+def _declared(step: Call | View) -> dict[str, Any]:
     """The attributes of a step, by names that its op declares; raises `GraphError` for others."""
     attrs = dict(step.attrs)
     more = attrs.keys() - schema_of(step.op.infer).checks.keys()

@@ -20,8 +20,8 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.evaluate import kernel_error, said
-from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import TILED
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array
@@ -212,5 +212,4 @@ def explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
     if step is None:
         return KernelError(f"the program failed: {said(error)}")
-    op = step.node.op if step.op is TILED else step.op
-    return kernel_error(error, step.node, op.name)
+    return kernel_error(error, step.node, step.culprit)

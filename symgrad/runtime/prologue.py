@@ -48,7 +48,7 @@ def lower_body(
     """The plan of the body, with steps that know the nodes of the whole graph."""
     plan = lower(split.body, sizes, updates, **options)
     whole = split.stands_for
-    steps = tuple(s._replace(node=whole.get(s.node, s.node)) for s in plan.steps)
+    steps = tuple(replace(s, node=whole.get(s.node, s.node)) for s in plan.steps)
     return replace(plan, graph=split.graph, steps=steps)
 
 

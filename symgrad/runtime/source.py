@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from symgrad.lowering.plan import Step
+from symgrad.lowering.steps import Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
 

@@ -12,7 +12,8 @@ import numpy as np
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
 from symgrad.ir.node import Node
-from symgrad.lowering.plan import ALIGNMENT, Plan, Slot
+from symgrad.lowering.plan import ALIGNMENT, Plan
+from symgrad.lowering.steps import Slot
 from symgrad.runtime.literals import constant_text, is_short
 from symgrad.runtime.source import Source
 

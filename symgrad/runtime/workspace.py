@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.lowering.plan import ALIGNMENT, Plan, Ref
+from symgrad.lowering.plan import ALIGNMENT, Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -20,10 +20,3 @@ def allocate(plan: Plan) -> list[Array]:
         piece = memory[start + slot.offset : start + slot.offset + slot.nbytes]
         arrays.append(piece.view(slot.dtype).reshape(slot.shape))
     return arrays
-
-
-def seen(array: Any, ref: Ref) -> Any:
-    """An array through the views of a reference."""
-    for view in ref.views:
-        array = view.op.kernel(array, **dict(view.attrs))
-    return array

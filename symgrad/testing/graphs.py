@@ -36,8 +36,8 @@ def results_of(node: Node) -> list[Node]:
 
 def cases_of(op: Op) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Shapes and attributes with which an op can be tried."""
-    if op.cases or not op.elementwise:
-        return [(c.shapes, dict(c.attrs)) for c in op.cases]
+    if op.trials.cases or not op.elementwise:
+        return [(c.shapes, dict(c.attrs)) for c in op.trials.cases]
     return [(((3, 4),) * arity(op), {})]
 
 
@@ -183,9 +183,10 @@ class _Grower:
             op
             for _, op in sorted(REGISTRY.ops.items())  # whatever was imported first
             for _ in range(4 if op in watched else 1)
-            if (op.elementwise or op.cases) and {*op.dtypes.split()} & {*dtypes}
-            if op.vjp is not None or (op.cases and not any(c.shapes for c in op.cases))
-            if not op.ill_conditioned
+            if (op.elementwise or op.trials.cases) and {*op.trials.dtypes.split()} & {*dtypes}
+            if op.vjp is not None
+            or (op.trials.cases and not any(c.shapes for c in op.trials.cases))
+            if not op.trials.ill_conditioned
         ]
         self.attempts = [(r, attempts) for r in RULES if (attempts := _attempts(r))]
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")
@@ -254,10 +255,10 @@ class _Grower:
             else self.indices(s, d)
             if op.indices and i >= op.indices
             else self.in_domain(self.operand(None if op.elementwise and not attrs else s), d)
-            for i, (s, d) in enumerate(zip(shapes, cycle(op.domain), strict=False))
+            for i, (s, d) in enumerate(zip(shapes, cycle(op.trials.domain), strict=False))
         ]
-        if "float32" not in op.dtypes:
-            wanted = self.pick([d for d in op.dtypes.split() if d in self.dtypes])
+        if "float32" not in op.trials.dtypes:
+            wanted = self.pick([d for d in op.trials.dtypes.split() if d in self.dtypes])
             operands = [call("astype", x, wanted) if isinstance(x, Node) else x for x in operands]
         if len(operands) > 1 and not op.indices and self.rng.random() < 0.15:
             operands[-1] = operands[0]

@@ -228,14 +228,14 @@ def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
     """Each op of which a rule knows a fact, on constants and on what was broadcast."""
     for op in rule.ops:
         for shapes, attrs in cases_of(op):
-            for dtype in op.dtypes.split():
+            for dtype in op.trials.dtypes.split():
                 if turned:
                     build = _applies(op, attrs)
                     yield from _turned(build, shapes, [dtype] * len(shapes))
                     continue
                 rng = np.random.default_rng(0)
                 xs = _placeholders(shapes, [dtype] * len(shapes))
-                feeds = random_feeds(rng, xs, domain=op.domain)
+                feeds = random_feeds(rng, xs, domain=op.trials.domain)
                 wide = [call("broadcast_to", x, (2, *x.shape)) for x in xs if op.elementwise]
                 trials = [[constant(a) for a in feeds], xs, wide, [*wide[:1], *xs[1:]]]
                 for operands in trials if wide else trials[:2]:

@@ -19,7 +19,7 @@ def _counted(cost: PlanCost) -> dict[str, int]:
     groups = {s.group for s in steps if s.group is not None}
     return {
         "kernels": len(groups) + sum(s.group is None for s in steps),
-        "operations": sum(SEVERAL.get(s.op.name, 1) for s in steps if s.op.name != "copy"),
+        "operations": sum(SEVERAL.get(s.name, 1) for s in steps if s.name != "copy"),
         "bytes": cost.bytes_fused,
         "bytes_of_steps": cost.bytes_moved,
         "flops": cost.flops,

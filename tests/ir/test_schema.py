@@ -121,7 +121,7 @@ def test_every_op_says_what_it_takes(name):
     holds = [k for k, hint in found.hints.items() if Graph in (hint, *get_args(hint))]
     assert holds == [op.inner_graph] * bool(op.inner_graph)
     assert op.of_several == (get_origin(operand_hint(op.infer)) is tuple)
-    for tried in op.cases:
+    for tried in op.trials.cases:
         assert found.hints.keys() == tried.attrs.keys() or op.normalize is not None
 
 
@@ -282,7 +282,7 @@ def test_a_file_with_another_attribute_is_refused(type, call):
 @pytest.mark.parametrize("name", ["draw_key", "draw", "draw_integers", "draw_order"])
 def test_draws_are_declared_too(name):
     op, key = REGISTRY.find(name), TensorType((2,), np.dtype("uint64"))
-    good = op.cases[0].attrs
+    good = op.trials.cases[0].attrs
     op.check((key,), dict(good))
     for changed in (
         {"count": "3"}, {"count": 3.0}, {"count": -1}, {"count": 2**63},
@@ -350,8 +350,8 @@ DTYPES = ("bool", "uint8", "int64", "float16", "longdouble", "complex64")
 def mutants(op, rng):
     """The operands and attributes with which an op is tried, changed in a place or two."""
     for _ in range(150):
-        tried = op.cases[rng.integers(len(op.cases))] if op.cases else None
-        kind = np.dtype(op.dtypes.split()[0] if op.dtypes else "float32")
+        tried = op.trials.cases[rng.integers(len(op.trials.cases))] if op.trials.cases else None
+        kind = np.dtype(op.trials.dtypes.split()[0] if op.trials.dtypes else "float32")
         shapes = tried.shapes if tried else ((3,),) * int(rng.integers(3))
         kinds = ["int64" if op.indices and i >= op.indices else kind for i in range(len(shapes))]
         types = [TensorType(*pair) for pair in zip(shapes, kinds, strict=True)]

@@ -12,7 +12,7 @@ def costs(inputs, outputs, passes=(), **sizes):
 
 
 def step_costs(*args, **options):
-    return {s.step.op.name: s for s in costs(*args, **options).steps}
+    return {s.step.name: s for s in costs(*args, **options).steps}
 
 
 def test_a_product_of_matrices_is_2mnk():

@@ -8,7 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.lowering import tiling
-from symgrad.lowering.tiling import TILED
+from symgrad.lowering.tiling import TileLoop
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
 
 
@@ -21,7 +21,7 @@ def tiny(monkeypatch):
 
 def tilings(program):
     """How the groups of a program run that run in tiles."""
-    return [dict(s.attrs)["tiling"] for s in program.plan.steps if s.op is TILED]
+    return [s.tiling for s in program.plan.steps if isinstance(s, TileLoop)]
 
 
 def rowwise(rows, dtype="float32"):

@@ -32,7 +32,7 @@ def documents():
 def graphs():
     """Each graph with its name."""
     for op in sorted(OPS, key=lambda op: op.name):
-        own = op.dtypes.split() or ["complex64"]
+        own = op.trials.dtypes.split() or ["complex64"]
         for i, tried in enumerate(cases_of(op)[:MOST_CASES]):
             for dtype in dict.fromkeys([own[0], own[-1]]):
                 dtypes = operand_dtypes(op, dtype, len(tried.shapes))

@@ -19,7 +19,7 @@ OPS = ["gather", "scatter", "put", "running_extremum", "searchsorted", "isin"]
 def trials():
     for name in OPS:
         op = REGISTRY.ops[name]
-        for case in op.cases:
+        for case in op.trials.cases:
             yield pytest.param(op, case, id=f"{name}-{case.shapes}-{dict(case.attrs)}")
 
 

@@ -65,7 +65,7 @@ def test_what_is_cheap_is_tried_first():
     tight = sg.compile([x], outputs, memory_budget=int(free.plan.peak_bytes * 0.8))
     array = np.random.default_rng(0).standard_normal((64, 16))
     assert same(tight(array), free(array))
-    count = {p: sum(s.op.name == "matmul" for s in p.plan.steps) for p in (free, tight)}
+    count = {p: sum(s.name == "matmul" for s in p.plan.steps) for p in (free, tight)}
     assert count[free] == count[tight]
 
 

@@ -67,7 +67,7 @@ def test_kernels_are_given_plain_arrays(backend):
         return np.copyto(out, a)
 
     seen = []
-    watch = Op(name="watch", infer=lambda t: t, kernel=kernel, out=True)
+    watch = Op.of(name="watch", infer=lambda t: t, kernel=kernel, out=True)
     x = sg.placeholder("x", ("N", 4), "float32")
     program = sg.compile(x, apply(watch, [x]), backend=backend)
     for layout in ("fortran", "backwards", "big-endian", "unaligned", "half", "memory"):

@@ -45,7 +45,7 @@ class Fit:
 
 
 def ops(program):
-    return [step.op.name for step in program.plan.steps]
+    return [step.name for step in program.plan.steps]
 
 
 def runs(program):

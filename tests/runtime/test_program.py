@@ -129,7 +129,7 @@ def test_kernels_are_named_where_they_fail():
     def kernel(x, out=None):
         raise ZeroDivisionError("no luck")
 
-    fails = Op(name="fails", infer=lambda t: t, kernel=kernel, out=True)
+    fails = Op.of(name="fails", infer=lambda t: t, kernel=kernel, out=True)
     x = sg.placeholder("x", 3)
     y = sg.exp(apply(fails, [x * 2]))
     for backend in ("numpy", "reference"):
@@ -155,7 +155,7 @@ def test_a_kernel_without_memory_is_told_with_its_node_and_line():
     def kernel(x, out=None):
         raise MemoryError
 
-    full = Op(name="full_up", infer=lambda t: t, kernel=kernel, out=True)
+    full = Op.of(name="full_up", infer=lambda t: t, kernel=kernel, out=True)
     x = sg.placeholder("x", 3)
     for backend in ("numpy", "reference"):
         with pytest.raises(sg.AllocationError, match=r"full_up\(float64\[3\]\) failed") as caught:

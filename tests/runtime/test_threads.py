@@ -225,7 +225,7 @@ class Fault:
             return out
 
         self.calls, self.fails_at, self.error = 0, 0, None
-        watched = Op(name="watched", infer=lambda t: t, kernel=kernel, out=True)
+        watched = Op.of(name="watched", infer=lambda t: t, kernel=kernel, out=True)
         self.variables = [sg.variable(n, np.zeros(4)) for n in "ab"] + [sg.variable("c", 0.0)]
         self.program = sg.compile(
             [],

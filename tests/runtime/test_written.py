@@ -77,13 +77,13 @@ def written(node, *xs):
 def attributes():
     """Every attribute of every op that a program can be made of, with something evil in it."""
     for name, op in sorted(REGISTRY.every().items()):
-        for tried in op.cases[:1]:
+        for tried in op.trials.cases[:1]:
             for key in tried.attrs:
                 yield pytest.param(name, tried, key, id=f"{name}.{key}")
 
 
 def operands(op, tried):
-    kind = op.dtypes.split()[0] if op.dtypes else "float32"
+    kind = op.trials.dtypes.split()[0] if op.trials.dtypes else "float32"
     return [
         sg.placeholder(f"x{i}", s, "int64" if op.indices and i >= op.indices else kind)
         for i, s in enumerate(tried.shapes)

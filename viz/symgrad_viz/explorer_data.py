@@ -15,7 +15,8 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
-from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
@@ -267,7 +268,7 @@ class _Document:
             "title": section.title,
             "lines": list(map(_line, lines)),
             "computes": computes,
-            "steps": [[s.op.name, self._step_element(s)] for s in plan.steps],
+            "steps": [[s.name, self._step_element(s)] for s in plan.steps],
             "slots": [
                 [s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type)]
                 for s in plan.slots
@@ -303,8 +304,8 @@ class _Document:
 
     def _profile(self, profile: Profile) -> Json:
         section = self.sections[0]
-        ops = [s.op.name for s in section.plan.steps]
-        if ops != [s.step.op.name for s in profile.steps]:
+        ops = [s.name for s in section.plan.steps]
+        if ops != [s.step.name for s in profile.steps]:
             raise RenderError("this profile is of another program; make one: program.profile(...)")
         return {
             "seconds": profile.seconds,
@@ -325,7 +326,7 @@ def _fullest(plan: Plan) -> tuple[str, int]:
     if most < 0 or not used[most]:
         return "", 0
     step = plan.steps[most]
-    return step.op.name, sum(plan.slots[r.slot].nbytes for r in step.scratch)
+    return step.name, sum(plan.slots[r.slot].nbytes for r in step.scratch)
 
 
 def _reason(name: str) -> str:

@@ -9,7 +9,8 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
-from symgrad.lowering.plan import Plan, Step
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
@@ -29,7 +30,7 @@ class Section:
 
     def node_of(self, step: Step) -> Node:
         """The node that a step computes."""
-        return self.explainer.within.get(id(step), (0, step.node))[1]
+        return self.explainer.within.get(step, (0, step.node))[1]
 
 
 class Nodes:

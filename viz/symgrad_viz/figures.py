@@ -12,8 +12,8 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
-from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import Tiling
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.phases import inner_graph
@@ -117,7 +117,7 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
         written[of.step.node] += of.bytes_written
     alive: dict[Node, int] = {}
     for step, used in zip(plan.steps, _in_use(plan), strict=True):
-        alive |= dict.fromkeys(_computed(step), used)
+        alive |= dict.fromkeys((step.node, *(own for _, own in step.within())), used)
     times = Counter(id(inner) for n in graph.nodes if (inner := inner_graph(n)) is not None)
     for node in graph.nodes:
         inner = inner_graph(node)
@@ -213,24 +213,14 @@ def _all_nodes(graph: Graph) -> Iterable[Node]:
             yield from (n for n in inner.nodes if n.inputs)
 
 
-def _computed(step: Step) -> list[Node]:
-    """The nodes that a step computes."""
-    tiling = dict(step.attrs).get("tiling")
-    if isinstance(tiling, Tiling):
-        return [step.node, *(tiling.stands_for.get(s.node, s.node) for s in tiling.plan.steps)]
-    return [step.node]
-
-
 def _seconds(plan: Plan, profile: Profile) -> dict[Node, float]:
-    if [s.op.name for s in plan.steps] != [s.step.op.name for s in profile.steps]:
+    if [s.name for s in plan.steps] != [s.step.name for s in profile.steps]:
         raise RenderError("this profile is of another program; make one: program.profile(…)")
     found: dict[Node, float] = {}
     for step, time in zip(plan.steps, profile.steps, strict=True):
-        tiling = dict(step.attrs).get("tiling")
+        inside = dict(step.within())
         for of in time.inner or (time,):
-            own = of.step.node
-            if isinstance(tiling, Tiling) and time.inner:
-                own = tiling.stands_for.get(own, own)
+            own = inside.get(of.step, of.step.node)
             found[own] = found.get(own, 0.0) + of.seconds
     return found
 

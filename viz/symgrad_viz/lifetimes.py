@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Mapping
 
-from symgrad.lowering.plan import Plan, Slot
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Slot
 from symgrad_viz.scene import Box
 from symgrad_viz.shapes import draw_box, draw_note, draw_title
 from symgrad_viz.svg import element
@@ -41,7 +42,7 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
     step = width / max(len(plan.steps), 1)
     letters = int(step / (SMALL_SIZE * ADVANCE)) - 1
     for i, of in enumerate(plan.steps):
-        named = shortened(f"{i} {of.op.name}", letters) if letters > 6 else str(i)
+        named = shortened(f"{i} {of.name}", letters) if letters > 6 else str(i)
         if step >= len(named) * SMALL_SIZE * ADVANCE:
             draw_note(canvas, named, (i * step, 42), palette)
     for row, slots in enumerate(rows):

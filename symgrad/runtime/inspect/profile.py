@@ -22,8 +22,8 @@ from symgrad.ir.files import write_json
 from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
-from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import TILED, Tiling
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.rewrite.trace import shortened
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.source import Source
@@ -117,7 +117,7 @@ class StepTime(NamedTuple):
         """It in terms of JSON."""
         place = self.location
         return {
-            "kernel": self.step.op.name,
+            "kernel": self.step.name,
             "location": place and {"file": place.file, "line": place.line, "text": place.text},
             "made_by": list(map(str, self.step.node.origin.made_by)),
             **{name: getattr(self, name) for name in FIGURES},
@@ -205,7 +205,7 @@ def _row(number: str, s: StepTime, mark: str) -> str:
     place = s.location
     where = "" if place is None else f"{place}  {shortened(place.text)}"
     return (
-        f"{number:<7} {s.line:>5}  {s.step.op.name:<20} {s.seconds * 1e6:>12,.2f}  {s.share:>6.1%} "
+        f"{number:<7} {s.line:>5}  {s.step.name:<20} {s.seconds * 1e6:>12,.2f}  {s.share:>6.1%} "
         f"{mark} {s.gbytes:>7.2f} {gflops:>8} {s.reach:>6.0%}  {where}"
     ).rstrip()
 
@@ -247,15 +247,14 @@ class _Watch:
     def __init__(self, source: Source, plan: Plan) -> None:
         self.source = source
         self.plan = plan
-        self.tilings: dict[int, Tiling] = {
-            i: dict(s.attrs)["tiling"] for i, s in enumerate(plan.steps) if s.op is TILED
-        }
+        # The plans that steps run within them.
+        self.inner = {i: s.inner for i, s in enumerate(plan.steps) if s.inner is not None}
         # Of each function: its number, and the first line of each step.
         self.lines: list[list[int]] = []
         # One record for each call of a function: its number, and when its steps began and ended.
         self.records: list[tuple[int, ...]] = []
         self.runs: list[Any] = []
-        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.tilings}
+        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.inner}
         self.function_of: dict[int, int] = {}
 
     def compile(self, filename: str) -> Callable[..., Any]:
@@ -297,7 +296,7 @@ class _Watch:
             return
         *within, (_, *looks) = records
         self.runs.append(np.diff(looks))
-        sums = {i: np.zeros(len(b.plan.steps)) for i, b in self.tilings.items()}
+        sums = {i: np.zeros(len(p.steps)) for i, p in self.inner.items()}
         for number, first, *rest in within:
             i = bisect(looks, first) - 1
             # The last rows may have steps of their own.
@@ -316,7 +315,7 @@ class _Watch:
         judge = _Judge(machine, self.source.text.splitlines(), float(times.sum()))
         costs, found = cost(self.plan).steps, []
         for i, (of, line, seconds) in enumerate(zip(costs, self.lines[-1], times, strict=True)):
-            inner = self._inner(i, seconds, judge) if i in self.tilings else ()
+            inner = self._inner(i, seconds, judge) if i in self.inner else ()
             if inner:
                 flops = [s.flops for s in inner]
                 of = of._replace(flops=None if None in flops else sum(f or 0 for f in flops))
@@ -324,14 +323,13 @@ class _Watch:
         return tuple(found)
 
     def _inner(self, i: int, seconds: float, judge: _Judge) -> tuple[StepTime, ...]:
-        """The steps that a step runs in tiles, each with its part of the time."""
-        tiling = self.tilings[i]
+        """The steps that a step runs within it, each with its part of the time."""
+        plan, number = self.inner[i], self.plan.steps[i].times
         times = np.maximum(np.median(self.runs_within[i], axis=0), 1)
         times *= seconds / times.sum()
-        costs, lines = cost(tiling.plan).steps, self.lines[self.function_of[i]]
-        number = tiling.count / tiling.size
+        costs, lines = cost(plan).steps, self.lines[self.function_of[i]]
         return tuple(
-            judge.step_time(tiling.plan, of, line, time, number)
+            judge.step_time(plan, of, line, time, number)
             for of, line, time in zip(costs, lines, times, strict=True)
         )
 

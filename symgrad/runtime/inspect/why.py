@@ -14,8 +14,8 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, printable
 from symgrad.ir.text import type_text
-from symgrad.lowering.plan import Plan, Step
-from symgrad.lowering.tiling import Tiling
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.ops.fused import FUSED
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.lineage import Form, Lineage
@@ -104,20 +104,20 @@ class Explainer:
         self.lineage = Lineage(raw, plan.graph, trace)
         self.text = source.text.splitlines()
         self.lines = source.lines
-        self.line_of = {id(step): line for line, step in reversed(source.lines.items())}
+        self.line_of = {step: line for line, step in reversed(source.lines.items())}
         self.steps: dict[Form, list[int]] = {}
-        # What runs within a step, in tiles: which step that is, and the node of the group.
-        self.within: dict[int, tuple[int, Node]] = {}
+        # What runs within a step: which step that is, and the node that it computes a part of.
+        self.within: dict[Step, tuple[int, Node]] = {}
         for i, step in enumerate(plan.steps):
-            for own in _parts_of(step):
+            inside = {inner: (i, own) for inner, own in step.within()}
+            self.within |= inside
+            for own in [own for _, own in inside.values()] or [step.node]:
                 numbers = self.steps.setdefault(self.lineage.form(own), [])
                 numbers += [i] if i not in numbers else []
-            for inner, own in _steps_within(step):
-                self.within[id(inner)] = i, own
         self.lines_within: dict[Form, list[int]] = {}
         for line, step in source.lines.items():
-            if id(step) in self.within:
-                own = self.lineage.form(self.within[id(step)][1])
+            if step in self.within:
+                own = self.lineage.form(self.within[step][1])
                 self.lines_within.setdefault(own, []).append(line)
         self.places: dict[tuple[int, int], Location] = {}
 
@@ -211,8 +211,8 @@ class Explainer:
         return Story(node, twins, way.rewrites, shown, code, f"{merged}{verdict}")
 
     def _of_step(self, step: Step) -> Story:
-        numbers = {id(s): (i, s.node) for i, s in enumerate(self.plan.steps)} | self.within
-        number, node = numbers[id(step)]
+        numbers = {s: (i, s.node) for i, s in enumerate(self.plan.steps)} | self.within
+        number, node = numbers[step]
         rewrites, nodes = self.lineage.backward(self.lineage.form(node))
         first = nodes[0] if nodes else node
         rest = tuple(n for n in nodes[1:] if constant_value(n) is None)
@@ -247,25 +247,11 @@ class Explainer:
         return sorted(found)
 
     def _code_of(self, steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
-        lines = (self.line_of.get(id(self.plan.steps[i])) for i in steps)
+        lines = (self.line_of.get(self.plan.steps[i]) for i in steps)
         return self._code_at(filter(None, lines))
 
     def _code_at(self, lines: Iterable[int]) -> tuple[tuple[int, str], ...]:
         return tuple((n, _code(self.text[n - 1])) for n in sorted(set(lines)))
-
-
-def _parts_of(step: Step) -> Iterator[Node]:
-    """The nodes that a step computes."""
-    within = [own for _, own in _steps_within(step)]
-    yield from within or [step.node]
-
-
-def _steps_within(step: Step) -> Iterator[tuple[Step, Node]]:
-    """The steps that a step runs in tiles, each with the node of the group that it computes."""
-    tiling = dict(step.attrs).get("tiling")
-    if isinstance(tiling, Tiling):
-        for plan in filter(None, (tiling.plan, tiling.remainder)):
-            yield from ((s, tiling.stands_for.get(s.node, s.node)) for s in plan.steps)
 
 
 def _code(line: str) -> str:

@@ -55,7 +55,7 @@ def test_what_runs_as_it_was_written(net):
     assert codes(story) == ["maximum(a, 0, out=a)"]
     (number,) = [n for n, _ in story.code]
     assert "maximum(a, 0, out=a)" in net.program.source.splitlines()[number - 1]
-    assert net.program.plan.steps[story.steps[0]].op.name == "relu"
+    assert net.program.plan.steps[story.steps[0]].name == "relu"
 
 
 def test_the_loss_goes_through_its_rewrites_in_order(net):
@@ -145,7 +145,7 @@ def test_parts_of_a_fused_group_are_found():
     program = sg.compile([x], [sg.tanh(inner + 1.0), sg.sum(inner)])
     assert any(s.group is not None for s in program.plan.steps)
     (story,) = program.why(inner).stories
-    assert [program.plan.steps[i].op.name for i in story.steps] == ["exp"]
+    assert [program.plan.steps[i].name for i in story.steps] == ["exp"]
 
 
 def test_every_node_and_every_line_of_source_has_an_answer(net):

@@ -1,0 +1,175 @@
+"""The steps of a plan, of which each kind is a class, and the slots that they read and write."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from symgrad.ir.node import Node
+from symgrad.ir.op import Op
+from symgrad.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from symgrad.lowering.plan import Plan
+
+Kind: TypeAlias = Literal["input", "variable", "constant", "scalar", "arena", "output", "next"]
+Attrs: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class View(NamedTuple):
+    """One way of seeing the same memory: a view op with its attributes."""
+
+    op: Op
+    attrs: Attrs
+
+
+class Slot(NamedTuple):
+    """A place for a value.
+
+    `input`, `variable` and `constant` are given; a `scalar` is a local variable of the program;
+    an `arena` slot lies at `offset` bytes in the arena from step `first` to step `last`; an
+    `output` is allocated anew in every call, for the caller to keep; a `next` is the spare array
+    of a variable, into which its next value is computed.
+    """
+
+    name: str
+    kind: Kind
+    type: TensorType
+    first: int = -1
+    last: int = -1
+    offset: int = -1
+    value: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Ref(NamedTuple):
+    """A value as a step reads or writes it: a slot, seen through views."""
+
+    slot: int
+    views: tuple[View, ...] = ()
+
+    def seen(self, array: Any) -> Any:
+        """The array of the slot, through the views."""
+        for view in self.views:
+            array = view.op.kernel(array, **dict(view.attrs))
+        return array
+
+    def layout(self, t: TensorType) -> Any:
+        """An array as the value of a slot of this type is seen, with no memory to speak of."""
+        shape: Any = t.shape
+        strides = np.cumprod((t.dtype.itemsize, *(max(s, 1) for s in shape[:0:-1])))[::-1]
+        whole = as_strided(np.empty(1, t.dtype), shape, tuple(strides) if shape else ())
+        return self.seen(whole)
+
+
+@dataclass(slots=True, eq=False)
+class Step(ABC):
+    """One thing that a program does: it computes `results` of `operands` for a node.
+
+    `results` has more than one entry for an op with several results; `group` numbers the fused
+    node it is part of; `scratch` are arena slots that it uses while it runs. Each kind is a class
+    of its own, and has a method in `Visitor`. Steps are complete once their plan is.
+    """
+
+    node: Node
+    operands: tuple[Ref, ...]
+    results: tuple[Ref, ...]
+    group: int | None = None
+    scratch: tuple[Ref, ...] = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The kernel, as a plan, a cost, a profile and a picture call it."""
+
+    @property
+    def culprit(self) -> str:
+        """The op that is named where the step fails."""
+        return self.name
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        """The floating-point operations for values of these types; None if nobody can tell."""
+        return 0
+
+    @property
+    def inner(self) -> Plan | None:
+        """The plan that it runs again and again, if it is a loop."""
+        return None
+
+    @property
+    def times(self) -> float:
+        """How often it runs that plan."""
+        return 1
+
+    def within(self) -> Iterator[tuple[Step, Node]]:
+        """The steps that it runs in a loop, each with the node that it computes a part of."""
+        yield from ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Call(Step):
+    """One call of the kernel of an op."""
+
+    op: Op
+    attrs: Attrs
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def takes_out(self, slots: Sequence[Slot]) -> bool:
+        """Whether the kernel is handed the arrays for its results."""
+        return self.op.storage.out and all(slots[r.slot].kind != "scalar" for r in self.results)
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        op, (read, made) = self.op, (sum(_size(t) for t in of) for of in (operands, results))
+        if op.opaque:
+            return None
+        if not any(t.dtype.kind in "fc" for t in results):
+            return 0
+        if op.flops is not None:
+            return int(op.flops(*operands, **dict(self.attrs)))
+        if op.combiner:
+            return max(read - made, 0)
+        return made if op.elementwise else None if op.expensive else 0
+
+
+class RowSums(Call):
+    """Sums of rows, as a product with ones: half of its operations do nothing."""
+
+    __slots__ = ()
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        return _size(operands[0])
+
+
+class Copy(Step):
+    """A copy of a value to another place, where it has another layout or is the caller's."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return "copy"
+
+
+def _size(t: TensorType) -> int:
+    return math.prod(t.shape)  # type: ignore[arg-type]

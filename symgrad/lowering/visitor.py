@@ -1,0 +1,35 @@
+"""What is done with steps, a method for each of their kinds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from symgrad.lowering.steps import Call, Copy, Step
+from symgrad.lowering.tiling import TileLoop
+
+T = TypeVar("T")
+
+
+class Visitor(ABC, Generic[T]):
+    """Does something with each kind of step; another kind is another method here."""
+
+    def visit(self, step: Step) -> T:
+        """What the method for its kind returns."""
+        match step:
+            case Call():
+                return self.call(step)
+            case Copy():
+                return self.copy(step)
+            case TileLoop():
+                return self.tile_loop(step)
+        raise TypeError(f"there is no method for {type(step).__name__}")
+
+    @abstractmethod
+    def call(self, step: Call) -> T: ...
+
+    @abstractmethod
+    def copy(self, step: Copy) -> T: ...
+
+    @abstractmethod
+    def tile_loop(self, step: TileLoop) -> T: ...
