@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.evaluate import computed
-from symgrad.ir.graph import Graph, is_input, is_leaf
-from symgrad.ir.node import Node, Variable
-from symgrad.ir.op import REGISTRY
+from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
@@ -85,8 +86,8 @@ class _Lowering:
             sizes=dict(self.sizes),
             slots=slots,
             steps=tuple(self.steps),
-            inputs=self._leaf_slots(is_variable=False),
-            variables=self._leaf_slots(is_variable=True),
+            inputs=self._leaf_slots(PLACEHOLDER),
+            variables=self._leaf_slots(VARIABLE),
             nexts=tuple(n if n < 0 else self.number[n] for n in nexts),
             outputs=tuple(map(self._rooted, results[:kept])),
             updates=tuple(map(self._rooted, results[kept:])),
@@ -98,8 +99,8 @@ class _Lowering:
             return None
         return tile_rows(graph, types, self.sizes, lower, self.threads)
 
-    def _leaf_slots(self, is_variable: bool) -> tuple[int, ...]:
-        leaves = (n for n in self.graph.inputs if isinstance(n, Variable) is is_variable)
+    def _leaf_slots(self, op: Op) -> tuple[int, ...]:
+        leaves = (n for n in self.graph.inputs if n.op is op)
         return tuple(self.number[self.leaves[n]] for n in leaves)
 
     # ---- where each task's value goes -------------------------------------------------------
@@ -107,17 +108,17 @@ class _Lowering:
     def _place(self, task: Task) -> tuple[Ref, ...]:
         op = task.node.op
         type_: Any = task.type
-        if is_input(task.node):
-            kind: Kind = "variable" if isinstance(task.node, Variable) else "input"
+        if op in INPUTS:
+            kind: Kind = "variable" if op is VARIABLE else "input"
             ref = self._new(kind, task.type, task.node.name)
             self.leaves[task.node] = ref.slot
             return (ref,)
-        if not task.inputs and (is_leaf(task.node) or math.prod(type_.shape) <= MOST_KEPT):
+        if not task.inputs and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
             return (self._new("constant", task.type, value),)
         operands = tuple(self.values[i][0] for i in task.inputs)
-        if any(isinstance(x.type, tuple) for x in task.node.inputs):  # `item`
-            return (self.values[task.inputs[0]][dict(task.attrs)["index"]],)
+        if op.of_several:
+            return (self.values[task.inputs[0]][task.node.attr("index")],)
         if op.identity:
             return operands[: len(task.type) if isinstance(task.type, tuple) else 1]
         if op.view:
@@ -193,7 +194,7 @@ class _Lowering:
             is_large = math.prod(shape) >= LEAST_SIZE and shape[-1] >= LEAST_ROW
             is_large &= t.dtype.kind == "f"
             if op is ROW_SUMS:
-                ones = (self._shape(operands[0])[-1], *(1,) * dict(attrs)["keepdims"])
+                ones = (self._shape(operands[0])[-1], *(1,) * task.node.attr("keepdims"))
                 kind, op, attrs = RowSums, MATMUL, ()
                 operands = (*operands, self._filled(t.dtype.type(1), ones))
             elif is_large and op is RELU:
@@ -280,8 +281,8 @@ class _Lowering:
                 builder.kind = kind
             if kind == "next":
                 target = self.updates[i - kept]
-                is_variable = isinstance(target, Variable)
-                self.builders[root].value = f"{target.name}_next" if is_variable else target.name
+                suffix = "_next" * (target.op is VARIABLE)
+                self.builders[root].value = f"{target.name}{suffix}"
                 nexts.append(root)
             results.append(Ref(root))
         return results, nexts

@@ -69,10 +69,10 @@ class _Writer:
             if node in number:
                 continue
             if node.inputs and node.inputs[0] in several:
-                number[node] = several[node.inputs[0]][dict(node.attrs)["index"]]
+                number[node] = several[node.inputs[0]][node.attr("index")]
                 continue
             inputs = [number[x] for x in node.inputs]
-            inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
+            inner = node.inner_graph
             tiling = inner and self.tile_rows(inner, [self.tasks[i].type for i in inputs])
             if tiling:
                 task = Task(node, tuple(inputs), (), _concrete(node, self.sizes), group, tiling)

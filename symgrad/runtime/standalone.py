@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.files import write_whole
+from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
 from symgrad.lowering.plan import ALIGNMENT, Plan
 from symgrad.lowering.steps import Slot
@@ -109,8 +110,8 @@ class _Writer:
         # The user's names, by the slots' names; of variables that share one, these.
         self.given: dict[str, str] = {}
         slot_of: dict[Node, str] = {}
-        for op_name, slots in (("placeholder", self.inputs), ("variable", self.variables)):
-            nodes = (n for n in plan.graph.inputs if n.op.name == op_name)
+        for op, slots in ((PLACEHOLDER, self.inputs), (VARIABLE, self.variables)):
+            nodes = (n for n in plan.graph.inputs if n.op is op)
             slot_of.update((n, s.name) for s, n in zip(slots, nodes, strict=True))
         shared = Counter(n.name for n in slot_of)
         for node, slot_name in slot_of.items():

@@ -17,9 +17,9 @@ import numpy as np
 from symgrad.ir.errors import GraphError, KernelError
 from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType
-from symgrad.ops.fused import FUSED
 from symgrad.runtime.runner import Runner
 
 MOST_LISTED = 8
@@ -154,7 +154,7 @@ def checked(
                 made = f"has a relative error of {error:.2g}" * (is_wrong and not before)
             if is_wrong:
                 wrong.setdefault(step.node, []).extend(before)
-            if step.node.op is not FUSED:  # of which the parts have been looked at
+            if step.node.inner_graph is None:  # of which the parts have been looked at
                 findings += [step.finding(made, error)] * bool(made)
                 count += 1
     reaching = _made_of(wrong, graph.outputs)
@@ -186,14 +186,15 @@ class _Step(NamedTuple):
 
     def before(self) -> Iterator[Node]:
         """The nodes that it is computed from, those for which they stand, and those inside."""
-        inside = dict(self.node.attrs)["graph"].outputs if self.node.op is FUSED else ()
+        inner = self.node.inner_graph
+        inside = () if inner is None else inner.outputs
         return chain(self.node.inputs, self.inputs, inside)
 
     def made(self) -> str:
         """The fault that the node introduced, such as NaN; "" for none."""
         before = frozenset[str]().union(*(_kinds(x[0]) for x in self.operands))
         new = sorted(_kinds(self.results[0]) - before)
-        if not new or self.node.op.name == "constant":
+        if not new or self.node.op is CONSTANT:
             return ""
         array = np.asarray(next(v for v in _parts(self.results[0]) if _kinds(v)))
         bad = np.argwhere(~np.isfinite(array))
@@ -233,8 +234,7 @@ def _steps(
     for node in graph.nodes:
         operands = [values[x] for x in node.inputs]
         inputs = tuple(outside.get(x, x) for x in node.inputs)
-        if node.op is FUSED:
-            inner: Graph = dict(node.attrs)["graph"]
+        if (inner := node.inner_graph) is not None:
             inside = dict(zip(inner.inputs, operands, strict=True))
             stand = dict(zip(inner.inputs, inputs, strict=True))
             yield from _steps(inner, inside, sizes, wide, stand)

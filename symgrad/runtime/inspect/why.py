@@ -11,12 +11,12 @@ from typing import NamedTuple
 from symgrad.ir.errors import GraphError
 from symgrad.ir.expression import expression
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, printable
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
-from symgrad.ops.fused import FUSED
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import RewriteEvent, Trace, place_text, reason_text, rule_text, shortened
@@ -225,7 +225,7 @@ class Explainer:
         read = self._reading(form)
         by = f", read by {steps_text(read)}" if read else ""
         if is_input(node):
-            return f"the {'input' if node.op.name == 'placeholder' else node.op.name}{by}"
+            return f"the {'input' if node.op is PLACEHOLDER else node.op.name}{by}"
         if not node.inputs:
             return f"a constant of the program{by}"
         what = "a view, which costs nothing" if node.op.view else "another name of its operand"
@@ -240,7 +240,7 @@ class Explainer:
                 own = self.lineage.form(reader)
                 found.update(self.steps.get(own, ()))
                 # A group is no step; its members, which are, read for themselves.
-                goes_on = own not in self.steps and reader.op is not FUSED
+                goes_on = own not in self.steps and reader.inner_graph is None
                 if goes_on and own not in seen:
                     seen.add(own)
                     stack.append(own)
