@@ -13,7 +13,7 @@ from symgrad.autodiff import normal
 from symgrad.ir.expression import to_text
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Applied, Pattern
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, rules_of
 from symgrad.rewrite.trace import Trace, reason_text
 from symgrad.testing import spellings
 
@@ -31,8 +31,8 @@ def families():
     """The rules by the file that they stand in: its docstring's first line, its name, its rules."""
     for found in pkgutil.walk_packages(home.__path__, "symgrad.rules."):
         module = importlib.import_module(found.name)
-        source = inspect.getsource(module)
-        own = [r for r in RULES if f"\ndef {r.name}(" in source and getattr(module, r.name) is r]
+        of_module = rules_of(module)
+        own = [r for r in RULES if r in of_module]
         if own:
             title = inspect.getdoc(module).splitlines()[0].rstrip(".")
             yield title, found.name.removeprefix("symgrad.rules."), own

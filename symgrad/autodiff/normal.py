@@ -16,8 +16,8 @@ from symgrad.ir.walk import topological
 from symgrad.ops.identity import optimization_barrier
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import Index, rebuild, sweep_once
-from symgrad.rewrite.rule import Exact, Rule
-from symgrad.rules import arithmetic, extrema, masks, powers, systems, views
+from symgrad.rewrite.rule import Exact, Rule, rules_of
+from symgrad.rules import arithmetic, comparisons, extrema, logic, masks, powers, systems, views
 from symgrad.rules.normal import cholesky, kinks, signs, smooth
 
 RULES: tuple[Rule, ...] = (
@@ -28,18 +28,31 @@ RULES: tuple[Rule, ...] = (
     arithmetic.double_negative,
     arithmetic.times_minus_one,
     arithmetic.square_of_negative,
+    arithmetic.zero_minus,
+    arithmetic.abs_of_negative,
+    arithmetic.add_negative,
+    arithmetic.subtract_negative,
+    arithmetic.negative_times_constant,
     views.broadcast_operand,
     systems.diagonal_of_product,
     systems.diagonal_of_transposed,
-    *kinks.RULES,
-    *signs.RULES,
+    *comparisons.less_from_constant.family,
+    comparisons.comparison_of_negatives,
+    logic.invert_is_not,
+    *rules_of(kinks),
+    extrema.maximum_is_relu,
+    *extrema.select_positive_is_relu.family,
+    extrema.maximum_is_leaky_relu,
+    *extrema.choice_by_greater_is_leaky_relu.family,
+    *extrema.choice_by_greater_is_abs.family,
+    *rules_of(signs),
     extrema.largest_of_relu,
     masks.mask_multiply,
     masks.where_of_not,
     masks.where_zero_first_is_select,
     masks.where_zero_is_select,
-    *smooth.RULES,
-    *cholesky.RULES,
+    *rules_of(smooth, cholesky),
+    *smooth.BORROWED,
 )
 INDEX = Index(RULES)
 

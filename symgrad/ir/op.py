@@ -138,6 +138,15 @@ class Op:
     # Whether it asks which operand is larger, or if they are equal, so that a Python int that the
     # dtype beside it cannot hold has an answer: it is beyond every element.
     compares: bool = False
+    # Other ops that it is, by which rules come in families; `converse` and `complement` are of
+    # comparisons. The converse is it with its operands exchanged: f(x, y) == g(y, x).
+    converse: str = ""
+    # The complement is true where it is not, and false where it is, if neither operand is NaN.
+    complement: str = ""
+    # The dual is it of numbers of the other sign: f(-x, -y) == -g(x, y); of a place, == g(x, y).
+    dual: str = ""
+    # De Morgan: not f(x, y) == g(not x, not y), bit by bit of integers.
+    de_morgan: str = ""
     # Operands of which a 0 makes the result 0, whatever the others are.
     annihilators: tuple[int, ...] = ()
     # For each operand of such types whether each row of the result is made of the same row of it,

@@ -261,6 +261,7 @@ def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     commutative=True,
     associative=True,
     idempotent=True,
+    dual="fmin",
     kinks="at ties: shared by two that vary, else from 0 to 1",
     one_sided=True,
 )
@@ -276,6 +277,7 @@ def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
     commutative=True,
     associative=True,
     idempotent=True,
+    dual="fmax",
     kinks="at ties: shared by two that vary, else from 1 to 0",
     one_sided=True,
 )

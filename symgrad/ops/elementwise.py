@@ -204,13 +204,13 @@ def reciprocal(x: NodeLike, /) -> Node:
 # ---- rounding -------------------------------------------------------------------------------
 
 
-@elementwise(np.ceil, piecewise_constant=True, preserves_zero=True, idempotent=True)
+@elementwise(np.ceil, piecewise_constant=True, preserves_zero=True, idempotent=True, dual="floor")
 def ceil(x: NodeLike, /) -> Node:
     """x rounded up."""
     ...
 
 
-@elementwise(np.floor, piecewise_constant=True, preserves_zero=True, idempotent=True)
+@elementwise(np.floor, piecewise_constant=True, preserves_zero=True, idempotent=True, dual="ceil")
 def floor(x: NodeLike, /) -> Node:
     """x rounded down."""
     ...

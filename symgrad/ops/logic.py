@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from symgrad.ir.node import Node
@@ -13,38 +15,41 @@ from symgrad.ops.declare import NodeLike, elementwise
 INTEGERS = "int32 uint8"
 LOGICAL = "bool"
 
+_comparison = partial(elementwise, compares=True, piecewise_constant=True)
+_connective = partial(elementwise, piecewise_constant=True, commutative=True, associative=True)
 
-@elementwise(np.equal, compares=True, piecewise_constant=True, commutative=True)
+
+@_comparison(np.equal, commutative=True, complement="not_equal")
 def equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 == x2."""
     ...
 
 
-@elementwise(np.not_equal, compares=True, piecewise_constant=True, commutative=True)
+@_comparison(np.not_equal, commutative=True, complement="equal")
 def not_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 != x2."""
     ...
 
 
-@elementwise(np.less, compares=True, real=True, piecewise_constant=True)
+@_comparison(np.less, real=True, converse="greater", complement="greater_equal")
 def less(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 < x2."""
     ...
 
 
-@elementwise(np.less_equal, compares=True, real=True, piecewise_constant=True)
+@_comparison(np.less_equal, real=True, converse="greater_equal", complement="greater")
 def less_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 <= x2."""
     ...
 
 
-@elementwise(np.greater, compares=True, real=True, piecewise_constant=True)
+@_comparison(np.greater, real=True, converse="less", complement="less_equal")
 def greater(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 > x2."""
     ...
 
 
-@elementwise(np.greater_equal, compares=True, real=True, piecewise_constant=True)
+@_comparison(np.greater_equal, real=True, converse="less_equal", complement="less")
 def greater_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 >= x2."""
     ...
@@ -74,25 +79,19 @@ def signbit(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.logical_and, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
-)
+@_connective(np.logical_and, de_morgan="logical_or", dtypes=LOGICAL)
 def logical_and(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether both are true."""
     ...
 
 
-@elementwise(
-    np.logical_or, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
-)
+@_connective(np.logical_or, de_morgan="logical_and", dtypes=LOGICAL)
 def logical_or(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether one of them is true."""
     ...
 
 
-@elementwise(
-    np.logical_xor, piecewise_constant=True, commutative=True, associative=True, dtypes=LOGICAL
-)
+@_connective(np.logical_xor, dtypes=LOGICAL)
 def logical_xor(x1: NodeLike, x2: NodeLike, /) -> Node:
     """Whether just one of them is true."""
     ...
@@ -104,25 +103,19 @@ def logical_not(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.bitwise_and, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
-)
+@_connective(np.bitwise_and, de_morgan="bitwise_or", dtypes=INTEGERS)
 def bitwise_and(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in both; booleans are one bit."""
     ...
 
 
-@elementwise(
-    np.bitwise_or, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
-)
+@_connective(np.bitwise_or, de_morgan="bitwise_and", dtypes=INTEGERS)
 def bitwise_or(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in one of them."""
     ...
 
 
-@elementwise(
-    np.bitwise_xor, piecewise_constant=True, commutative=True, associative=True, dtypes=INTEGERS
-)
+@_connective(np.bitwise_xor, dtypes=INTEGERS)
 def bitwise_xor(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The bits set in just one of them."""
     ...

@@ -168,7 +168,9 @@ def _position_infer(t: TensorType, *, axis: int) -> TensorType:
 POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
 
 
-def _position(kernel: Callable[..., Any]) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+def _position(
+    kernel: Callable[..., Any], dual: str
+) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
     return op(
         infer=_position_infer,
         kernel=kernel,
@@ -179,16 +181,17 @@ def _position(kernel: Callable[..., Any]) -> Callable[[Callable[P, Node]], Calla
         piecewise_constant=True,
         out=True,
         cases=POSITIONS,
+        dual=dual,
     )
 
 
-@_position(np.argmax)
+@_position(np.argmax, "argmin")
 def argmax_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the largest element along an axis."""
     ...
 
 
-@_position(np.argmin)
+@_position(np.argmin, "argmax")
 def argmin_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the smallest element along an axis."""
     ...

@@ -231,6 +231,7 @@ def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
     commutative=True,
     associative=True,
     idempotent=True,
+    dual="minimum",
     kinks="at ties: shared by two that vary, else from 0 to 1",
     one_sided=True,
 )
@@ -246,6 +247,7 @@ def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
     commutative=True,
     associative=True,
     idempotent=True,
+    dual="maximum",
     kinks="at ties: shared by two that vary, else from 1 to 0",
     one_sided=True,
 )

@@ -23,7 +23,7 @@ from symgrad.passes import (
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
-from symgrad.rewrite.rule import Exact, Rule
+from symgrad.rewrite.rule import Exact, Rule, rules_of
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.rules import (
     arithmetic,
@@ -93,37 +93,25 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
     return Pass(name, reason, run)
 
 
-RULES: tuple[Rule, ...] = (
-    *constants.RULES,
-    *masks.RULES,
-    *stable.RULES,
-    *logic.RULES,
-    *comparisons.RULES,
-    *bounds.RULES,
-    *selections.RULES,
-    *extrema.RULES,
-    *views.RULES,
-    *indexing.RULES,
-    *scatter.RULES,
-    *scaled_reductions.RULES,
-    *reductions.RULES,
-    *matmul.RULES,
-    *contractions.RULES,
-    *systems.RULES,
-    *arithmetic.RULES,
-    *factors.RULES,
-    *powers.RULES,
-)
-
 KERNELS: tuple[Rule, ...] = (
     *masks.KERNELS,
     *indexing.KERNELS,
     *scatter.KERNELS,
     *softmax.KERNELS,
     *factors.KERNELS,
-    *row_sums.RULES,
+    *rules_of(row_sums),
     *matmul.KERNELS,
 )
+
+RULES: tuple[Rule, ...] = tuple(
+    r
+    for r in rules_of(
+        constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
+        indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems,
+        arithmetic, factors, powers,
+    )
+    if r not in KERNELS
+)  # fmt: skip
 
 HOIST = Pass(
     "hoist_invariants",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.rewrite.family import Twin
 from symgrad.rewrite.pattern import (
     Applied,
     Attr,
@@ -59,8 +60,8 @@ class Exact(IntEnum):
 class Rewrite(NamedTuple):
     """A pattern and what stands for it: another, or a function of the rule's variables.
 
-    The function is given the nodes and attributes that the variables it names were bound to, and
-    returns a node, or None to leave things as they are.
+    The function is given the nodes and attributes that the variables it names were bound to, and as
+    `node` what was matched; it returns a node, or None to leave things as they are.
     """
 
     before: Any
@@ -83,7 +84,7 @@ class Match(NamedTuple):
         after = self.rule.rewrite.after
         if isinstance(after, Pattern):
             return instantiate(after, self.bound, self.node)
-        made = _call(after, self.bound)
+        made = _call(after, self.bound | {"node": self.node})
         assert made is None or isinstance(made, Node)
         return made
 
@@ -96,7 +97,8 @@ class Rule:
     have no other reader, since their work would otherwise be done twice. `stable` says that the
     rule is judged by the truth and not by what was written; see `rule`. `examples` are what the
     tests bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or
-    functions that spell out, of nodes, what the rule is there for. `definition` is the function
+    functions that spell out, of nodes, what the rule is there for. `twins` are the other rules of
+    its family. `definition` is the function
     that declared it, for those who want to read it.
     """
 
@@ -114,7 +116,13 @@ class Rule:
     examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     ordered: bool = False
+    twins: tuple[Rule, ...] = ()
     definition: Callable[..., Any] | None = field(default=None, repr=False)
+
+    @property
+    def family(self) -> tuple[Rule, ...]:
+        """The rule and its twins."""
+        return (self, *self.twins)
 
     @cached_property
     def forms(self) -> tuple[Applied, ...]:
@@ -190,13 +198,15 @@ def rule(
     stable: bool = False,
     kinds: str = "biuf",
     examples: tuple[Example, ...] = (),
+    family: tuple[Twin, ...] = (),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
     """Declare a rule: a function's parameters are its pattern variables, its docstring the reason.
 
     Parameters are annotated `Var` (any node), `Const` (a constant of one element) or `Attr` (the
     value of an attribute). The operands of a commutative op match in either order, but for
     `ordered`. `kinds` are the dtype kinds of the result for which the rule holds; without "c" among
-    them, no operand is complex either.
+    them, no operand is complex either. A `family` (`symgrad.rewrite.family`) makes twins of it:
+    of a rule of maximum that of minimum, whose name and reason are in other words.
 
     `stable` is for another form of a function that is written in one that overflows or cancels: it
     is held to the value that exact arithmetic gives, and may differ from what was computed as far
@@ -228,7 +238,7 @@ def rule(
         _check_bound(name, before, bound, "after", after)
         if when is not None:
             _check_bound(name, before, bound, "when", when)
-        return Rule(
+        declared = Rule(
             name=name,
             reason=_reason(function),
             exact=Exact.of(exact),
@@ -243,8 +253,34 @@ def rule(
             ordered=ordered,
             definition=function,
         )
+        return replace(declared, twins=_twins(declared, family)) if family else declared
 
     return declare
+
+
+def _twins(rule: Rule, family: Iterable[Twin]) -> tuple[Rule, ...]:
+    """The twins of a rule, and theirs: with each member of the family there are twice as many."""
+    found = [rule]
+    for twin in family:
+        found += [_twin(r, twin) for r in found]
+    return tuple(found[1:])
+
+
+def _twin(rule: Rule, twin: Twin) -> Rule:
+    name = twin.name(rule.name)
+    if name == rule.name:
+        words = ", ".join(twin.names)
+        raise RewriteError(f"the name {name} must tell it from its twin: use one of {words}")
+    assert rule.rewrite is not None
+    before, after = (twin.pattern(p) if isinstance(p, Pattern) else p for p in rule.rewrite)
+    assert isinstance(before, Applied)
+    return replace(
+        rule,
+        name=name,
+        reason=twin.reason(rule.reason),
+        ops=(before.op,),
+        rewrite=Rewrite(before, after),
+    )
 
 
 def rule_for(
@@ -275,6 +311,18 @@ def rule_for(
     return declare
 
 
+def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
+    """The rules that modules declare, in their order, each with its twins."""
+    declared = [
+        found
+        for module in modules
+        for found in vars(module).values()
+        if isinstance(found, Rule)
+        and getattr(found.definition, "__module__", "") == module.__name__
+    ]
+    return tuple(r for found in declared for r in found.family)
+
+
 _KINDS: Mapping[str, type] = {"Var": Var, "Const": Const, "Attr": Attr}
 
 
@@ -302,7 +350,7 @@ def _check_bound(name: str, before: Pattern, bound: Sequence[str], part: str, wa
         used = _parameters(wanted)
     else:
         raise RewriteError(f"the rule {name}: `{part}` must be a plain function, not {wanted!r}")
-    free = [n for n in used if n not in bound]
+    free = [n for n in used if n not in bound and (n, part) != ("node", "after")]
     if free:
         raise RewriteError(
             f"the rule {name}: `{part}` uses {', '.join(dict.fromkeys(free))}, "

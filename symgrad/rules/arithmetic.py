@@ -7,9 +7,10 @@ from symgrad.ops.complexes import conj_p
 from symgrad.ops.elementwise import abs, exp, floor, negative, positive, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
-from symgrad.ops.select import maximum, minimum, relu
+from symgrad.ops.select import maximum, relu
+from symgrad.rewrite.family import DUAL
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 
 # ---- signs ----------------------------------------------------------------------------------
 
@@ -187,16 +188,10 @@ def idempotent_twice(node: Node) -> Node | None:
     return node.inputs[0] if node.op is node.inputs[0].op else None
 
 
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, family=(DUAL,))
 def maximum_of_same(x: Var) -> Rewrite:
     """The larger of a value and itself is the value."""
     return Rewrite(before=maximum(x, x), after=x)
-
-
-@rule(exact=Exact.BITS)
-def minimum_of_same(x: Var) -> Rewrite:
-    """The smaller of a value and itself is the value."""
-    return Rewrite(before=minimum(x, x), after=x)
 
 
 @rule(exact=Exact.BITS)
@@ -256,6 +251,3 @@ def minus_plus(x: Var, y: Var) -> Rewrite:
 def minus_difference(x: Var, y: Var) -> Rewrite:
     """x - (x - y) is y, but for the rounding of the difference."""
     return Rewrite(before=x - (x - y), after=y)
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -11,25 +11,18 @@ from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ops.activations import leaky_relu
 from symgrad.ops.logic import equal, greater, less, less_equal, logical_and, not_equal
 from symgrad.ops.select import maximum, minimum, relu
+from symgrad.rewrite.family import DUAL
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.comparisons import is_comparison
 
 # ---- of two, one counts ---------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, single_use=True)
+@rule(exact=Exact.BITS, single_use=True, family=(DUAL,))
 def upper_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """What is less than two constants is less than the smaller one."""
     return Rewrite(before=logical_and(less(x, c), less(x, d)), after=less(x, minimum(c, d)))
-
-
-@rule(exact=Exact.BITS, single_use=True)
-def lower_bounds_combine(x: Var, c: Const, d: Const) -> Rewrite:
-    """What is greater than two constants is greater than the larger one."""
-    return Rewrite(
-        before=logical_and(greater(x, c), greater(x, d)), after=greater(x, maximum(c, d))
-    )
 
 
 _BOUNDED = tuple(
@@ -37,21 +30,12 @@ _BOUNDED = tuple(
 )
 
 
-@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
+@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED, family=(DUAL,))
 def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     """What is less than two constants, among other conditions, is less than the smaller one."""
     return Rewrite(
         before=logical_and(less(x, c), logical_and(y, less(x, d))),
         after=logical_and(y, less(x, minimum(c, d))),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=_BOUNDED)
-def lower_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
-    """What is greater than two constants, among other conditions, is greater than the larger."""
-    return Rewrite(
-        before=logical_and(greater(x, c), logical_and(y, greater(x, d))),
-        after=logical_and(y, greater(x, maximum(c, d))),
     )
 
 
@@ -198,6 +182,3 @@ def relu_is_zero(x: Var) -> Rewrite:
 def mask_of_leaky_relu(x: Var, slope: Attr) -> Rewrite:
     """Where leaky relu is positive its operand is; nobody else needs the output."""
     return Rewrite(before=greater(leaky_relu(x, slope=slope), 0), after=greater(x, 0))
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -16,41 +16,23 @@ from symgrad.ops.logic import (
     greater,
     greater_equal,
     less,
-    less_equal,
     logical_and,
     logical_not,
     logical_or,
 )
 from symgrad.ops.shape import astype
+from symgrad.rewrite.family import DUAL, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_mask
 
 # ---- with a constant: it stands on the right ------------------------------------------------
 
 
-@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
+@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None, family=(OR_EQUAL, DUAL))
 def less_from_constant(x: Var, c: Const) -> Rewrite:
     """c < x is x > c."""
     return Rewrite(before=less(c, x), after=greater(x, c))
-
-
-@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
-def less_equal_from_constant(x: Var, c: Const) -> Rewrite:
-    """c <= x is x >= c."""
-    return Rewrite(before=less_equal(c, x), after=greater_equal(x, c))
-
-
-@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
-def greater_from_constant(x: Var, c: Const) -> Rewrite:
-    """c > x is x < c."""
-    return Rewrite(before=greater(c, x), after=less(x, c))
-
-
-@rule(exact=Exact.BITS, when=lambda x: constant_value(x) is None)
-def greater_equal_from_constant(x: Var, c: Const) -> Rewrite:
-    """c >= x is x <= c."""
-    return Rewrite(before=greater_equal(c, x), after=less_equal(x, c))
 
 
 # ---- of values with themselves, negated, shifted --------------------------------------------
@@ -131,16 +113,10 @@ def _compared(cases: int, x: Node, y: Node) -> Node:
     return made
 
 
-@rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f")
+@rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f", family=(DUAL,))
 def difference_is_positive(x: Var, y: Var) -> Rewrite:
     """x - y is positive where x is greater, since differences underflow gradually."""
     return Rewrite(before=greater(x - y, 0), after=greater(x, y))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f")
-def difference_is_negative(x: Var, y: Var) -> Rewrite:
-    """x - y is negative where x is less, since differences underflow gradually."""
-    return Rewrite(before=less(x - y, 0), after=less(x, y))
 
 
 # ---- of masks with numbers ------------------------------------------------------------------
@@ -226,28 +202,7 @@ def _are_integers(x: Node) -> bool:
     return x.dtype.kind in "biu"
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
+@rule(exact=Exact.BITS, single_use=True, when=_are_integers, family=(OR_EQUAL, DUAL))
 def not_less(x: Var, y: Var) -> Rewrite:
     """What is not less is greater or equal, where there is no NaN: one operation."""
     return Rewrite(before=logical_not(less(x, y)), after=greater_equal(x, y))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
-def not_less_equal(x: Var, y: Var) -> Rewrite:
-    """What is not less or equal is greater, where there is no NaN: one operation."""
-    return Rewrite(before=logical_not(less_equal(x, y)), after=greater(x, y))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
-def not_greater(x: Var, y: Var) -> Rewrite:
-    """What is not greater is less or equal, where there is no NaN: one operation."""
-    return Rewrite(before=logical_not(greater(x, y)), after=less_equal(x, y))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_are_integers)
-def not_greater_equal(x: Var, y: Var) -> Rewrite:
-    """What is not greater or equal is less, where there is no NaN: one operation."""
-    return Rewrite(before=logical_not(greater_equal(x, y)), after=less(x, y))
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -10,7 +10,7 @@ from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import Node, constant_node
 from symgrad.ir.op import Op
 from symgrad.ir.values import ArrayData
-from symgrad.rewrite.rule import Exact, Rule, rule_for
+from symgrad.rewrite.rule import Exact, rule_for
 
 MOST_ELEMENTS = 4096
 
@@ -48,6 +48,3 @@ def _folded(node: Node) -> Node | None:
 def _is_large(node: Node) -> bool:
     size = node.size
     return isinstance(size, Dim) or size > MOST_ELEMENTS
-
-
-RULES: tuple[Rule, ...] = (constant_folding, constant_view_folding)

@@ -14,7 +14,7 @@ from symgrad.ops.linalg.products import matmul_p, vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_scalar, may_leave
 
 # ---- sums over products ---------------------------------------------------------------------
@@ -282,6 +282,3 @@ def sum_of_matrix_product(a: Var, b: Var, axis: Attr, keepdims: Attr) -> Rewrite
     return Rewrite(
         before=sum(matmul_p(a, b), axis=axis, dtype=None, keepdims=keepdims), after=after
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -11,11 +11,12 @@ from symgrad.ops.activations import leaky_relu
 from symgrad.ops.conv.pooling import window_max
 from symgrad.ops.elementwise import abs, negative, square
 from symgrad.ops.leaves import zeros_like
-from symgrad.ops.logic import greater, greater_equal, less, less_equal
+from symgrad.ops.logic import greater, less
 from symgrad.ops.select import maximum, minimum, relu, select, where
 from symgrad.ops.shape import astype_p
+from symgrad.rewrite.family import COMPLEMENT, DUAL, OR_EQUAL
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_as_wide, is_finite
 
 # ---- relu -----------------------------------------------------------------------------------
@@ -27,16 +28,10 @@ def maximum_is_relu(x: Var) -> Rewrite:
     return Rewrite(before=maximum(x, 0), after=relu(x))
 
 
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(OR_EQUAL,))
 def select_positive_is_relu(x: Var) -> Rewrite:
     """x where it is positive, else 0, is relu, but for NaN."""
     return Rewrite(before=select(greater(x, 0), x), after=relu(x))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def select_not_negative_is_relu(x: Var) -> Rewrite:
-    """x where it is not negative, else 0, is relu, but for NaN."""
-    return Rewrite(before=select(greater_equal(x, 0), x), after=relu(x))
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -123,16 +118,15 @@ TWO_BOUNDS = tuple(
 )
 
 
-@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, examples=TWO_BOUNDS)
+@rule(
+    exact=Exact.VALUES,
+    when=lambda x: constant_value(x) is None,
+    examples=TWO_BOUNDS,
+    family=(DUAL,),
+)
 def lower_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
-    """Of two lower bounds the higher one counts."""
+    """Of two lower bounds the larger one counts."""
     return Rewrite(before=maximum(maximum(x, c), d), after=maximum(x, maximum(c, d)))
-
-
-@rule(exact=Exact.VALUES, when=lambda x: constant_value(x) is None, examples=TWO_BOUNDS)
-def upper_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
-    """Of two upper bounds the lower one counts."""
-    return Rewrite(before=minimum(minimum(x, c), d), after=minimum(x, minimum(c, d)))
 
 
 def _bounded_below(x: Node, c: Node) -> Node:
@@ -175,28 +169,16 @@ def _no_wider(x: Node, y: Node) -> bool:
     return is_as_wide(x, y) or is_as_wide(y, x)
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_no_wider)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_no_wider, family=(DUAL,))
 def maximum_of_negatives(x: Var, y: Var) -> Rewrite:
     """What was negated is in the opposite order: one change of sign instead of two."""
     return Rewrite(before=maximum(-x, -y), after=-minimum(x, y))
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=_no_wider)
-def minimum_of_negatives(x: Var, y: Var) -> Rewrite:
-    """What was negated is in the opposite order: one change of sign instead of two."""
-    return Rewrite(before=minimum(-x, -y), after=-maximum(x, y))
-
-
-@rule(exact=Exact.VALUES, kinds="f", single_use=True)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, family=(DUAL,))
 def negative_of_maximum(x: Var, c: Const) -> Rewrite:
     """A lower bound among negatives is an upper bound."""
     return Rewrite(before=-maximum(-x, c), after=minimum(x, -c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", single_use=True)
-def negative_of_minimum(x: Var, c: Const) -> Rewrite:
-    """An upper bound among negatives is a lower bound."""
-    return Rewrite(before=-minimum(-x, c), after=maximum(x, -c))
 
 
 @rule(exact=Exact.VALUES, kinds="f")
@@ -208,79 +190,31 @@ def maximum_of_opposites(x: Var) -> Rewrite:
 # ---- lattice laws, for numbers without NaN and without gradient: at a tie it is shared otherwise
 
 
-@rule(exact=Exact.BITS, kinds="biu")
+@rule(exact=Exact.BITS, kinds="biu", family=(DUAL,))
 def maximum_absorbs(x: Var, y: Var) -> Rewrite:
     """x is no less than the smaller of it and another."""
     return Rewrite(before=maximum(x, minimum(x, y)), after=x)
 
 
-@rule(exact=Exact.BITS, kinds="biu")
-def minimum_absorbs(x: Var, y: Var) -> Rewrite:
-    """x is no more than the larger of it and another."""
-    return Rewrite(before=minimum(x, maximum(x, y)), after=x)
-
-
-@rule(exact=Exact.BITS, kinds="biu")
+@rule(exact=Exact.BITS, kinds="biu", family=(DUAL,))
 def maximum_repeated(x: Var, y: Var) -> Rewrite:
     """A lower bound once is enough."""
     return Rewrite(before=maximum(x, maximum(x, y)), after=maximum(x, y))
 
 
-@rule(exact=Exact.BITS, kinds="biu")
-def minimum_repeated(x: Var, y: Var) -> Rewrite:
-    """An upper bound once is enough."""
-    return Rewrite(before=minimum(x, minimum(x, y)), after=minimum(x, y))
-
-
 # ---- choices that are extrema ---------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f", when=is_number)
+@rule(exact=Exact.VALUES, kinds="f", when=is_number, family=(OR_EQUAL, DUAL))
 def choice_below_is_maximum(x: Var, c: Const) -> Rewrite:
     """c where x is less, else x, is the larger one."""
     return Rewrite(before=where(less(x, c), c, x), after=maximum(x, c))
 
 
-@rule(exact=Exact.VALUES, kinds="f", when=is_number)
-def choice_up_to_is_maximum(x: Var, c: Const) -> Rewrite:
-    """c where x is no greater, else x, is the larger one."""
-    return Rewrite(before=where(less_equal(x, c), c, x), after=maximum(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=is_number)
-def choice_above_is_minimum(x: Var, c: Const) -> Rewrite:
-    """c where x is greater, else x, is the smaller one."""
-    return Rewrite(before=where(greater(x, c), c, x), after=minimum(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=is_number)
-def choice_from_is_minimum(x: Var, c: Const) -> Rewrite:
-    """c where x is no less, else x, is the smaller one."""
-    return Rewrite(before=where(greater_equal(x, c), c, x), after=minimum(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_by_less_is_abs(x: Var) -> Rewrite:
-    """-x where x is negative, else x, is the absolute value."""
-    return Rewrite(before=where(less(x, 0), negative(x), x), after=abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_by_less_equal_is_abs(x: Var) -> Rewrite:
-    """-x where x is not positive, else x, is the absolute value."""
-    return Rewrite(before=where(less_equal(x, 0), negative(x), x), after=abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_is_abs(x: Var) -> Rewrite:
+@rule(exact=Exact.VALUES, kinds="f", family=(OR_EQUAL, COMPLEMENT))
+def choice_by_greater_is_abs(x: Var) -> Rewrite:
     """x where it is positive, else -x, is the absolute value."""
     return Rewrite(before=where(greater(x, 0), x, negative(x)), after=abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_with_zero_is_abs(x: Var) -> Rewrite:
-    """x where it is not negative, else -x, is the absolute value."""
-    return Rewrite(before=where(greater_equal(x, 0), x, negative(x)), after=abs(x))
 
 
 def _is_slope(c: Node) -> bool:
@@ -302,28 +236,7 @@ def leaky(x: Node, c: Node) -> Node | None:
     return leaky_relu(x, slope=slope) if math.isfinite(slope) else None
 
 
-@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
-def choice_is_leaky_relu(x: Var, c: Const) -> Rewrite:
+@rule(exact=Exact.VALUES, kinds="f", when=is_finite, family=(OR_EQUAL, COMPLEMENT))
+def choice_by_greater_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """x where it is positive, else c * x, is leaky relu."""
     return Rewrite(before=where(greater(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
-def choice_with_zero_is_leaky_relu(x: Var, c: Const) -> Rewrite:
-    """x where it is not negative, else c * x, is leaky relu."""
-    return Rewrite(before=where(greater_equal(x, 0), x, x * c), after=lambda x, c: leaky(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
-def choice_by_less_is_leaky_relu(x: Var, c: Const) -> Rewrite:
-    """c * x where x is negative, else x, is leaky relu."""
-    return Rewrite(before=where(less(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=is_finite)
-def choice_by_less_equal_is_leaky_relu(x: Var, c: Const) -> Rewrite:
-    """c * x where x is not positive, else x, is leaky relu."""
-    return Rewrite(before=where(less_equal(x, 0), x * c, x), after=lambda x, c: leaky(x, c))
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

@@ -414,7 +414,3 @@ def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
 
 # When what is small is known to be no part of a function that a rule looks for.
 KERNELS: tuple[Rule, ...] = (scalar_joins_smaller, divisor_meets_factor, small_factors_meet)
-
-RULES: tuple[Rule, ...] = tuple(
-    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
-)

@@ -339,7 +339,3 @@ def sum_with_placed(x: Var, u: Var, shape: Attr, index: Attr) -> Rewrite:
 
 # When nothing that is placed moves any more.
 KERNELS: tuple[Rule, ...] = (sum_with_placed,)
-
-RULES: tuple[Rule, ...] = tuple(
-    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
-)

@@ -10,7 +10,6 @@ from symgrad.ops.elementwise import negative
 from symgrad.ops.logic import (
     bitwise_and,
     bitwise_invert,
-    bitwise_or,
     bitwise_xor,
     logical_and,
     logical_not,
@@ -18,8 +17,9 @@ from symgrad.ops.logic import (
     logical_xor,
 )
 from symgrad.ops.shape import astype_p
+from symgrad.rewrite.family import DE_MORGAN
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_as_wide, is_mask
 
 # ---- arithmetic and bits of booleans --------------------------------------------------------
@@ -31,16 +31,10 @@ def invert_is_not(mask: Var) -> Rewrite:
     return Rewrite(before=bitwise_invert(mask), after=logical_not(mask))
 
 
-@rule(exact=Exact.BITS, kinds="b")
+@rule(exact=Exact.BITS, kinds="b", family=(DE_MORGAN,))
 def bitwise_and_is_and(mask: Var, other: Var) -> Rewrite:
-    """A boolean is one bit: it is set in both where both are true."""
+    """A boolean is one bit: of booleans, the two are the same."""
     return Rewrite(before=bitwise_and(mask, other), after=logical_and(mask, other))
-
-
-@rule(exact=Exact.BITS, kinds="b")
-def bitwise_or_is_or(mask: Var, other: Var) -> Rewrite:
-    """A boolean is one bit: it is set in one where one is true."""
-    return Rewrite(before=bitwise_or(mask, other), after=logical_or(mask, other))
 
 
 @rule(exact=Exact.BITS, kinds="b")
@@ -123,16 +117,10 @@ def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
 # ---- and, or, xor, not ----------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, when=is_mask)
+@rule(exact=Exact.BITS, when=is_mask, family=(DE_MORGAN,))
 def and_of_same(mask: Var) -> Rewrite:
-    """Both are true where the one is."""
+    """Beside itself a condition changes nothing."""
     return Rewrite(before=logical_and(mask, mask), after=mask)
-
-
-@rule(exact=Exact.BITS, when=is_mask)
-def or_of_same(mask: Var) -> Rewrite:
-    """One of them is true where the one is."""
-    return Rewrite(before=logical_or(mask, mask), after=mask)
 
 
 @rule(exact=Exact.BITS)
@@ -141,28 +129,16 @@ def xor_of_same(x: Var) -> Rewrite:
     return Rewrite(before=logical_xor(x, x), after=False)
 
 
-@rule(exact=Exact.BITS, when=is_mask)
+@rule(exact=Exact.BITS, when=is_mask, family=(DE_MORGAN,))
 def and_true(mask: Var) -> Rewrite:
     """True is neutral in a conjunction."""
     return Rewrite(before=logical_and(mask, True), after=mask)
 
 
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, family=(DE_MORGAN,))
 def and_false(x: Var) -> Rewrite:
-    """Never are both true if one is false."""
+    """A conjunction with False is False."""
     return Rewrite(before=logical_and(x, False), after=False)
-
-
-@rule(exact=Exact.BITS)
-def or_true(x: Var) -> Rewrite:
-    """Always is one of them true if one is."""
-    return Rewrite(before=logical_or(x, True), after=True)
-
-
-@rule(exact=Exact.BITS, when=is_mask)
-def or_false(mask: Var) -> Rewrite:
-    """False is neutral in a disjunction."""
-    return Rewrite(before=logical_or(mask, False), after=mask)
 
 
 @rule(exact=Exact.BITS)
@@ -177,16 +153,10 @@ def xor_false(mask: Var) -> Rewrite:
     return Rewrite(before=logical_xor(mask, False), after=mask)
 
 
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, family=(DE_MORGAN,))
 def and_of_opposites(x: Var) -> Rewrite:
-    """Never are something and its opposite both true."""
+    """Of a condition and its opposite one is false, and one is not."""
     return Rewrite(before=logical_and(x, logical_not(x)), after=False)
-
-
-@rule(exact=Exact.BITS)
-def or_of_opposites(x: Var) -> Rewrite:
-    """Always is something true or its opposite."""
-    return Rewrite(before=logical_or(x, logical_not(x)), after=True)
 
 
 def _three_conditions(x: Node, y: Node) -> Node:
@@ -213,48 +183,25 @@ def condition_repeated(node: Node) -> Node | None:
     return None
 
 
-@rule(exact=Exact.BITS, when=is_mask)
+@rule(exact=Exact.BITS, when=is_mask, family=(DE_MORGAN,))
 def and_absorbs(mask: Var, y: Var) -> Rewrite:
     """What is true makes a disjunction with it true."""
     return Rewrite(before=logical_and(mask, logical_or(mask, y)), after=mask)
 
 
-@rule(exact=Exact.BITS, when=is_mask)
-def or_absorbs(mask: Var, y: Var) -> Rewrite:
-    """What is false makes a conjunction with it false."""
-    return Rewrite(before=logical_or(mask, logical_and(mask, y)), after=mask)
-
-
-@rule(exact=Exact.BITS)
+@rule(exact=Exact.BITS, family=(DE_MORGAN,))
 def and_of_implied(x: Var, y: Var) -> Rewrite:
-    """Where x is true, one of `not x` and y is true if y is."""
+    """Where x is true, a disjunction of `not x` and y is y."""
     return Rewrite(before=logical_and(x, logical_or(logical_not(x), y)), after=logical_and(x, y))
-
-
-@rule(exact=Exact.BITS)
-def or_of_excluded(x: Var, y: Var) -> Rewrite:
-    """Where x is false, both of `not x` and y are true if y is."""
-    return Rewrite(before=logical_or(x, logical_and(logical_not(x), y)), after=logical_or(x, y))
 
 
 def _no_wider(x: Node, y: Node) -> bool:
     return is_mask(x) and is_mask(y) and (is_as_wide(x, y) or is_as_wide(y, x))
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider, family=(DE_MORGAN,))
 def neither(x: Var, y: Var) -> Rewrite:
-    """Both are false where none is true (De Morgan): one negation."""
+    """De Morgan's law: one negation instead of two."""
     return Rewrite(
         before=logical_and(logical_not(x), logical_not(y)), after=logical_not(logical_or(x, y))
     )
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
-def not_both(x: Var, y: Var) -> Rewrite:
-    """One is false where not both are true (De Morgan): one negation."""
-    return Rewrite(
-        before=logical_or(logical_not(x), logical_not(y)), after=logical_not(logical_and(x, y))
-    )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

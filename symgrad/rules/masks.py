@@ -96,6 +96,12 @@ def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
 
 
 @rule(exact=Exact.BITS)
+def where_of_same(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and itself is no choice."""
+    return Rewrite(before=where(mask, x, x), after=x)
+
+
+@rule(exact=Exact.BITS)
 def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
     """A choice between a value and 0 is a selection: no second operand to read."""
     return Rewrite(before=where(mask, x, 0), after=select(mask, x))
@@ -105,12 +111,6 @@ def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
 def where_zero_first_is_select(mask: Var, x: Var) -> Rewrite:
     """A choice between 0 and a value is a selection by the opposite mask."""
     return Rewrite(before=where(mask, 0, x), after=select(logical_not(mask), x))
-
-
-@rule(exact=Exact.BITS)
-def where_of_same(mask: Var, x: Var) -> Rewrite:
-    """A choice between a value and itself is no choice."""
-    return Rewrite(before=where(mask, x, x), after=x)
 
 
 @rule(exact=Exact.BITS, when=is_mask)
@@ -185,20 +185,6 @@ def mask_of_relu(x: Var) -> Rewrite:
 def positive_select(y: Var, g: Var) -> Rewrite:
     """relu's backward in one step: the mask is made where it is used, as bits."""
     return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
-
-
-RULES: tuple[Rule, ...] = (
-    mask_multiply,
-    where_of_same,
-    where_of_not,
-    where_zero_is_select,
-    where_zero_first_is_select,
-    select_of_same_select,
-    select_of_select,
-    scalar_out_of_select,
-    sign_out_of_select,
-    scalar_through_select,
-)
 
 
 @rule(

@@ -314,7 +314,3 @@ def product_over_rows(x: Var, g: Var) -> Rewrite:
 
 # Once nothing moves any more: no other rule knows a product over rows.
 KERNELS: tuple[Rule, ...] = (product_over_rows,)
-
-RULES: tuple[Rule, ...] = tuple(
-    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
-)

@@ -8,7 +8,7 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ops.elementwise import abs, exp, log, sqrt, square
 from symgrad.ops.leaves import ones_like
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_finite
 
 # ---- powers ---------------------------------------------------------------------------------
@@ -210,6 +210,3 @@ def log_of_inverse(x: Var) -> Rewrite:
 def exp_of_log(x: Var) -> Rewrite:
     """The exponential undoes the logarithm, unless there is none."""
     return Rewrite(before=exp(log(x)), after=x)
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

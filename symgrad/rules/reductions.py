@@ -17,8 +17,9 @@ from symgrad.ops.index.slices import Index, place
 from symgrad.ops.linalg.products import vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import astype, broadcast_to, concat_p, reshape
+from symgrad.rewrite.family import DE_MORGAN, DUAL
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite, is_modest
 
 MULTIPLY, SQUARE = multiply(0.0, 0.0).op, square(0.0).op
@@ -105,6 +106,10 @@ def _of_both(
     return shaped(y, reduced_shape(between, q, k))
 
 
+def _of_all(node: Node, x: Node, p: tuple[int, ...], j: bool, q: tuple[int, ...], k: bool) -> Node:
+    return _of_both(lambda x, **attrs: apply(node.op, [x], attrs), x, p, j, q, k)
+
+
 def shaped(y: Node, shape: Shape) -> Node:
     """A node in a shape that it may have already."""
     return y if y.shape == shape else reshape(y, shape)
@@ -141,39 +146,21 @@ def prod_of_prod(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite
     )
 
 
-@rule(exact=Exact.REALS, single_use=True, examples=TWO)
+@rule(exact=Exact.REALS, single_use=True, examples=TWO, family=(DUAL,))
 def max_of_max(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     """The largest of the largest; but elements that tie share the gradient in another way."""
     return Rewrite(
         before=reduce.max(reduce.max(x, axis=p, keepdims=j), axis=q, keepdims=k),
-        after=lambda x, p, j, q, k: _of_both(reduce.max, x, p, j, q, k),
+        after=_of_all,
     )
 
 
-@rule(exact=Exact.REALS, single_use=True, examples=TWO)
-def min_of_min(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
-    """The smallest of the smallest; but elements that tie share the gradient in another way."""
-    return Rewrite(
-        before=reduce.min(reduce.min(x, axis=p, keepdims=j), axis=q, keepdims=k),
-        after=lambda x, p, j, q, k: _of_both(reduce.min, x, p, j, q, k),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=TWO)
+@rule(exact=Exact.BITS, single_use=True, examples=TWO, family=(DE_MORGAN,))
 def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
-    """Whether any holds anywhere is asked once."""
+    """Of all together it is asked once."""
     return Rewrite(
         before=reduce.any(reduce.any(x, axis=p, keepdims=j), axis=q, keepdims=k),
-        after=lambda x, p, j, q, k: _of_both(reduce.any, x, p, j, q, k),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=TWO)
-def all_of_all(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
-    """Whether all hold everywhere is asked once."""
-    return Rewrite(
-        before=reduce.all(reduce.all(x, axis=p, keepdims=j), axis=q, keepdims=k),
-        after=lambda x, p, j, q, k: _of_both(reduce.all, x, p, j, q, k),
+        after=_of_all,
     )
 
 
@@ -326,6 +313,3 @@ def sum_of_place(
         before=sum(place(x, shape=shape, index=index), axis=axis, dtype=dtype, keepdims=keepdims),
         after=sum(x, axis=axis, dtype=dtype, keepdims=keepdims),
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

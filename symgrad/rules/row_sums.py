@@ -10,7 +10,7 @@ from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
 from symgrad.ops.linalg.products import row_sums, vecdot_p
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.reductions import shaped
 
 ADD, MULTIPLY, SQRT, SQUARE = (
@@ -132,6 +132,3 @@ def sum_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
         before=sum(x, axis=axis, dtype=None, keepdims=keepdims),
         after=row_sums(x, keepdims=keepdims),
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from symgrad.ir.dims import product
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import REGISTRY
 from symgrad.ops import reduce
 from symgrad.ops.activations import log_softmax, softmax
 from symgrad.ops.elementwise import abs, exp, negative
@@ -13,8 +12,9 @@ from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.logic import logical_not
 from symgrad.ops.order import argmax_p, argmin_p
 from symgrad.ops.reduce import sum
+from symgrad.rewrite.family import DE_MORGAN, DUAL
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import grows, is_finite, is_scalar
 
 OVER = ({"x": (2, 3), "axis": (0,), "keepdims": False},)
@@ -102,7 +102,7 @@ def sum_of_shifted(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=OVER)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=OVER, family=(DUAL,))
 def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The largest of what was negated is the smallest, negated once."""
     return Rewrite(
@@ -111,20 +111,13 @@ def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=OVER)
-def min_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """The smallest of what was negated is the largest, negated once."""
-    return Rewrite(
-        before=reduce.min(negative(x), axis=axis, keepdims=keepdims),
-        after=negative(reduce.max(x, axis=axis, keepdims=keepdims)),
-    )
-
-
-def _extremum(c: Node, largest: bool) -> Callable[..., Node]:
-    """What finds the largest, or smallest, of numbers that are yet to be scaled."""
+def _scaled(node: Node, x: Node, c: Node) -> Node:
+    """An extremum of numbers that are scaled when it is found, or if c < 0 the other extremum."""
     value = constant_value(c)
     assert value is not None
-    return reduce.max if (value > 0) == largest else reduce.min
+    op = node.op if value > 0 else REGISTRY.find(node.op.dual)
+    found: Node = apply(op, [x], dict(node.attrs)) * c
+    return found
 
 
 SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -1.5))
@@ -136,33 +129,16 @@ SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -1.5))
     single_use=True,
     when=lambda c: is_finite(c) and c.ndim == 0,
     examples=SCALED,
+    family=(DUAL,),
 )
 def max_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A scalar factor is multiplied once, after the largest was found, or for c < 0 the smallest.
+    """A scalar factor is multiplied once, after the largest is found, or with a minus the smallest.
 
     The value is the same to the bit; elements that scaling rounds to one share the gradient.
     """
     return Rewrite(
         before=reduce.max(x * c, axis=axis, keepdims=keepdims),
-        after=lambda x, c, axis, keepdims: _extremum(c, True)(x, axis=axis, keepdims=keepdims) * c,
-    )
-
-
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    single_use=True,
-    when=lambda c: is_finite(c) and c.ndim == 0,
-    examples=SCALED,
-)
-def min_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A scalar factor is multiplied once, after the smallest was found, or for c < 0 the largest.
-
-    The value is the same to the bit; elements that scaling rounds to one share the gradient.
-    """
-    return Rewrite(
-        before=reduce.min(x * c, axis=axis, keepdims=keepdims),
-        after=lambda x, c, axis, keepdims: _extremum(c, False)(x, axis=axis, keepdims=keepdims) * c,
+        after=_scaled,
     )
 
 
@@ -175,21 +151,12 @@ def max_of_exp(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, single_use=True, examples=OVER)
+@rule(exact=Exact.BITS, single_use=True, examples=OVER, family=(DE_MORGAN,))
 def any_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """Whether any is false is whether not all are true: one negation."""
+    """De Morgan's law, for as many as there are: one negation."""
     return Rewrite(
         before=reduce.any(logical_not(x), axis=axis, keepdims=keepdims),
         after=logical_not(reduce.all(x, axis=axis, keepdims=keepdims)),
-    )
-
-
-@rule(exact=Exact.BITS, single_use=True, examples=OVER)
-def all_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """Whether all are false is whether not any is true: one negation."""
-    return Rewrite(
-        before=reduce.all(logical_not(x), axis=axis, keepdims=keepdims),
-        after=logical_not(reduce.any(x, axis=axis, keepdims=keepdims)),
     )
 
 
@@ -220,16 +187,15 @@ def norm_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
 # ---- where the largest is -------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
+@rule(
+    exact=Exact.BITS,
+    when=lambda x: x.dtype.kind == "f",
+    examples=({"x": (2, 3), "axis": 1},),
+    family=(DUAL,),
+)
 def argmax_of_negative(x: Var, axis: Attr) -> Rewrite:
     """The largest of what was negated is where the smallest is."""
     return Rewrite(before=argmax_p(negative(x), axis=axis), after=argmin_p(x, axis=axis))
-
-
-@rule(exact=Exact.BITS, when=lambda x: x.dtype.kind == "f", examples=({"x": (2, 3), "axis": 1},))
-def argmin_of_negative(x: Var, axis: Attr) -> Rewrite:
-    """The smallest of what was negated is where the largest is."""
-    return Rewrite(before=argmin_p(negative(x), axis=axis), after=argmax_p(x, axis=axis))
 
 
 @rule(exact=Exact.REALS, examples=({"x": (2, 3), "axis": 1},))
@@ -258,6 +224,3 @@ def argmax_of_log_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     return Rewrite(
         before=argmax_p(log_softmax(x, axis=over), axis=axis), after=argmax_p(x, axis=axis)
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

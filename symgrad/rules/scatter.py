@@ -83,7 +83,5 @@ def less_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     )
 
 
-RULES: tuple[Rule, ...] = (scalar_into_scattered,)
-
 # When no other rule looks for a sum any more.
 KERNELS: tuple[Rule, ...] = (sum_with_scattered, less_scattered)

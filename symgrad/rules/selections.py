@@ -22,7 +22,7 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype_p, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite, is_mask
 
 WHERE = (
@@ -394,6 +394,3 @@ def select_of_placed(mask: Var, x: Var, i: Attr, s: Attr) -> Rewrite:
         before=select(place(mask, index=i, shape=s), place(x, index=i, shape=s)),
         after=lambda mask, x, i, s: place(select(mask, x), index=i, shape=s),
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

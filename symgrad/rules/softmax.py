@@ -321,7 +321,3 @@ def softmax_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
 
 # When the parts of softmax have been shared.
 KERNELS: tuple[Rule, ...] = (softmax_meets_factor,)
-
-RULES: tuple[Rule, ...] = tuple(
-    r for r in list(globals().values()) if isinstance(r, Rule) and r not in KERNELS
-)

@@ -31,8 +31,7 @@ from symgrad.ops.reduce import kept, sum
 from symgrad.ops.select import relu
 from symgrad.ops.trigonometry import cosh, sinh, tanh
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
-from symgrad.rules import softmax
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.softmax import Axes, over_all, over_rows
 
 _ABS, _NEGATIVE, _SQUARE = abs(0.0).op, negative(0.0).op, square(0.0).op
@@ -315,9 +314,3 @@ def _variance(a: Node, m: Node) -> Node | None:
 def moments_are_variance(a: Var, m: Var) -> Rewrite:
     """The mean square less the squared mean cancels; the mean squared difference does not."""
     return Rewrite(before=a - square(m), after=_variance)
-
-
-RULES: tuple[Rule, ...] = (
-    *(r for r in list(globals().values()) if isinstance(r, Rule)),
-    *softmax.RULES,
-)

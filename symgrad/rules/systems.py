@@ -24,7 +24,7 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import may_leave_right_side
 from symgrad.rules.matmul import is_transposed
 from symgrad.rules.normal.cholesky import definite
@@ -312,6 +312,3 @@ def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
 def definite_determinant_by_factor(a: Var) -> Rewrite:
     """The logarithm of a determinant is that of the Cholesky factor's, which may be there."""
     return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky_p(a)))
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

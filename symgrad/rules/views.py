@@ -15,7 +15,7 @@ from symgrad.ops.activations import softmax
 from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import astype_p, broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 
 # ---- views ----------------------------------------------------------------------------------
 
@@ -287,6 +287,3 @@ def _passes_through(x: Node, p: DType, q: DType) -> bool:
 def cast_of_cast(x: Var, p: Attr, q: Attr) -> Rewrite:
     """A cast by way of a dtype that holds every number is made at once."""
     return Rewrite(before=astype_p(astype_p(x, dtype=p), dtype=q), after=astype_p(x, dtype=q))
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in list(globals().values()) if isinstance(r, Rule))

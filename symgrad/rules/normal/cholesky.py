@@ -22,7 +22,7 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshape
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.matmul import is_transposed
 
 
@@ -128,6 +128,3 @@ def logarithms_of_factor(a: Var, axis: Attr) -> Rewrite:
         before=sum(log(diagonal_p(cholesky_p(a), offset=0)), axis=axis, dtype=None, keepdims=False),
         after=_whole_logarithm,
     )
-
-
-RULES: tuple[Rule, ...] = tuple(r for r in globals().values() if isinstance(r, Rule))

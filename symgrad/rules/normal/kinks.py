@@ -14,61 +14,20 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import softplus
 from symgrad.ops.elementwise import abs
 from symgrad.ops.leaves import constant
-from symgrad.ops.logic import greater, greater_equal, less, less_equal, logical_not
+from symgrad.ops.logic import greater, less, logical_not
 from symgrad.ops.select import maximum, minimum, relu, select, where
+from symgrad.rewrite.family import COMPLEMENT, DUAL, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
-from symgrad.rules import comparisons, extrema, logic
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
+from symgrad.rules import extrema
 
 # ---- choices: by > or >=, extrema as such ---------------------------------------------------
 
 
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(OR_EQUAL, COMPLEMENT, DUAL))
 def where_greater_is_maximum(x: Var, y: Var) -> Rewrite:
     """The one that is greater is the maximum, but for NaN."""
     return Rewrite(before=where(greater(x, y), x, y), after=maximum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_greater_equal_is_maximum(x: Var, y: Var) -> Rewrite:
-    """The one that is not less is the maximum, but for NaN."""
-    return Rewrite(before=where(greater_equal(x, y), x, y), after=maximum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_less_is_maximum(x: Var, y: Var) -> Rewrite:
-    """The one that is not less is the maximum, but for NaN."""
-    return Rewrite(before=where(less(x, y), y, x), after=maximum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_less_equal_is_maximum(x: Var, y: Var) -> Rewrite:
-    """The one that is greater is the maximum, but for NaN."""
-    return Rewrite(before=where(less_equal(x, y), y, x), after=maximum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_less_is_minimum(x: Var, y: Var) -> Rewrite:
-    """The one that is less is the minimum, but for NaN."""
-    return Rewrite(before=where(less(x, y), x, y), after=minimum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_less_equal_is_minimum(x: Var, y: Var) -> Rewrite:
-    """The one that is not greater is the minimum, but for NaN."""
-    return Rewrite(before=where(less_equal(x, y), x, y), after=minimum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_greater_is_minimum(x: Var, y: Var) -> Rewrite:
-    """The one that is not greater is the minimum, but for NaN."""
-    return Rewrite(before=where(greater(x, y), y, x), after=minimum(x, y))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def where_greater_equal_is_minimum(x: Var, y: Var) -> Rewrite:
-    """The one that is less is the minimum, but for NaN."""
-    return Rewrite(before=where(greater_equal(x, y), y, x), after=minimum(x, y))
 
 
 @rule(
@@ -111,40 +70,22 @@ def _as_scalar(x: Node) -> Node:
 # ---- relu -----------------------------------------------------------------------------------
 
 
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
-def selected_minimum_is_clip(x: Var, c: Const) -> Rewrite:
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+def selected_by_greater_is_clip(x: Var, c: Const) -> Rewrite:
     """The smaller of x and c where x is positive is relu, bounded."""
     return Rewrite(before=select(greater(x, 0), minimum(x, c)), after=minimum(relu(x), c))
 
 
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
-def selected_minimum_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
-    """The smaller of x and c where x is not negative is relu, bounded."""
-    return Rewrite(before=select(greater_equal(x, 0), minimum(x, c)), after=minimum(relu(x), c))
-
-
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(OR_EQUAL,))
 def select_not_less_is_relu(x: Var) -> Rewrite:
     """x where it is not negative, else 0, is relu."""
     return Rewrite(before=select(logical_not(less(x, 0)), x), after=relu(x))
 
 
-@rule(exact=Exact.REALS, kinds="f")
-def select_not_less_equal_is_relu(x: Var) -> Rewrite:
-    """x where it is positive, else 0, is relu."""
-    return Rewrite(before=select(logical_not(less_equal(x, 0)), x), after=relu(x))
-
-
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
-def bounded_choice_is_clip(x: Var, c: Const) -> Rewrite:
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+def choice_by_less_is_clip(x: Var, c: Const) -> Rewrite:
     """0 where x is negative, else the smaller of x and c, is relu, bounded."""
     return Rewrite(before=where(less(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
-
-
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive)
-def bounded_choice_with_zero_is_clip(x: Var, c: Const) -> Rewrite:
-    """0 where x is not positive, else the smaller of x and c, is relu, bounded."""
-    return Rewrite(before=where(less_equal(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
 
 
 @rule(exact=Exact.REALS, kinds="f")
@@ -216,25 +157,3 @@ def _inversely_leaky(x: Node, c: Node) -> Node | None:
 def maximum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """The larger of x and x / c is leaky relu, for c above 1."""
     return Rewrite(before=maximum(x, x / c), after=_inversely_leaky)
-
-
-RULES: tuple[Rule, ...] = (
-    comparisons.less_from_constant,
-    comparisons.less_equal_from_constant,
-    comparisons.greater_from_constant,
-    comparisons.greater_equal_from_constant,
-    logic.invert_is_not,
-    *(r for r in list(globals().values()) if isinstance(r, Rule)),
-    extrema.maximum_is_relu,
-    extrema.select_positive_is_relu,
-    extrema.select_not_negative_is_relu,
-    extrema.maximum_is_leaky_relu,
-    extrema.choice_is_leaky_relu,
-    extrema.choice_with_zero_is_leaky_relu,
-    extrema.choice_by_less_is_leaky_relu,
-    extrema.choice_by_less_equal_is_leaky_relu,
-    extrema.choice_by_less_is_abs,
-    extrema.choice_by_less_equal_is_abs,
-    extrema.choice_is_abs,
-    extrema.choice_with_zero_is_abs,
-)

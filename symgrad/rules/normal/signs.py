@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.activations import fmax, fmin
 from symgrad.ops.elementwise import abs
 from symgrad.ops.leaves import constant
-from symgrad.ops.logic import greater, greater_equal, less, less_equal
+from symgrad.ops.logic import greater, less
 from symgrad.ops.reduce import max, min
 from symgrad.ops.select import maximum, minimum, relu, select, where
 from symgrad.ops.shape import reshape, stack
+from symgrad.rewrite.family import COMPLEMENT, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
-from symgrad.rules import arithmetic, comparisons, extrema
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
+from symgrad.rules import extrema
 
+NEGATIVE, RELU, MINIMUM = (REGISTRY.ops[n] for n in ("negative", "relu", "minimum"))
 EXTREMA: Mapping[str, Callable[..., Node]] = MappingProxyType({"max": maximum, "min": minimum})
 
 
@@ -46,94 +49,50 @@ def over_minus_one(x: Var) -> Rewrite:
 # ---- negated before and after ---------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f")
-def relu_turned(x: Var) -> Rewrite:
-    """-relu(-x) is the smaller of x and 0."""
-    return Rewrite(before=-relu(-x), after=minimum(x, 0))
+def _is_extremum(op: Op) -> bool:
+    return op is RELU or (bool(op.dual) and op.commutative)
 
 
-@rule(exact=Exact.VALUES, kinds="f")
-def maximum_turned(x: Var, c: Const) -> Rewrite:
-    """A lower bound among negatives is an upper bound."""
-    return Rewrite(before=-maximum(-x, c), after=minimum(x, -c))
+def _bounded(y: Node) -> tuple[Op, Node, Node] | None:
+    """Of an extremum of x and a constant: the other extremum, the x, and the constant."""
+    if y.op is RELU:
+        return MINIMUM, y.inputs[0], constant(0, y.dtype)
+    if not _is_extremum(y.op):
+        return None
+    for x, c in (y.inputs, y.inputs[::-1]):
+        if constant_value(c) is not None:
+            return REGISTRY.find(y.op.dual), x, c
+    return None
 
 
-@rule(exact=Exact.VALUES, kinds="f")
-def minimum_turned(x: Var, c: Const) -> Rewrite:
-    """An upper bound among negatives is a lower bound."""
-    return Rewrite(before=-minimum(-x, c), after=maximum(x, -c))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def maximum_of_two_turned(x: Var, y: Var) -> Rewrite:
-    """What was negated is in the opposite order."""
-    return Rewrite(before=-maximum(-x, -y), after=minimum(x, y))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def minimum_of_two_turned(x: Var, y: Var) -> Rewrite:
-    """What was negated is in the opposite order."""
-    return Rewrite(before=-minimum(-x, -y), after=maximum(x, y))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def clip_turned(x: Var, c: Const, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones."""
-    return Rewrite(before=-minimum(maximum(-x, c), d), after=maximum(minimum(x, -c), -d))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def clip_in_other_order_turned(x: Var, c: Const, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones."""
-    return Rewrite(before=-maximum(minimum(-x, d), c), after=minimum(maximum(x, -d), -c))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def bounded_relu_turned(x: Var, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones; one of them is 0."""
-    return Rewrite(before=-minimum(relu(-x), d), after=maximum(minimum(x, 0), -d))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def relu_of_bounded_turned(x: Var, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones; one of them is 0."""
-    return Rewrite(before=-relu(minimum(-x, d)), after=minimum(maximum(x, -d), 0))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def fmax_turned(x: Var, c: Const) -> Rewrite:
-    """A lower bound among negatives is an upper bound, of a NaN too."""
-    return Rewrite(before=-fmax(-x, c), after=fmin(x, -c))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def fmin_turned(x: Var, c: Const) -> Rewrite:
-    """An upper bound among negatives is a lower bound, of a NaN too."""
-    return Rewrite(before=-fmin(-x, c), after=fmax(x, -c))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def fmax_of_two_turned(x: Var, y: Var) -> Rewrite:
-    """What was negated is in the opposite order."""
-    return Rewrite(before=-fmax(-x, -y), after=fmin(x, y))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def fmin_of_two_turned(x: Var, y: Var) -> Rewrite:
-    """What was negated is in the opposite order."""
-    return Rewrite(before=-fmin(-x, -y), after=fmax(x, y))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def bounds_by_fmax_turned(x: Var, c: Const, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones."""
-    return Rewrite(before=-fmin(fmax(-x, c), d), after=fmax(fmin(x, -c), -d))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def bounds_by_fmin_turned(x: Var, c: Const, d: Const) -> Rewrite:
-    """Two bounds among negatives are the opposite ones."""
-    return Rewrite(before=-fmax(fmin(-x, d), c), after=fmin(fmax(x, -d), -c))
+@rule_for(
+    lambda op: op is NEGATIVE,
+    exact=Exact.VALUES,
+    operands=lambda ops: _is_extremum(ops[0]),
+    examples=(
+        lambda x: -relu(-x),
+        lambda x, y: -maximum(-x, -y),
+        lambda x, y: -fmin(-x, -y),
+        lambda x: -minimum(maximum(-x, -0.5), 1.5),
+        lambda x: -relu(fmax(0.5, minimum(-x, 1.5))),
+    ),
+)
+def extremum_turned(node: Node) -> Node | None:
+    """What is negated before and after extrema is the other extrema of what was not."""
+    if node.dtype.kind != "f":
+        return None
+    y, outer = node.inputs[0], []
+    while (found := _bounded(y)) is not None:
+        outer.append(found)
+        y = found[1]
+    negated = y.inputs if _is_extremum(y.op) else (y,)
+    if any(x.op is not NEGATIVE for x in negated):
+        return None
+    x, *others = [x.inputs[0] for x in negated]
+    made = apply(REGISTRY.find(y.op.dual), [x, *others]) if others else x
+    for op, _, bound in reversed(outer):
+        made = apply(op, [made, -bound])
+    return made
 
 
 # ---- the absolute value ---------------------------------------------------------------------
@@ -145,43 +104,19 @@ def minimum_of_opposites(x: Var) -> Rewrite:
     return Rewrite(before=minimum(x, -x), after=-abs(x))
 
 
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_by_less_is_negative_abs(x: Var) -> Rewrite:
-    """x where it is negative, else -x, is not positive."""
-    return Rewrite(before=where(less(x, 0), x, -x), after=-abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_by_less_equal_is_negative_abs(x: Var) -> Rewrite:
-    """x where it is not positive, else -x, is not positive."""
-    return Rewrite(before=where(less_equal(x, 0), x, -x), after=-abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_is_negative_abs(x: Var) -> Rewrite:
-    """-x where x is positive, else x, is not positive."""
+@rule(exact=Exact.VALUES, kinds="f", family=(OR_EQUAL, COMPLEMENT))
+def choice_by_greater_is_negative_abs(x: Var) -> Rewrite:
+    """-x where x is positive, else x, is -abs(x)."""
     return Rewrite(before=where(greater(x, 0), -x, x), after=-abs(x))
-
-
-@rule(exact=Exact.VALUES, kinds="f")
-def choice_with_zero_is_negative_abs(x: Var) -> Rewrite:
-    """-x where x is not negative, else x, is not positive."""
-    return Rewrite(before=where(greater_equal(x, 0), -x, x), after=-abs(x))
 
 
 # ---- the negative part ----------------------------------------------------------------------
 
 
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(OR_EQUAL,))
 def select_negative_is_minimum(x: Var) -> Rewrite:
     """x where it is negative, else 0, is the smaller of the two, but for NaN."""
     return Rewrite(before=select(less(x, 0), x), after=minimum(x, 0))
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def select_not_positive_is_minimum(x: Var) -> Rewrite:
-    """x where it is not positive, else 0, is the smaller of the two, but for NaN."""
-    return Rewrite(before=select(less_equal(x, 0), x), after=minimum(x, 0))
 
 
 @rule(exact=Exact.VALUES, kinds="f")
@@ -299,14 +234,3 @@ def parts_are_leaky_relu(x: Var, c: Const) -> Rewrite:
 def relus_are_leaky_relu(x: Var, c: Const) -> Rewrite:
     """relu(x) - c * relu(-x) is leaky relu."""
     return Rewrite(before=relu(x) - relu(-x) * c, after=lambda x, c: extrema.leaky(x, c))
-
-
-RULES: tuple[Rule, ...] = (
-    arithmetic.zero_minus,
-    arithmetic.abs_of_negative,
-    arithmetic.add_negative,
-    arithmetic.subtract_negative,
-    arithmetic.negative_times_constant,
-    comparisons.comparison_of_negatives,
-    *(r for r in list(globals().values()) if isinstance(r, Rule)),
-)

@@ -228,39 +228,40 @@ def _wherever(*rules: Rule) -> tuple[Rule, ...]:
 
 
 # Where these act, the forward as written may overflow: the gradient does not use its values.
-_OVERFLOWING: tuple[Rule, ...] = (
-    log_of_exp,
-    over_one_and_exp_is_sigmoid,
-    log_of_difference_is_log1mexp,
-    log_of_part_is_logsumexp,
-    *_wherever(
-        stable.log_is_softplus,
-        stable.log1p_is_softplus,
-        stable.inverse_is_sigmoid,
-        stable.reciprocal_is_sigmoid,
-        stable.quotient_is_sigmoid,
-        stable.log_of_sigmoid,
-        stable.log1p_of_sigmoid,
-        stable.log1p_is_log1mexp,
-        stable.one_less_sigmoid,
-        stable.log_is_logaddexp,
-        stable.quotient_is_tanh,
-        stable.quotient_with_one_is_tanh,
-        stable.quotient_less_one_is_tanh,
-        softmax.log_is_logsumexp,
-        softmax.log_of_scaled_is_logsumexp,
-        softmax.quotient_is_softmax,
-        softmax.quotient_of_all_is_softmax,
-        softmax.log_of_softmax,
-        softmax.log_of_quotient,
-        softmax.log_of_quotient_of_all,
-    ),
+_OVERFLOWING: tuple[Rule, ...] = _wherever(
+    stable.log_is_softplus,
+    stable.log1p_is_softplus,
+    stable.inverse_is_sigmoid,
+    stable.reciprocal_is_sigmoid,
+    stable.quotient_is_sigmoid,
+    stable.log_of_sigmoid,
+    stable.log1p_of_sigmoid,
+    stable.log1p_is_log1mexp,
+    stable.one_less_sigmoid,
+    stable.log_is_logaddexp,
+    stable.quotient_is_tanh,
+    stable.quotient_with_one_is_tanh,
+    stable.quotient_less_one_is_tanh,
+    softmax.log_is_logsumexp,
+    softmax.log_of_scaled_is_logsumexp,
+    softmax.quotient_is_softmax,
+    softmax.quotient_of_all_is_softmax,
+    softmax.log_of_softmax,
+    softmax.log_of_quotient,
+    softmax.log_of_quotient_of_all,
 )
 
-STABLE: frozenset[Rule] = frozenset(_OVERFLOWING)
+STABLE: frozenset[Rule] = frozenset(
+    (
+        log_of_exp,
+        over_one_and_exp_is_sigmoid,
+        log_of_difference_is_log1mexp,
+        log_of_part_is_logsumexp,
+        *_OVERFLOWING,
+    )
+)
 
-RULES: tuple[Rule, ...] = (
-    *(r for r in list(globals().values()) if isinstance(r, Rule) and r not in STABLE),
+BORROWED: tuple[Rule, ...] = (
     *_OVERFLOWING,
     *_wherever(
         stable.logaddexp_is_softplus,

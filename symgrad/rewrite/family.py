@@ -1,0 +1,128 @@
+"""Families of rules: what holds of an op holds of its dual, its converse, its complement.
+
+One rule of a family is declared; the others are its pattern with other ops, under its name and with
+its reason in other words: `maximum_absorbs` makes `minimum_absorbs`, where "no less" is "no more".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.ir.op import REGISTRY, Op
+from symgrad.rewrite.pattern import Applied, Literal, Pattern
+
+WHERE = REGISTRY.ops["where"]
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """How a rule becomes its twin: the ops of its pattern by a fact, its words by a list.
+
+    `pattern` gives the twin of a pattern; `names` are words of names and `words` those of reasons,
+    each of which stands for the other: `maximum/minimum less/greater`.
+    """
+
+    pattern: Callable[[Pattern], Pattern]
+    names: Mapping[str, str]
+    words: Mapping[str, str]
+
+    def name(self, name: str) -> str:
+        """The name of the twin of a rule."""
+        return _replaced(name, self.names)
+
+    def reason(self, reason: str) -> str:
+        """The reason of the twin of a rule."""
+        return _replaced(reason, self.words)
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    """A text with words exchanged, the longest first: `less_equal` is no `less`."""
+    if not words:
+        return text
+    each = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.sub(rf"(?<![a-zA-Z<>=])({each})(?![a-zA-Z<>=])", lambda m: words[m[1]], text)
+
+
+def _either_way(pairs: str) -> dict[str, str]:
+    """Words and what stands for them, from `one/other, one/other`."""
+    found = [pair.split("/") for pair in pairs.split(", ")]
+    return dict(found) | {b: a for a, b in found}
+
+
+def _other(name: str, op: Op) -> Op:
+    return REGISTRY.find(name) if name else op
+
+
+def _dual(op: Op) -> Op:
+    # To change the sign of what is compared is to exchange it.
+    return _other(op.dual or op.converse, op)
+
+
+def _or_equal(op: Op) -> Op:
+    return REGISTRY.find(REGISTRY.find(op.complement).converse) if op.converse else op
+
+
+def _by(fact: Callable[[Op], Op], number: Callable[[Any], Any]) -> Callable[[Pattern], Pattern]:
+    """A pattern's twin, whose ops and numbers are other ones."""
+
+    def twin(pattern: Pattern) -> Pattern:
+        if isinstance(pattern, Applied):
+            return Applied(fact(pattern.op), tuple(map(twin, pattern.inputs)), pattern.attrs)
+        return Literal(number(pattern.value)) if isinstance(pattern, Literal) else pattern
+
+    return twin
+
+
+def _the_other_way(pattern: Pattern) -> Pattern:
+    """A pattern whose choices are by the complement, and so the other way round."""
+    if not isinstance(pattern, Applied):
+        return pattern
+    inputs = tuple(map(_the_other_way, pattern.inputs))
+    if pattern.op is WHERE and isinstance(inputs[0], Applied) and inputs[0].op.complement:
+        asked, x, y = inputs
+        other = Applied(REGISTRY.find(asked.op.complement), asked.inputs, asked.attrs)
+        inputs = other, y, x
+    return Applied(pattern.op, inputs, pattern.attrs)
+
+
+# The sign of all numbers is changed.
+DUAL = Twin(
+    _by(_dual, lambda value: value if isinstance(value, bool) or not value else -value),
+    _either_way(
+        "maximum/minimum, fmax/fmin, max/min, argmax/argmin, floor/ceil, less/greater, "
+        "lower/upper, choice_above/choice_below, choice_from/choice_up_to, is_positive/is_negative"
+    ),
+    _either_way(
+        "maximum/minimum, larger/smaller, largest/smallest, less/greater, lower/upper, "
+        "above/below, positive/negative, </>, <=/>=, no less/no more, a lower/an upper, "
+        "A lower/An upper"
+    ),
+)
+# Truth is negated: De Morgan's laws.
+DE_MORGAN = Twin(
+    _by(lambda op: _other(op.de_morgan, op), lambda v: not v if isinstance(v, bool) else v),
+    _either_way("and/or, any/all, true/false, neither/not_both, implied/excluded"),
+    _either_way("true/false, True/False, conjunction/disjunction"),
+)
+# What is true of less is true of less or equal.
+OR_EQUAL = Twin(
+    _by(_or_equal, lambda value: value),
+    _either_way(
+        "less/less_equal, greater/greater_equal, choice_below/choice_up_to, "
+        "choice_above/choice_from, select_positive/select_not_negative, "
+        "select_negative/select_not_positive"
+    ),
+    _either_way(
+        "less/less or equal, greater/greater or equal, </<=, >/>=, positive/not negative, "
+        "negative/not positive"
+    ),
+)
+# A choice is by the opposite condition, and so the other way round; its reason is the same.
+COMPLEMENT = Twin(
+    _the_other_way,
+    _either_way("less/greater_equal, greater/less_equal"),
+    {},
+)
