@@ -81,8 +81,9 @@ def _the_other_way(pattern: Pattern) -> Pattern:
     if not isinstance(pattern, Applied):
         return pattern
     inputs = tuple(map(_the_other_way, pattern.inputs))
-    if pattern.op is WHERE and isinstance(inputs[0], Applied) and inputs[0].op.complement:
-        asked, x, y = inputs
+    asked = inputs[0] if pattern.op is WHERE else None
+    if isinstance(asked, Applied) and asked.op.complement:
+        _, x, y = inputs
         other = Applied(REGISTRY.find(asked.op.complement), asked.inputs, asked.attrs)
         inputs = other, y, x
     return Applied(pattern.op, inputs, pattern.attrs)

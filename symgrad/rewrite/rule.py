@@ -267,13 +267,15 @@ def _twins(rule: Rule, family: Iterable[Twin]) -> tuple[Rule, ...]:
 
 
 def _twin(rule: Rule, twin: Twin) -> Rule:
+    assert rule.rewrite is not None
     name = twin.name(rule.name)
+    before, after = (twin.pattern(p) if isinstance(p, Pattern) else p for p in rule.rewrite)
+    assert isinstance(before, Applied)
+    if repr(before) == repr(rule.rewrite.before):
+        raise RewriteError(f"the rule {rule.name} has no twin: no op of {before!r} has another")
     if name == rule.name:
         words = ", ".join(twin.names)
         raise RewriteError(f"the name {name} must tell it from its twin: use one of {words}")
-    assert rule.rewrite is not None
-    before, after = (twin.pattern(p) if isinstance(p, Pattern) else p for p in rule.rewrite)
-    assert isinstance(before, Applied)
     return replace(
         rule,
         name=name,

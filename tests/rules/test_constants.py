@@ -7,14 +7,16 @@ import symgrad as sg
 from symgrad.ir.node import constant_value
 from symgrad.passes import graph_pass
 from symgrad.rewrite.driver import rewrite
-from symgrad.rules.constants import MOST_ELEMENTS, RULES
+from symgrad.rewrite.rule import rules_of
+from symgrad.rules import constants
+from symgrad.rules.constants import MOST_ELEMENTS
 from tests.rules.becomes import becomes, ops, stays
 
 
 @graph_pass
 def folding(graph):
     """The rules of folding alone."""
-    return rewrite(graph, RULES)
+    return rewrite(graph, rules_of(constants))
 
 
 FOLD = [folding]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import REGISTRY, Op
@@ -53,15 +54,14 @@ def _is_extremum(op: Op) -> bool:
     return op is RELU or (bool(op.dual) and op.commutative)
 
 
-def _bounded(y: Node) -> tuple[Op, Node, Node] | None:
-    """Of an extremum of x and a constant: the other extremum, the x, and the constant."""
+def _bounded(y: Node) -> tuple[Op, Node, Any] | None:
+    """Of an extremum of x and a constant: the x, and the extremum and constant to bound -x by."""
     if y.op is RELU:
-        return MINIMUM, y.inputs[0], constant(0, y.dtype)
-    if not _is_extremum(y.op):
-        return None
-    for x, c in (y.inputs, y.inputs[::-1]):
-        if constant_value(c) is not None:
-            return REGISTRY.find(y.op.dual), x, c
+        return MINIMUM, y.inputs[0], 0
+    for x, c in (y.inputs, y.inputs[::-1]) if _is_extremum(y.op) else ():
+        bound = constant_value(c)
+        if bound is not None:
+            return REGISTRY.find(y.op.dual), x, constant(0 - bound)
     return None
 
 
@@ -91,7 +91,7 @@ def extremum_turned(node: Node) -> Node | None:
     x, *others = [x.inputs[0] for x in negated]
     made = apply(REGISTRY.find(y.op.dual), [x, *others]) if others else x
     for op, _, bound in reversed(outer):
-        made = apply(op, [made, -bound])
+        made = apply(op, [made, bound])
     return made
 
 
