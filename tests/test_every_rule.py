@@ -14,7 +14,7 @@ from symgrad.passes import DEFAULT, HOIST, KERNELS, RULES, cse
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import rule_for, rules_of
 from symgrad.rewrite.trace import Trace
-from symgrad.rules import constants, reductions
+from symgrad.rules import constants, reductions, whole_graph
 from symgrad.testing import check_rule, spellings
 from symgrad.testing.rules import applied_once
 from symgrad.testing.spellings import MANY
@@ -27,7 +27,7 @@ def by_name(rules):
     return pytest.mark.parametrize("rule", rules, ids=lambda rule: rule.name)
 
 
-@by_name((*COMPILER, *normal.RULES))
+@by_name((*COMPILER, *rules_of(whole_graph), *normal.RULES))
 def test_keeps_its_grade(rule):
     check_rule(rule)
 

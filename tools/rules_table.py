@@ -24,7 +24,9 @@ LONGEST = 60
 # What a reader of the table does not know: helpers, and questions about nodes.
 UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
 BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
-RULES = tuple(dict.fromkeys((*passes.RULES, *passes.KERNELS, *normal.RULES)))
+RULES = tuple(
+    dict.fromkeys((*passes.RULES, *passes.KERNELS, *rules_of(home.whole_graph), *normal.RULES))
+)
 
 
 def families():

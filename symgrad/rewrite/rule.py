@@ -97,8 +97,9 @@ class Rule:
     have no other reader, since their work would otherwise be done twice. `stable` says that the
     rule is judged by the truth and not by what was written; see `rule`. `examples` are what the
     tests bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or
-    functions that spell out, of nodes, what the rule is there for. `twins` are the other rules of
-    its family. `definition` is the function
+    functions that spell out, of nodes, what the rule is there for. `after_grad` is for
+    when derivatives have been taken: the rule need not keep them. `at` tells at which nodes it is
+    tried, if not at all. `twins` are the other rules of its family. `definition` is the function
     that declared it, for those who want to read it.
     """
 
@@ -116,6 +117,8 @@ class Rule:
     examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
     ordered: bool = False
+    after_grad: bool = False
+    at: Callable[[Node], bool] | None = None
     twins: tuple[Rule, ...] = ()
     definition: Callable[..., Any] | None = field(default=None, repr=False)
 
@@ -142,8 +145,11 @@ class Rule:
 
         `uses` tells whether nodes have no reader but this one; `forms` are those worth trying.
         """
+        if self.at is not None and not self.at(node):
+            return
         if self.function is not None:
-            yield Match(self, node, {}, (node,))
+            if self.when is None or self.when(node):
+                yield Match(self, node, {}, (node,))
             return
         if forms is None:
             forms = self.forms if node.tensor.dtype.kind in self.kinds else ()
@@ -156,6 +162,14 @@ class Rule:
             inner = tuple(interior(form, node))
             if not self.single_use or uses(inner):
                 yield Match(self, node, bound, (node, *inner))
+
+    def fits(self, node: Node) -> bool:
+        """Whether the rule fits a node, if its inner nodes had no other reader."""
+        return node.op in self.ops and any(self.matches(node, lambda inner: True, None))
+
+    def only(self, at: Callable[[Node], bool]) -> Rule:
+        """The rule, tried at nodes of which something holds: as a pass has seen in the graph."""
+        return replace(self, at=at)
 
     def _takes(self, bound: Substitution) -> bool:
         """Whether the operands are of its kinds: no complex ones, unless it is for those."""
@@ -290,11 +304,14 @@ def rule_for(
     *,
     exact: Exact | str,
     operands: Callable[[Sequence[Op]], bool] | None = None,
+    when: Callable[[Node], bool] | None = None,
+    after_grad: bool = False,
     examples: tuple[Example, ...] = (),
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
     """Declare a rule for every op of which a fact holds: a function of the node itself.
 
-    `operands` tells from the ops of a node's operands whether the rule is worth trying.
+    `operands` tells from the ops of a node's operands whether the rule is worth trying, `when` from
+    the node. One for `after_grad` keeps the value, but need not keep the gradient.
     """
 
     def declare(function: Callable[[Node], Node | None]) -> Rule:
@@ -306,6 +323,8 @@ def rule_for(
             ops=ops,
             function=function,
             operands=operands,
+            when=when,
+            after_grad=after_grad,
             examples=examples,
             definition=function,
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.rewrite.driver import rewrite
-from symgrad.rewrite.rule import Exact, Match, Rule
+from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Trace
 from symgrad.testing.equality import Run, assert_finite, assert_same, tolerances
 from symgrad.testing.spellings import (
@@ -69,31 +69,21 @@ def check_rule(rule: Rule) -> int:
     return points
 
 
-@dataclass(frozen=True, eq=False)
-class _There(Rule):
-    """A rule that fits one node alone, so that it never meets what it made itself."""
-
-    place: Node | None = None
-
-    def matches(self, node: Node, *options: Any) -> Iterator[Match]:
-        return super().matches(node, *options) if node is self.place else iter(())
-
-
 def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | None:
     """The result of a rule applied once, as near to the root as it fits; None if it fits nowhere.
 
     Raises `AssertionError` if the rule fails, but `RewriteError` if it makes another type.
     """
     graph = Graph([before], inputs)
-    facts = {f.name: getattr(rule, f.name) for f in fields(Rule)}
     for node in reversed(topological([before])):
         if node.op not in rule.ops:
             continue
         trace = Trace()
         keep_layout = rule.exact < Exact.ROUNDING
         try:
-            there = [_There(**facts, place=node)]
-            made = rewrite(graph, there, trace, keep_layout=keep_layout).outputs[0]
+            # At this node alone, so that it never meets what it made itself.
+            there = rule.only(partial(is_, node))
+            made = rewrite(graph, [there], trace, keep_layout=keep_layout).outputs[0]
         except RewriteError:
             raise
         except Exception as error:
@@ -105,7 +95,7 @@ def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | Non
 
 def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]) -> int:
     """Assert that a rule keeps its grade; the number of points that could be compared."""
-    old, new = ([y, *gradients(y, inputs)] for y in (before, after))
+    old, new = ([y] if rule.after_grad else [y, *gradients(y, inputs)] for y in (before, after))
     named = named_in([before, after])
     # Sums are as exact as their largest terms.
     sums = _has_sums(before)

@@ -17,6 +17,7 @@ from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
 from symgrad.ir.operators import call
+from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.rewrite.pattern import Attr, Const, Substitution, Var
@@ -115,7 +116,7 @@ def named_in(nodes: Sequence[Node]) -> list[float]:
         array = constant_value(node)
         numbers = [] if array is None or array.size > 8 else array.ravel().tolist()
         numbers += [v for _, v in node.attrs if isinstance(v, (int, float))]
-        for c in numbers:
+        for c in numbers if isinstance(node.type, TensorType) else ():
             if np.isfinite(c):
                 found.update(dict.fromkeys(neighbours(float(c.real), node.tensor.dtype)))
     return list(found)
