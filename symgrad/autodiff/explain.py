@@ -60,14 +60,14 @@ def why_stopped(node: Node) -> str | None:
         return "stop_gradient says so"
     if not is_differentiable(node):
         kind = "the boolean" if _kind(node) == "b" else "the integer"
-        if op.elementwise and not op.commutative and op.name == "astype":
+        if op.cast:
             return f"the cast to {_dtype(node)} is a step function, whose derivative is 0"
         return f"{kind} result of {op.name} changes in steps, so that its derivative is 0"
     if op.piecewise_constant:
         return f"{op.name} is piecewise constant: its derivative is 0"
     if op.vjp is None and node.inputs and not op.of_several:
         return f"{op.name} has no derivative"
-    if op.name == "select" and (mask := constant_value(node.inputs[0])) is not None:
+    if op.selection and (mask := constant_value(node.inputs[0])) is not None:
         return None if mask.any() else "the mask is false everywhere"
     return None
 

@@ -14,7 +14,7 @@ transpose, as for real numbers, and no op has to remember to conjugate. An op wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from symgrad.ir.errors import GradientError
@@ -23,8 +23,7 @@ from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, real
-from symgrad.ops.declare import HALF, was_wider, widened
-from symgrad.ops.logic import logical_or
+from symgrad.ops.flows import HALF, added, is_selection, was_wider, widened, within
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
 
@@ -73,7 +72,7 @@ class _Walk:
         if x not in self.flows:
             self.flows[x] = g
             return
-        add = _sum_of_many if x in self.several and g.dtype == HALF else _sum
+        add = _sum_of_many if x in self.several and g.dtype == HALF else added
         self.flows[x] = add(self.flows[x], g)
         self.several.add(x)
 
@@ -81,7 +80,7 @@ class _Walk:
         """Pass the cotangent of a node on to its inputs."""
         flow = self.flows[node]
         origin = node.origin.then(Maker("vjp", node.op.name))
-        if node.op.unbounded_slope and (node in self.sparse or _is_selection(flow)):
+        if node.op.unbounded_slope and (node in self.sparse or is_selection(flow)):
             origin = origin.then(UNTAKEN)
             with built_as(origin):
                 flow = nothing_through_zeros(flow)
@@ -105,7 +104,7 @@ class _Walk:
         if op.one_sided:
             active = tuple(x in self.depends for x in node.inputs)
             attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
-        if op.data_movement and _is_selection(flow):
+        if op.data_movement and is_selection(flow):
             masks, values = (
                 op.vjp(
                     x if x.shape == flow.shape else broadcast_to(x, flow.shape),
@@ -127,13 +126,13 @@ class _Walk:
         assert isinstance(source.type, tuple)
         parts = list(self.flows.get(source, (None,) * len(source.type)))
         index = node.attr("index")
-        parts[index] = flow if parts[index] is None else _sum(parts[index], flow)
+        parts[index] = flow if parts[index] is None else added(parts[index], flow)
         self.flows[source] = tuple(parts)
 
 
 def nothing_through_zeros(flow: Any) -> Any:
     """A flow as a selection of what is not 0 in it, so that no infinite slope meets a 0."""
-    if not isinstance(flow, Node) or _is_selection(flow):
+    if not isinstance(flow, Node) or is_selection(flow):
         return flow
     return select(astype(flow, "bool"), flow)
 
@@ -146,36 +145,13 @@ def conjugated(flow: Any) -> Any:
         return flow
     if flow.op.name == "conj":
         return flow.inputs[0]
-    return _inside(flow, conj)
-
-
-def _inside(flow: Node, function: Callable[[Node], Node]) -> Node:
-    """A function of what flows that is 0 at 0: of a selection, it is done before selecting."""
-    if not _is_selection(flow):
-        return function(flow)
-    mask, x = flow.inputs
-    return select(mask, function(x))
-
-
-def _is_selection(flow: Any) -> bool:
-    return isinstance(flow, Node) and flow.op.name == "select"
-
-
-def _sum(a: Node, b: Node) -> Node:
-    """The sum of two cotangents; of two selections it is a selection."""
-    if _is_selection(a) and _is_selection(b):
-        (m, x), (n, y) = a.inputs, b.inputs
-        if m is n:
-            return select(m, x + y)
-        return select(logical_or(m, n), a + b)
-    total: Node = a + b
-    return total
+    return within(flow, conj)
 
 
 def _sum_of_many(a: Node, b: Node) -> Node:
     """The sum of several cotangents of float16 and one more, added up in float32."""
-    total = _sum(_inside(a, _unrounded), _inside(b, _unrounded))
-    return _inside(total, lambda x: astype(x, a.dtype))
+    total = added(within(a, _unrounded), within(b, _unrounded))
+    return within(total, lambda x: astype(x, a.dtype))
 
 
 def _unrounded(x: Node) -> Node:
@@ -192,7 +168,7 @@ def _fitted(g: Node, x: Node) -> Node:
     if isinstance(x.type, tuple) or g.type == x.type:
         return g
     if g.tensor.is_complex and not x.tensor.is_complex:
-        g = _inside(g, real)
+        g = within(g, real)
     return astype(sum_to(g, x.shape), x.dtype)
 
 

@@ -120,6 +120,10 @@ class Op:
     one_sided: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
     data_movement: bool = False
+    # Whether it is its second operand where its first, a mask, is true, and 0 elsewhere.
+    selection: bool = False
+    # Whether it only converts its operand to another dtype.
+    cast: bool = False
     # Whether its result has zeros that were not computed: a selection, a slice put in place.
     zero_filled: bool = False
     # Whether its derivative by complex operands is one complex number. The vjp is then the plain

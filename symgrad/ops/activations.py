@@ -22,10 +22,8 @@ from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
-    Masked,
     NodeLike,
     P,
-    Partial,
     as_floats,
     composite,
     elementwise,
@@ -36,6 +34,7 @@ from symgrad.ops.declare import (
     vjp_of,
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
+from symgrad.ops.flows import Masked, Partial
 from symgrad.ops.logic import equal, logical_and, logical_not
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
 from symgrad.ops.select import clip, extremum_slopes, where

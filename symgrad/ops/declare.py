@@ -16,31 +16,21 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from types import CodeType
-from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
 from symgrad.ir.messages import refuse, signature_text
-from symgrad.ir.node import Node, apply, as_node, constant_node
+from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
-from symgrad.ir.values import ArrayData
+from symgrad.ops.flows import ARRAYS, HALF, SINGLE, Partial, chain, widened
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Partial: TypeAlias = "Node | int | float | Masked | None"
 NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
-
-
-class Masked(NamedTuple):
-    """A partial derivative in pieces: by mask, and 0 where no mask holds. Masks do not overlap.
-
-    What flows is selected by the masks, so that nothing flows elsewhere, not even an inf.
-    """
-
-    pieces: tuple[tuple[Node, float], ...]
 
 
 def elementwise(
@@ -196,10 +186,6 @@ def composite(
     return declare
 
 
-HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
-ARRAYS = (Node, np.ndarray, np.generic)
-
-
 def in_single(function: Callable[P, Node]) -> Callable[P, Node]:
     """A function whose float16 operands are computed with as float32, and so their derivatives.
 
@@ -221,13 +207,6 @@ def in_single(function: Callable[P, Node]) -> Callable[P, Node]:
         return narrow
 
     return in_wide
-
-
-def widened(x: Any) -> Any:
-    """x as float32 if it is an array of float16."""
-    if isinstance(x, ARRAYS) and x.dtype == HALF:
-        return call("astype", as_node(x), SINGLE)
-    return x
 
 
 def explaining(function: Callable[P, R]) -> Callable[P, R]:
@@ -254,59 +233,6 @@ def apply_again(y: Node, operand: Cotangent) -> Cotangent:
     return Node(
         y.op, (operand,), y.attrs, y.op.infer(operand.type, **dict(y.attrs)), operand.origin
     )
-
-
-def chain(flow: Node, partial: Partial) -> Cotangent:
-    """A partial derivative applied: to a cotangent in reverse mode, to a tangent in forward mode.
-
-    A boolean partial is a mask, and nothing flows where it is false: not even an inf or a NaN.
-    So a selection stays outermost, and an infinite slope where it is false meets nothing. What was
-    narrowed to float16, as a cotangent that was added up in float32 is, is multiplied as wide as
-    it was and narrowed then: the slope may be what the user wrote against overflow.
-    """
-    if partial is None:
-        return None
-    if isinstance(partial, Masked):
-        return _chain_pieces(flow, partial)
-    is_mask = isinstance(partial, Node) and partial.dtype.kind == "b"
-    result: Node
-    if flow.op.name == "select":
-        mask, inner = flow.inputs
-        if is_mask:
-            mask = call("logical_and", partial, mask)
-        result = call("select", mask, inner if is_mask else chain(inner, partial))
-    elif is_mask:
-        result = call("select", partial, flow)
-    elif not isinstance(partial, Node) and partial == 1:
-        result = flow
-    elif was_wider(flow) and (not isinstance(partial, Node) or partial.dtype == HALF):
-        result = call("astype", chain(flow.inputs[0], partial), HALF)
-    elif not isinstance(partial, Node) and partial == -1:
-        result = call("negative", flow)
-    else:
-        result = call("multiply", flow, partial)
-    return result
-
-
-def was_wider(flow: Node) -> bool:
-    """Whether what flows is float16 that was narrowed from a wider float."""
-    return flow.op.name == "astype" and flow.dtype == HALF and flow.inputs[0].dtype.kind == "f"
-
-
-def _chain_pieces(flow: Node, partial: Masked) -> Cotangent:
-    """One selection by all the masks, of what flows times the slope of the piece."""
-    pieces = [(mask, slope) for mask, slope in partial.pieces if slope != 0]
-    if not pieces:
-        return None
-    mask, first = pieces[0]
-    slopes: Any = first
-    for other, slope in pieces[1:]:
-        if slope != first or isinstance(slopes, Node):
-            held = constant_node(ArrayData(first, flow.dtype)) if slopes is first else slopes
-            slopes = call("where", other, slope, held)
-        mask = call("logical_or", mask, other)
-    scaled = chain(flow, slopes)
-    return None if scaled is None else chain(scaled, mask)
 
 
 def vjp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., tuple[Cotangent, ...]]:

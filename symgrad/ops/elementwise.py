@@ -16,7 +16,8 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.complexes import complex_sign
-from symgrad.ops.declare import NodeLike, Partial, as_floats, composite, elementwise
+from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
+from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 

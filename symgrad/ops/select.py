@@ -17,14 +17,13 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import (
-    Masked,
     NodeLike,
-    Partial,
     composite,
     elementwise,
     op,
     require,
 )
+from symgrad.ops.flows import Masked, Partial
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
@@ -51,6 +50,7 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     flops=lambda *types: 0,
     annihilators=(1,),
     zero_filled=True,
+    selection=True,
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""

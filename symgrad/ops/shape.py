@@ -61,6 +61,7 @@ def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
     normalize=_astype_normalize,
     vjp=_astype_vjp,
     jvp=_astype_jvp,
+    cast=True,
     elementwise=True,
     flops=lambda t, dtype: 0,
     out=True,

@@ -9,8 +9,9 @@ import numpy as np
 from symgrad.ir.node import Node
 from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
 from symgrad.ir.operators import call
-from symgrad.ops.declare import NodeLike, Partial, elementwise
+from symgrad.ops.declare import NodeLike, elementwise
 from symgrad.ops.elementwise import sqrt
+from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
 

@@ -22,6 +22,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as, scope
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size, of_all
+from symgrad.ops.flows import is_selection, within
 from symgrad.ops.identity import CustomRule, custom, results_of
 from symgrad.ops.leaves import placeholder, zeros_like
 from symgrad.ops.select import select
@@ -209,10 +210,9 @@ def _selection(node: Node, inputs: Sequence[Node], places: Sequence[int]) -> Nod
         return None
     if name == "multiply" and (mask := _mask(inputs[1 - i])) is not None:
         return select(mask, inputs[i])
-    if inputs[i].op.name == "select":
-        mask, flow = inputs[i].inputs
-        return select(mask, apply(node.op, (*inputs[:i], flow, *inputs[i + 1 :])))
-    return None
+    if not is_selection(inputs[i]):
+        return None
+    return within(inputs[i], lambda flow: apply(node.op, (*inputs[:i], flow, *inputs[i + 1 :])))
 
 
 def _mask(factor: Node) -> Node | None:
@@ -221,7 +221,7 @@ def _mask(factor: Node) -> Node | None:
     while factor.op.view:
         views.append(factor)
         factor = factor.inputs[0]
-    if factor.op.name != "astype" or factor.inputs[0].dtype.kind != "b":
+    if not factor.op.cast or factor.inputs[0].dtype.kind != "b":
         return None
     mask = factor.inputs[0]
     for view in reversed(views):

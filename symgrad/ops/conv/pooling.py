@@ -22,7 +22,8 @@ from symgrad.ops import batch
 from symgrad.ops.conv import window_kernels
 from symgrad.ops.conv.images import each, paddings, spatial_axes
 from symgrad.ops.conv.windows import BACK, CASES, normalize, positive, with_windows, without_windows
-from symgrad.ops.declare import NodeLike, composite, linear, op, require, widened
+from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.flows import widened
 from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
 from symgrad.ops.reduce import as_float

@@ -21,7 +21,8 @@ from symgrad.ir.op import REAL, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import batch
-from symgrad.ops.declare import NodeLike, in_single, op, require, widened
+from symgrad.ops.declare import NodeLike, in_single, op, require
+from symgrad.ops.flows import widened
 from symgrad.ops.index import kernels
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.select import is_result, select

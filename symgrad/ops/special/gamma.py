@@ -25,12 +25,12 @@ from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import (
     NodeLike,
     P,
-    Partial,
     composite,
     elementwise,
     require_order,
 )
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
+from symgrad.ops.flows import Partial
 from symgrad.ops.select import select, where
 from symgrad.ops.special import gamma_kernels as kernels
 from symgrad.ops.special.normal import UNARY, at_least_single

@@ -17,8 +17,9 @@ import numpy as np
 from symgrad.ir.node import Node
 from symgrad.ir.op import REAL, REGISTRY, Interval, case
 from symgrad.ir.types import DType, TensorType
-from symgrad.ops.declare import NodeLike, P, Partial, elementwise, require
+from symgrad.ops.declare import NodeLike, P, elementwise, require
 from symgrad.ops.elementwise import exp, square
+from symgrad.ops.flows import Partial
 from symgrad.ops.special import kernels
 
 UNARY = (case((3, 4)), case(()), case((2, 0, 3)))
