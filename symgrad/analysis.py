@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.ir.dims import guess
 from symgrad.ir.graph import Graph
-from symgrad.ir.networks import networkx, to_networkx
+from symgrad.ir.networks import networkx
 from symgrad.ir.node import Node
 
 
@@ -120,57 +120,12 @@ class _Orderer:
         return freed >= nbytes(node)
 
 
-def ancestors(graph: Graph, node: Node) -> set[Node]:
-    """The nodes that a node is computed from."""
-    return _related(graph, node, "ancestors")
-
-
-def descendants(graph: Graph, node: Node) -> set[Node]:
-    """The nodes that are computed from a node."""
-    return _related(graph, node, "descendants")
-
-
-def is_convex(graph: Graph, nodes: Iterable[Node]) -> bool:
-    """Whether no path leaves a set of nodes and comes back: whether it can run as one."""
-    nx = networkx()
-
-    inside = set(nodes)
-    whole = to_networkx(graph)
-    merged = nx.DiGraph()
-    label = {i: -1 if n in inside else i for i, n in enumerate(graph.nodes)}
-    merged.add_edges_from((label[a], label[b]) for a, b in whole.edges() if label[a] != label[b])
-    return bool(nx.is_directed_acyclic_graph(merged))
-
-
 def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:
     """The strongly connected components of two or more of the ends of edges, as sets."""
     nx = networkx()
 
     found = nx.strongly_connected_components(nx.DiGraph(edges))
     return [loop for loop in found if len(loop) > 1]
-
-
-def dominators(graph: Graph, output: Node) -> dict[Node, Node]:
-    """For each node that leads to an output, the nearest one that every path to it passes."""
-    nx = networkx()
-
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    backwards = nx.DiGraph(to_networkx(graph)).reverse()
-    found = nx.immediate_dominators(backwards, number[output])
-    return {graph.nodes[i]: graph.nodes[j] for i, j in found.items() if j is not None and i != j}
-
-
-def critical_path(graph: Graph, cost: Callable[[Node], float]) -> list[Node]:
-    """The most expensive path through the graph, from an input to an output."""
-    nx = networkx()
-
-    weighted = nx.DiGraph()
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    weighted.add_nodes_from(number.values())
-    weighted.add_weighted_edges_from(
-        (number[x], i, cost(node)) for node, i in number.items() for x in node.inputs
-    )
-    return [graph.nodes[i] for i in nx.dag_longest_path(weighted)]
 
 
 def cheapest_cut(
@@ -208,10 +163,3 @@ def cheapest_cut(
         return set()
     _, (before, _) = nx.minimum_cut(network, "source", "sink")
     return {n for n, i in number.items() if (i, 0) in before and (i, 1) not in before}
-
-
-def _related(graph: Graph, node: Node, direction: str) -> set[Node]:
-    nx = networkx()
-
-    number = {n: i for i, n in enumerate(graph.nodes)}
-    return {graph.nodes[i] for i in getattr(nx, direction)(to_networkx(graph), number[node])}
