@@ -53,7 +53,12 @@ def build_net(layers: int = 2, *, update: bool = True) -> Graph:
 def fused(outputs: list[Node], params: list[Node], operands: list[Node]) -> Node:
     inner = Graph(outputs, params)
     types = tuple(y.tensor for y in outputs)
-    op = Op(name="fused", infer=lambda *t, graph: None, kernel=lambda *a, graph: None)
+    op = Op(
+        name="fused",
+        infer=lambda *t, graph: None,
+        kernel=lambda *a, graph: None,
+        inner_graph="graph",
+    )
     kind = types[0] if len(types) == 1 else types
     return Node(op, tuple(operands), (("graph", inner),), kind, operands[0].origin)
 

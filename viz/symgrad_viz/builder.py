@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
-from symgrad.ir.graph import Graph
+from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.text import type_text
 from symgrad_viz.phases import (
@@ -17,13 +17,12 @@ from symgrad_viz.phases import (
     FORWARD,
     PARTS,
     UPDATE,
-    inner_graph,
     nexts_of,
     part_titles,
     parts_of,
 )
 from symgrad_viz.residuals import Kept, Path
-from symgrad_viz.scene import LEAVES, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
+from symgrad_viz.scene import Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
 from symgrad_viz.words import (
     call_text,
     counted,
@@ -87,7 +86,7 @@ def scene_of(
     """
     graph = graph_of(thing)
     if expand is None:
-        inside = (inner_graph(n) for n in graph.nodes)
+        inside = (n.inner_graph for n in graph.nodes)
         expand = len(graph) + sum(len(g) for g in inside if g is not None) <= EXPANDED
     nexts = nexts_of(graph, getattr(thing, "output_names", ()))
     builder = _Builder(graph, expand, details or Details(), nexts)
@@ -195,13 +194,13 @@ class _Builder:
             if node in sources:
                 continue
             value = constant_value(node)
-            inner = inner_graph(node)
+            inner = node.inner_graph
             results = sources[node.inputs[0]] if node.inputs else []
             if value is not None and value.ndim == 0 and node in used:
                 sources[node] = [str(value[()])]
                 level.names[node] = str(value[()])
-            elif node.op.name == "item" and len(results) > 1:
-                sources[node] = [results[dict(node.attrs)["index"]]]
+            elif node.op.of_several and len(results) > 1:
+                sources[node] = [results[node.attr("index")]]
             elif inner is not None and self.expand:
                 self._draw_inside(level, node, inner)
             else:
@@ -225,7 +224,7 @@ class _Builder:
 
     def _ops_text(self, inner: Graph) -> str:
         """How many ops are inside, and where they belong if that is not one part."""
-        counts = Counter(self.parts[n] for n in inner.nodes if n.op.name not in LEAVES)
+        counts = Counter(self.parts[n] for n in inner.nodes if not is_leaf(n))
         if len(counts) == 1:
             return counted(counts.total(), "op")
         derived = "tangent" if self.titles.get(BACKWARD) == "tangents" else "gradient"
@@ -263,7 +262,7 @@ class _Builder:
         if node.name is not None:
             yield name_text(node.name)
         elif value is None:
-            index = f" {dict(node.attrs)['index']}" if node.op.name == "item" else ""
+            index = f" {node.attr('index')}" if node.op.of_several else ""
             yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
         elif value.size <= 6:
             yield shortened(" ".join(str(value).split()), 40)
@@ -271,9 +270,9 @@ class _Builder:
             yield f"{own} = constant"
         yield shortened(type_text(node.type), 48)
         if inner is not None:
-            ops = [n.op.name for n in inner.nodes if n.op.name not in LEAVES]
+            ops = [n.op.name for n in inner.nodes if not is_leaf(n)]
             yield shortened(" + ".join(dict.fromkeys(ops)), 48)
-            if len({self.parts[n] for n in inner.nodes if n.op.name not in LEAVES}) > 1:
+            if len({self.parts[n] for n in inner.nodes if not is_leaf(n)}) > 1:
                 yield self._ops_text(inner)
         rules = [m.name for m in node.origin.made_by if not m.is_gradient]
         if rules:
@@ -316,7 +315,7 @@ def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
 
 
 def _kind(node: Node, part: str, inner: Graph | None) -> str:
-    if node.op.name in LEAVES:
+    if is_leaf(node):
         return node.op.name
     if inner is not None:
         return "fused"

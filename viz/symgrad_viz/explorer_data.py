@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
@@ -145,7 +146,7 @@ class _Document:
             elements += (_group(*group, quoting) for group in closed.groups.items())
         fields = "element", "kind", "output", "width", "height", "lines", "call"
         boxes = [dict(zip(fields, box, strict=True)) for box in self.boxes]
-        given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
+        given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(str(n.name) for n in given) or "no inputs"
         return {
             "format": FORMAT,
@@ -201,8 +202,8 @@ class _Document:
         ways = (("fused", fused), ("merged", kept), ("replaced", made))
         gone = before - after
         went = Counter(next((w for w, vs in ways if value(n) in vs), "dropped") for n in gone)
-        constants = sum(self.elements.nodes[n].op.name == "constant" for n in gone)
-        picks = sum(self.elements.nodes[n].op.name == "item" for n in after - before)
+        constants = sum(self.elements.nodes[n].op is CONSTANT for n in gone)
+        picks = sum(self.elements.nodes[n].op.of_several for n in after - before)
         found = {"new": len(after - before), "picks": picks, "gone": dict(went)}
         return {**found, "constants": constants}
 

@@ -16,7 +16,6 @@ from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
-from symgrad_viz.phases import inner_graph
 from symgrad_viz.words import bytes_text, count_text, sizes_text, time_text
 
 STEPS = 5
@@ -118,9 +117,9 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
     alive: dict[Node, int] = {}
     for step, used in zip(plan.steps, _in_use(plan), strict=True):
         alive |= dict.fromkeys((step.node, *(own for _, own in step.within())), used)
-    times = Counter(id(inner) for n in graph.nodes if (inner := inner_graph(n)) is not None)
+    times = Counter(id(inner) for n in graph.nodes if (inner := n.inner_graph) is not None)
     for node in graph.nodes:
-        inner = inner_graph(node)
+        inner = node.inner_graph
         if inner is not None and (shared := times.pop(id(inner), 1)) > 1:
             # Fused nodes that do the same share one graph, which was counted for each of them.
             for n in inner.nodes:
@@ -187,7 +186,7 @@ def _allocated(plan: Plan) -> dict[Node, int]:
             for r, slot in zip(step.results, slots, strict=True)
         ]
         found[step.node] = sum(sizes)
-        inner = inner_graph(step.node)
+        inner = step.node.inner_graph
         if inner is not None:
             found |= dict(zip(inner.outputs, sizes, strict=True))
     return found
@@ -197,7 +196,7 @@ def _whole(nodes: Iterable[Node], parts: Mapping[Node, float]) -> dict[Node, flo
     """The figures, those of fused nodes added up from what is inside."""
     found = dict(parts)
     for node in nodes:
-        inner = inner_graph(node)
+        inner = node.inner_graph
         if inner is not None and node not in found:
             known = [found[n] for n in inner.nodes if n in found]
             if known:
@@ -208,7 +207,7 @@ def _whole(nodes: Iterable[Node], parts: Mapping[Node, float]) -> dict[Node, flo
 def _all_nodes(graph: Graph) -> Iterable[Node]:
     for node in graph.nodes:
         yield node
-        inner = inner_graph(node)
+        inner = node.inner_graph
         if inner is not None:
             yield from (n for n in inner.nodes if n.inputs)
 

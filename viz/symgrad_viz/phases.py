@@ -48,23 +48,18 @@ def parts_of(graph: Graph, nexts: Collection[Node] = frozenset()) -> dict[Node, 
 def _move(node: Node, part: str, parts: dict[Node, str]) -> None:
     """Let a node belong to another part, and with it what is forward inside it."""
     parts[node] = part
-    inner = inner_graph(node)
+    inner = node.inner_graph
     if inner is not None:
         for own in inner.nodes:
             if parts.get(own) == FORWARD:
                 _move(own, part, parts)
 
 
-def inner_graph(node: Node) -> Graph | None:
-    """The nodes inside a fused node."""
-    return next((value for _, value in node.attrs if isinstance(value, Graph)), None)
-
-
 def _part(node: Node, parts: dict[Node, str]) -> str:
-    inside = inner_graph(node.inputs[0]) if node.op.name == "item" else None
+    inside = node.inputs[0].inner_graph if node.op.of_several else None
     if inside is not None:
-        return parts[inside.outputs[dict(node.attrs)["index"]]]
-    inner = inner_graph(node)
+        return parts[inside.outputs[node.attr("index")]]
+    inner = node.inner_graph
     if inner is not None:
         parts.update(zip(inner.inputs, (parts[x] for x in node.inputs), strict=True))
         for part in inner.nodes[len(inner.inputs) :]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
-from symgrad_viz.phases import BACKWARD, FORWARD, inner_graph
+from symgrad_viz.phases import BACKWARD, FORWARD
 
 # A node after the fused nodes that it lies in; one of its results.
 Path: TypeAlias = tuple[Node, ...]
@@ -40,7 +40,7 @@ class Kept:
             if path in self._values:  # an input of a fused node is what that takes
                 continue
             operands = [self._values[(*around, x)] for x in node.inputs]
-            inner = inner_graph(node)
+            inner = node.inner_graph
             if inner is not None:
                 given = zip(inner.inputs, operands, strict=True)
                 self._values |= {(*path, p): values for p, values in given}
@@ -48,8 +48,8 @@ class Kept:
                 self._values[path] = [self._values[(*path, y)][0] for y in inner.outputs]
                 continue
             types = node.type if isinstance(node.type, tuple) else (node.type,)
-            if node.op.name == "item":
-                self._values[path] = [operands[0][dict(node.attrs)["index"]]]
+            if node.op.of_several:
+                self._values[path] = [operands[0][node.attr("index")]]
                 continue
             if node.op.view:
                 self._values[path] = operands[0]

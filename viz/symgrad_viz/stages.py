@@ -128,7 +128,7 @@ class Stages:
         numbers = self.elements.enter([*drawn.graph.nodes, *parts])
         names = {node: f"n{number}" for node, number in numbers.items()}
         scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
-        items = {names[n] for n in drawn.graph.nodes if n.op.name == "item"}
+        items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         view = _View(drawn.graph, numbers, names, _without_items(scene, items))
         return self.elements.views.setdefault(key, view)
 
@@ -207,7 +207,7 @@ class Stages:
             values[number] = [self.elements.lineage.value(node)]
         for node in graph.nodes:
             # A node with several results is none of their values itself.
-            if node.op.name == "item":
+            if node.op.of_several:
                 of = values[numbers[node.inputs[0]]]
                 of.append(self.elements.lineage.value(node))
         present = set(numbers.values())

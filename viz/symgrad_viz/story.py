@@ -13,13 +13,14 @@ from textwrap import wrap
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
-from symgrad_viz.phases import BACKWARD, FORWARD, inner_graph, nexts_of, part_titles, parts_of
+from symgrad_viz.phases import BACKWARD, FORWARD, nexts_of, part_titles, parts_of
 from symgrad_viz.picture import check_choice, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
@@ -181,12 +182,12 @@ class _Storyboard:
         after = self.elements.enter(graph.nodes)
         # An equal that was there comes first.
         for node, number in sorted(after.items(), key=lambda item: item[1] not in before):
-            inner = inner_graph(node)
+            inner = node.inner_graph
             if inner is not None:
                 own = (self.lineage.value(n) for n in inner.nodes if n.inputs)
                 inside |= dict.fromkeys(own, f"in n{number}")
             # A result that is picked from a fused node is computed there.
-            if node.op.name != "item" and inner is None:
+            if not node.op.of_several and inner is None:
                 how = "=" if number in before else "became"
                 equals.setdefault(self.lineage.value(node), f"{how} n{number}")
         computing = inside | equals
@@ -202,7 +203,7 @@ class _Storyboard:
         rows_of = min(rows_of, len(panels))
         widths = [self._width(i) for i in range(len(panels))]
         widths[-1] = max(widths[-1], told_width)
-        given = (n for n in self.program.raw.inputs if n.op.name == "placeholder")
+        given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(name_text(str(n.name)) for n in given) or "no inputs"
         shown = title_text(title, f"the story of a program of {listed}")
         rows = [widths[i : i + rows_of] for i in range(0, len(widths), rows_of)]
