@@ -20,6 +20,7 @@ from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
 from symgrad.passes import (
     DEFAULT,
+    ERASE_UPDATES,
     RECOMPUTED_BEFORE,
     PassLike,
     recomputation,
@@ -98,19 +99,21 @@ def compile(
     wanted, names = [_output(leaf) for leaf in leaves], [leaf.name for leaf in leaves]
     pairs = _check_updates(updates)
     nodes = [*wanted, *(new for _, new in pairs)]
-    state = [n for n in topological([*nodes, *(v for v, _ in pairs)]) if isinstance(n, Variable)]
-    raw = Graph(nodes, [*fed, *state])
+    updated = [v for v, _ in pairs]
+    raw = start = _graph(nodes, fed, updated)
     _check_sizes(raw)
     grade = Exact.of(exact)
-    updated = [v for v, _ in pairs]
     names += [f"{v.name} (next)" for v in updated]
     count = available() if threads is None else threads
     with without_collection():
         split = None
+        trace = Trace()
+        if any(n.op.update for n in raw.nodes):
+            erased = run_passes(raw, [ERASE_UPDATES], grade, trace)
+            start = _graph(erased.outputs, fed, updated)
         if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
-            trace = Trace()
-            graph, split = run_split(raw, steps, updated, grade, trace)
+            graph, split = run_split(start, steps, updated, grade, trace)
         else:
             if isinstance(memory_budget, bool) or not isinstance(memory_budget, (int, np.integer)):
                 raise GraphError(
@@ -121,14 +124,14 @@ def compile(
                 raise GraphError(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
-            graph, trace, count = _within(memory_budget, raw, grade, updated, count)
+            graph, trace, count = _within(memory_budget, start, grade, trace, updated, count)
         forms = _arguments(given)
         interface = Interface(form, tuple(names), tuple(updated), forms, backend, count)
         return Program(graph, raw, trace, interface, split)
 
 
 def _within(
-    memory: int, raw: Graph, grade: Exact, updated: Sequence[Variable], threads: int
+    memory: int, start: Graph, grade: Exact, trace: Trace, updated: Sequence[Variable], threads: int
 ) -> tuple[Graph, Trace, int]:
     """The optimised graph whose plan fits into so many bytes, the way to it, and the threads.
 
@@ -136,7 +139,7 @@ def _within(
     smaller one does, and the least that is found is enough as a budget. Each thread has a workspace
     of its own: if they do not fit, one has to do.
     """
-    sizes = {name: GUESS for x in raw.inputs for name in x.tensor.names}
+    sizes = {name: GUESS for x in start.inputs for name in x.tensor.names}
     least, larger, part = sys.maxsize, [], 1.0
     parts = ""
 
@@ -155,16 +158,16 @@ def _within(
                 )
         return None
 
-    for i, (graph, trace, most) in enumerate(_less_and_less(raw, grade)):
+    for i, (graph, way, most) in enumerate(_less_and_less(start, grade, trace)):
         # The pass counts what is alive; a plan may need more, for gaps and scratch, or less.
         if i and most * part > memory:
-            larger.append((graph, trace))
-        elif found := tried(graph, trace):
+            larger.append((graph, way))
+        elif found := tried(graph, way):
             return found
         if not i:
             part = least / max(most, 1)
-    for graph, trace in larger:
-        if found := tried(graph, trace):
+    for graph, way in larger:
+        if found := tried(graph, way):
             return found
     raise GraphError(
         f"no program was found that needs at most memory_budget={memory} bytes; "
@@ -172,14 +175,13 @@ def _within(
     )
 
 
-def _less_and_less(raw: Graph, grade: Exact) -> Iterator[tuple[Graph, Trace, int]]:
+def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[Graph, Trace, int]]:
     """Graphs that keep less and less and compute it again, with traces, and the bytes alive.
 
     The first keeps everything. Where an aim is missed, a much lower one may do better, since more
     is given up at once.
     """
-    trace = Trace()
-    whole = run_passes(raw, DEFAULT[:RECOMPUTED_BEFORE], grade, trace)
+    whole = run_passes(start, DEFAULT[:RECOMPUTED_BEFORE], grade, trace)
     aim = most = most_alive(whole)
     end = most // 64
     yield whole, Trace([*trace.stages], [*trace.fired]), most
@@ -189,6 +191,12 @@ def _less_and_less(raw: Graph, grade: Exact) -> Iterator[tuple[Graph, Trace, int
         graph = run_passes(whole, [recomputation(aim)], grade, way)
         most = most_alive(graph)
         yield graph, way, most
+
+
+def _graph(nodes: Sequence[Node], fed: Sequence[Node], updated: Sequence[Variable]) -> Graph:
+    """The graph of a program that is fed some placeholders, and updates some variables."""
+    state = [n for n in topological([*nodes, *updated]) if isinstance(n, Variable)]
+    return Graph(nodes, [*fed, *state])
 
 
 def _check_sizes(graph: Graph) -> None:

@@ -181,7 +181,7 @@ def is_differentiable(x: Node) -> bool:
 def sources(node: Node) -> tuple[Node, ...]:
     """The operands that a derivative of a node goes to: not those that are its very results."""
     count = dict(node.attrs).get("count", 0) if node.op.identity else 0
-    return node.inputs[count:]
+    return node.value_inputs[count:]
 
 
 def active_nodes(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:

@@ -13,7 +13,7 @@ from symgrad.ir.files import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
-from symgrad.ir.node import Node, Variable, as_node, describe
+from symgrad.ir.node import Node, Variable, as_node, describe, updated_variable
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.reading import regular_file
 from symgrad.ir.types import in_order
@@ -83,6 +83,8 @@ class Graph(Displayed):
                     expected = node.op.check_leaf(types, attrs, node.type)
                 else:
                     expected = node.op.check(types, attrs)
+                if node.op.update:
+                    updated_variable(node)
             except SymgradError as error:
                 raise GraphError(f"{describe(node)}: {error}") from error
             if expected != node.type:

@@ -116,6 +116,11 @@ class Node(Operators, ArrayLike):
         raise KeyError(f"{self.op.name} has no attribute {name!r}")
 
     @property
+    def value_inputs(self) -> tuple[Node, ...]:
+        """The operands that its value is made of: not those of an update that it carries."""
+        return self.inputs[:1] if self.op.update else self.inputs
+
+    @property
     def inner_graph(self) -> Graph | None:
         """The graph of what a fused node computes; None for other nodes."""
         return self.attr(self.op.inner_graph) if self.op.inner_graph else None
@@ -290,6 +295,19 @@ def constant_value(node: Node) -> np.ndarray[Any, DType] | None:
     data = node.attr("value")
     assert isinstance(data, ArrayData)
     return data.array
+
+
+def updated_variable(node: Node) -> Variable:
+    """The variable of which a node carries the next value; identities are seen through.
+
+    Raises `GraphError` if the operand in its place is none.
+    """
+    found = node.inputs[1]
+    while found.op.identity:
+        found = found.inputs[0]
+    if not isinstance(found, Variable):
+        raise GraphError(f"{node.op.name} updates a variable, and {describe(found)} is none")
+    return found
 
 
 def new_cell(array: np.ndarray[Any, DType] | None) -> Cell:

@@ -175,6 +175,9 @@ class Op:
     view: bool = False
     identity: bool = False
     barrier: bool = False
+    # Whether it is an identity that carries an update: its operands are a value, a variable, the
+    # next value of that, and what else this is made of.
+    update: bool = False
     # For several results: the ops that compute just one of them; "" if there is none.
     projections: tuple[str, ...] = ()
     # Whether its operand is an op with several results, of which it takes the one at `index`.

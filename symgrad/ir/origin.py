@@ -100,14 +100,12 @@ class Origin:
     `frames` are the user's lines, the first one the nearest; `scope` the names of the regions it
     was built in; `made_by` the gradient rule and the rewrites that made it, oldest first, empty
     for a node that the user wrote; `kinks` the subgradient asked for in the region, if any.
-    `modules` are those whose state has a next value made of the node: see `nn/offers.py`.
     """
 
     frames: tuple[Frame, ...] = ()
     scope: tuple[str, ...] = ()
     made_by: tuple[Maker, ...] = ()
     kinks: Any = None
-    modules: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_backward(self) -> bool:

@@ -23,7 +23,7 @@ from symgrad.ir.dim_text import shown_syntax, size_from_ast
 from symgrad.ir.dims import GRAPH_NAME
 from symgrad.ir.errors import ArgumentError, ParseError, SymgradError, short
 from symgrad.ir.leaf_ops import INPUTS, LEAVES, VARIABLE
-from symgrad.ir.node import Node, leaf, new_cell
+from symgrad.ir.node import Node, leaf, new_cell, updated_variable
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import DType, TensorType, Type
@@ -359,7 +359,10 @@ def build_node(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type)
     found = op.check(types, attrs)
     if found != type:
         raise ParseError(f"{name} gives {type_text(found)} here, not {type_text(type)}")
-    return Node(op, tuple(inputs), tuple(sorted(attrs.items())), found, current_origin())
+    made = Node(op, tuple(inputs), tuple(sorted(attrs.items())), found, current_origin())
+    if op.update:
+        updated_variable(made)
+    return made
 
 
 def _build_leaf(op: Op, attrs: dict[str, Any], type: TensorType) -> Node:

@@ -163,10 +163,10 @@ class BatchNorm(Module):
         center: Node = self.mean
         spread: Node = self.variance
         if self.training:
-            center, spread = mean(node, axis=axes), var(node, axis=axes)
             size = product(tuple(node.shape[a] for a in axes))
-            self.offer("mean", partial(_moved, self.momentum), center)
-            self.offer("variance", partial(_moved_unbiased, self.momentum, size), spread)
+            moved_unbiased = partial(_moved_unbiased, self.momentum, size)
+            center = self.offer("mean", partial(_moved, self.momentum), mean(node, axis=axes))
+            spread = self.offer("variance", moved_unbiased, var(node, axis=axes))
         y = batch_norm(
             node,
             self.scale,
@@ -215,8 +215,7 @@ class Dropout(Module):
         if not self.training:
             return as_node(x)
         # Two uses in one program drop other parts.
-        own = random.fold_in(self.key, self._offers.number())
-        self.offer("key", _next_key, own)
+        own = self.offer("key", _next_key, random.fold_in(self.key, self._calls.number()))
         return dropout(x, own, rate=self.rate)
 
 

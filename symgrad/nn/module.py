@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,11 +20,8 @@ from symgrad.ir.errors import (
 from symgrad.ir.messages import refuse
 from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import current_origin, scope
+from symgrad.ir.origin import built_as, current_origin, scope
 from symgrad.ir.values import ArrayData
-from symgrad.ir.walk import topological
-from symgrad.nn.offers import followed
-from symgrad.nn.offers import offered as offered
 from symgrad.nn.state import write
 from symgrad.nn.tree import (
     ModuleBase,
@@ -34,8 +32,9 @@ from symgrad.nn.tree import (
     renamed,
     substitute,
 )
+from symgrad.nn.updates import carried
 from symgrad.ops.declare import explaining
-from symgrad.ops.identity import stop_gradient
+from symgrad.ops.identity import stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
 
@@ -72,8 +71,8 @@ class Module(ModuleBase):
     evaluates nothing.
 
     `buffers` lists the attributes that hold state which no optimiser trains, such as running means.
-    Their next values are offered by `offer` and collected by `updates`. `train()` and `eval()` say
-    for which of the two the graphs that are built from then on are meant.
+    Their next values are carried by what `offer` returns, and collected by `updates`. `train()` and
+    `eval()` say for which of the two the graphs that are built from then on are meant.
 
     A module with a method `backward` is differentiated by it. It is given a cotangent for each
     result of `forward` and returns a gradient for each argument of `forward`, then one for each
@@ -252,35 +251,41 @@ class Module(ModuleBase):
         """
         write(dict(self.named_variables()), state)
 
-    def offer(self, buffer: str, following: Callable[..., Node], *witnesses: Node) -> None:
-        """Offer the next value of a buffer, within `forward`: `following(present, *witnesses)`.
+    def offer(
+        self, buffer: str, following: Callable[..., Node], witness: Node, *others: Node
+    ) -> Node:
+        """A node of `forward` that carries the next value of a buffer, to go on with in its place.
 
-        It holds for programs that compute the witnesses: nodes of which the results of `forward`
-        are made. What else it is made of is no node, since it is built when `updates` is called.
+        The next value is `following(present, witness, *others)`. It holds for programs that compute
+        these nodes, of which the results of `forward` are made.
 
         >>> class Steps(Module):
         ...     buffers = ("count",)
         ...     def __init__(self):
         ...         self.count = parameter(0)
         ...     def forward(self, x):
-        ...         y = x * 2
-        ...         self.offer("count", lambda present, y: present + 1, y)
-        ...         return y
+        ...         return self.offer("count", lambda present, y: present + 1, x * 2)
         >>> steps = Steps()
         >>> [v.name for v in steps.updates(steps(placeholder("x", 3)))]
         ['count']
         """
-        self._offers.add(buffer, following, *witnesses)
+        variable: Node = getattr(self, buffer)
+        origin = replace(witness.origin)
+        with built_as(origin):
+            made = following(variable, witness, *others)
+            self._calls.held[call := self._calls.number()] = origin
+            return with_update(witness, variable, made, *others, call=call)
 
     def updates(self, *outputs: Node) -> dict[Variable, Node]:
         """The next values of its state in a program with these outputs, for `compile`'s updates.
 
-        They are those that were offered by the calls of which the outputs are made; if there were
-        several calls, one update after the other. An optimiser adds to its own those of all the
+        They are those that the calls carry of which the outputs are made; if there were several
+        calls, one update after the other. An optimiser adds to its own those of all the
         modules of which the loss is made. Raises `UnsupportedError` for a call within `vmap`, of
         which each element of the batch would have a next value of its own.
         """
-        return followed([module for _, module in self.named_modules()], topological(outputs))
+        found = {v.cell: (v, y) for v, y in carried(*outputs).items()}
+        return dict(found[v.cell] for _, v in self.named_variables() if v.cell in found)
 
     # ---- its own backward -------------------------------------------------------------------
 

@@ -16,31 +16,48 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from types import CellType, FunctionType, GeneratorType, MethodType
-from typing import Any
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, Variable, describe
-from symgrad.ir.origin import PACKAGE
+from symgrad.ir.origin import PACKAGE, Origin
 from symgrad.ir.walk import topological
-from symgrad.nn.offers import Offers
 
 # They have no places by which a part could be called, or can be gone through once only.
 WITHOUT_PLACES = (Set, ValuesView, deque)
 ONCE = (GeneratorType, map, filter, zip)
 
 
-class ModuleBase:
-    """The base of modules: what their calls offer is kept while the graphs of these are held."""
+class Calls:
+    """The calls of a module of which graphs are held, by number: an origin of each graph's own.
 
-    @property
-    def _offers(self) -> Offers:
-        found: Offers | None = vars(self).get("_offers")
-        if found is None:
-            found = vars(self)["_offers"] = Offers(self)
-        return found
+    A copy of a module is part of no graph yet.
+    """
+
+    def __init__(self) -> None:
+        self.held: WeakValueDictionary[int, Origin] = WeakValueDictionary()
+
+    def number(self) -> int:
+        """The number of the next call: above those of all others, so that they are in order."""
+        return max(self.held, default=-1) + 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Calls, ()
+
+
+class ModuleBase:
+    """The base of modules, which count the calls of which graphs are held."""
+
+    _calls: Calls
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        made = super().__new__(cls)
+        vars(made)["_calls"] = Calls()
+        return made
 
 
 def join(path: str, name: str) -> str:
@@ -107,7 +124,7 @@ def check_captures(
         node = stack.pop()
         if node.op.name == "stop_gradient" or node.origin.scope[: len(scope)] != scope:
             continue
-        for x in node.inputs:
+        for x in node.value_inputs:
             if isinstance(x, Variable) and x.tensor.is_inexact and x not in own:
                 raise GraphError(
                     f"{name} uses {describe(x)}, which is no part of it, and would be neither "
@@ -169,10 +186,8 @@ def substitute(value: Any, becomes: Mapping[Variable, Node], made: dict[int, Any
         return becomes.get(value, value)
     if isinstance(value, ModuleBase):
         if id(value) not in made:
-            offers = value._offers  # what is called is the module, though its copy builds the graph
             made[id(value)] = other = copy(value)
             vars(other).update({k: substitute(v, becomes, made) for k, v in vars(value).items()})
-            vars(other)["_offers"] = offers
         return made[id(value)]
     if isinstance(value, list):
         other = copy(value)

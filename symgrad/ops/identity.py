@@ -158,6 +158,54 @@ def clip_gradient(x: NodeLike, /, low: NodeLike = None, high: NodeLike = None) -
     return clip_gradient_p(x, *(float(b) if isinstance(b, (int, float)) else b for b in bounds))
 
 
+# ---- updates --------------------------------------------------------------------------------
+
+
+def _update_infer(
+    t: TensorType,
+    variable: TensorType,
+    following: TensorType,
+    *others: TensorType,
+    call: int,
+    batch: int,
+) -> TensorType:
+    if call < 0 or batch < 0:
+        raise GraphError(f"calls and axes are counted from 0, not {min(call, batch)}")
+    shape = (*following.shape[:batch], *variable.shape)
+    if following != variable.with_shape(shape) or len(shape) != batch + len(variable.shape):
+        raise ShapeError(f"the next value of a variable {variable!r} is no {following!r}")
+    return t
+
+
+def _batch_update(
+    inputs: Sequence[Node], flags: Sequence[bool], node: Node, call: int, batch: int
+) -> Node:
+    value = of_all(inputs, flags)[0]
+    return apply(node.op, (value, *inputs[1:]), {"call": call, "batch": batch + flags[2]})
+
+
+@op(
+    infer=_update_infer,
+    kernel=lambda x, *others, **attrs: x,
+    vjp=lambda g, y, x, *others, **attrs: (g, *(None,) * len(others)),
+    jvp=lambda t, y, x, *others, **attrs: t[0],
+    batch=_batch_update,
+    identity=True,
+    update=True,
+    public=False,
+)
+def with_update(
+    x: Node, variable: Node, following: Node, /, *others: Node, call: int, batch: int = 0
+) -> Node:
+    """x, which carries the next value of a variable: programs that compute x can update it.
+
+    `following` is made of the variable, of x, and of the others. Of several calls in one graph one
+    starts from what that with the `call` number before it gives. Within `vmap` each element of a
+    batch has its own: then the next value has `batch` axes more than the variable.
+    """
+    ...
+
+
 # ---- a user's own functions -----------------------------------------------------------------
 
 

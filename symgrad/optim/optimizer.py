@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 from warnings import warn
 
@@ -19,9 +19,8 @@ from symgrad.ir.errors import (
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.ir.types import in_order
-from symgrad.ir.walk import topological
 from symgrad.nn.module import Module
-from symgrad.nn.offers import idle, offered
+from symgrad.nn.updates import carried, left_behind
 from symgrad.ops.leaves import placeholder, variable
 from symgrad.ops.shape import astype
 from symgrad.optim.checks import number, rate
@@ -98,8 +97,8 @@ class Optimizer:
         else:
             grads = self._fitting(loss)
         outputs = [loss] if isinstance(loss, Node) else grads
-        of_modules = offered(*outputs)
-        self._warn_of_idle(outputs, of_modules)
+        of_modules = carried(*outputs)
+        self._warn_of_left_behind(outputs, of_modules)
         with scope(self.name):
             if self.clip_value is not None:
                 grads = clip_by_value(grads, self.clip_value)
@@ -110,13 +109,14 @@ class Optimizer:
             found = self._next(grads, self._rate(self.step)) | {self.step: self.step + 1}
         return found | of_modules
 
-    def _warn_of_idle(self, outputs: Sequence[Node], found: Mapping[Variable, Node]) -> None:
-        still = [] if self._module is None else idle(self._module, topological(outputs), found)
+    def _warn_of_left_behind(self, outputs: Sequence[Node], found: Iterable[Variable]) -> None:
+        still = [] if self._module is None else left_behind(self._module, outputs, found)
         if still:
             warn(
                 f"{', '.join(still)} will stay as {'they are' if still[1:] else 'it is'}: the loss "
-                "was built after net.eval(), or pickled; build it after net.train(), or give the "
-                "optimiser net.parameters() if that is meant",
+                "was built after net.eval(), or forward did not go on with what offer returned; "
+                "build it after net.train(), or give the optimiser net.parameters() if that is "
+                "meant",
                 stacklevel=3,
             )
 

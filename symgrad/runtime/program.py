@@ -17,6 +17,8 @@ from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
 from symgrad.passes.hoist import Split
+from symgrad.passes.pipeline import ERASE_UPDATES, run_passes
+from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
@@ -183,7 +185,8 @@ class Program(Displayed, Runner):
         `after`: see `kept.cost()`.
         """
         known = self.executables.shown(sizes).plan.sizes
-        raw = lower(self.raw, known, self.store.updated, tiled=False)
+        written = run_passes(self.raw, [ERASE_UPDATES], Exact.BITS, Trace())
+        raw = lower(written, known, self.store.updated, tiled=False)
         return Cost(cost(raw), cost(self.untiled(known)))
 
     def untiled(self, sizes: Mapping[str, int]) -> Plan:

@@ -24,7 +24,7 @@ import numpy as np
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import whole
-from symgrad.nn.offers import offered
+from symgrad.nn.updates import carried
 from symgrad.runtime.program import Program
 from symgrad.train.batches import Batches
 from symgrad.train.history import TEST, History, Means
@@ -254,7 +254,7 @@ def _check_program(program: Any, *, trains: bool) -> None:
             "compile another without updates: sg.compile([x, y], loss)"
         )
     outputs = program.raw.outputs[: len(program.raw.outputs) - len(program.store.updated)]
-    if not trains and (state := offered(*outputs)):
+    if not trains and (state := carried(*outputs)):
         warn(
             f"what measures was built for training, in which {next(iter(state)).name!r} changes, "
             "with noise and statistics of the batch; build it after net.eval()",

@@ -62,6 +62,8 @@ def compositions():
     yield "names", sg.Graph([sg.reshape(x, -1), sg.arange(x.shape[0]), sg.eye("N", "2*N", k=1)])
     yield "results", sg.Graph([*divmod(x, 2), *sg.linalg.qr(w.T @ w)])
     key = sg.random.key(0)
+    noise = sg.nn.Dropout(key=key)
+    yield "updates", sg.Graph([sg.vmap(noise)(sg.nn.BatchNorm(4, dtype="float32")(noise(x)))])
     yield "draws", sg.Graph([sg.random.normal(key, (3, 2)) + sg.random.uniform(key, (3, 2))])
     checked = sg.grad(sg.sum(sg.checkpoint(lambda v: sg.sin(v) * v)(x)), x)
     yield "checkpoint, compiled", sg.compile([x], checked).graph

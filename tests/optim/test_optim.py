@@ -333,11 +333,28 @@ def test_a_module_that_was_called_for_use_is_told(recwarn):
         sg.optim.SGD(net, 0.1).updates(in_use)
 
 
-def test_a_loss_that_was_pickled_is_told():
+def test_a_loss_that_was_pickled_goes_on_updating_its_state(recwarn):
     net, x = noisy(), sg.placeholder("x", ("N", 3))
     net, loss = pickle.loads(pickle.dumps((net, sg.mean(net(x) ** 2))))
-    with pytest.warns(UserWarning, match=r"layers.0.mean, layers.0.variance, layers.1.key will"):
-        sg.optim.SGD(net, 0.1).updates(loss)
+    assert sg.optim.SGD(net, 0.1).updates(loss).keys() == {v for _, v in net.named_variables()}
+    assert not recwarn
+
+
+def test_state_whose_update_is_not_in_the_graph_is_told():
+    class Careless(sg.nn.Module):
+        buffers = ("count",)
+
+        def __init__(self):
+            self.scale, self.count = sg.nn.parameter(np.ones(3)), sg.nn.parameter(0)
+
+        def forward(self, x):
+            y = x * self.scale
+            self.offer("count", lambda present, y: present + 1, y)
+            return y
+
+    net = Careless()
+    with pytest.warns(UserWarning, match="count will stay as it is: .* what offer returned"):
+        sg.optim.SGD(net, 0.1).updates(sg.mean(net(sg.placeholder("x", ("N", 3)))))
 
 
 def test_buffers_that_are_constant_are_no_matter(recwarn):

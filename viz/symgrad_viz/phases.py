@@ -40,8 +40,8 @@ def parts_of(graph: Graph, nexts: Collection[Node] = frozenset()) -> dict[Node, 
         if node not in outputs and len(own) == 1 and (movable or own == {UPDATE}):
             if movable or parts[node] == FORWARD:
                 _move(node, next(iter(own)), parts)
-        for x in node.inputs:
-            users.setdefault(x, set()).add(parts[node])
+        for i, x in enumerate(node.inputs):
+            users.setdefault(x, set()).add(UPDATE if i and node.op.update else parts[node])
     return parts
 
 
