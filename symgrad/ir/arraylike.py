@@ -31,7 +31,7 @@ _BY_NUMPY = (
 def describe(node: Node) -> str:
     """A node in a few words: `x float32[N, 3] (train.py:5)`."""
     name = repr(node.name) if node.name is not None else node.op.name
-    place = next((f" ({p})" for p in node.origin.locations[:1]), "")
+    place = "" if (line := node.origin.nearest) is None else f" ({line})"
     return f"{name[:60]} {node.type!r}{place}"
 
 

@@ -45,7 +45,7 @@ def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception
         text += f"; it is {name}{signature_text(REGISTRY.functions[name])}"
     if not report.within.startswith(f"{name}("):
         text += f"\n  in {report.within}"
-    text += "".join(f"\n  built at {p}: {p.text}" for p in origin.locations[:1])
+    text += origin.place()
     if operands:
         text += f"\n  operands: {', '.join(listed)}"
     made = type(error)(text)

@@ -118,6 +118,15 @@ class Origin:
         return [_resolve(frame) for frame in self.frames]
 
     @property
+    def nearest(self) -> Location | None:
+        """The nearest of the user's lines; None if none is known."""
+        return _resolve(self.frames[0]) if self.frames else None
+
+    def place(self, verb: str = "built") -> str:
+        """The nearest of the user's lines as a line of a message, or an empty text."""
+        return "".join(f"\n  {verb} at {p}: {p.text}" for p in self.locations[:1])
+
+    @property
     def description(self) -> str:
         """The user's lines, and what made it of them, as the last lines of a message."""
         places = "".join(f"\n  built at {p}: {p.text}" for p in self.locations)
@@ -159,6 +168,26 @@ class Origin:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))
         made = f" by {' then '.join(map(str, self.made_by))}" if self.made_by else ""
         return printable(" ".join(f"{lines}{made}".split()))
+
+
+class Resolver:
+    """The user's lines of many origins: nodes share lines, and each is resolved once."""
+
+    def __init__(self) -> None:
+        # By identity, since equal code in two files is two places; a location holds its code.
+        self._resolved: dict[tuple[int, int], Location] = {}
+
+    def locations(self, origin: Origin) -> Iterator[Location]:
+        """The lines of an origin, the nearest one first."""
+        for code, offset in origin.frames:
+            key = (id(code), offset)
+            if key not in self._resolved:
+                self._resolved[key] = _resolve((code, offset))
+            yield self._resolved[key]
+
+    def nearest(self, origin: Origin) -> Location | None:
+        """The nearest of the lines of an origin; None if none is known."""
+        return next(self.locations(origin), None)
 
 
 def _resolve(frame: Frame) -> Location:

@@ -31,7 +31,7 @@ from symgrad.ir.errors import GraphError, ParseError, SymgradError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe, leaf, new_cell
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import Location, Maker, Origin, built_as, printable
+from symgrad.ir.origin import Location, Maker, Origin, Resolver, built_as, printable
 from symgrad.ir.reading import Checksum, strict_json
 from symgrad.ir.text import (
     Reader,
@@ -98,7 +98,7 @@ class _Writer:
         self.graphs: list[dict[str, Any]] = []
         self.names: dict[Any, str] = {}
         self.lines: dict[Location, int] = {}
-        self.frames: dict[tuple[int, int], int] = {}
+        self.resolver = Resolver()
 
     def graph(self, graph: Graph) -> str:
         """Write a graph, unless it has been written; the name that it has in attributes."""
@@ -122,12 +122,9 @@ class _Writer:
         return written | {k: v for k, v in rest.items() if v}
 
     def places(self, origin: Origin) -> list[int]:
-        """The numbers of its lines, each of which is resolved once."""
-        keys = [(id(code), at) for code, at in origin.frames]
-        if not all(map(self.frames.__contains__, keys)):
-            for key, line in zip(keys, origin.locations, strict=True):
-                self.frames[key] = self.lines.setdefault(line, len(self.lines))
-        return [self.frames[key] for key in keys]
+        """The numbers of its lines."""
+        found = self.resolver.locations(origin)
+        return [self.lines.setdefault(line, len(self.lines)) for line in found]
 
     def attr(self, value: Any, node: Node) -> str:
         if is_graph(value):
@@ -149,8 +146,8 @@ def _in_python(node: Node, code: Any) -> str:
     if not node.op.opaque:
         does = "is differentiated by"
         instead += ", or save one that needs no rule: sg.compile(inputs, outputs).graph"
-    line = "".join(f"\n  built at {p}: {p.text}" for p in node.origin.locations[:1])
-    return f"{describe(node)} {does} {code!r:.60}, Python code that no file holds; {instead}{line}"
+    place = node.origin.place()
+    return f"{describe(node)} {does} {code!r:.60}, Python code that no file holds; {instead}{place}"
 
 
 def read(

@@ -73,7 +73,7 @@ class PlanCost:
         yield f"{'step':>4}  {'kernel':<20} {'flops':>15} {'read':>13} {'written':>13}  flops/byte"
         for i, s in enumerate(self.steps):
             flops = "?" if s.flops is None else f"{s.flops:,}"
-            place = next((str(p) for p in s.step.node.origin.locations), "")
+            place = s.step.node.origin.nearest or ""
             group = "" if s.step.group is None else f"  fused {s.step.group}"
             yield (
                 f"{i:>4}  {s.step.name:<20} {flops:>15} {s.bytes_read:>13,} "

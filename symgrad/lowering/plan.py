@@ -71,7 +71,7 @@ class Plan(Displayed):
         for i, step in enumerate(self.steps):
             result = ", ".join(map(self.describe, step.results))
             reads = ", ".join(map(self.describe, step.operands))
-            place = next((str(p) for p in step.node.origin.locations), "")
+            place = step.node.origin.nearest or ""
             yield f"{i:>4}  {result:<8} {step.name:<22} {reads:<24} {place}"
         yield f"{'slot':<8} {'offset':>8} {'bytes':>10}  {'steps':<11} type"
         for slot in self.slots:

@@ -13,7 +13,7 @@ from symgrad.ir.files import write_json
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
-from symgrad.ir.origin import Location, Origin
+from symgrad.ir.origin import Location, Origin, Resolver
 from symgrad.ir.text import type_text
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
@@ -174,7 +174,7 @@ def reason_text(rule: Rule) -> str:
 
 def place_text(origin: Origin) -> str:
     """The user's line with its text, and what made a node that the user did not write."""
-    found = next(iter(origin.locations), None)
+    found = origin.nearest
     place = "no line is known" if found is None else f"{found}  {shortened(found.text)}".rstrip()
     makers = list(dict.fromkeys(map(str, origin.made_by)))
     if len(makers) > MOST_MAKERS:
@@ -197,7 +197,7 @@ class _Table:
         self.graphs: dict[int, Graph] = {}
         self.nodes: dict[Node, int] = {}
         self.lines: dict[Location, int] = {}
-        self.line_of: dict[tuple[int, int], int] = {}
+        self.resolver = Resolver()
         for graph in stages:
             self._enter(graph)
         for entry in trace.fired:
@@ -264,11 +264,8 @@ class _Table:
         return [self.nodes[n] for n in nodes]
 
     def _lines_of(self, origin: Origin) -> list[int]:
-        keys = [(id(code), offset) for code, offset in origin.frames]
-        if any(key not in self.line_of for key in keys):
-            for key, place in zip(keys, origin.locations, strict=True):
-                self.line_of[key] = self.lines.setdefault(place, len(self.lines))
-        return [self.line_of[key] for key in keys]
+        found = self.resolver.locations(origin)
+        return [self.lines.setdefault(line, len(self.lines)) for line in found]
 
     def _node(self, node: Node, number: int) -> dict[str, Any]:
         inner = _inner(node)

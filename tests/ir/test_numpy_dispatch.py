@@ -121,7 +121,7 @@ OURS = {
 
 @pytest.mark.parametrize("ufunc", OURS)
 def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
-    dtype = REGISTRY.ops[OURS[ufunc]].dtypes.split()[0]
+    dtype = REGISTRY.ops[OURS[ufunc]].trials.dtypes.split()[0]
     xs = [sg.placeholder(f"x{i}", (2, 2), dtype) for i in range(ufunc.nin)]
     assert ufunc(*xs).op.name == OURS[ufunc]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.origin import MOST_FRAMES, Maker, Origin, built_as, current_origin, scope
+from symgrad.ir.origin import MOST_FRAMES, Maker, Origin, Resolver, built_as, current_origin, scope
 
 
 def nearest(node):
@@ -121,3 +121,17 @@ def test_equal_lines_of_two_files_are_two_places():
         exec(compile("y = sg.exp(x)", name, "exec"), found)
         origins.append(found["y"].origin)
     assert str(origins[0].merged(origins[1:])) == "one.py:1, other.py:1"
+
+
+def test_a_resolver_gives_the_lines_of_an_origin_and_does_not_mix_up_files():
+    codes = [compile("sg.placeholder('x', 3)", name, "eval") for name in ("one.py", "two.py")]
+    assert codes[0] == codes[1]
+    origins = [eval(code, {"sg": sg}).origin for code in codes]
+    origins.append(origins[0].merged([origins[1]]))
+    resolver = Resolver()
+    for origin in (*origins, *origins, Origin()):
+        assert list(resolver.locations(origin)) == origin.locations
+        assert resolver.nearest(origin) == origin.nearest
+    assert [p.file for p in origins[2].locations] == ["one.py", "two.py"]
+    assert Origin().nearest is None
+    assert len({id(p) for o in origins for p in resolver.locations(o)}) == 2

@@ -66,7 +66,7 @@ class CustomCall:
     @property
     def place(self) -> str:
         """The user's line, as a line of a message."""
-        return "".join(f"\n  applied at {p}: {p.text}" for p in self.origin.locations[:1])
+        return self.origin.place("applied")
 
     @property
     def needs_grad(self) -> tuple[bool, ...]:

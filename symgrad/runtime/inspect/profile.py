@@ -97,7 +97,7 @@ class StepTime(NamedTuple):
 
     @property
     def location(self) -> Location | None:
-        return next(iter(self.step.node.origin.locations), None)
+        return self.step.node.origin.nearest
 
     @property
     def bytes_moved(self) -> int:

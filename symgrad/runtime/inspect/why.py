@@ -13,7 +13,7 @@ from symgrad.ir.expression import expression
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
-from symgrad.ir.origin import Location, printable
+from symgrad.ir.origin import Location, Resolver, printable
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
@@ -119,13 +119,13 @@ class Explainer:
             if step in self.within:
                 own = self.lineage.form(self.within[step][1])
                 self.lines_within.setdefault(own, []).append(line)
-        self.places: dict[tuple[int, int], Location] = {}
+        self.resolver = Resolver()
 
     def answer(self, asked: Node | int | str) -> Why:
         """The answer about a node, a line of the user's, or a line of the source."""
         if isinstance(asked, Node):
             if asked not in set(self.raw.nodes):
-                place = self._place(asked)
+                place = asked.origin.nearest
                 near = self._some_lines(0 if place is None else place.line)
                 raise GraphError(
                     f"{describe(asked)} is no part of this program: none of its results depends "
@@ -155,7 +155,7 @@ class Explainer:
     def _built_at(self, asked: int | str) -> list[Node]:
         """The nodes of a line of the user's, constants left out if there are others."""
         file, number = _parsed(asked)
-        built = [(p, n) for n in self.raw.nodes if (p := self._place(n)) is not None]
+        built = list(self._lines_built())
         files = {p.file for p, _ in built if _is_file(p, file)}
         found = [(p, n) for p, n in built if p.line == number and p.file in files]
         if not found:
@@ -169,16 +169,14 @@ class Explainer:
         nodes = [n for _, n in found]
         return [n for n in nodes if constant_value(n) is None] or nodes
 
-    def _place(self, node: Node) -> Location | None:
-        for code, offset in node.origin.frames[:1]:
-            key = (id(code), offset)  # equal code may be in several files
-            if key not in self.places:
-                self.places[key] = node.origin.locations[0]
-            return self.places[key]
-        return None
+    def _lines_built(self) -> Iterator[tuple[Location, Node]]:
+        """The nodes that were built at a known line, with the line."""
+        for node in self.raw.nodes:
+            if (line := self.resolver.nearest(node.origin)) is not None:
+                yield line, node
 
     def _some_lines(self, number: int = 0, files: Collection[str] = ()) -> str:
-        found = {p for n in self.raw.nodes if (p := self._place(n)) is not None}
+        found = {line for line, _ in self._lines_built()}
         # Of a line the longest text: the whole expression.
         places = sorted(found, key=lambda p: len(p.text))
         near = {(p.file, p.line): p for p in places if not files or p.file in files}
@@ -284,7 +282,7 @@ def _line_text(file: str, number: int) -> str:
 
 
 def _asked_line(asked: int | str, nodes: Sequence[Node]) -> str:
-    place = nodes[0].origin.locations[0]
+    place = nodes[0].origin.nearest
     return f"{place} built {_plural(len(nodes), 'node')}"
 
 
