@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, apply, describe
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import aligned
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, ones
+from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.select import select
-from symgrad.ops.shape import broadcast_to, permute_dims, reshape
+from symgrad.ops.shape import broadcast_to, permute_dims, reshape, reshape_p
 
 
 def batched(
@@ -82,7 +82,7 @@ class _Walk:
         if any(x in self.many for x in node.inputs):
             return False
         where = [i for i, x in enumerate(node.inputs) if x in self.diagonal]
-        if node.op is RESHAPE:
+        if node.op is reshape_p.op:
             return True
         if not node.op.elementwise or any(node.inputs[i].shape != node.shape for i in where):
             return False
@@ -91,7 +91,7 @@ class _Walk:
 
     def _scaled_matrix(self, node: Node) -> Node | None:
         """A matrix times all unit columns, or unit rows times a matrix: the matrix, scaled."""
-        if node.op is not MATMUL or any(x in self.many for x in node.inputs):
+        if node.op is not matmul_p.op or any(x in self.many for x in node.inputs):
             return None
         a, b = node.inputs
         if b in self.diagonal and a not in self.diagonal and a.ndim == 2 and b.shape[1] == 1:
@@ -118,7 +118,3 @@ class _Walk:
                 "compute this derivative one vector at a time, with vjp"
             )
         return node.op.batch(inputs, flags, node, **attrs)
-
-
-MATMUL = REGISTRY.ops["matmul"]
-RESHAPE = REGISTRY.ops["reshape"]

@@ -30,32 +30,32 @@ class Place:
 
     def get(self) -> Node:
         """The elements at the index: x[index]."""
-        return call("getitem", self.x, self.place)  # type: ignore[no-any-return]
+        return call("getitem", self.x, self.place)
 
     def set(self, value: Any) -> Node:
         """x with values there; where an index names a place twice the last value stays."""
-        return call("set_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("set_at", self.x, self.place, value)
 
     def add(self, value: Any) -> Node:
         """x with values added there, all of them where an index names a place more than once."""
-        return call("add_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("add_at", self.x, self.place, value)
 
     def subtract(self, value: Any) -> Node:
         """x with values subtracted there."""
-        return call("add_at", self.x, self.place, call("negative", value))  # type: ignore[no-any-return]
+        return call("add_at", self.x, self.place, call("negative", value))
 
     def multiply(self, value: Any) -> Node:
         """x multiplied by values there."""
-        return call("multiply_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("multiply_at", self.x, self.place, value)
 
     def divide(self, value: Any) -> Node:
         """x divided by values there."""
-        return call("divide_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("divide_at", self.x, self.place, value)
 
     def min(self, value: Any) -> Node:
         """x with at most these values there."""
-        return call("min_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("min_at", self.x, self.place, value)
 
     def max(self, value: Any) -> Node:
         """x with at least these values there."""
-        return call("max_at", self.x, self.place, value)  # type: ignore[no-any-return]
+        return call("max_at", self.x, self.place, value)

@@ -128,17 +128,17 @@ class Node(Operators, ArrayLike):
     @property
     def T(self) -> Node:
         """The axes in reverse order."""
-        return self if self.ndim < 2 else _node(call("permute_dims", self, range(self.ndim)[::-1]))
+        return self if self.ndim < 2 else call("permute_dims", self, range(self.ndim)[::-1])
 
     @property
     def mT(self) -> Node:
         """The last two axes swapped."""
-        return _node(call("matrix_transpose", self))
+        return call("matrix_transpose", self)
 
     def __getitem__(self, index: Any) -> Node:
         if isinstance(self.type, tuple):
-            return _node(call("item", self, index=index))
-        return _node(call("getitem", self, index))
+            return call("item", self, index=index)
+        return call("getitem", self, index)
 
     @property
     def at(self) -> At:
@@ -259,11 +259,6 @@ class Variable(Node):
         if name != "value":
             super().__setattr__(name, value)
         object.__setattr__(self, name, value)
-
-
-def _node(value: Any) -> Node:
-    assert isinstance(value, Node)
-    return value
 
 
 def _several(node: Node) -> str:
@@ -391,7 +386,7 @@ def _reachable(scalar: Any, dtypes: list[DType]) -> Any:
 def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> Node:
     if isinstance(scalar, Dim):
         dtype = np.result_type(*dtypes, 0) if dtypes else np.dtype(np.int64)
-        return _node(call("size_of", dim=scalar, dtype=dtype))
+        return call("size_of", dim=scalar, dtype=dtype)
     dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
     return constant_node(ArrayData(scalar, dtype))
 
@@ -406,7 +401,7 @@ def as_node(value: Any) -> Node:
     if isinstance(value, Dim):
         return _weak(value, [])
     if _holds_node(value):
-        return _node(call("stack", value))
+        return call("stack", value)
     return constant_node(ArrayData(value))
 
 

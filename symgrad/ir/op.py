@@ -264,10 +264,11 @@ def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]
 
 
 class Registry:
-    """Every op and every public function, by name: the one table of the package."""
+    """Every op, its builder and every public function, by name: the one table of the package."""
 
     def __init__(self) -> None:
         self.ops: dict[str, Op] = {}
+        self.builders: dict[str, Callable[..., Any]] = {}
         self.functions: dict[str, Callable[..., Any]] = {}
         self.by_numpy: dict[Callable[..., Any], str] = {}
 

@@ -6,34 +6,41 @@ Each finds its function by name, so that this floor imports no op.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.op import REGISTRY
 
+if TYPE_CHECKING:
+    from symgrad.ir.node import Node
 
-def call(name: str, *args: Any, **attrs: Any) -> Any:
-    """Call a public function of symgrad by its name."""
-    return REGISTRY.functions[name](*args, **attrs)
+
+def call(name: str, *args: Any, **attrs: Any) -> Node:
+    """The node that a function of symgrad makes, for a file that its file stands above.
+
+    It is a public one, or else the builder of the op of that name.
+    """
+    made: Node = (REGISTRY.functions.get(name) or REGISTRY.builders[name])(*args, **attrs)
+    return made
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        return call(name, self)
+        return REGISTRY.functions[name](self)
 
     return method
 
 
 def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return call(name, self, other)
+        return REGISTRY.functions[name](self, other)
 
     return method
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return call(name, other, self)
+        return REGISTRY.functions[name](other, self)
 
     return method
 

@@ -12,7 +12,7 @@ from symgrad.ir.evaluate import computed
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
@@ -21,10 +21,10 @@ from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.slots import SlotBuilder
 from symgrad.lowering.steps import Attrs, Call, Copy, Kind, Ref, RowSums, Slot, Step, View
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
+from symgrad.ops.linalg.products import matmul_p, row_sums
+from symgrad.ops.select import maximum, relu
+from symgrad.ops.shape import reshape_p
 
-RESHAPE, RELU, MAXIMUM, ROW_SUMS, MATMUL = (
-    REGISTRY.ops[name] for name in ("reshape", "relu", "maximum", "row_sums", "matmul")
-)
 EXTREMA = (np.maximum, np.minimum)
 # With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
 # are enough of them.
@@ -132,10 +132,10 @@ class _Lowering:
 
     def _view(self, task: Task, source: Ref) -> Ref:
         view = View(task.node.op, task.attrs)
-        if view.op is not RESHAPE or self._reshapes_in_place(source, view.attrs):
+        if view.op is not reshape_p.op or self._reshapes_in_place(source, view.attrs):
             return Ref(source.slot, (*source.views, view))
         result = self._new("arena", task.type, step=len(self.steps))
-        back = View(RESHAPE, (("shape", self._shape(source)),))
+        back = View(reshape_p.op, (("shape", self._shape(source)),))
         target = Ref(result.slot, (back,))
         self._append(Copy(task.node, (source,), (target,), task.group))
         return result
@@ -193,12 +193,12 @@ class _Lowering:
         if max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
             is_large = math.prod(shape) >= LEAST_SIZE and shape[-1] >= LEAST_ROW
             is_large &= t.dtype.kind == "f"
-            if op is ROW_SUMS:
+            if op is row_sums.op:
                 ones = (self._shape(operands[0])[-1], *(1,) * task.node.attr("keepdims"))
-                kind, op, attrs = RowSums, MATMUL, ()
+                kind, op, attrs = RowSums, matmul_p.op, ()
                 operands = (*operands, self._filled(t.dtype.type(1), ones))
-            elif is_large and op is RELU:
-                op, attrs = MAXIMUM, ()
+            elif is_large and op is relu.op:
+                op, attrs = maximum.op, ()
                 operands = (*operands, self._filled(t.dtype.type(0), shape[-1:]))
             elif is_large and op.kernel in EXTREMA:
                 operands = tuple([self._as_row(r, shape[-1:]) for r in operands])

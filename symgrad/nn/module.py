@@ -17,9 +17,9 @@ from symgrad.ir.errors import (
     SymgradError,
     UnsupportedError,
 )
+from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.messages import refuse
 from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import built_as, current_origin, scope
 from symgrad.ir.values import ArrayData
 from symgrad.nn.state import write
@@ -55,7 +55,7 @@ def parameter(value: Any) -> Variable:
     'factor'
     """
     data = ArrayData(value)
-    made = leaf(REGISTRY.ops["variable"], data.type, cell=new_cell(data.array.copy()))
+    made = leaf(VARIABLE, data.type, cell=new_cell(data.array.copy()))
     assert isinstance(made, Variable)
     return made
 

@@ -98,13 +98,13 @@ def multiplied(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Nod
     if plain and flags == (True, False):
         size, rows, inner = a.shape
         flat = apply(node.op, [call("reshape", a, (size * rows, inner)), b])
-        return call("reshape", flat, (size, rows, b.shape[1]))  # type: ignore[no-any-return]
+        return call("reshape", flat, (size, rows, b.shape[1]))
     if plain and flags == (False, True):
         size, inner, columns = b.shape
-        rows = call("reshape", call("permute_dims", b, (0, 2, 1)), (size * columns, inner))
-        flat = apply(node.op, [rows, call("permute_dims", a, (1, 0))])
+        moved = call("reshape", call("permute_dims", b, (0, 2, 1)), (size * columns, inner))
+        flat = apply(node.op, [moved, call("permute_dims", a, (1, 0))])
         back = call("reshape", flat, (size, columns, a.shape[0]))
-        return call("permute_dims", back, (0, 2, 1))  # type: ignore[no-any-return]
+        return call("permute_dims", back, (0, 2, 1))
     return apply(node.op, aligned(node.inputs, inputs, flags))
 
 
@@ -112,7 +112,7 @@ def dotted(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
     """For vdot: the sum of products over all axes but the batch."""
     a, b = inputs
     products = call("multiply", a, b)
-    return call("sum", products, axis=tuple(range(1, products.ndim)))  # type: ignore[no-any-return]
+    return call("sum", products, axis=tuple(range(1, products.ndim)))
 
 
 def together(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:

@@ -97,7 +97,7 @@ def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
     is_zero = x == 0
     away = flow - y * real(conj(y) * flow)
     scaled: Node = away / call("where", is_zero, 1, call("abs", x))
-    return call("where", is_zero, 0, scaled)  # type: ignore[no-any-return]
+    return call("where", is_zero, 0, scaled)
 
 
 @elementwise(

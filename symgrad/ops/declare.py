@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from types import CodeType
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -33,6 +33,16 @@ R = TypeVar("R")
 NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
 
 
+class Builder(Protocol[P]):
+    """A primitive as a function: it makes a node of `op`, whose record it carries."""
+
+    op: Op
+
+    def __call__(self, *args: P.args, **attrs: P.kwargs) -> Node:
+        """The node of these operands and attributes."""
+        ...
+
+
 def elementwise(
     kernel: Callable[..., Any],
     *,
@@ -44,7 +54,7 @@ def elementwise(
     infer: Callable[..., Any] | None = None,
     real: bool = False,
     **facts: Any,
-) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare an op that works element by element, with broadcasting.
 
     `partials(y, *inputs)` gives the derivative of the result by each input and so both the vjp and
@@ -83,13 +93,13 @@ def op(
     numpy: tuple[Callable[..., Any], ...] = (),
     public: bool = True,
     **facts: Any,
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare an op that gives its own `infer`, `kernel`, `vjp` and, where it can, `jvp`.
 
     One that is not `public`, and any whose name ends in `_p`, gets no function in `sg`.
     """
 
-    def declare(function: Callable[P, R]) -> Callable[P, R]:
+    def declare(function: Callable[P, Node]) -> Builder[P]:
         name = op_name(function)
         least, count, options, defaults = _parameters(function)
         doc = function.__doc__ or ""
@@ -97,7 +107,7 @@ def op(
         required = frozenset(options) - defaults.keys()
 
         @wraps(function)
-        def build(*args: P.args, **attrs: P.kwargs) -> R:
+        def build(*args: P.args, **attrs: P.kwargs) -> Node:
             given_all = not required or attrs.keys() >= required
             if (
                 (len(args) != count and count != sys.maxsize)
@@ -106,12 +116,15 @@ def op(
             ):
                 check_arguments(function, name, args, attrs)
                 given = dict(zip(options, args[count:], strict=False))
-                return apply(record, args[:count], {**defaults, **given, **attrs})  # type: ignore[return-value]
-            return apply(record, args, {**defaults, **attrs})  # type: ignore[return-value]
+                return apply(record, args[:count], {**defaults, **given, **attrs})
+            return apply(record, args, {**defaults, **attrs})
 
+        builder = cast("Builder[P]", build)
+        builder.op = record
         if public and not function.__name__.endswith("_p"):
-            REGISTRY.add_function(name, build, numpy)
-        return build
+            REGISTRY.add_function(name, builder, numpy)
+        REGISTRY.builders[name] = builder
+        return builder
 
     return declare
 
@@ -152,7 +165,7 @@ def _parameters(
 
 def linear(
     *, transpose: Callable[..., Node], accumulates: bool = False, **facts: Any
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare an op linear in its one operand: `transpose(g, x, **attrs)` gives both modes.
 
     One that `accumulates` adds up many terms, and so tangents of float16 in float32; a transpose
@@ -203,8 +216,7 @@ def in_single(function: Callable[P, Node]) -> Callable[P, Node]:
         found = function(*wide[0], **wide[1])
         if SINGLE in dtypes or found.dtype != SINGLE:
             return found
-        narrow: Node = call("astype", found, HALF)
-        return narrow
+        return call("astype", found, HALF)
 
     return in_wide
 
@@ -260,7 +272,7 @@ def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotang
 
 def _pushed(t: Node, partial: Partial, y: Node) -> Cotangent:
     if t.tensor.is_complex and not y.tensor.is_complex:
-        return call("real", call("conj", partial) * t)  # type: ignore[no-any-return]
+        return call("real", call("conj", partial) * t)
     return chain(t, partial)
 
 

@@ -19,6 +19,7 @@ from symgrad.ops.complexes import complex_sign
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
 from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
+from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
 
 # ---- arithmetic ----------------------------------------------------------------------------
@@ -266,7 +267,7 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0.
     by_base = call("select", b != 0, b * pow(a, b - 1))
     base = where(a == 0, ones_like(a), a)
-    taken = call("logical_or", a != 0, call("real", b) <= 0)
+    taken = logical_or(a != 0, call("real", b) <= 0)
     return by_base, call("select", taken, y * log(base))
 
 

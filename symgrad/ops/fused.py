@@ -11,7 +11,6 @@ from symgrad.ir.evaluate import evaluate
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType, Type
 from symgrad.ops.declare import op
 
@@ -37,6 +36,3 @@ def _kernel(*arrays: Any, graph: Graph) -> Any:
 def fused(*operands: Node, graph: Graph) -> Node:
     """The outputs of an inner graph whose inputs are the operands."""
     ...
-
-
-FUSED = REGISTRY.ops["fused"]

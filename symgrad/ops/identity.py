@@ -279,7 +279,7 @@ def custom(results: Sequence[Node], inputs: Sequence[Node], rule: CustomRule) ->
     operands = (*results, *inputs)
     attrs = (("count", len(results)), ("rule", rule))
     type_ = _custom_infer(*(x.tensor for x in operands), rule=rule, count=len(results))
-    return Node(REGISTRY.ops["custom"], operands, attrs, type_, current_origin())
+    return Node(custom_p.op, operands, attrs, type_, current_origin())
 
 
 def results_of(node: Node) -> list[Node]:

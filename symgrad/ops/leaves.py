@@ -109,7 +109,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
         value = as_node(fill_value)
         if dtype is not None:
             value = call("astype", value, dtype)
-        return call("broadcast_to", value, as_shape(shape))  # type: ignore[no-any-return]
+        return call("broadcast_to", value, as_shape(shape))
     return _filled(fill_value, shape, dtype, device)
 
 

@@ -120,8 +120,8 @@ def opaque(
         ("shapes", tuple(t.shape for t in types)),
     )
     found = tuple(types) if len(types) > 1 else types[0]
-    name = "numpy_function_out" if in_place else "numpy_function"
-    return Node(REGISTRY.ops[name], tuple(operands), attrs, found, current_origin())
+    builder = numpy_function_out if in_place else numpy_function
+    return Node(builder.op, tuple(operands), attrs, found, current_origin())
 
 
 __all__ = REGISTRY.public(__name__)

@@ -13,7 +13,6 @@ from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import REGISTRY, case
-from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import (
@@ -24,6 +23,7 @@ from symgrad.ops.declare import (
     require,
 )
 from symgrad.ops.flows import Masked, Partial
+from symgrad.ops.logic import isnan, logical_not
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
@@ -111,7 +111,7 @@ def keep_by_bits(mask: Node, x: Node) -> Node:
 
 @elementwise(
     kernels.where,
-    partials=lambda y, c, a, b: (None, c, call("logical_not", c)),
+    partials=lambda y, c, a, b: (None, c, logical_not(c)),
     promote=_mask_promote,
     result=lambda c, a, b: a.dtype,
     weak=(1, 2),
@@ -193,7 +193,7 @@ def is_result(x: Node, y: Node) -> Node:
     """
     found: Node = x == y
     if x.tensor.is_inexact:
-        found = found | (call("isnan", x) & call("isnan", y))
+        found = found | (isnan(x) & isnan(y))
     return found
 
 
@@ -221,7 +221,7 @@ def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
     if bound is not None and not np.isnan(bound).any():
         return y != other, x == other
     is_other = is_result(other, y)
-    return call("logical_not", is_other), is_other & is_result(x, y)
+    return logical_not(is_other), is_other & is_result(x, y)
 
 
 @elementwise(

@@ -18,17 +18,16 @@ from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import Maker
-from symgrad.ops.fused import FUSED
+from symgrad.ops.fused import fused
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.rows import keeps_rows, works_by_rows
+from symgrad.ops.shape import item
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 
 FUSION = Maker("rewrite", "fusion")
-ITEM = REGISTRY.ops["item"]
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
@@ -218,7 +217,7 @@ def _fuse(
     origin = read[0].origin.merged(n.origin for n in members).then(FUSION)
     types = tuple(n.tensor for n in read)
     several = len(read) > 1
-    whole = Node(FUSED, tuple(operands), body, types if several else types[0], origin)
+    whole = Node(fused.op, tuple(operands), body, types if several else types[0], origin)
     becomes.update(dict.fromkeys(members, whole))
     for i, node in enumerate(read if several else ()):
-        becomes[node] = Node(ITEM, (whole,), (("index", i),), types[i], node.origin)
+        becomes[node] = Node(item.op, (whole,), (("index", i),), types[i], node.origin)

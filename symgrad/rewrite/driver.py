@@ -12,9 +12,9 @@ from symgrad.ir.errors import RewriteError, ShapeError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
-from symgrad.ir.operators import call
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import TensorType
+from symgrad.ops.shape import broadcast_to
 from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import RewriteEvent, Trace
@@ -295,7 +295,7 @@ def _fitted(made: Node, node: Node, rule: Rule) -> Node:
         return made
     try:
         if made.dtype == node.dtype and rule.may_shrink:
-            return call("broadcast_to", made, node.shape)  # type: ignore[no-any-return]
+            return broadcast_to(made, node.shape)
     except ShapeError:
         pass  # told below, with the rule's name
     raise RewriteError(

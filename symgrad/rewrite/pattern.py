@@ -10,14 +10,13 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  a pattern finds its ops by name
 from symgrad.ir.errors import RewriteError
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, apply, constant_node, constant_value
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import Op
 from symgrad.ir.operators import Operators
 from symgrad.ir.values import ArrayData
 
 Substitution: TypeAlias = dict[str, Any]
-
-CONSTANT = REGISTRY.ops["constant"]
 
 if TYPE_CHECKING:
     _Anything = Any  # so that an `Attr` can stand where an op wants a value

@@ -109,8 +109,7 @@ def comparison_of_negatives(node: Node) -> Node | None:
 
 
 def _compared(cases: int, x: Node, y: Node) -> Node:
-    made: Node = call(NAMED[cases], x, y)
-    return made
+    return call(NAMED[cases], x, y)
 
 
 @rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f", family=(DUAL,))

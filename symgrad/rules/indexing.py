@@ -7,7 +7,6 @@ from typing import Any
 
 from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
 from symgrad.ops.index.slices import Index, place, put, slice_bound, slice_p
 from symgrad.ops.shape import broadcast_to, concat_p
@@ -16,9 +15,6 @@ from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules.masks import is_finite
 
 Triple = tuple[Any, Any, int]
-
-_SLICE = REGISTRY.ops["slice"]
-_CONCAT = REGISTRY.ops["concat"]
 
 
 def _bounds(size: Size, triple: Triple) -> tuple[Size, Size]:
@@ -110,9 +106,9 @@ def slice_of_broadcast(x: Var, p: Attr, i: Attr) -> Rewrite:
 
 
 @rule_for(
-    lambda op: op is _SLICE,
+    lambda op: op is slice_p.op,
     exact=Exact.ROUNDING,
-    operands=lambda operands: operands[0] is _CONCAT,
+    operands=lambda operands: operands[0] is concat_p.op,
     examples=(lambda x, y: slice_p(concat_p(x, y, axis=0), index=((4, 6, 1), (1, 3, 1))),),
 )
 def slice_of_concat(node: Node) -> Node | None:
@@ -267,26 +263,26 @@ def concat_of_one(x: Var, a: Attr) -> Rewrite:
 
 
 @rule_for(
-    lambda op: op is _CONCAT,
+    lambda op: op is concat_p.op,
     exact=Exact.BITS,
-    operands=lambda operands: _CONCAT in operands,
+    operands=lambda operands: concat_p.op in operands,
     examples=(lambda x, y: concat_p(concat_p(x, y, axis=0), y, axis=0),),
 )
 def concat_of_concat(node: Node) -> Node | None:
     """What is joined to what was joined is all joined at once, and copied once."""
     parts: list[Node] = []
     for x in node.inputs:
-        opened = x.op is _CONCAT and x.attrs == node.attrs and len(x.inputs) < MOST_PARTS
+        opened = x.op is concat_p.op and x.attrs == node.attrs and len(x.inputs) < MOST_PARTS
         parts += x.inputs if opened else (x,)
     return apply(node.op, parts, dict(node.attrs)) if len(parts) > len(node.inputs) else None
 
 
 def _two_slices(operands: Sequence[Any]) -> bool:
-    return operands.count(_SLICE) > 1
+    return operands.count(slice_p.op) > 1
 
 
 @rule_for(
-    lambda op: op is _CONCAT,
+    lambda op: op is concat_p.op,
     exact=Exact.ROUNDING,
     operands=_two_slices,
     examples=(
@@ -313,7 +309,7 @@ def concat_of_slices(node: Node) -> Node | None:
 
 
 def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
-    if not (a.op is b.op is _SLICE and a.inputs[0] is b.inputs[0]):
+    if not (a.op is b.op is slice_p.op and a.inputs[0] is b.inputs[0]):
         return None
     source, i, j = a.inputs[0], dict(a.attrs)["index"], dict(b.attrs)["index"]
     (start, middle), (begin, stop) = (_bounds(source.shape[axis], t[axis]) for t in (i, j))

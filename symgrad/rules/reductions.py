@@ -16,7 +16,7 @@ from symgrad.ops.elementwise import multiply, square
 from symgrad.ops.index.slices import Index, place
 from symgrad.ops.linalg.products import vdot
 from symgrad.ops.reduce import reduced_shape, sum
-from symgrad.ops.shape import astype, broadcast_to, concat_p, reshape
+from symgrad.ops.shape import astype, broadcast_to, concat_p, permute_dims, reshape
 from symgrad.rewrite.family import DE_MORGAN, DUAL
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
@@ -166,9 +166,6 @@ def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
 
 # ---- of what was repeated, moved or joined --------------------------------------------------
 
-_BROADCAST = REGISTRY.ops["broadcast_to"]
-_PERMUTE = REGISTRY.ops["permute_dims"]
-
 
 def _reduces(op: Op) -> bool:
     return bool(op.combiner) and str(op.storage.source).endswith(".reduce")
@@ -195,7 +192,7 @@ def _of_source(node: Node) -> tuple[Node, Size]:
 @rule_for(
     _counts_once,
     exact=Exact.ROUNDING,
-    operands=lambda operands: operands[0] is _BROADCAST,
+    operands=lambda operands: operands[0] is broadcast_to.op,
     examples=(
         lambda x: reduce.max(broadcast_to(x, (2, 3, 4)), axis=0),
         lambda x: reduce.any(broadcast_to(x, (2, 3, 4)), axis=(0, 1), keepdims=True),
@@ -210,7 +207,7 @@ def extremum_of_broadcast(node: Node) -> Node | None:
 @rule_for(
     lambda op: _reduces(op) and op.combiner == "add",
     exact=Exact.ROUNDING,
-    operands=lambda operands: operands[0] is _BROADCAST,
+    operands=lambda operands: operands[0] is broadcast_to.op,
     examples=(
         lambda x: sum(broadcast_to(x, (2, 3, 4)), axis=0),
         lambda x: sum(broadcast_to(x[:, :1], (2, 3, 4)), axis=(0, 1, 2), keepdims=True),
@@ -256,7 +253,7 @@ def reduction_of_rearranged(node: Node) -> Node | None:
 @rule_for(
     _reduces,
     exact=Exact.ROUNDING,
-    operands=lambda operands: operands[0] is _PERMUTE,
+    operands=lambda operands: operands[0] is permute_dims.op,
     examples=(lambda x: sum(x.T, axis=0),),
 )
 def reduction_of_permuted(node: Node) -> Node | None:

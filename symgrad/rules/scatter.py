@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, constant_value
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.elementwise import negative
 from symgrad.ops.index.gather import scatter
 from symgrad.ops.leaves import constant, full
+from symgrad.ops.shape import broadcast_to
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 from symgrad.rules.masks import is_scalar, may_enter
-
-BROADCAST = REGISTRY.ops["broadcast_to"]
 
 
 def _onto_zeros(u: Node) -> Node:
@@ -26,7 +24,7 @@ def _onto_zeros(u: Node) -> Node:
 
 def _is_zero(z: Node) -> bool:
     """Whether a node is zeros, which many may read: they cost nothing."""
-    value = constant_value(z.inputs[0] if z.op is BROADCAST else z)
+    value = constant_value(z.inputs[0] if z.op is broadcast_to.op else z)
     return value is not None and value.size == 1 and not value.any()
 
 

@@ -14,10 +14,12 @@ from symgrad.ir.errors import SymgradError
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REAL, REGISTRY, Interval, Op
-from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
-from symgrad.ops.complexes import part_dtype
+from symgrad.ops import reduce
+from symgrad.ops.complexes import part_dtype, real
 from symgrad.ops.leaves import constant, placeholder
+from symgrad.ops.shape import astype, broadcast_to, reshape
+from symgrad.ops.trigonometry import tanh
 from symgrad.passes import RULES
 from symgrad.rewrite.pattern import Applied, Attr, Const, Literal, Pattern, Substitution, Var
 from symgrad.rewrite.rule import Rule
@@ -221,9 +223,9 @@ class _Grower:
             return self.pick(NUMBERS) if self.rng.random() < 0.2 else self.node()
         for x in (self.node() for _ in range(8)):
             if x.size == int(np.prod(shape)):
-                return x if x.shape == shape else call("reshape", x, shape)
+                return x if x.shape == shape else reshape(x, shape)
             if self.rng.random() < 0.3 and x.size and _broadcasts(x.shape, shape):
-                return call("broadcast_to", x, shape)
+                return broadcast_to(x, shape)
         return self.input(shape)
 
     def indices(self, shape: Any, interval: Interval) -> Node:
@@ -239,7 +241,7 @@ class _Grower:
         value = self.value(x)
         if np.all((value >= low) & (value <= high)):
             return x
-        return call("tanh", x) * ((high - low) / 2) + (high + low) / 2
+        return tanh(x) * ((high - low) / 2) + (high + low) / 2
 
     def value(self, node: Node) -> Any:
         return Run([node], self.values).results()[0]
@@ -259,7 +261,7 @@ class _Grower:
         ]
         if "float32" not in op.trials.dtypes:
             wanted = self.pick([d for d in op.trials.dtypes.split() if d in self.dtypes])
-            operands = [call("astype", x, wanted) if isinstance(x, Node) else x for x in operands]
+            operands = [astype(x, wanted) if isinstance(x, Node) else x for x in operands]
         if len(operands) > 1 and not op.indices and self.rng.random() < 0.15:
             operands[-1] = operands[0]
         return apply(op, operands, attrs)
@@ -344,5 +346,5 @@ def random_graph(
     loss = constant(0.0)
     for y in loose:
         if is_differentiable(y):
-            loss = loss + call("sum", call("real", y))
+            loss = loss + reduce.sum(real(y))
     return grower.inputs, [loss, *[y for y in loose if not is_differentiable(y)][:3]]

@@ -16,10 +16,10 @@ from symgrad.ir.errors import SymgradError
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
-from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import constant, ones_like, placeholder
+from symgrad.ops.shape import broadcast_to, permute_dims
 from symgrad.rewrite.pattern import Attr, Const, Substitution, Var
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
@@ -195,7 +195,7 @@ def _turned(
         own = [s[::-1] if turn else s for s, turn in zip(large, way, strict=True)]
         xs = _placeholders(own, dtypes)
         views = [
-            call("permute_dims", x, tuple(range(x.ndim))[::-1]) if turn and x.ndim > 1 else x
+            permute_dims(x, tuple(range(x.ndim))[::-1]) if turn and x.ndim > 1 else x
             for x, turn in zip(xs, way, strict=True)
         ]
         try:
@@ -237,7 +237,7 @@ def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
                 rng = np.random.default_rng(0)
                 xs = _placeholders(shapes, [dtype] * len(shapes))
                 feeds = random_feeds(rng, xs, domain=op.trials.domain)
-                wide = [call("broadcast_to", x, (2, *x.shape)) for x in xs if op.elementwise]
+                wide = [broadcast_to(x, (2, *x.shape)) for x in xs if op.elementwise]
                 trials = [[constant(a) for a in feeds], xs, wide, [*wide[:1], *xs[1:]]]
                 for operands in trials if wide else trials[:2]:
                     try:

@@ -125,7 +125,7 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
         return gather(*inputs, axis=axis + 1)
     number, indices, rank = _batch_indices(node.inputs[1:], inputs[1:], flags[1:])
     if not flags[0]:
-        return call("moveaxis", gather(x, *indices, axis=axis), axis, 0)  # type: ignore[no-any-return]
+        return call("moveaxis", gather(x, *indices, axis=axis), axis, 0)
     found = gather(_rows_first(x, axis, count), number, *indices, axis=0)
     return _rows_back(found, axis, rank)
 
@@ -187,7 +187,7 @@ def _last(y: Node, u: Node, indices: Sequence[Node], axis: int) -> Node | None:
     number = call("reshape", arange(product(shape)), shape)
     owner = scatter(full(sizes, -1, dtype=INDEX), number, *indices, axis=0, mode="set")
     mask = gather(owner, *indices, axis=0) == number
-    return call("reshape", mask, (*shape, *(1,) * (u.ndim - axis - len(shape))))  # type: ignore[no-any-return]
+    return call("reshape", mask, (*shape, *(1,) * (u.ndim - axis - len(shape))))
 
 
 def _ties(y: Node, x: Node, u: Node, indices: Sequence[Node], axis: int) -> tuple[Node, Node, Node]:
