@@ -29,6 +29,7 @@ from symgrad.dtypes import *
 from symgrad.dtypes import __array_api_version__ as __array_api_version__
 from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
 from symgrad.ir.dim_text import dim as dim
+from symgrad.ir.dim_text import same_size as same_size
 from symgrad.ir.dims import Dim as Dim
 from symgrad.ir.errors import *
 from symgrad.ir.graph import Graph as Graph

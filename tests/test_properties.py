@@ -17,6 +17,7 @@ from symgrad.ir.node import apply
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import ALIGNMENT
 from symgrad.lowering.steps import Call
+from symgrad.ops.select import select
 from symgrad.passes import DEFAULT, graph_pass
 from symgrad.runtime.workspace import allocate
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
@@ -340,7 +341,7 @@ def test_a_pass_that_changes_a_value_is_caught():
 def test_a_selection_by_a_smaller_mask_is_moved_whole():
     """The cotangent of a selection is moved as mask and value, both of its full shape."""
     mask, x = sg.placeholder("mask", (), "bool"), sg.placeholder("x", (3, 4))
-    loss = sg.sum(sg.sum(sg.select(mask, sg.reshape(x, (4, 3))), axis=0) ** 2)
+    loss = sg.sum(sg.sum(select(mask, sg.reshape(x, (4, 3))), axis=0) ** 2)
     a = np.random.default_rng(0).standard_normal((3, 4))
     found = sg.compile([mask, x], sg.grad(loss, x))(True, a)
     columns = a.reshape(4, 3).sum(axis=0)

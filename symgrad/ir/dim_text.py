@@ -44,6 +44,18 @@ def dim(value: Size | str) -> Size:
     return number
 
 
+def same_size(a: Size | str, b: Size | str) -> bool:
+    """Whether two sizes are provably the same, whatever their names will be.
+
+    For the guards of rules, which see sizes before any is known; `a == b` raises there unless it is
+    decided. Takes what `dim` takes, and raises as it does.
+
+    >>> same_size("N + N", "2*N"), same_size("N", 64)
+    (True, False)
+    """
+    return dim(a) == dim(b)
+
+
 def _parse(text: str) -> Size:
     if len(text) > LONGEST:
         raise ShapeError(f"a dimension of this length is a mistake: {text[:80]}…")

@@ -370,11 +370,6 @@ def _over(size: Size, divisor: int) -> Size:
     return _collect((m, f // divisor) for m, f in terms_of(size))
 
 
-def is_same(a: Size, b: Size) -> bool:
-    """Whether two sizes are provably the same."""
-    return a == b
-
-
 def evaluate(size: Size, sizes: Mapping[str, int]) -> int:
     """The number that a size is, given the sizes of the names."""
     return size.evaluate(sizes) if isinstance(size, Dim) else size

@@ -146,7 +146,8 @@ def undecided(comparison: str) -> NoReturn:
     raise SymbolicError(
         f"whether {comparison} is not known while the graph is built: the size of a named "
         "dimension comes with the arrays. Choose inside the graph, sg.where(sg.asarray(x.shape[0]) "
-        "== 64, a, b), declare an int for the size, or compare text: str(x.shape[0]) == 'N'"
+        "== 64, a, b), declare an int for the size, or ask what is sure: sg.same_size(x.shape[0], "
+        "64)"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
 
 from symgrad.ir.errors import GraphError, SymgradError, UnsupportedError
 from symgrad.ir.late import SLOTS
@@ -19,6 +19,7 @@ from symgrad.ir.values import ArrayData
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
+P = ParamSpec("P")
 Shape = tuple[int, ...]
 Interval: TypeAlias = tuple[float, float]
 Cotangent: TypeAlias = "Node | None"
@@ -263,12 +264,22 @@ def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]
     return possible(op.infer(*types, **dict(attrs)))
 
 
+class Builder(Protocol[P]):
+    """A primitive as a function: it makes a node of `op`, whose record it carries."""
+
+    op: Op
+
+    def __call__(self, *args: P.args, **attrs: P.kwargs) -> Node:
+        """The node of these operands and attributes."""
+        ...
+
+
 class Registry:
     """Every op, its builder and every public function, by name: the one table of the package."""
 
     def __init__(self) -> None:
         self.ops: dict[str, Op] = {}
-        self.builders: dict[str, Callable[..., Any]] = {}
+        self.builders: dict[str, Builder[...]] = {}
         self.functions: dict[str, Callable[..., Any]] = {}
         self.by_numpy: dict[Callable[..., Any], str] = {}
 

@@ -16,14 +16,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from types import CodeType
-from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
 from symgrad.ir.messages import refuse, signature_text
 from symgrad.ir.node import Node, apply
-from symgrad.ir.op import REGISTRY, Cotangent, Op
+from symgrad.ir.op import REGISTRY, Builder, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops.flows import ARRAYS, HALF, SINGLE, Partial, chain, widened
@@ -31,16 +31,6 @@ from symgrad.ops.flows import ARRAYS, HALF, SINGLE, Partial, chain, widened
 P = ParamSpec("P")
 R = TypeVar("R")
 NodeLike: TypeAlias = Any  # a node, an array, a number, or nested lists of these
-
-
-class Builder(Protocol[P]):
-    """A primitive as a function: it makes a node of `op`, whose record it carries."""
-
-    op: Op
-
-    def __call__(self, *args: P.args, **attrs: P.kwargs) -> Node:
-        """The node of these operands and attributes."""
-        ...
 
 
 def elementwise(

@@ -82,6 +82,7 @@ def _size_kernel(dim: int, dtype: DType) -> Any:
     kernel=_size_kernel,
     normalize=lambda dim, dtype: {"dim": dim, "dtype": np.dtype(dtype)},
     cases=(case(dim=7, dtype=np.dtype(np.float32)),),
+    public=False,
 )
 def size_of(*, dim: Dim, dtype: DType) -> Node:
     """The size of a named dimension, as a number in the graph."""

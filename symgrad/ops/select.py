@@ -51,6 +51,7 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     annihilators=(1,),
     zero_filled=True,
     selection=True,
+    public=False,
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
@@ -180,6 +181,7 @@ def _keep_promote(m: TensorType, x: TensorType) -> tuple[DType | None, ...]:
     scratch=lambda m, x: bits_like(x, m),
     flops=lambda *types: 0,
     annihilators=(1,),
+    public=False,
 )
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     """select(m > 0, x) in one step: what relu's backward becomes."""

@@ -10,6 +10,7 @@ from symgrad.ir.errors import SymgradError
 from symgrad.lowering.lower import lower
 from symgrad.lowering.names import identifier
 from symgrad.lowering.schedule import schedule
+from symgrad.ops.select import select
 from symgrad.runtime.workspace import allocate
 from tests.helpers import generator, sample
 
@@ -30,7 +31,7 @@ def corpus():
     q, r = divmod(x, 2)
     yield [sg.sum(sg.tanh(y * y) + y.T.T)]
     yield [y, y.T, y[1:], sg.reshape(y.T, 24)]
-    yield [sg.where(x > 0, y, x) * y, sg.select(y > 1, x)]
+    yield [sg.where(x > 0, y, x) * y, select(y > 1, x)]
     yield [q * r, q + y, sg.concat([q, r])]
     yield [sg.reshape(sg.exp(y.T), (2, 12)) + 1, y - y, y @ y.T]
     yield [sg.grad(sg.sum(sg.relu(x[::2] * 3) ** 2), x)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ops.select import select
 from tests.helpers import check_second_derivatives, close, generator, same, value
 
 x = sg.placeholder("x", 3)
@@ -37,7 +38,7 @@ def gradient(function, at):
         (lambda x: 0.0**x, [0.0, 2.0], [0, 0]),
         (lambda x: 2.0**x, [0.0], [np.log(2)]),
         (lambda x: sg.pow(x, [0.0, 0.0, 2.0]), [0.0, 3.0, 0.0], [0, 0, 0]),
-        (lambda x: sg.select(x > 0, sg.sqrt(x)), [-1.0, 4.0], [0, 0.25]),
+        (lambda x: select(x > 0, sg.sqrt(x)), [-1.0, 4.0], [0, 0.25]),
         (lambda x: sg.where(x > 0, sg.sqrt(x), 0), [-1.0, 4.0], [0, 0.25]),
         (lambda x: sg.where(x > 0, 1 - 2 * sg.sqrt(x), 0), [-1.0, 4.0], [0, -0.5]),
         (lambda x: sg.relu(sg.where(x > 0, sg.log(x), 0)), [-1.0, 2.0], [0, 0.5]),
@@ -68,12 +69,12 @@ def test_what_is_not_chosen_does_not_poison():
     bad = np.array([NAN, INF, 2.0])
     mask = np.array([False, False, True])
     for function in (
-        lambda x: sg.select(mask, x * np.array([NAN, INF, 1.0])),
+        lambda x: select(mask, x * np.array([NAN, INF, 1.0])),
         lambda x: sg.where(mask, x * np.array([NAN, INF, 1.0]), 0.0),
     ):
         g = value(sg.grad(sg.sum(function(x) * 2), x), {x: bad})
         assert g[2] == 2
-    same(value(sg.vjp(sg.select(mask, x), x, bad), {x: np.ones(3)}), np.array([0, 0, 2.0]))
+    same(value(sg.vjp(select(mask, x), x, bad), {x: np.ones(3)}), np.array([0, 0, 2.0]))
     same(value(sg.vjp(sg.relu(x), x, bad), {x: np.array([-1.0, -1, 1])}), np.array([0, 0, 2.0]))
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.graph import Graph
+from symgrad.ops.select import select
 from symgrad.testing import assert_equivalent, random_feeds
 from tests.rules.becomes import named, ops
 
@@ -146,7 +147,7 @@ def test_what_only_a_later_group_reads_is_made_there():
 def test_a_mask_is_made_early_where_it_is_all_that_is_kept():
     x, w = sg.placeholder("x", (4, 4)), sg.variable("w", np.eye(4))
     z = (x @ w) * 2.0
-    graph = fused([x], sg.select(z > 0, sg.exp(z) @ w))
+    graph = fused([x], select(z > 0, sg.exp(z) @ w))
     assert groups(graph) == [["multiply", "greater", "exp"]]
 
 

@@ -118,7 +118,7 @@ def test_a_mask_in_two_places_is_made_once():
 
 def test_a_mask_that_selects_several_times_is_widened_once():
     x, y = sg.placeholder("x", (40, 50)), sg.placeholder("y", (40, 50))
-    masked = sg.select(x > y, sg.exp(x)), sg.select(x > y, y)
+    masked = select(x > y, sg.exp(x)), select(x > y, y)
     program = sg.compile([x, y], list(masked), exact="bits")
     assert program.source.count("keep_bits(") == 3  # its definition, and two calls
     assert program.source.count("negative(") == 1

@@ -12,6 +12,7 @@ from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import DType
 from symgrad.lowering.lower import lower
+from symgrad.ops.select import select
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.literals import constant_text, literal_text
 from symgrad.testing.equality import assert_same
@@ -168,7 +169,7 @@ def test_one_array_in_many_places():
     x = sg.placeholder("x", (3, 3), "float32")
     y = x * 2
     outputs = [y * y, y - y, y @ y, sg.where(y > 0, y, y), sg.maximum(y, y), sg.concat([y, y])]
-    outputs += [y + y.T, sg.select(y.T > 0, y), sg.where(y > 0, y.T, y), y[0] + y[:, 0]]
+    outputs += [y + y.T, select(y.T > 0, y), sg.where(y > 0, y.T, y), y[0] + y[:, 0]]
     arrays = [sample(generator("places"), (3, 3), "float32")]
     checked([x], outputs, arrays)
     for y in outputs:
@@ -273,7 +274,7 @@ def test_a_kernel_is_not_taken_for_numpys_by_its_name():
 
     x = sg.placeholder("x", 3)
     nodes = [apply(own_op(tanh, "mine", out=True), [x]), apply(own_op(select, "its"), [x])]
-    nodes += [sg.tanh(x), sg.select(x > 0, x)]
+    nodes += [sg.tanh(x), select(x > 0, x)]
     found, _ = both([x], nodes, [np.ones(3)])
     assert [r[0] for r in found] == [2, 3, np.tanh(1), 1]
 
@@ -350,7 +351,7 @@ def test_no_line_of_the_users_can_break_out_of_a_comment(line, monkeypatch):
 def test_own_kernels_say_what_their_scratch_is():
     """The kernels that take a temporary are called with one that is wide enough."""
     x = sg.placeholder("x", (4, 4), "float64")
-    plan = lower(sg.Graph([sg.select(x > 0, x * 2)]), {})
+    plan = lower(sg.Graph([select(x > 0, x * 2)]), {})
     (step,) = [s for s in plan.steps if s.name == "select"]
     assert [plan.slots[r.slot].dtype for r in step.scratch] == [np.int64]
 

@@ -6,6 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.node import apply
 from symgrad.ir.op import Op
+from symgrad.ops.select import select
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((6, 4)).astype("float32")
@@ -47,7 +48,7 @@ LAYOUTS = {
 def test_the_layout_changes_no_bit(layout, backend):
     x = sg.placeholder("x", ("N", 4), "float32")
     w = sg.constant(RNG.standard_normal((4, 3)).astype("float32"))
-    outputs = [sg.tanh(x @ w), sg.sum(sg.exp(x)), x[::-1], sg.select(x > 0, x), x.T + 1]
+    outputs = [sg.tanh(x @ w), sg.sum(sg.exp(x)), x[::-1], select(x > 0, x), x.T + 1]
     program = sg.compile(x, outputs, backend=backend)
     data = X.astype("float16").astype("float32")
     expected = program(data.copy())

@@ -14,6 +14,7 @@ import symgrad as sg
 from symgrad.ir.files import write_whole
 from symgrad.ir.node import apply
 from symgrad.ir.op import Op
+from symgrad.ops.select import select
 
 NUMPY = Path(np.__file__).parent.parent
 
@@ -113,7 +114,7 @@ def test_kernels_views_and_constants(tmp_path):
     y = sg.exp(x)
     table = sg.constant(np.random.default_rng(1).standard_normal((4, 500)).astype("float32"))
     outputs = [
-        sg.where(x > 0, y, -y), sg.select(x > 0, y), sg.concat([x, y[:1]]), y[::-1].T,
+        sg.where(x > 0, y, -y), select(x > 0, y), sg.concat([x, y[:1]]), y[::-1].T,
         sg.sum(y @ table), sg.grad(sg.sum(sg.relu(x) ** 2), x), sg.grad(sg.sum(y[1:] ** 3), x),
         sg.reshape(y.T, -1), x > 0, sg.astype(x, "int32"), x * np.float32(np.inf),
         sg.constant(np.array([np.nan, -0.0])), sg.concat([x, sg.zeros((2, 4), dtype="float32")]),
@@ -142,7 +143,7 @@ def hostile_program():
     both = list(zip(fed, state, strict=True))
     total = sg.constant(np.zeros(2, "float32"))
     for a, b in both:
-        total = total + sg.select(a > 0, a * b)
+        total = total + select(a > 0, a * b)
     outputs = {name: sg.exp(a * 0.1) for name, a in zip(HOSTILE, fed, strict=True)}
     updates = {b: b + a * total for a, b in both}
     return sg.compile(fed, outputs, updates=updates), fed, state

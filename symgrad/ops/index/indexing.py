@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir.dims import Shape, is_same
+from symgrad.ir.dim_text import same_size
+from symgrad.ir.dims import Shape
 from symgrad.ir.errors import AxisError, BoundsError, IndexingError, ShapeError, SymbolicError
 from symgrad.ir.evaluate import value_of
 from symgrad.ir.graph import is_input
@@ -173,7 +174,7 @@ class _Reader:
                 "x[sg.nonzero(mask, size=...)]"
             )
         indexed = self.shape[self.axis : self.axis + mask.ndim]
-        if not all(map(is_same, indexed, mask.shape)):
+        if not all(map(same_size, indexed, mask.shape)):
             raise IndexingError(
                 f"a mask of shape {mask.shape} for axes of shape {indexed}, which must be the same"
             )
