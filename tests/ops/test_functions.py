@@ -32,7 +32,7 @@ ELEMENTWISE = _words(
 )
 OTHERS = _words(
     "sum prod max min mean var std any all reshape permute_dims broadcast_to expand_dims squeeze "
-    "concat stack flip moveaxis matrix_transpose astype matmul tensordot vecdot where select relu "
+    "concat stack flip moveaxis matrix_transpose astype matmul tensordot vecdot where relu "
     "zeros ones full arange eye zeros_like ones_like full_like "
     "placeholder variable constant stop_gradient"
 )
