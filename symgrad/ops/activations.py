@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Cotangent, case
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
@@ -195,7 +195,7 @@ def _softmax_infer(t: TensorType, *, axis: tuple[int, ...]) -> TensorType:
     return t
 
 
-def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Builder[P]]:
     return op(
         infer=_softmax_infer,
         promote=as_floats,

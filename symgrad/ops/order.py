@@ -19,7 +19,7 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import REGISTRY, Builder, Cotangent, case
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, P, common_dtype, composite, op, require
@@ -168,9 +168,7 @@ def _position_infer(t: TensorType, *, axis: int) -> TensorType:
 POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
 
 
-def _position(
-    kernel: Callable[..., Any], dual: str
-) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+def _position(kernel: Callable[..., Any], dual: str) -> Callable[[Callable[P, Node]], Builder[P]]:
     return op(
         infer=_position_infer,
         kernel=kernel,

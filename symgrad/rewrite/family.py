@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ops.select import where
 from symgrad.rewrite.pattern import Applied, Literal, Pattern
-
-WHERE = REGISTRY.ops["where"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,7 @@ def _the_other_way(pattern: Pattern) -> Pattern:
     if not isinstance(pattern, Applied):
         return pattern
     inputs = tuple(map(_the_other_way, pattern.inputs))
-    asked = inputs[0] if pattern.op is WHERE else None
+    asked = inputs[0] if pattern.op is where.op else None
     if isinstance(asked, Applied) and asked.op.complement:
         _, x, y = inputs
         other = Applied(REGISTRY.find(asked.op.complement), asked.inputs, asked.attrs)

@@ -15,8 +15,6 @@ from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 from symgrad.rules.masks import is_as_wide, is_finite, may_enter, may_leave
 
-MULTIPLY, DIVIDE = multiply(0.0, 0.0).op, divide(0.0, 1.0).op
-NEGATIVE, RECIPROCAL = negative(0.0).op, reciprocal(1.0).op
 THREE = ({"x": (2, 3), "y": (2, 3), "z": (2, 3)}, {"x": (3,), "y": (3,), "z": ()})
 
 # ---- terms and multiples --------------------------------------------------------------------
@@ -165,7 +163,7 @@ def _is_mask(x: Node) -> bool:
 
 def _source(x: Node) -> Node:
     """What a node is a multiple or the inverse of: these must not meet, for they would cancel."""
-    while x.op in (MULTIPLY, DIVIDE, NEGATIVE, RECIPROCAL):
+    while x.op in (multiply.op, divide.op, negative.op, reciprocal.op):
         varying = [y for y in x.inputs if constant_value(y) is None]
         if len(varying) != 1:
             break

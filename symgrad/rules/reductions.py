@@ -22,8 +22,6 @@ from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite, is_modest
 
-MULTIPLY, SQUARE = multiply(0.0, 0.0).op, square(0.0).op
-
 # ---- to dot products ------------------------------------------------------------------------
 
 
@@ -57,12 +55,12 @@ def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
 
 def _is_square(x: Node) -> bool:
     """Whether a node is a positive multiple of a square."""
-    if x.op is MULTIPLY:
+    if x.op is multiply.op:
         x, c = x.inputs
         value = constant_value(c)
         if value is None or not (is_modest(c) and bool((value > 0).all())):
             return False
-    return x.op is SQUARE
+    return x.op is square.op
 
 
 @rule(

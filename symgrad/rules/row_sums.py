@@ -13,11 +13,6 @@ from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.reductions import shaped
 
-ADD, MULTIPLY, SQRT, SQUARE = (
-    add(0.0, 0.0).op, multiply(0.0, 0.0).op, sqrt(0.0).op, square(0.0).op
-)  # fmt: skip
-VECDOT = vecdot_p([0.0], [0.0], keepdims=False).op
-
 # Longer rows are summed pairwise.
 LONGEST_ROW = 8192
 
@@ -63,17 +58,17 @@ def _over_deviation(x: Node, y: Node) -> Node:
 
 def _is_never_negative(x: Node) -> bool:
     """Whether a node is a square, or a positive multiple of one, or a sum of squares."""
-    if x.op is MULTIPLY:
+    if x.op is multiply.op:
         x, c = x.inputs
         value = constant_value(c)
         if value is None or not bool((value > 0).all()):
             return False
-    return x.op is SQUARE or (x.op is VECDOT and x.inputs[0] is x.inputs[1])
+    return x.op is square.op or (x.op is vecdot_p.op and x.inputs[0] is x.inputs[1])
 
 
 def _is_never_zero(x: Node) -> bool:
     """Whether a node is the root of what is never negative and a positive number."""
-    if x.op is not SQRT or x.inputs[0].op is not ADD:
+    if x.op is not sqrt.op or x.inputs[0].op is not add.op:
         return False
     a, b = x.inputs[0].inputs
     value = constant_value(b)

@@ -23,10 +23,6 @@ from symgrad.rules.masks import is_finite
 
 Axes: TypeAlias = tuple[int, ...]
 
-_EXP, _MAX, _SUBTRACT = exp(0.0).op, max(0.0).op, subtract(0.0, 0.0).op
-_SUM, _WHERE = sum(0.0).op, where(True, 0.0, 0.0).op
-_ROW_SUMS = row_sums([[0.0]], keepdims=True).op
-
 
 def over_rows(**more: Any) -> dict[str, Any]:
     """What the tests bind variables to: a matrix, and its last axis."""
@@ -43,13 +39,13 @@ def over_all(**more: Any) -> dict[str, Any]:
 
 def _shift(x: Node, axis: Axes) -> Node | None:
     """The largest element that was subtracted by hand, which makes what follows stable as it is."""
-    if x.op is not _SUBTRACT:
+    if x.op is not subtract.op:
         return None
     top = x.inputs[1]
     for _ in range(2):
         if top.op.view or top.op.identity:
             top = top.inputs[0]
-    is_top = top.op is _MAX and top.inputs[0] is x.inputs[0] and dict(top.attrs)["axis"] == axis
+    is_top = top.op is max.op and top.inputs[0] is x.inputs[0] and dict(top.attrs)["axis"] == axis
     return top if is_top else None
 
 
@@ -103,7 +99,7 @@ def _is_kept(x: Node, axis: Axes, p: object) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     single_use=True,
-    when=lambda x, axis, p: x.op is _EXP and _is_kept(x, axis, p),
+    when=lambda x, axis, p: x.op is exp.op and _is_kept(x, axis, p),
     examples=(lambda x: reshape(sum(exp(x), axis=1), (3, 1)), over_rows(p=(2, 1))),
 )
 def kept_axes_of_sum(x: Var, axis: Attr, p: Attr) -> Rewrite:
@@ -293,9 +289,9 @@ def shifted_back_is_logsumexp(x: Var, m: Var, axis: Attr) -> Rewrite:
 
 def _is_over_total(x: Node, y: Node, z: Node) -> bool:
     """Whether y is the sum of exponentials x, of which the largest is 1, over the last axis."""
-    if x.op is not _EXP or y.op is not _WHERE or y.shape != z.shape or x.shape == y.shape:
+    if x.op is not exp.op or y.op is not where.op or y.shape != z.shape or x.shape == y.shape:
         return False
-    is_sum = y.inputs[2].op in (_SUM, _ROW_SUMS) and y.inputs[2].inputs[0] is x
+    is_sum = y.inputs[2].op in (sum.op, row_sums.op) and y.inputs[2].inputs[0] is x
     return is_sum and _is_shifted(x.inputs[0], (x.ndim - 1,))
 
 

@@ -34,16 +34,12 @@ from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.softmax import Axes, over_all, over_rows
 
-_ABS, _NEGATIVE, _SQUARE = abs(0.0).op, negative(0.0).op, square(0.0).op
-_MULTIPLY, _DIVIDE = multiply(0.0, 0.0).op, divide(0.0, 1.0).op
-_SUM, _VDOT = sum(0.0).op, vdot(0.0, 0.0).op
-
 # ---- softplus, sigmoid and their logarithms -------------------------------------------------
 
 
 def _may_overflow(x: Node) -> bool:
     """Whether the exponential of a node can be large: not that of -abs(x), a stable form itself."""
-    return not (x.op is _NEGATIVE and x.inputs[0].op is _ABS)
+    return not (x.op is negative.op and x.inputs[0].op is abs.op)
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True, when=_may_overflow)
@@ -156,7 +152,7 @@ def log_is_logaddexp(x: Var, y: Var) -> Rewrite:
 
 def _scaled(x: Node, c: float) -> Node:
     """c * x for a power of two, less a constant factor with which it would cancel."""
-    factor = constant_value(x.inputs[1]) if x.op is _MULTIPLY else None
+    factor = constant_value(x.inputs[1]) if x.op is multiply.op else None
     if factor is not None and factor.ndim == 0 and factor * c == 1:
         return x.inputs[0]
     scaled: Node = x * c
@@ -165,10 +161,10 @@ def _scaled(x: Node, c: float) -> Node:
 
 def _opposite(x: Node, y: Node) -> bool:
     """Whether y is spelled as -x."""
-    if x.op is _MULTIPLY and y.op is _MULTIPLY and x.inputs[0] is y.inputs[0]:
+    if x.op is multiply.op and y.op is multiply.op and x.inputs[0] is y.inputs[0]:
         c, d = constant_value(x.inputs[1]), constant_value(y.inputs[1])
         return c is not None and d is not None and c.size == 1 and bool((c == -d).all())
-    return (y.op is _NEGATIVE and y.inputs[0] is x) or (x.op is _NEGATIVE and x.inputs[0] is y)
+    return (y.op is negative.op and y.inputs[0] is x) or (x.op is negative.op and x.inputs[0] is y)
 
 
 @rule(
@@ -285,17 +281,17 @@ def _is_count(n: Node, x: Node, axis: Axes, inverse: bool) -> bool:
 
 def _variance(a: Node, m: Node) -> Node | None:
     """The variance, if `a` is the mean of the squares of that of which `m` is the mean."""
-    if m.op not in (_MULTIPLY, _DIVIDE) or a.op is not m.op or m.inputs[0].op is not _SUM:
+    if m.op not in (multiply.op, divide.op) or a.op is not m.op or m.inputs[0].op is not sum.op:
         return None
     (squares, other), (total, n) = a.inputs, m.inputs
     x, over = total.inputs[0], dict(total.attrs)
     axis, keepdims = over["axis"], over["keepdims"]
-    if squares.op is _SUM and squares.inputs[0].op is _SQUARE:
+    if squares.op is sum.op and squares.inputs[0].op is square.op:
         same = squares.inputs[0].inputs[0] is x and squares.attrs == total.attrs
     else:
-        same = squares.op is _VDOT and all(y is x for y in squares.inputs) and m.ndim == 0
+        same = squares.op is vdot.op and all(y is x for y in squares.inputs) and m.ndim == 0
     same &= other is n or (other.op is n.op and other.attrs == n.attrs)
-    if not (same and over["dtype"] is None and _is_count(n, x, axis, m.op is _MULTIPLY)):
+    if not (same and over["dtype"] is None and _is_count(n, x, axis, m.op is multiply.op)):
         return None
     away = square(x - (m if m.ndim == 0 else kept(m, x, axis)))
     return apply(m.op, [sum(away, axis=axis, keepdims=keepdims), n], {})

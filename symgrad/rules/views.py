@@ -12,7 +12,6 @@ from symgrad.ir.op import Op
 from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ops import batch
 from symgrad.ops.activations import softmax
-from symgrad.ops.leaves import zeros
 from symgrad.ops.shape import astype_p, broadcast_to, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
@@ -143,15 +142,12 @@ def broadcast_of_new_axes(x: Var, p: Attr, q: Attr) -> Rewrite:
     )
 
 
-_BROADCAST = broadcast_to(0.0, (2,)).op
-
-
 def _some_broadcast(operands: Sequence[Op]) -> bool:
-    return _BROADCAST in operands
+    return broadcast_to.op in operands
 
 
 def _sources(node: Node) -> list[Node]:
-    return [x.inputs[0] if x.op is _BROADCAST else x for x in node.inputs]
+    return [x.inputs[0] if x.op is broadcast_to.op else x for x in node.inputs]
 
 
 @rule_for(
@@ -190,13 +186,10 @@ def op_of_broadcasts(node: Node) -> Node | None:
     return apply(node.op, _sources(node), dict(node.attrs))
 
 
-_PERMUTE = permute_dims(zeros((2, 2)), (1, 0)).op
-
-
 @rule_for(
     lambda op: op.elementwise and not op.projections,
     exact=Exact.ROUNDING,
-    operands=lambda operands: _PERMUTE in operands,
+    operands=lambda operands: permute_dims.op in operands,
     examples=(lambda x, y: x.T * y.T, lambda x: abs(x.T)),
 )
 def op_of_permuted(node: Node) -> Node | None:
@@ -206,7 +199,7 @@ def op_of_permuted(node: Node) -> Node | None:
     """
     moved = [x for x in node.inputs if x.ndim]
     axes = moved[0].attrs
-    if any(x.op is not _PERMUTE or x.attrs != axes for x in moved):
+    if any(x.op is not permute_dims.op or x.attrs != axes for x in moved):
         return None
     sources = [x.inputs[0] if x.ndim else x for x in node.inputs]
     return permute_dims(apply(node.op, sources, dict(node.attrs)), dict(axes)["axes"])
@@ -215,7 +208,7 @@ def op_of_permuted(node: Node) -> Node | None:
 @rule_for(
     lambda op: op.batch in (batch.over_axes, batch.together) and not op.view,
     exact=Exact.ROUNDING,
-    operands=lambda operands: 2 * operands.count(_PERMUTE) > len(operands),
+    operands=lambda operands: 2 * operands.count(permute_dims.op) > len(operands),
     examples=(lambda x: softmax(x.T, axis=0),),
 )
 def op_along_permuted(node: Node) -> Node | None:
@@ -224,13 +217,13 @@ def op_along_permuted(node: Node) -> Node | None:
     That may make copies where there were views, so that products of the result may round otherwise.
     """
     attrs = dict(node.attrs)
-    axes = next(dict(x.attrs)["axes"] for x in node.inputs if x.op is _PERMUTE)
+    axes = next(dict(x.attrs)["axes"] for x in node.inputs if x.op is permute_dims.op)
     over = attrs["axis"]
     if isinstance(node.type, tuple) or any(x.ndim != node.ndim for x in node.inputs):
         return None
     back = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     sources = [
-        x.inputs[0] if x.op is _PERMUTE and dict(x.attrs)["axes"] == axes else permute_dims(x, back)
+        x.inputs[0] if x.op is permute_dims.op and x.attr("axes") == axes else permute_dims(x, back)
         for x in node.inputs
     ]
     moved = tuple(sorted(axes[a] for a in over)) if isinstance(over, tuple) else axes[over]

@@ -24,8 +24,6 @@ from symgrad.ops.shape import squeeze
 from symgrad.rewrite.rule import Exact, rule_for
 from symgrad.rules.softmax import are_known
 
-SELECT = REGISTRY.ops["select"]
-
 # ---- what only differentiation sees ---------------------------------------------------------
 
 
@@ -88,7 +86,7 @@ def _selects_floats(node: Node) -> bool:
 
 
 @rule_for(
-    lambda op: op is SELECT,
+    lambda op: op is select.op,
     exact=Exact.BITS,
     when=_selects_floats,
     after_grad=True,
@@ -130,9 +128,9 @@ def _logsumexp(x: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
 
 
 SOFTMAX_FAMILY: Mapping[Op, Callable[..., Node]] = {
-    REGISTRY.ops["softmax"]: _softmax,
-    REGISTRY.ops["log_softmax"]: _log_softmax,
-    REGISTRY.ops["logsumexp"]: _logsumexp,
+    softmax.op: _softmax,
+    log_softmax.op: _log_softmax,
+    logsumexp.op: _logsumexp,
 }
 
 

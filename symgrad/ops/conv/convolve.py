@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from symgrad.ir.dims import Shape, Size, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply
-from symgrad.ir.op import Cotangent, case
+from symgrad.ir.op import Builder, Cotangent, case
 from symgrad.ir.types import TensorType, require_equal
 from symgrad.ops import batch
 from symgrad.ops.conv import kernels
@@ -111,7 +111,7 @@ def _in_groups(inputs: Sequence[Node], flags: Any, node: Node, **attrs: Any) -> 
 
 def _bilinear(
     transposes: Callable[..., tuple[Node, Node]], **facts: Any
-) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     def vjp(g: Node, y: Node, a: Node, b: Node, **attrs: Any) -> tuple[Cotangent, ...]:
         return transposes(g, a, b, attrs["stride"], attrs["dilation"])
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError, UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Case, Interval, case
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, Case, Interval, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import (
@@ -47,7 +47,7 @@ def _from_scipy(
     domain: tuple[Interval, ...],
     cases: tuple[Case, ...],
     **facts: Any,
-) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare a function element by element whose kernel is a ufunc of scipy.special."""
 
     def kernel(*arrays: Any, out: Any = None) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node
-from symgrad.ir.op import REAL, REGISTRY, Interval, case
+from symgrad.ir.op import REAL, REGISTRY, Builder, Interval, case
 from symgrad.ir.types import DType, TensorType
 from symgrad.ops.declare import NodeLike, P, elementwise, require
 from symgrad.ops.elementwise import exp, square
@@ -41,7 +41,7 @@ def _special(
     domain: Interval = REAL,
     in_chunks: bool = True,
     **facts: Any,
-) -> Callable[[Callable[P, Node]], Callable[P, Node]]:
+) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare a function of one variable by its kernel and `partial(y, x)`, its derivative."""
     if in_chunks:
         facts["scratch"] = _work

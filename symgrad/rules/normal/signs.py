@@ -14,7 +14,7 @@ from typing import Any
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.activations import fmax, fmin
-from symgrad.ops.elementwise import abs
+from symgrad.ops.elementwise import abs, negative
 from symgrad.ops.leaves import constant
 from symgrad.ops.logic import greater, less
 from symgrad.ops.reduce import max, min
@@ -25,7 +25,6 @@ from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules import extrema
 
-NEGATIVE, RELU, MINIMUM = (REGISTRY.ops[n] for n in ("negative", "relu", "minimum"))
 EXTREMA: Mapping[str, Callable[..., Node]] = MappingProxyType({"max": maximum, "min": minimum})
 
 
@@ -51,13 +50,13 @@ def over_minus_one(x: Var) -> Rewrite:
 
 
 def _is_extremum(op: Op) -> bool:
-    return op is RELU or (bool(op.dual) and op.commutative)
+    return op is relu.op or (bool(op.dual) and op.commutative)
 
 
 def _bounded(y: Node) -> tuple[Op, Node, Any] | None:
     """Of an extremum of x and a constant: the x, and the extremum and constant to bound -x by."""
-    if y.op is RELU:
-        return MINIMUM, y.inputs[0], 0
+    if y.op is relu.op:
+        return minimum.op, y.inputs[0], 0
     for x, c in (y.inputs, y.inputs[::-1]) if _is_extremum(y.op) else ():
         bound = constant_value(c)
         if bound is not None:
@@ -66,7 +65,7 @@ def _bounded(y: Node) -> tuple[Op, Node, Any] | None:
 
 
 @rule_for(
-    lambda op: op is NEGATIVE,
+    lambda op: op is negative.op,
     exact=Exact.VALUES,
     operands=lambda ops: _is_extremum(ops[0]),
     examples=(
@@ -86,7 +85,7 @@ def extremum_turned(node: Node) -> Node | None:
         outer.append(found)
         y = found[1]
     negated = y.inputs if _is_extremum(y.op) else (y,)
-    if any(x.op is not NEGATIVE for x in negated):
+    if any(x.op is not negative.op for x in negated):
         return None
     x, *others = [x.inputs[0] for x in negated]
     made = apply(REGISTRY.find(y.op.dual), [x, *others]) if others else x
