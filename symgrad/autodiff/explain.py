@@ -8,6 +8,7 @@ from typing import NamedTuple
 from symgrad.autodiff.reverse import is_differentiable, sources
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.walk import topological
+from symgrad.ops.identity import stop_gradient
 
 MOST_LINES = 200
 
@@ -56,7 +57,7 @@ def explain_grad(loss: Node, wrt: Node) -> Explanation:
 def why_stopped(node: Node) -> str | None:
     """Why no gradient passes a node, or None if one does."""
     op = node.op
-    if op.name == "stop_gradient":
+    if op is stop_gradient.op:
         return "stop_gradient says so"
     if not is_differentiable(node):
         kind = "the boolean" if _kind(node) == "b" else "the integer"

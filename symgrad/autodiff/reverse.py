@@ -22,7 +22,7 @@ from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.walk import topological
-from symgrad.ops.complexes import conj, real
+from symgrad.ops.complexes import conj, conj_p, real
 from symgrad.ops.flows import HALF, added, is_selection, was_wider, widened, within
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
@@ -143,7 +143,7 @@ def conjugated(flow: Any) -> Any:
         return tuple(map(conjugated, flow))
     if not isinstance(flow, Node) or not flow.tensor.is_complex:
         return flow
-    if flow.op.name == "conj":
+    if flow.op is conj_p.op:
         return flow.inputs[0]
     return within(flow, conj)
 

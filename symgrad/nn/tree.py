@@ -26,6 +26,7 @@ from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.origin import PACKAGE, Origin
 from symgrad.ir.walk import topological
+from symgrad.ops.identity import stop_gradient
 
 # They have no places by which a part could be called, or can be gone through once only.
 WITHOUT_PLACES = (Set, ValuesView, deque)
@@ -122,7 +123,7 @@ def check_captures(
     seen.update(stack)
     while stack:
         node = stack.pop()
-        if node.op.name == "stop_gradient" or node.origin.scope[: len(scope)] != scope:
+        if node.op is stop_gradient.op or node.origin.scope[: len(scope)] != scope:
             continue
         for x in node.value_inputs:
             if isinstance(x, Variable) and x.tensor.is_inexact and x not in own:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
 from symgrad.ir.walk import topological
@@ -57,11 +58,9 @@ class Lineage:
 
     def _enter(self, node: Node) -> None:
         self._classes.add(node)
-        if node.op.name == "item" and node.inputs[0] in self._results:
-            results = self._results[node.inputs[0]]
-            self._classes.merge(node, results[dict(node.attrs)["index"]])
-        inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
-        if inner is None:
+        if node.op.of_several and node.inputs[0] in self._results:
+            self._classes.merge(node, self._results[node.inputs[0]][node.attr("index")])
+        if (inner := node.inner_graph) is None:
             return
         becomes = dict(zip(inner.inputs, node.inputs, strict=True))
         for part in inner.nodes:
@@ -120,12 +119,10 @@ class Lineage:
         return self._classes.find(self._written_out.get(node, node))
 
     def _parts(self, node: Node) -> Iterator[Node]:
-        for _, value in node.attrs:
-            if isinstance(value, Graph):
-                for part in value.nodes:
-                    if part in self._written_out:
-                        yield self._written_out[part]
-                        yield from self._parts(part)
+        for part in () if node.inner_graph is None else node.inner_graph.nodes:
+            if part in self._written_out:
+                yield self._written_out[part]
+                yield from self._parts(part)
 
     def _made(self, entry: RewriteEvent) -> list[Node]:
         """The nodes that a rewrite made, if it made any: they were built as one, of one origin."""
@@ -205,7 +202,7 @@ class Lineage:
 
 def _is_constant(form: Form) -> bool:
     op, inputs, *_ = form
-    return bool(op.name == "constant") and inputs == ()
+    return op is CONSTANT and inputs == ()
 
 
 class _Classes:

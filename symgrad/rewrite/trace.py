@@ -213,7 +213,7 @@ class _Table:
         for node in found:
             self.nodes[node] = len(self.nodes)
         for node in found:
-            inner = _inner(node)
+            inner = node.inner_graph
             if inner is not None:
                 self._enter(inner)
 
@@ -268,7 +268,7 @@ class _Table:
         return [self.lines.setdefault(line, len(self.lines)) for line in found]
 
     def _node(self, node: Node, number: int) -> dict[str, Any]:
-        inner = _inner(node)
+        inner = node.inner_graph
         return {
             "id": number,
             "op": node.op.name,
@@ -280,7 +280,3 @@ class _Table:
             "made_by": list(map(str, node.origin.made_by)),
             "graph": None if inner is None else self.place[id(inner)],
         }
-
-
-def _inner(node: Node) -> Graph | None:
-    return next((v for _, v in node.attrs if isinstance(v, Graph)), None)

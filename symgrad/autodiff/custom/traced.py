@@ -22,6 +22,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as, scope
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size, of_all
+from symgrad.ops.elementwise import divide, multiply, negative
 from symgrad.ops.flows import is_selection, within
 from symgrad.ops.identity import CustomRule, custom, results_of
 from symgrad.ops.leaves import placeholder, zeros_like
@@ -200,15 +201,15 @@ def replaced(
 
 
 # What is linear in its first operand; the one that is commutative, in its second, too.
-_FACTORS = ("multiply", "divide", "negative")
+_FACTORS = (multiply.op, divide.op, negative.op)
 
 
 def _selection(node: Node, inputs: Sequence[Node], places: Sequence[int]) -> Node | None:
     """A product of a cotangent with a mask, or of a selected cotangent, as a selection."""
-    name, i = node.op.name, places[0]
-    if name not in _FACTORS or len(places) > 1 or (i and name == "divide"):
+    i = places[0]
+    if node.op not in _FACTORS or len(places) > 1 or (i and node.op is divide.op):
         return None
-    if name == "multiply" and (mask := _mask(inputs[1 - i])) is not None:
+    if node.op is multiply.op and (mask := _mask(inputs[1 - i])) is not None:
         return select(mask, inputs[i])
     if not is_selection(inputs[i]):
         return None
