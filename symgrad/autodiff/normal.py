@@ -39,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     *comparisons.less_from_constant.family,
     comparisons.comparison_of_negatives,
     logic.invert_is_not,
+    arithmetic.not_not,
     *rules_of(kinks),
     extrema.maximum_is_relu,
     *extrema.select_positive_is_relu.family,

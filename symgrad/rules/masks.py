@@ -119,6 +119,12 @@ def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
 
 
+@rule(exact=Exact.BITS)
+def select_of_same_select(mask: Var, x: Var) -> Rewrite:
+    """Selecting twice by one mask is selecting once."""
+    return Rewrite(before=select(mask, select(mask, x)), after=select(mask, x))
+
+
 @rule(
     exact=Exact.BITS,
     single_use=True,
@@ -127,12 +133,6 @@ def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
 def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
     """Two selections are one by both masks: masks are smaller than what they select."""
     return Rewrite(before=select(m1, select(m2, x)), after=select(logical_and(m1, m2), x))
-
-
-@rule(exact=Exact.BITS)
-def select_of_same_select(mask: Var, x: Var) -> Rewrite:
-    """Selecting twice by one mask is selecting once."""
-    return Rewrite(before=select(mask, select(mask, x)), after=select(mask, x))
 
 
 @rule(

@@ -82,6 +82,18 @@ def select_not_less_is_relu(x: Var) -> Rewrite:
     return Rewrite(before=select(logical_not(less(x, 0)), x), after=relu(x))
 
 
+@rule(exact=Exact.REALS, kinds="f", family=(OR_EQUAL,))
+def select_not_greater_is_minimum(x: Var) -> Rewrite:
+    """x where it is not positive, else 0, is the smaller of the two."""
+    return Rewrite(before=select(logical_not(greater(x, 0)), x), after=minimum(x, 0))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+def selected_by_not_less_is_clip(x: Var, c: Const) -> Rewrite:
+    """The smaller of x and c where x is not negative is relu, bounded."""
+    return Rewrite(before=select(logical_not(less(x, 0)), minimum(x, c)), after=minimum(relu(x), c))
+
+
 @rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
 def choice_by_less_is_clip(x: Var, c: Const) -> Rewrite:
     """0 where x is negative, else the smaller of x and c, is relu, bounded."""

@@ -1,0 +1,57 @@
+"""The order of rules: which of several that fit acts is of no consequence within the grade."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.autodiff import normal
+from symgrad.passes import DEFAULT, KERNELS, RULES, rules_pass
+from symgrad.rewrite.driver import Index
+from symgrad.testing import assert_equivalent, random_feeds, random_graph
+from tests import test_kinks as kinks
+from tests.golden.functions import FUNCTIONS
+
+GRADES = ("bits", "values", "rounding", "reals")
+OF_RULES = {"simplify": RULES, "kernels": KERNELS}
+
+
+def shuffled(rng):
+    """The default passes, the rules of each in another order."""
+
+    def step(found):
+        rules = OF_RULES.get(found.name)
+        return found if rules is None else rules_pass(found.name, found.reason, mixed(rng, rules))
+
+    return tuple(map(step, DEFAULT))
+
+
+def mixed(rng, rules):
+    return [rules[i] for i in rng.permutation(len(rules))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_graphs_compute_the_same_in_any_order_of_rules(seed):
+    rng = np.random.default_rng(seed)
+    inputs, outputs = random_graph(rng, int(rng.integers(5, 30)))
+    for special in (False, True):
+        feeds = random_feeds(rng, inputs, special=special)
+        passes = shuffled(rng)
+        assert_equivalent(inputs, outputs, feeds, exact=GRADES[seed % 4], passes=passes)
+
+
+@pytest.mark.parametrize("case", FUNCTIONS, ids=lambda f: f.__name__)
+def test_programs_compute_the_same_in_any_order_of_rules(case):
+    rng = np.random.default_rng(0)
+    found = case()
+    outputs = [found.loss, *sg.grad(found.loss, found.wanted)]
+    for exact in GRADES:
+        feeds = random_feeds(rng, found.inputs)
+        assert_equivalent(found.inputs, outputs, feeds, exact=exact, passes=shuffled(rng))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_function_has_one_gradient_in_any_order_of_rules(seed, monkeypatch):
+    monkeypatch.setattr(normal, "INDEX", Index(mixed(np.random.default_rng(seed), normal.RULES)))
+    for param in kinks.CASES:
+        row, spelling = param.values
+        kinks.test_one_function_has_one_gradient(row, spelling, "reverse", ())
