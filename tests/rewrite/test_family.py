@@ -76,8 +76,8 @@ def test_the_dual_is_of_numbers_of_the_other_sign(op):
 
 @having("de_morgan")
 def test_de_morgans_laws(op):
-    of_bits = np.invert if "int" in op.dtypes else np.logical_not
-    kinds = "biu" if "int" in op.dtypes else "b"
+    of_bits = np.invert if "int" in op.trials.dtypes else np.logical_not
+    kinds = "biu" if "int" in op.trials.dtypes else "b"
     holds(op, named(op, "de_morgan"), kinds, lambda xs: [of_bits(x) for x in xs], of_bits)
 
 
