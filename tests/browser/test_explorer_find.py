@@ -63,7 +63,7 @@ def test_a_rule_is_found_by_what_came_of_it(opened, net_page):
 def test_what_is_in_another_pass_is_found_there(opened, net_page):
     page = opened(net_page)
     (gone,) = page.evaluate(
-        "data.worlds.full.stages[0].boxes.map(b => data.worlds.full.boxes[b][0])"
+        "data.worlds.full.stages[0].boxes.map(b => data.worlds.full.boxes[b].element)"
         ".filter(e => elements[e].op === 'sum')"
     )
     assert search(page, f"n{gone}") == "0 found here"

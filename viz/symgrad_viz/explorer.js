@@ -50,7 +50,7 @@ function step(by) {
   if (next !== state.pass) change({ pass: next, rule: null });
 }
 function walk(down) {
-  if (state.node === null || !now().boxOf.has(state.node)) return change({ node: world.boxes[now().boxes[0]]?.[0] ?? null, rule: null, line: null });
+  if (state.node === null || !now().boxOf.has(state.node)) return change({ node: world.boxes[now().boxes[0]]?.element ?? null, rule: null, line: null });
   const next = neighbours(state.node)[down ? 1 : 0][0];
   if (next !== undefined) change({ node: next });
 }

@@ -22,30 +22,32 @@ const name = (e) => elements[e].name ?? `n${e}`;
 /** The rows of a table that is kept by its columns, some of them as places in a list of values. */
 function rowsOf(columns) {
   const fields = Object.entries(columns).map(([field, c]) => [field, Array.isArray(c) ? c : c.at.map((i) => c.of[i])]);
-  return fields[0][1].map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
+  return (fields[0]?.[1] ?? []).map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
 }
 /** A text that is kept without its numbers, and those. */
 const filled = ([t, ...numbers]) => data.texts[t].replaceAll("\0", () => numbers.shift());
 
 const elements = rowsOf(data.elements);
-const shared = rowsOf(data.boxes).map(({ element, kind, output, width, height, lines, call }) => {
-  const own = (text) => (text[0] === "=" ? `n${element} =` : "") + text.slice(1);
-  return [element, null, kind, lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t]))), output, width, height, own(filled(call))];
+for (const table of ["places", "rewrites"]) data[table] = rowsOf(data[table]);
+for (const section of data.sections) Object.assign(section, { steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
+const shared = rowsOf(data.boxes).map((box) => {
+  const own = (text) => (text[0] === "=" ? `n${box.element} =` : "") + text.slice(1);
+  return { ...box, lines: box.lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t]))), call: own(filled(box.call)) };
 });
 // The same program drawn in several ways, of which one is shown: with groups as one node each, with
 // what is inside of them, and in few boxes, each a scope or a line.
 for (const drawing of Object.values(data.worlds)) {
-  drawing.boxes = rowsOf(drawing.boxes).map(({ box, spot, group }) => Object.assign([...shared[box], group], { 1: spot }));
-  drawing.edges = drawing.edges.map(([tail, head, carries = 0, end = 0, way = [], operand = "", stub = []]) => [tail, head, end, way, stub, operand, data.texts[carries]]);
+  drawing.boxes = rowsOf(drawing.boxes).map(({ box, spot, group }) => ({ ...shared[box], spot, group }));
+  drawing.edges = rowsOf(drawing.edges).map((edge) => ({ ...edge, carries: data.texts[edge.carries] }));
   drawing.stages.forEach((stage, i) => {
     for (const of of ["boxes", "edges"]) {
-      const gone = new Set(stage[of][0]);
-      stage[of] = [...(drawing.stages[i - 1]?.[of] ?? []).filter((x) => !gone.has(x)), ...stage[of][1]];
+      const gone = new Set(stage[of].gone);
+      stage[of] = [...(drawing.stages[i - 1]?.[of] ?? []).filter((x) => !gone.has(x)), ...stage[of].new];
     }
-    stage.boxOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][0], b]));
-    stage.spotOf = new Map(stage.boxes.map((b) => [drawing.boxes[b][1], b]));
+    stage.boxOf = new Map(stage.boxes.map((b) => [drawing.boxes[b].element, b]));
+    stage.spotOf = new Map(stage.boxes.map((b) => [drawing.boxes[b].spot, b]));
     stage.fresh = new Set(stage.added);
-    stage.groupOf = new Map(stage.boxes.map((b) => drawing.boxes[b]).filter((b) => b[8] !== null).map((b) => [b[0], b[8]]));
+    stage.groupOf = new Map(stage.boxes.map((b) => drawing.boxes[b]).filter((b) => b.group !== null).map((b) => [b.element, b.group]));
     stage.groups = new Set(stage.groupOf.values());
     stage.freshGroups = new Set([...stage.groups].filter((g) => i && !drawing.stages[i - 1].groups.has(g)));
   });
@@ -55,9 +57,9 @@ const now = () => world.stages[state.pass];
 const shownStages = (all) => data.stages.map((s, i) => i).filter((i) => all || i === 0 || !data.stages[i].same);
 const holders = new Map();
 elements.forEach((e, i) => (e.inside ?? []).forEach((part) => holders.set(part, [...(holders.get(part) ?? []), i])));
-const kindOf = (box) => world.boxes[box][2];
+const kindOf = (box) => world.boxes[box].kind;
 const places = (e) => (elements[e].places ?? []).map((p) => data.places[p]);
-const placeText = (p) => `${data.files[p[0]]?.name ?? data.fileNames[p[0]]}:${p[1]}`;
+const placeText = (p) => `${data.files[p.file]?.name ?? data.fileNames[p.file]}:${p.line}`;
 
 /** The node of a stage that is, or holds, what an element computes. */
 function present(e, stage) {
@@ -89,15 +91,15 @@ function those(test, pass = state.pass) {
     return inside.length ? inside : test(e) ? [e] : [];
   };
   const full = data.worlds.full;
-  return [...new Set(full.stages[pass].boxes.flatMap((b) => within(full.boxes[b][0])))];
+  return [...new Set(full.stages[pass].boxes.flatMap((b) => within(full.boxes[b].element)))];
 }
 const drawnAs = new Map();
-for (const [e, , , lines, , , , call] of shared) drawnAs.set(e, [...(drawnAs.get(e) ?? []), call, ...lines]);
-const ruleNames = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r][1]].name))];
+for (const { element, call, lines } of shared) drawnAs.set(element, [...(drawnAs.get(element) ?? []), call, ...lines]);
+const ruleNames = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r].rule].name))];
 const hays = new Map();
 function hay(e) {
   const x = elements[e];
-  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map(([m]) => m), ...ruleNames(e), ...places(e).map((p) => `${placeText(p)} ${p[2]}`)].join("\n").toLowerCase());
+  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m.name), ...ruleNames(e), ...places(e).map((p) => `${placeText(p)} ${p.text}`)].join("\n").toLowerCase());
   return hays.get(e);
 }
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -115,15 +117,15 @@ function elsewhere(text) {
     if (all.length) return { pass, told: `${count(all.length, "node")} in ${data.stages[pass].name.replaceAll("_", " ")}` };
   }
   for (const pass of passes) {
-    const acted = data.stages[pass].rules.find(([r]) => wordsOf(text).every((w) => data.rules[r].name.toLowerCase().includes(w)));
-    if (acted) return { pass, rule: acted[0], find: "", told: `a rule of ${data.stages[pass].name.replaceAll("_", " ")}` };
+    const acted = data.stages[pass].rules.find(({ rule }) => wordsOf(text).every((w) => data.rules[rule].name.toLowerCase().includes(w)));
+    if (acted) return { pass, rule: acted.rule, find: "", told: `a rule of ${data.stages[pass].name.replaceAll("_", " ")}` };
   }
   return null;
 }
 
-/** The lines of the generated source that compute an element: pairs of section and line. */
+/** The lines of the generated source that compute an element, each with its section. */
 function linesOf(e) {
-  const own = elements[e].lines ?? [];
+  const own = (elements[e].lines ?? []).map((line) => ({ section: elements[e].section, line }));
   return elements[e].inside ? [...own, ...elements[e].inside.flatMap(linesOf)] : own;
 }
 

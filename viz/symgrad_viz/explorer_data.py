@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
-from symgrad.ir.origin import Location
 from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
@@ -25,12 +24,12 @@ from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_nodes import Nodes, Section
-from symgrad_viz.explorer_tables import Table, change, in_columns
+from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named
 from symgrad_viz.sheet import Placed, size_of
 from symgrad_viz.stages import Elements, Stages
 from symgrad_viz.words import printable, shortened, title_text
 
-FORMAT, VERSION = "symgrad-explorer", 2
+FORMAT, VERSION = "symgrad-explorer", 3
 AROUND = 12  # so many lines of a file are shown around each that built something
 OVERVIEW = 40  # boxes that can be taken in at once
 QUOTE = "  "  # in the title of what a line built, between its place and its text
@@ -71,14 +70,14 @@ class _World:
             told = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
             ghosts = list(map(self._box, stage.ghosts))
             stages.append({**told, "ghosts": ghosts, "added": stage.added, "left": stage.left})
-        placed = (dict(zip(("box", "spot", "group"), p, strict=True)) for p in self.placed)
+        frames = ((kind, title, *map(round, place)) for kind, title, *place in sheet.frames)
         return {
             "sheet": [round(sheet.width), round(sheet.height)],
-            "frames": [[k, t, *map(round, place)] for k, t, *place in sheet.frames],
+            "frames": named("kind title x y width height", frames),
             "spots": [_rounded(sheet.spots[i]) for i in range(len(sheet.spots))],
             "stages": stages,
-            "boxes": in_columns(list(placed)),
-            "edges": list(self.edges),
+            "boxes": in_columns(named("box spot group", self.placed)),
+            "edges": in_columns(named("tail head carries end way operand stub", self.edges)),
         }
 
     def _entered(self, placed: Placed) -> int:
@@ -101,10 +100,7 @@ class _World:
         end = round(route.end - self.stages.sheet.spots[head][0])
         way = tuple(round(n) for point in route.points for n in point)
         stub = () if route.stub is None else _rounded(route.stub)
-        rest = [self.texts[carries], end, way, operand, stub]
-        while rest and not rest[-1]:
-            rest.pop()
-        return self.edges[tail, head, *rest]
+        return self.edges[tail, head, self.texts[carries], end, way, operand, stub]
 
 
 class _Document:
@@ -144,8 +140,7 @@ class _Document:
             quoting = {n for (_, title), (n, _) in secret.items() if QUOTE in title}
             worlds["closed"] = _World(closed, self.boxes, self.texts, quoting).to_json()
             elements += (_group(*group, quoting) for group in closed.groups.items())
-        fields = "element", "kind", "output", "width", "height", "lines", "call"
-        boxes = [dict(zip(fields, box, strict=True)) for box in self.boxes]
+        boxes = named("element kind output width height lines call", self.boxes)
         given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(str(n.name) for n in given) or "no inputs"
         return {
@@ -160,9 +155,9 @@ class _Document:
             "world": self._first(worlds),
             "boxes": in_columns(boxes),
             "elements": in_columns(elements),
-            "rewrites": [self._rewrite(i) for i in range(len(self.program.trace.fired))],
+            "rewrites": self._rewrites(),
             "rules": list(map(self._rule, self.rules)),
-            "places": [self._place(p) for p in self.places],
+            "places": self._places(),
             "fileNames": list(self._file_names().values()),
             "files": self._files() if self.embed_source else [],
             "sections": list(map(self._section, self.sections)),
@@ -188,7 +183,8 @@ class _Document:
             found["same"] = done.after is done.before
             found |= self._changes(*(self._numbers(g) for g in self.graphs[i - 1 : i + 1]))
             found["reason"] = _reason(done.name)
-            found["rules"] = list(Counter(self.rules[f.rule] for f in fired).items())
+            times = Counter(self.rules[f.rule] for f in fired)
+            found["rules"] = named("rule times", times.items())
         return found
 
     def _numbers(self, graph: Graph) -> set[int]:
@@ -209,9 +205,11 @@ class _Document:
 
     # ---- rules and lines --------------------------------------------------------------------
 
-    def _rewrite(self, i: int) -> list[Any]:
-        entry = self.program.trace.fired[i]
-        return [self.names.index(entry.stage), self.rules[entry.rule], shortened(entry.change())]
+    def _rewrites(self) -> Columns:
+        stage, rule = self.names.index, self.rules
+        fired = self.program.trace.fired
+        told = ((stage(f.stage), rule[f.rule], shortened(f.change())) for f in fired)
+        return in_columns(named("stage rule change", told))
 
     def _rule(self, rule: Rule) -> Json:
         code = getattr(rule.definition, "__code__", None)
@@ -228,9 +226,11 @@ class _Document:
                 found["source"] = list(map(_line, inspect.getsource(code).splitlines()))
         return found
 
-    def _place(self, place: Location) -> list[Any]:
-        text = shortened(place.text) if self.embed_source else ""
-        return [list(self._file_names()).index(place.file), place.line, text]
+    def _places(self) -> Columns:
+        file = list(self._file_names()).index
+        text = shortened if self.embed_source else lambda text: ""
+        lines = ((file(p.file), p.line, text(p.text)) for p in self.places)
+        return in_columns(named("file line text", lines))
 
     def _file_names(self) -> Mapping[str, str]:
         """The labels of files: their names, with their folders where names are alike."""
@@ -265,26 +265,27 @@ class _Document:
             number = self.elements.of_form(self.lineage.form(section.node_of(step)))
             if number is not None:
                 computes[line] = number
+        slots = (
+            (s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type))
+            for s in plan.slots
+        )
         return {
             "title": section.title,
             "lines": list(map(_line, lines)),
             "computes": computes,
-            "steps": [[s.name, self._step_element(s)] for s in plan.steps],
-            "slots": [
-                [s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type)]
-                for s in plan.slots
-            ],
+            "steps": in_columns(named("element written", map(self._step, plan.steps))),
+            "slots": in_columns(named("name kind first last offset bytes type", slots)),
             "arena": plan.arena_bytes,
             "outputs": plan.output_bytes,
             "nexts": plan.next_bytes,
-            "written": [sorted({r.slot for r in (*s.results, *s.scratch)}) for s in plan.steps],
-            "read": [sorted({r.slot for r in s.operands}) for s in plan.steps],
         }
 
-    def _step_element(self, step: Step) -> int | None:
-        return self.elements.of_form(self.lineage.form(step.node))
+    def _step(self, step: Step) -> tuple[int | None, list[int]]:
+        """The element that a step computes, and the slots that it writes to."""
+        element = self.elements.of_form(self.lineage.form(step.node))
+        return element, sorted({r.slot for r in (*step.results, *step.scratch)})
 
-    def _summary(self) -> list[list[Any]]:
+    def _summary(self) -> list[Json]:
         """The costs as written and as it runs: each figure with the one it is part of."""
         plan = self.sections[0].plan
         raw, runs = self.cost.before, self.cost.after
@@ -301,7 +302,8 @@ class _Document:
             [2, "fullest in", full_raw[0], full[0]],
             [2, "scratch there", full_raw[1], full[1]],
         ]
-        return [row for row in rows if not row[0] or any(row[2:])]
+        shown = (row for row in rows if not row[0] or any(row[2:]))
+        return named("depth what before after", shown)
 
     def _profile(self, profile: Profile) -> Json:
         section = self.sections[0]
@@ -346,9 +348,10 @@ def _group(key: tuple[str, str], group: tuple[int, set[int]], quoting: Collectio
     return {"op": f"{part} of {name}", "name": name, "inside": sorted(members), "group": True}
 
 
-def _time(step: StepTime) -> list[Any]:
-    figures = step.seconds, step.share, step.gbytes, step.gflops, step.reach
-    return [step.line, *map(_short, figures), list(map(_time, step.inner))]
+def _time(step: StepTime) -> Json:
+    figures = ("seconds", "share", "gbytes", "gflops", "reach")
+    told = {figure: _short(getattr(step, figure)) for figure in figures}
+    return {"line": step.line, **told, "inner": list(map(_time, step.inner))}
 
 
 def _short(figure: float | None) -> float | None:

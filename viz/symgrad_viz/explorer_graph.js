@@ -23,12 +23,12 @@ function outline(kind, w, h) {
 }
 
 function tip(e, call) {
-  const made = (elements[e].makers ?? []).map(([m]) => m).join(" then ");
-  return [call, ...places(e).slice(0, 3).map((p) => `${placeText(p)}  ${p[2]}`), made && `made by: ${made}`].filter(Boolean).join("\n");
+  const made = (elements[e].makers ?? []).map((m) => m.name).join(" then ");
+  return [call, ...places(e).slice(0, 3).map((p) => `${placeText(p)}  ${p.text}`), made && `made by: ${made}`].filter(Boolean).join("\n");
 }
 
 function draw(box, ghost) {
-  const [e, spot, kind, lines, output, w, h, call] = world.boxes[box];
+  const { element: e, spot, kind, lines, output, width: w, height: h, call } = world.boxes[box];
   const [x, y] = world.spots[spot];
   const top = -5.5 * (lines.length - 1) + 3.5 + (kind === "variable" ? 2.5 : 0);
   const texts = lines.map((line, i) => svg("text", { y: top + 11 * i + (i ? 1 : 0), class: i ? "small" : null }, line));
@@ -44,7 +44,7 @@ function draw(box, ghost) {
 
 /** Give a node a mark, and the halos that show it when it has its first. */
 function mark(node, cls, on) {
-  const [e, , , , , w, h] = world.boxes[node.dataset.box];
+  const { element: e, width: w, height: h } = world.boxes[node.dataset.box];
   if (on && !node.querySelector(".halo")) {
     node.prepend(svg("rect", { class: "halo told" }), svg("rect", { class: "halo" }));
     node.append(svg("text", { class: "badge", x: w / 2 - 8 }, elements[e].group ? "changed" : "new"), svg("text", { class: "count", x: -w / 2 - 8 }));
@@ -56,10 +56,10 @@ function mark(node, cls, on) {
   for (const text of node.querySelectorAll(".badge, .count")) text.setAttribute("y", -h / 2 - told - 4);
 }
 
-function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)][6]; }
+function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)].height; }
 
 function drawEdge(stage, edge) {
-  const [tail, head, aside, way, stub, operand, type] = world.edges[edge];
+  const { tail, head, way, stub, operand, carries, end: aside } = world.edges[edge];
   const [end, to] = [world.spots[head][0] + aside, world.spots[head][1] - height(stage, head) / 2];
   const far = stub.length > 0;
   let [x, y] = far ? stub : world.spots[tail];
@@ -74,19 +74,19 @@ function drawEdge(stage, edge) {
   const from = world.boxes[stage.spotOf.get(tail)];
   const parts = [svg("path", { class: `edge${far ? " is-stub" : ""}`, d })];
   if (operand) parts.push(svg("text", { class: "operand", x: end + 5, y: to - 4 }, operand));
-  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from[0]}` }, svg("text", { y: 3 }, from[3][0].split(" = ")[0])));
-  return svg("g", { "data-tail": from[0], "data-tip": `${name(from[0])} : ${type}`, "data-head": world.boxes[stage.spotOf.get(head)][0] }, parts);
+  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from.element}` }, svg("text", { y: 3 }, from.lines[0].split(" = ")[0])));
+  return svg("g", { "data-tail": from.element, "data-tip": `${name(from.element)} : ${carries}`, "data-head": world.boxes[stage.spotOf.get(head)].element }, parts);
 }
 
 /** The ground on which the members of a group stand: one area around each, and one along each edge. */
 function hull(box) {
-  const [, spot, , , , w, h, , group] = world.boxes[box];
+  const { spot, group, width: w, height: h } = world.boxes[box];
   const [x, y] = world.spots[spot];
   return svg("g", { class: "hull", transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: fused` },
     svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }), svg("rect", { class: "told", x: -w / 2 - 13, y: -h / 2 - 27, width: w + 26, height: h + 40, rx: 13 }));
 }
 function tag(box) {
-  const [, spot, , , , w, h, , group] = world.boxes[box];
+  const { spot, group, width: w, height: h } = world.boxes[box];
   const [x, y] = world.spots[spot];
   return svg("text", { class: "tag", x: x - w / 2 - 3, y: y - h / 2 - 13 }, `fused n${group}`, svg("tspan", { class: "badge" }, " new"));
 }
@@ -100,12 +100,12 @@ function extent(points, pad) {
   return [Math.min(...xs) - pad, Math.min(...ys) - pad, Math.max(...xs) + pad, Math.max(...ys) + pad];
 }
 function aroundBox(box) {
-  const [, spot, , , , w, h] = world.boxes[box];
+  const { spot, width: w, height: h } = world.boxes[box];
   const [x, y] = world.spots[spot];
   return extent([[x - w / 2, y - h / 2], [x + w / 2, y + h / 2]], 30);
 }
 function alongEdge(edge) {
-  const [tail, head, , way, stub] = world.edges[edge];
+  const { tail, head, way, stub } = world.edges[edge];
   const points = way.flatMap((x, i) => (i % 2 ? [] : [[x, way[i + 1]]]));
   return extent([stub.length ? stub : world.spots[tail], ...points, world.spots[head]], 60);
 }
@@ -113,11 +113,12 @@ function alongEdge(edge) {
 /** What a stage draws: for each layer, keys, how to make what they stand for, and where it lies. */
 function wantedOf(stage) {
   const inGroup = (e) => {
-    const [tail, head] = world.edges[e].slice(0, 2).map((s) => world.boxes[stage.spotOf.get(s)][8]);
-    return tail !== null && tail === head && !world.edges[e][4].length;
+    const { tail, head, stub } = world.edges[e];
+    const [from, to] = [tail, head].map((s) => world.boxes[stage.spotOf.get(s)].group);
+    return from !== null && from === to && !stub.length;
   };
-  const inside = stage.boxes.filter((b) => world.boxes[b][8] !== null);
-  const keyOf = (e) => `${e}:${stage.spotOf.get(world.edges[e][0])}:${stage.spotOf.get(world.edges[e][1])}`;
+  const inside = stage.boxes.filter((b) => world.boxes[b].group !== null);
+  const keyOf = (e) => `${e}:${stage.spotOf.get(world.edges[e].tail)}:${stage.spotOf.get(world.edges[e].head)}`;
   return {
     ghosts: new Map(stage.ghosts.map((b) => [b, [() => draw(b, true), () => aroundBox(b)]])),
     boxes: new Map(stage.boxes.map((b) => [b, [() => draw(b, false), () => aroundBox(b)]])),
@@ -185,19 +186,19 @@ function enterWorld() {
   world = data.worlds[state.world];
   for (const id of LAYERS) { drawn[id].clear(); ready[id].clear(); layer[id].replaceChildren(); }
   layer.frames.replaceChildren(...frames());
-  $("captions").replaceChildren(...world.frames.map(([kind, title]) => svg("g", { class: `is-${kind}` }, svg("rect", { rx: 3 }), svg("text", null, title))));
+  $("captions").replaceChildren(...world.frames.map(({ kind, title }) => svg("g", { class: `is-${kind}` }, svg("rect", { rx: 3 }), svg("text", null, title))));
 }
-const frames = () => world.frames.map(([kind, , x, y, w, h]) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width: w, height: h, rx: 8 })));
+const frames = () => world.frames.map(({ kind, x, y, width, height }) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width, height, rx: 8 })));
 
 function showStage() {
   const stage = now();
   for (const [id, wanted] of Object.entries(wantedOf(stage))) renew(id, wanted);
   for (const [b, node] of drawn.boxes) {
-    const fresh = stage.fresh.has(world.boxes[b][0]);
+    const fresh = stage.fresh.has(world.boxes[b].element);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
-  for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(world.boxes[key]?.[8]));
-  const line = ([tail, head, , , stub]) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
+  for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(world.boxes[key]?.group));
+  const line = ({ tail, head, stub }) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
   layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
   drawMap();
   cull(true);
@@ -206,7 +207,7 @@ function showStage() {
 /** The sheet as a map: frames, a dot for each node, those that are new or chosen, what is seen. */
 function drawMap() {
   const stage = now();
-  const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const [, s, , , , w, h] = world.boxes[b]; const [x, y] = world.spots[s]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
+  const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const { spot, width: w, height: h } = world.boxes[b]; const [x, y] = world.spots[spot]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
   const map = put($("map").firstChild, { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
   $("map").style.width = `min(100%, ${(30 * world.sheet[0]) / world.sheet[1]}vh)`;
   map.replaceChildren(...frames(), dots(stage.boxes, ""), dots(changedBoxes(), "fresh"), dots(stage.boxes.filter((b) => drawn.boxes.get(b)?.classList.contains("is-found")), "found"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
@@ -216,14 +217,14 @@ const chosen = () => (state.node === null ? null : present(state.node, now()));
 /** What is new in a stage, and what is gone, from top to bottom: what is to be chosen, and its box. */
 function changes() {
   const stage = now();
-  const at = ([, b]) => world.spots[world.boxes[b][1]];
-  const boxes = [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].map((b) => [world.boxes[b][0], b]);
-  const groups = [...stage.freshGroups].map((g) => [g, stage.boxes.find((b) => world.boxes[b][8] === g)]);
+  const at = ([, b]) => world.spots[world.boxes[b].spot];
+  const boxes = [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].map((b) => [world.boxes[b].element, b]);
+  const groups = [...stage.freshGroups].map((g) => [g, stage.boxes.find((b) => world.boxes[b].group === g)]);
   return [...boxes, ...groups].sort((a, b) => at(a)[0] - at(b)[0] || at(a)[1] - at(b)[1]);
 }
 /** The boxes of all that has changed, those of a new group, too. */
 function changedBoxes() {
-  const members = now().boxes.filter((b) => now().freshGroups.has(world.boxes[b][8]));
+  const members = now().boxes.filter((b) => now().freshGroups.has(world.boxes[b].group));
   return [...changes().map(([, b]) => b), ...members];
 }
 
@@ -236,7 +237,7 @@ function place() {
   cull(false);
   // A title stays in sight as long as its frame is; of a small frame it stands above.
   [...$("captions").children].forEach((caption, i) => {
-    const [, title, x, y, w, h] = world.frames[i];
+    const { title, x, y, width: w, height: h } = world.frames[i];
     const [left, top, right, bottom] = [x * view.k + view.x, y * view.k + view.y, (x + w) * view.k + view.x, (y + h) * view.k + view.y];
     const small = view.k < 0.7;
     const across = Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8));
@@ -274,13 +275,13 @@ function begun() {
   measure();
   if (!size.width) return place();
   if (fitting() >= READABLE) return fit();
-  const result = now().boxes.find((b) => world.boxes[b][4] && world.boxes[b][2] !== "update") ?? now().boxes[0];
+  const result = now().boxes.find((b) => world.boxes[b].output && world.boxes[b].kind !== "update") ?? now().boxes[0];
   view.k = 0.9;
   centre(result, 0.8);
 }
 /** Bring a box into the middle, or `down` so far, or as near to it as leaves nothing empty. */
 function centre(box, down = 0.5) {
-  const spot = world.spots[world.boxes[box][1]];
+  const spot = world.spots[world.boxes[box].spot];
   const [x, y] = ["width", "height"].map((side, i) => {
     const [room, whole] = [size[side], world.sheet[i] * view.k];
     const wanted = room * (i ? down : 0.5) - spot[i] * view.k;
@@ -292,9 +293,9 @@ function centre(box, down = 0.5) {
 /** Move so that a node can be seen, if it cannot, and near enough to be read. */
 function reveal(e) {
   if (!size.width) return;
-  const box = now().boxOf.get(present(e, now())) ?? now().ghosts.find((b) => world.boxes[b][0] === e) ?? now().boxes.find((b) => world.boxes[b][8] === e);
+  const box = now().boxOf.get(present(e, now())) ?? now().ghosts.find((b) => world.boxes[b].element === e) ?? now().boxes.find((b) => world.boxes[b].group === e);
   if (box === undefined) return;
-  const [x, y] = world.spots[world.boxes[box][1]];
+  const [x, y] = world.spots[world.boxes[box].spot];
   const [at, down] = [x * view.k + view.x, y * view.k + view.y];
   if (view.k >= 0.5 && at > 60 && at < size.width - 60 && down > 30 && down < size.height - 30) return;
   view.k = Math.max(view.k, 0.9);
@@ -302,32 +303,32 @@ function reveal(e) {
 }
 
 function heat(e) {
-  const cost = elements[e].cost;
-  if (state.colour === "flops") return cost ? cost[0] ?? 0 : 0;
-  if (state.colour === "bytes") return cost ? cost[1] + cost[2] : 0;
+  const { flops, read, written } = elements[e];
+  if (state.colour === "flops") return flops ?? 0;
+  if (state.colour === "bytes") return (read ?? 0) + (written ?? 0);
   return seconds.get(e) ?? 0;
 }
 /** The most of what the colours show; up to i² / 25 of it a node has the i-th of five. */
-const hottest = () => Math.max(1e-12, ...now().boxes.map((b) => heat(world.boxes[b][0])));
+const hottest = () => Math.max(1e-12, ...now().boxes.map((b) => heat(world.boxes[b].element)));
 const seconds = new Map();
 function timed(rows) {
   for (const row of rows) {
-    const e = data.sections[0].computes[row[0]];
-    if (row[6].length) timed(row[6]);
-    else if (e !== undefined) for (const to of [e, ...(holders.get(e) ?? [])]) seconds.set(to, (seconds.get(to) ?? 0) + row[1]);
+    const e = data.sections[0].computes[row.line];
+    if (row.inner.length) timed(row.inner);
+    else if (e !== undefined) for (const to of [e, ...(holders.get(e) ?? [])]) seconds.set(to, (seconds.get(to) ?? 0) + row.seconds);
   }
 }
 if (data.profile) timed(data.profile.steps);
 
 let found = [];
 function marked() {
-  if (state.rule !== null) return those((e) => (elements[e].rewrites ?? []).some((r) => data.rewrites[r][1] === state.rule));
-  if (state.line) return those((e) => places(e).some((p) => p[0] === state.line[0] && p[1] === state.line[1]));
+  if (state.rule !== null) return those((e) => (elements[e].rewrites ?? []).some((r) => data.rewrites[r].rule === state.rule));
+  if (state.line) return those((e) => places(e).some((p) => p.file === state.line[0] && p.line === state.line[1]));
   return found;
 }
 
 function paint() {
-  const heats = state.colour === "role" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b][0])]));
+  const heats = state.colour === "role" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b].element)]));
   const most = heats && hottest();
   const lit = marked();
   const within = new Map(); // of what is drawn, what is lit in it
@@ -338,7 +339,7 @@ function paint() {
   const here = chosen();
   // Whatever is written makes the browser look again, so that only what differs is.
   for (const [b, node] of drawn.boxes) {
-    const e = world.boxes[b][0];
+    const e = world.boxes[b].element;
     const inside = within.get(e) ?? [];
     if (inside.length > 0 !== node.classList.contains("is-found")) mark(node, "is-found", inside.length > 0);
     const many = inside.length && (inside.length > 1 || inside[0] !== e) ? `${inside.length} found` : "";

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
@@ -14,11 +13,12 @@ from symgrad.lowering.steps import Step
 from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
-from symgrad_viz.explorer_tables import Table
+from symgrad_viz.explorer_tables import Table, named
 from symgrad_viz.stages import Elements
 from symgrad_viz.words import shortened
 
 MOST_REWRITES = 60  # told of one node
+COSTS = "flops", "read", "written"
 Json: TypeAlias = dict[str, Any]
 
 
@@ -57,7 +57,7 @@ class Nodes:
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
         """The nodes inside fused nodes, each with a number of its own."""
         for number, node in enumerate(list(self.elements.nodes)):
-            inner = next((v for _, v in node.attrs if isinstance(v, Graph)), None)
+            inner = node.inner_graph
             if inner is not None:
                 parts = [n for n in inner.nodes if n.inputs]
                 yield number, list(self.elements.enter(parts).values())
@@ -88,8 +88,9 @@ class Nodes:
             "ends": [e for e in ends if e is not None and e != number],
             "inside": self.inside.get(number, []),
             "verdict": self.texts.pieces(self._verdict(number, story.verdict)),
-            "lines": [[section, n] for n, _ in story.code],
-            "cost": self.costs.get(number),
+            "section": section if story.code else None,
+            "lines": [n for n, _ in story.code],
+            **self.costs.get(number, {}),
             "buffers": self._buffers(number),
         }
         return {k: v for k, v in found.items() if v not in (None, [], "")}
@@ -102,7 +103,7 @@ class Nodes:
             return told.replace("computed as written, by", "computed by")
         return told
 
-    def _makers(self, node: Node) -> list[list[str]]:
+    def _makers(self, node: Node) -> list[Json]:
         """Who made a node, oldest first, and what sort of maker each is."""
         found, made_by = [], node.origin.made_by
         last = max((i for i, m in enumerate(made_by) if m.is_gradient), default=-1)
@@ -113,7 +114,7 @@ class Nodes:
                 sort = "before"
             else:
                 sort = "rule" if maker.name in self.rule_names else "pass"
-            found.append([shortened(str(maker), 80), sort])
+            found.append({"name": shortened(str(maker), 80), "sort": sort})
         return found
 
     def _own_steps(self, number: int) -> Iterator[tuple[int, int]]:
@@ -123,24 +124,25 @@ class Nodes:
             for i, section in enumerate(self.sections):
                 yield from ((i, step) for step in section.explainer.steps.get(form, ()))
 
-    def _buffers(self, number: int) -> list[list[int]]:
+    def _buffers(self, number: int) -> list[Json]:
         found: dict[tuple[int, int], None] = {}
         for i, at in self._own_steps(number):
             plan = self.sections[i].plan
             found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
-        return [list(pair) for pair in found]
+        return named("section slot", found)
 
-    def _costs(self, whole: Cost) -> dict[int, list[int | None]]:
+    def _costs(self, whole: Cost) -> dict[int, Json]:
         """Operations, bytes read and bytes written of each node, as written and as it runs."""
         plans = [whole.before, whole.after, *(cost(s.plan) for s in self.sections[1:])]
-        found: dict[int, list[int | None]] = {}
+        found: dict[int, Json] = {}
         for plan in plans:
             for step in plan.steps:
                 number = self.elements.of_form(self.lineage.form(step.step.node))
                 if number is not None:
-                    found[number] = [step.flops, step.bytes_read, step.bytes_written]
+                    figures = step.flops, step.bytes_read, step.bytes_written
+                    found[number] = dict(zip(COSTS, figures, strict=True))
         for number, parts in self.inside.items():
             known = [found[p] for p in parts if p in found]
             if known:
-                found[number] = [sum(n or 0 for n in column) for column in zip(*known, strict=True)]
+                found[number] = {c: sum(figures[c] or 0 for figures in known) for c in COSTS}
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 _NUMBER = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,8})(?![0-9])")
@@ -36,6 +36,15 @@ class Table:
         return self[_NUMBER.sub("\0", text)], *map(int, numbers)
 
 
+def named(fields: str, rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
+    """Rows of values as objects with these fields.
+
+    >>> named("a b", [(1, 2)])
+    [{'a': 1, 'b': 2}]
+    """
+    return [dict(zip(fields.split(), row, strict=True)) for row in rows]
+
+
 def in_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Rows as columns; a field that a row has not is None.
 
@@ -52,11 +61,11 @@ def in_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     return found
 
 
-def change(before: Sequence[int], after: Sequence[int]) -> list[list[int]]:
+def change(before: Sequence[int], after: Sequence[int]) -> dict[str, list[int]]:
     """The elements that went, and those that came.
 
     >>> change([1, 2, 3], [2, 3, 4])
-    [[1], [4]]
+    {'gone': [1], 'new': [4]}
     """
     had, has = set(before), set(after)
-    return [[x for x in before if x not in has], [x for x in after if x not in had]]
+    return {"gone": [x for x in before if x not in has], "new": [x for x in after if x not in had]}

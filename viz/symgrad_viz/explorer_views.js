@@ -4,7 +4,7 @@
 
 function showPasses() {
   const words = state.filter.toLowerCase();
-  const fits = (s) => !words || s.name.toLowerCase().includes(words) || s.rules.some(([r]) => data.rules[r].name.toLowerCase().includes(words));
+  const fits = (s) => !words || s.name.toLowerCase().includes(words) || s.rules.some(({ rule }) => data.rules[rule].name.toLowerCase().includes(words));
   const among = new Set([...shownStages(state.all || words !== ""), state.pass]);
   const rows = [...among].sort((a, b) => a - b).filter((i) => i === state.pass || fits(data.stages[i]));
   const list = rows.map((i) => {
@@ -18,9 +18,9 @@ function showPasses() {
     ];
     const item = html("li", null, html("button", { class: `pass${s.same ? " same" : ""}`, "data-pass": i, "aria-current": i === state.pass ? "step" : null, onclick: () => change({ pass: i, rule: null }) },
       html("span", { class: "name" }, s.name.replaceAll("_", " ")), html("span", { class: "facts" }, facts)));
-    const rules = s.rules.filter(([r]) => words && !s.name.includes(words) ? data.rules[r].name.toLowerCase().includes(words) : i === state.pass);
+    const rules = s.rules.filter(({ rule }) => words && !s.name.includes(words) ? data.rules[rule].name.toLowerCase().includes(words) : i === state.pass);
     if (rules.length && (i === state.pass || words))
-      item.append(html("ul", { class: "rules" }, rules.map(([r, times]) => html("li", null, html("button", {
+      item.append(html("ul", { class: "rules" }, rules.map(({ rule: r, times }) => html("li", null, html("button", {
         "aria-pressed": state.rule === r ? "true" : "false", "data-rule": data.rules[r].name,
         onclick: () => change({ pass: i, rule: state.rule === r ? null : r, line: null, node: null, tab: "graph" }),
       }, `${data.rules[r].name}${times > 1 ? ` ×${times}` : ""}`)))));
@@ -47,7 +47,7 @@ function changesText(s) {
 
 function headline(lit) {
   const stage = data.stages[state.pass];
-  const rewrites = stage.rules.reduce((n, [, times]) => n + times, 0);
+  const rewrites = stage.rules.reduce((n, { times }) => n + times, 0);
   const before = state.pass ? data.stages[state.pass - 1].nodes : null;
   const at = stage.name.replaceAll("_", " ");
   $("what").textContent = before === null ? `${at}: ${count(stage.nodes, "node")}, nothing optimised yet`
@@ -86,14 +86,14 @@ function row(n, text, props, onclick) {
 function numpyRow(s, n, lines) {
   const section = data.sections[s];
   const e = section.computes[n];
-  const mark = lines.some(([a, b]) => a === s && b === n) ? "marked" : "";
+  const mark = lines.some((l) => l.section === s && l.line === n) ? "marked" : "";
   return row(n, section.lines[n - 1], { class: mark, "data-line": `${s}:${n}` }, e === undefined ? null : () => {
     change({ node: told(e), rule: null, line: null });
   });
 }
 function codeRow(file, n, text, marks) {
-  const has = data.places.some((p) => p[0] === file && p[1] === n);
-  const mark = marks.some((p) => p[0] === file && p[1] === n) ? "marked" : "";
+  const has = data.places.some((p) => p.file === file && p.line === n);
+  const mark = marks.some((p) => p.file === file && p.line === n) ? "marked" : "";
   return row(n, text, { class: mark, "data-code": `${file}:${n}` }, has ? () => change({ line: [file, n], rule: null, node: null, tab: state.tab === "code" ? "code" : "graph" }) : null);
 }
 function around(pairs, most, reach, make) {
@@ -123,7 +123,7 @@ function neighbours(e) {
   const stage = now();
   const [reads, readers] = [[], []];
   for (const edge of stage.edges) {
-    const [tail, head] = world.edges[edge].slice(0, 2).map((s) => world.boxes[stage.spotOf.get(s)][0]);
+    const [tail, head] = [world.edges[edge].tail, world.edges[edge].head].map((s) => world.boxes[stage.spotOf.get(s)].element);
     const [into, from] = [head, tail].map((x) => x === e || stage.groupOf.get(x) === e);
     if (into && !from && !reads.includes(tail)) reads.push(tail);
     if (from && !into && !readers.includes(head)) readers.push(head);
@@ -133,27 +133,27 @@ function neighbours(e) {
 
 function provenance(e) {
   const x = elements[e];
-  const items = places(e).slice(0, 6).map((p) => html("li", null, "your line ", html("button", { class: "link", "data-place": `${p[0]}:${p[1]}`, onclick: () => change({ line: [p[0], p[1]], rule: null }) }, placeText(p)), p[2] && html("code", null, `  ${p[2]}`)));
+  const items = places(e).slice(0, 6).map((p) => html("li", null, "your line ", html("button", { class: "link", "data-place": `${p.file}:${p.line}`, onclick: () => change({ line: [p.file, p.line], rule: null }) }, placeText(p)), p.text && html("code", null, `  ${p.text}`)));
   const sorts = { gradient: "gradient rule ", before: "rewritten before differentiating: ", pass: "pass " };
-  const by = ([maker, sort]) => html("li", { class: `by-${sort}` }, sorts[sort], html("code", null, maker), sort === "pass" && html("p", null, data.stages.find((s) => s.name === maker)?.reason ?? ""));
-  items.push(...(x.makers ?? []).filter(([, sort]) => sort === "gradient" || sort === "before").map(by));
+  const by = ({ name: maker, sort }) => html("li", { class: `by-${sort}` }, sorts[sort], html("code", null, maker), sort === "pass" && html("p", null, data.stages.find((s) => s.name === maker)?.reason ?? ""));
+  items.push(...(x.makers ?? []).filter(({ sort }) => sort === "gradient" || sort === "before").map(by));
   const all = [...new Set([...(x.rewrites ?? []), ...(x.inside ?? []).flatMap((part) => elements[part].rewrites ?? [])])].sort((a, b) => a - b);
   for (const r of all) {
-    const [stage, rule, text] = data.rewrites[r];
+    const { stage, rule, change: text } = data.rewrites[r];
     items.push(html("li", { class: "by-rule" }, ruleText(rule), ` in ${data.stages[stage].name}`, html("p", null, data.rules[rule].reason), html("code", null, text), ruleSource(rule)));
   }
-  items.push(...(x.makers ?? []).filter(([, sort]) => sort === "pass").map(by));
+  items.push(...(x.makers ?? []).filter(({ sort }) => sort === "pass").map(by));
   return html("ol", { id: "story" }, items);
 }
 
 function nodePane(e) {
   const x = elements[e];
   const stage = now();
-  const box = stage.boxOf.get(e) ?? world.boxes.findIndex((b) => b[0] === e);
+  const box = stage.boxOf.get(e) ?? world.boxes.findIndex((b) => b.element === e);
   const here = stage.boxOf.has(e) || stage.groups.has(e);
   const group = stage.groupOf.get(e);
   const [reads, readers] = here ? neighbours(e) : [[], []];
-  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box][7].replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
+  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
   if (x.scope) out.push(html("p", { class: "soft" }, `in ${x.scope.join(" / ")}`));
   if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
   if (!here) {
@@ -167,54 +167,54 @@ function nodePane(e) {
   out.push(html("h3", null, "Where it comes from"), provenance(e));
   const own = places(e);
   if (data.files.length && own.length) {
-    const file = own[0][0];
+    const { file } = own[0];
     const lines = new Map(data.files[file].lines);
     out.push(html("h3", null, "Your source ", html("span", { class: "file" }, data.files[file].name)), html("div", { class: "code", id: "own", tabindex: 0 },
-      around(own.filter((p) => p[0] === file).map((p) => p[1]), Infinity, 2, (n) => lines.has(n) && codeRow(file, n, lines.get(n), own))));
+      around(own.filter((p) => p.file === file).map((p) => p.line), Infinity, 2, (n) => lines.has(n) && codeRow(file, n, lines.get(n), own))));
   }
   out.push(html("h3", null, "What runs"), html("p", { id: "verdict" }, x.verdict ? filled(x.verdict) : ""));
   const lines = linesOf(e);
   for (const [i, section] of data.sections.entries()) {
-    const mine = lines.filter(([s]) => s === i).map(([, n]) => n);
+    const mine = lines.filter((l) => l.section === i).map((l) => l.line);
     if (mine.length) out.push(html("div", { class: "code", id: `runs${i}`, tabindex: 0 }, around(mine, section.lines.length, 1, (n) => numpyRow(i, n, lines))));
   }
-  if (x.cost) {
-    const [flops, read, written] = x.cost;
+  const { flops, read, written } = x;
+  if ((read ?? null) !== null) {
     out.push(html("h3", null, "Cost"), html("p", { id: "cost" }, `${flops === null ? "? floating-point operations" : count(flops, "floating-point operation")}, ${count(read, "byte")} read, ${number(written)} written`));
   }
   if (seconds.has(e)) out.push(html("p", null, `${number(Number((1e6 * seconds.get(e)).toFixed(1)))} µs measured`));
   if (x.buffers) {
     out.push(html("h3", null, "Memory"));
-    for (const [s, i] of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[s].slots[i])));
+    for (const { section, slot } of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[section].slots[slot])));
   }
   return out;
 }
-function slotText([slot, kind, first, final, offset, bytes, type]) {
-  const where = { arena: `at byte ${number(offset)} of the arena, steps ${first} to ${final}`, output: "an output, made anew in every call", next: "the next value of a parameter", scalar: "a scalar, a local variable" }[kind] ?? kind;
+function slotText({ name: slot, kind, first, last, offset, bytes, type }) {
+  const where = { arena: `at byte ${number(offset)} of the arena, steps ${first} to ${last}`, output: "an output, made anew in every call", next: "the next value of a parameter", scalar: "a scalar, a local variable" }[kind] ?? kind;
   return `${slot}: ${number(bytes)} bytes, ${type}; ${where}`;
 }
 
 function rulePane(r) {
   const rule = data.rules[r];
-  const mine = data.rewrites.filter(([, x]) => x === r);
+  const mine = data.rewrites.filter(({ rule }) => rule === r);
   return [html("h2", null, ruleText(r)), html("p", null, rule.reason), html("p", { class: "soft" }, `Acted ${count(mine.length, "time")}.`),
-    html("ul", null, [...new Set(mine.map(([stage, , text]) => `${data.stages[stage].name}: ${text}`))].slice(0, 30).map((t) => html("li", null, html("code", null, t)))), ruleSource(r)];
+    html("ul", null, [...new Set(mine.map(({ stage, change: text }) => `${data.stages[stage].name}: ${text}`))].slice(0, 30).map((t) => html("li", null, html("code", null, t)))), ruleSource(r)];
 }
 
 function linePane([file, n]) {
   const lit = marked();
   const lines = new Map(data.files[file]?.lines ?? []);
-  return [html("h2", null, `${data.fileNames[file]}:${n}`), html("div", { class: "code", tabindex: 0 }, around([n], Infinity, 4, (i) => lines.has(i) && codeRow(file, i, lines.get(i), [[file, n]]))),
+  return [html("h2", null, `${data.fileNames[file]}:${n}`), html("div", { class: "code", tabindex: 0 }, around([n], Infinity, 4, (i) => lines.has(i) && codeRow(file, i, lines.get(i), [{ file, line: n }]))),
     html("p", null, `${count(lit.length, "node")} of this stage ${lit.length === 1 ? "comes" : "come"} of it:`), html("ul", null, lit.slice(0, 60).map((e) => html("li", null, link(e))))];
 }
 
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
-const moreMemory = data.summary.some(([, what, a, b]) => what === "bytes of memory" && b > a);
+const moreMemory = data.summary.some(({ what, before, after }) => what === "bytes of memory" && after > before);
 function programPane() {
   const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside fused groups, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
-      html("tbody", null, data.summary.map(([depth, what, a, b]) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(a)), html("td", null, number(b)))))),
+      html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),
     moreMemory && html("p", { class: "soft" }, "More memory than as written: the passes aim at fewer operations and fewer bytes moved, for which steps change their order and kernels use scratch. compile(…, memory_budget=…) aims at memory."),
     html("h3", null, "How to read it"),
     html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
@@ -236,34 +236,34 @@ function showNumpy() {
   $("panel-numpy").querySelector(".marked")?.scrollIntoView({ block: "center" });
 }
 function showCode() {
-  const marks = state.line ? [state.line] : state.node === null ? [] : places(state.node);
+  const marks = state.line ? [{ file: state.line[0], line: state.line[1] }] : state.node === null ? [] : places(state.node);
   $("panel-code").replaceChildren(...data.files.flatMap((file, f) => [html("h3", { class: "file" }, file.name), html("div", { class: "code" }, file.lines.map(([n, text]) => codeRow(f, n, text, marks)))]));
   $("panel-code").querySelector(".marked")?.scrollIntoView({ block: "center" });
 }
 
 function writer(s, slot) {
-  const step = data.sections[s].written.findIndex((slots) => slots.includes(slot));
-  return step < 0 ? null : data.sections[s].steps[step][1];
+  const step = data.sections[s].steps.find(({ written }) => written.includes(slot));
+  return step ? step.element : null;
 }
 function showMemory() {
   const mine = state.node === null ? [] : elements[state.node].buffers ?? [];
   const parts = data.sections.flatMap((section, s) => {
-    const is = (i) => mine.some(([a, b]) => a === s && b === i);
+    const is = (i) => mine.some((b) => b.section === s && b.slot === i);
     const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: told(e), rule: null, line: null }); };
     const held = section.slots.map((slot, i) => [slot, i]);
-    const arena = held.filter(([slot]) => slot[1] === "arena" && slot[2] >= 0);
+    const arena = held.filter(([slot]) => slot.kind === "arena" && slot.first >= 0);
     const [w, h, wide] = [Math.max(300, Math.min(900, 26 * section.steps.length)), 260, Math.max(1, section.steps.length)];
     const [x, y] = [(step) => 60 + (step * w) / wide, (byte) => 10 + h - (byte * h) / Math.max(1, section.arena)];
     const chart = svg("svg", { class: "chart", viewBox: `0 0 ${w + 80} ${h + 50}`, width: w + 80, role: "group", "aria-label": "buffers over the steps" },
       svg("path", { class: "grid", d: `M60 10V${h + 10}H${w + 60}` }), svg("text", { x: 56, y: 18, "text-anchor": "end" }, short(section.arena)), svg("text", { x: 56, y: h + 10, "text-anchor": "end" }, "0"),
       svg("text", { x: 60, y: h + 26 }, "step 0"), svg("text", { x: w + 60, y: h + 26, "text-anchor": "end" }, `step ${section.steps.length - 1}`),
       arena.map(([slot, i]) => svg("g", { onclick: () => pick(i) },
-        svg("rect", { class: `slot${is(i) ? " marked" : ""}`, "data-slot": slot[0], x: x(slot[2]), width: Math.max(2, x(slot[3] + 1) - x(slot[2])), y: y(slot[4] + slot[5]), height: Math.max(1, y(slot[4]) - y(slot[4] + slot[5])) }, svg("title", null, slotText(slot))),
-        y(slot[4]) - y(slot[4] + slot[5]) > 13 && svg("text", { x: x(slot[2]) + 4, y: y(slot[4]) - 4, "pointer-events": "none" }, slot[0]))));
-    const rows = held.filter(([slot]) => ["arena", "output", "next"].includes(slot[1])).map(([slot, i]) => {
+        svg("rect", { class: `slot${is(i) ? " marked" : ""}`, "data-slot": slot.name, x: x(slot.first), width: Math.max(2, x(slot.last + 1) - x(slot.first)), y: y(slot.offset + slot.bytes), height: Math.max(1, y(slot.offset) - y(slot.offset + slot.bytes)) }, svg("title", null, slotText(slot))),
+        y(slot.offset) - y(slot.offset + slot.bytes) > 13 && svg("text", { x: x(slot.first) + 4, y: y(slot.offset) - 4, "pointer-events": "none" }, slot.name))));
+    const rows = held.filter(([slot]) => ["arena", "output", "next"].includes(slot.kind)).map(([slot, i]) => {
       const e = writer(s, i);
-      return html("tr", { class: is(i) ? "marked" : null }, html("th", { scope: "row", class: "left mono" }, slot[0]), html("td", { class: "left" }, slot[1]), html("td", null, number(slot[5])),
-        html("td", null, slot[4] < 0 ? "" : number(slot[4])), html("td", null, slot[2] < 0 ? "" : `${slot[2]} – ${slot[3] < section.steps.length ? slot[3] : "end"}`), html("td", { class: "left mono" }, slot[6]), html("td", { class: "left" }, e !== null && link(e)));
+      return html("tr", { class: is(i) ? "marked" : null }, html("th", { scope: "row", class: "left mono" }, slot.name), html("td", { class: "left" }, slot.kind), html("td", null, number(slot.bytes)),
+        html("td", null, slot.offset < 0 ? "" : number(slot.offset)), html("td", null, slot.first < 0 ? "" : `${slot.first} – ${slot.last < section.steps.length ? slot.last : "end"}`), html("td", { class: "left mono" }, slot.type), html("td", { class: "left" }, e !== null && link(e)));
     });
     const head = ["buffer", "kind", "bytes", "at byte", "steps", "type", "first written by"].map((t, i) => html("th", { scope: "col", class: [0, 1, 5, 6].includes(i) ? "left" : null }, t));
     return [html("h3", null, `runs ${section.title}`), html("p", null, `One arena of ${number(section.arena)} bytes, outputs of ${number(section.outputs)}, next values of ${number(section.nexts)}. Across: the steps; up: where in the arena; buffers that never live together share memory.`),
@@ -276,13 +276,13 @@ const short = (bytes) => (bytes < 10000 ? `${bytes} B` : bytes < 1e7 ? `${Math.r
 function showProfile() {
   if (!data.profile) return;
   const lines = state.node === null ? [] : linesOf(state.node);
-  const most = Math.max(...data.profile.steps.map((s) => s[2]));
-  const cells = ([line, time, share, gbytes, gflops, reach, inner], depth) => {
+  const most = Math.max(...data.profile.steps.map((s) => s.share));
+  const cells = ({ line, seconds: time, share, gbytes, gflops, reach, inner }, depth) => {
     const e = data.sections[0].computes[line];
     const code = data.sections[0].lines[line - 1].split("  # ")[0].trim();
     const bar = html("span", { class: "bar" });
     bar.style.width = `${(100 * share) / most}%`;
-    return [html("tr", { class: lines.some(([s, n]) => s === 0 && n === line) ? "marked" : null }, html("td", null, String(line)), html("td", { class: "left mono" }, "  ".repeat(depth), e === undefined ? code : link(told(e), code)),
+    return [html("tr", { class: lines.some((l) => l.section === 0 && l.line === line) ? "marked" : null }, html("td", null, String(line)), html("td", { class: "left mono" }, "  ".repeat(depth), e === undefined ? code : link(told(e), code)),
       html("td", null, number(Number((1e6 * time).toFixed(1)))), html("td", null, `${(100 * share).toFixed(1)} %`), html("td", { class: "barred" }, bar), html("td", null, gbytes?.toFixed(1)), html("td", null, gflops?.toFixed(1) ?? "?"), html("td", null, `${(100 * reach).toFixed(0)} %`)),
     ...inner.flatMap((s) => cells(s, depth + 1))];
   };
