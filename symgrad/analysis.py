@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from symgrad.ir.dims import guess
-from symgrad.ir.graph import Graph
 from symgrad.ir.networks import networkx
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
 
 
 def nbytes(node: Node) -> int:
@@ -36,7 +36,7 @@ def memory_roots(nodes: Iterable[Node]) -> dict[Node, Node]:
     return root
 
 
-def memory_order(graph: Graph) -> list[Node]:
+def memory_order(graph: GraphLike) -> list[Node]:
     """The nodes in an order in which little is alive at once: operands first, depth first.
 
     But whatever frees at least as much as it takes comes as soon as it can: the gradient of a
@@ -47,7 +47,7 @@ def memory_order(graph: Graph) -> list[Node]:
 
 
 class _Orderer:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphLike) -> None:
         self.root = memory_roots(graph.nodes)
         self.position = {n: i for i, n in enumerate(graph.nodes)}
         # Readers of memory, of which the last one frees it; and readers of results, that wait.

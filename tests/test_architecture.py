@@ -293,7 +293,7 @@ def test_a_module_without_a_docstring_is_found():
         ("symgrad.__init__", "from symgrad.compiler import compile\nfrom symgrad import nn"),
         ("symgrad_viz.render", "import symgrad\nfrom symgrad.lowering.plan import Plan"),
         ("symgrad.ir.networks", "def f():\n    'd'\n    import networkx"),
-        ("symgrad.ir.reading", "def f():\n    'd'\n    import json"),
+        ("symgrad.ir.formats.reading", "def f():\n    'd'\n    import json"),
         ("symgrad.runtime.program", "def f():\n    'd'\n    import symgrad.runtime.inspect.why"),
         ("symgrad.display", "x = import_module('symgrad_viz')"),
         ("symgrad.__init__", "def f(name):\n    'd'\n    return import_module(name)"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir import saved
+from symgrad.ir.formats import saved
 from symgrad.ir.origin import Location
 
 ROOT = Path(__file__).parents[1]

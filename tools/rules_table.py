@@ -10,7 +10,7 @@ from pathlib import Path
 from symgrad import Graph, passes
 from symgrad import rules as home
 from symgrad.autodiff import normal
-from symgrad.ir.expression import to_text
+from symgrad.ir.formats.infix import to_text
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.pattern import Applied, Pattern
 from symgrad.rewrite.rule import Exact, rules_of

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from symgrad.ir import saved, text
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
-from symgrad.ir.files import write_whole
+from symgrad.ir.formats import saved, text
+from symgrad.ir.formats.reading import regular_file
+from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe, updated_variable
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.reading import regular_file
 from symgrad.ir.types import in_order
 from symgrad.ir.values import Cell
-from symgrad.ir.walk import topological
+from symgrad.ir.walk import GraphLike, topological
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ class Graph(Displayed):
     def verify(self) -> None:
         """Raise `GraphError` unless each node is known, in order, and typed as its rule says."""
         seen: set[Node] = set()
-        inside: set[Graph] = set()
+        inside: set[GraphLike] = set()
         for node in self.nodes:
             if REGISTRY.ops.get(node.op.name) is not node.op:
                 raise GraphError(f"{describe(node)}: the op {node.op.name!r} is not registered")
@@ -139,7 +139,7 @@ class Graph(Displayed):
         return Graph(outputs, inputs)
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph as JSON (see `symgrad.ir.saved`), whole or not at all.
+        """Write the graph as JSON (see `symgrad.ir.formats.saved`), whole or not at all.
 
         Constants are exact to the bit; variables are without values, which `sg.save_state` writes.
         Raises `GraphError`, which names the node and its line, for Python code of yours: what a

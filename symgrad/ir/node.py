@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -32,10 +32,7 @@ from symgrad.ir.origin import Origin, current_origin
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
 from symgrad.ir.values import ArrayData, Cell, lost_in_cast
-from symgrad.ir.walk import topological
-
-if TYPE_CHECKING:
-    from symgrad.ir.graph import Graph
+from symgrad.ir.walk import GraphLike, topological
 
 Attrs = tuple[tuple[str, Any], ...]
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
@@ -121,7 +118,7 @@ class Node(Operators, ArrayLike):
         return self.inputs[:1] if self.op.update else self.inputs
 
     @property
-    def inner_graph(self) -> Graph | None:
+    def inner_graph(self) -> GraphLike | None:
         """The graph of what a fused node computes; None for other nodes."""
         return self.attr(self.op.inner_graph) if self.op.inner_graph else None
 

@@ -1,12 +1,25 @@
-"""The order of a graph: every node after its inputs, without recursion."""
+"""What a graph has, and its order: every node after its inputs, without recursion."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
+
+
+class GraphLike(Protocol):
+    """The interface of a `Graph`, for the files that it imports: nodes and formats."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]: ...
+    @property
+    def outputs(self) -> tuple[Node, ...]: ...
+    @property
+    def nodes(self) -> tuple[Node, ...]: ...
+    def __len__(self) -> int: ...
+    def verify(self) -> None: ...
 
 
 def topological(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:

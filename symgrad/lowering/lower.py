@@ -14,6 +14,7 @@ from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Plan
@@ -94,7 +95,7 @@ class _Lowering:
             arena_bytes=arena_bytes,
         )
 
-    def _tile_rows(self, graph: Graph, types: list[TensorType]) -> Tiling | None:
+    def _tile_rows(self, graph: GraphLike, types: list[TensorType]) -> Tiling | None:
         if not self.threads:
             return None
         return tile_rows(graph, types, self.sizes, lower, self.threads)

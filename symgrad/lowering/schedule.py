@@ -12,6 +12,7 @@ from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType, Type, possible
+from symgrad.ir.walk import GraphLike
 from symgrad.lowering.steps import Attrs
 from symgrad.lowering.tiling import Tiling
 
@@ -40,7 +41,7 @@ class Schedule(NamedTuple):
 def schedule(
     graph: Graph,
     sizes: Mapping[str, int],
-    tile_rows: Callable[[Graph, list[TensorType]], Tiling | None] = lambda graph, types: None,
+    tile_rows: Callable[[GraphLike, list[TensorType]], Tiling | None] = lambda graph, types: None,
 ) -> Schedule:
     """The graph as tasks, every named dimension replaced by its size.
 
@@ -60,7 +61,7 @@ class _Writer:
         self.tasks: list[Task] = []
         self.groups = 0
 
-    def write(self, graph: Graph, operands: list[int], group: int | None) -> list[int]:
+    def write(self, graph: GraphLike, operands: list[int], group: int | None) -> list[int]:
         """Append a graph's nodes, its inputs being the tasks `operands` if it is an inner one."""
         number = dict(zip(graph.inputs, operands, strict=False)) if group is not None else {}
         several: dict[Node, list[int]] = {}
@@ -88,7 +89,7 @@ class _Writer:
                 number[node] = self._op(node, tuple(inputs), group)
         return [number[y] for y in graph.outputs]
 
-    def _check_sizes(self, graph: Graph) -> None:
+    def _check_sizes(self, graph: GraphLike) -> None:
         """Refuse sizes that are too small, in the words of the ops that can say which and why."""
         for node in graph.nodes if self.sizes else ():
             if is_leaf(node):

@@ -22,6 +22,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, inferred
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
 from symgrad.ops.leaves import placeholder
@@ -133,7 +134,7 @@ class TileLoop(Step):
 
 
 def tile_rows(
-    graph: Graph,
+    graph: GraphLike,
     types: Sequence[TensorType],
     sizes: Mapping[str, int],
     lower: Lower,
@@ -196,7 +197,7 @@ def _is_end(node: Node) -> bool:
     return bool(node.op.combiner) and not any(keeps_rows(x, node) for x in node.inputs)
 
 
-def _rows_of(graph: Graph) -> dict[Node, bool] | None:
+def _rows_of(graph: GraphLike) -> dict[Node, bool] | None:
     """For each input whether it is read by rows; None if one is read both ways."""
     found: dict[Node, bool] = {}
     inputs = set(graph.inputs)
@@ -209,7 +210,7 @@ def _rows_of(graph: Graph) -> dict[Node, bool] | None:
 
 
 def _tile(
-    graph: Graph,
+    graph: GraphLike,
     types: Sequence[TensorType],
     axes: Sequence[int | None],
     size: int,

@@ -8,15 +8,15 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symgrad.ir.expression import attr_text, expressions
-from symgrad.ir.files import write_json
+from symgrad.ir.formats.infix import attr_text, expressions
+from symgrad.ir.formats.text import type_text
+from symgrad.ir.formats.writing import write_json
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Location, Origin, Resolver
-from symgrad.ir.text import type_text
 from symgrad.ir.values import Cell
-from symgrad.ir.walk import topological
+from symgrad.ir.walk import GraphLike, topological
 from symgrad.rewrite.rule import Exact, Match, Rule
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class _Table:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         stages = chain.from_iterable((s.before, s.after) for s in trace.stages)
-        self.graphs: dict[int, Graph] = {}
+        self.graphs: dict[int, GraphLike] = {}
         self.nodes: dict[Node, int] = {}
         self.lines: dict[Location, int] = {}
         self.resolver = Resolver()
@@ -203,7 +203,7 @@ class _Table:
         for entry in trace.fired:
             self._number(topological([entry.before, entry.after], self.nodes))
 
-    def _enter(self, graph: Graph) -> None:
+    def _enter(self, graph: GraphLike) -> None:
         if id(graph) not in self.graphs:
             self.graphs[id(graph)] = graph
             self._number(graph.nodes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.ir.errors import GraphError
-from symgrad.ir.files import write_whole
+from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
 from symgrad.lowering.plan import ALIGNMENT, Plan

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import AllocationError, StateError
-from symgrad.ir.files import whole_file
+from symgrad.ir.formats.reading import regular_file
+from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.origin import printable
-from symgrad.ir.reading import regular_file
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import store
 from symgrad.train.formats import FORMATS, Format

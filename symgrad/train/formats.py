@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from symgrad.ir.errors import StateError
-from symgrad.ir.reading import Checksum, SizedFile, strict_json
+from symgrad.ir.formats.reading import Checksum, SizedFile, strict_json
 from symgrad.ir.types import KINDS, DType, TensorType
 
 Array: TypeAlias = np.ndarray[Any, DType]

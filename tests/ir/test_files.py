@@ -11,7 +11,7 @@ import pytest
 
 import symgrad as sg
 from symgrad import display
-from symgrad.ir.files import whole_file, write_whole
+from symgrad.ir.formats.writing import whole_file, write_whole
 
 x = sg.placeholder("x", 3)
 program = sg.compile(x, sg.tanh(x))
@@ -127,7 +127,7 @@ def test_home_is_not_expanded_and_the_error_says_so(tmp_path):
 KILLED = """
 import sys
 from pathlib import Path
-from symgrad.ir.files import whole_file
+from symgrad.ir.formats.writing import whole_file
 with whole_file(Path(sys.argv[1])) as file:
     file.write(bytes(10**6))
     file.flush()

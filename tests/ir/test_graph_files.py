@@ -14,13 +14,13 @@ from hypothesis import given
 
 import symgrad as sg
 from symgrad.autodiff.reverse import is_differentiable
-from symgrad.ir import saved as saved_form
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ParseError, SymbolicError, UnsupportedError
+from symgrad.ir.formats import saved as saved_form
+from symgrad.ir.formats.text import RENAMED
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import printable
-from symgrad.ir.text import RENAMED
 from symgrad.testing import random_graph
 from tests.ir.test_text import CORPUS, HOSTILE, array_shapes, arrays, numeric
 from tests.test_every_op import every, has_cases, trials

@@ -10,7 +10,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import FileError, ParseError, RenderError, StateError, SymgradError
-from symgrad.ir.reading import regular_file, strict_json
+from symgrad.ir.formats.reading import regular_file, strict_json
 
 w = sg.variable("w", np.ones(3))
 graph = sg.Graph([sg.tanh(w)])

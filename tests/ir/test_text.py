@@ -8,11 +8,11 @@ from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 
 import symgrad as sg
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import Location, Maker, Origin, built_as
-from symgrad.ir.text import type_text
 from tests.helpers import value
 
 numeric = scalar_dtypes().filter(lambda d: d.kind in "biufc")

@@ -14,9 +14,9 @@ import numpy as np
 
 import symgrad as sg
 from symgrad import display
-from symgrad.ir import saved
 from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import SymgradError
+from symgrad.ir.formats import saved
 from symgrad.ir.node import Variable
 from symgrad_viz import render
 from tests.mutants.mutate import MARK, hostile_lines

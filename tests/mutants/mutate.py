@@ -5,10 +5,10 @@ import copy
 import random
 
 from symgrad.ir.errors import SymgradError
+from symgrad.ir.formats.saved import SavedReader, parse_type, syntax
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.op import REGISTRY
-from symgrad.ir.saved import SavedReader, parse_type, syntax
-from symgrad.ir.text import type_text
 from tests.mutants.seeds import LINES
 
 MARK = "zqx"  # is in every text that a mutant brings, and in nothing of symgrad

@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 import symgrad as sg
-from symgrad.ir import saved
 from symgrad.ir.errors import DtypeError, GraphError
+from symgrad.ir.formats import saved
 from symgrad.ops.select import keep_by_bits
 from symgrad.testing import random_graph
 from tests.test_every_op import OPS, cases_of, operand_dtypes, trial

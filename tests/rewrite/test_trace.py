@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.expression import attr_text, expression, expressions
+from symgrad.ir.formats.infix import attr_text, expression, expressions
 from symgrad.passes import RULES
 from symgrad.rewrite.trace import MOST_TOLD, Trace
 

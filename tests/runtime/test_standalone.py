@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.ir.files import write_whole
+from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.node import apply
 from symgrad.ir.op import Op
 from symgrad.ops.select import select

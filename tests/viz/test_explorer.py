@@ -17,7 +17,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import RenderError
-from symgrad.ir.text import type_text
+from symgrad.ir.formats.text import type_text
 from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
 from symgrad_viz.explorer_data import OVERVIEW, document

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import symgrad as sg
-from symgrad.ir.files import write_whole
+from symgrad.ir.formats.writing import write_whole
 from symgrad_viz import render, to_dot
 from symgrad_viz.story import story_svg
 

@@ -9,9 +9,10 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
-from symgrad.ir.text import type_text
+from symgrad.ir.walk import GraphLike
 from symgrad_viz.phases import (
     BACKWARD,
     FORWARD,
@@ -114,7 +115,7 @@ def _output_names(thing: Any, graph: Graph) -> list[str]:
     ]
 
 
-def _numbered(graph: Graph) -> dict[Node, str]:
+def _numbered(graph: GraphLike) -> dict[Node, str]:
     return {n: f"n{i}" for i, n in enumerate(graph.nodes)}
 
 
@@ -126,7 +127,7 @@ class _Level:
     drawn. `path` is the fused nodes that it lies in, `regions` what lies around them.
     """
 
-    graph: Graph
+    graph: GraphLike
     names: dict[Node, str]
     sources: dict[Node, list[_Operand]]
     path: Path = ()
@@ -206,7 +207,7 @@ class _Builder:
             else:
                 self._draw_box(level, node, inner)
 
-    def _draw_inside(self, level: _Level, node: Node, inner: Graph) -> None:
+    def _draw_inside(self, level: _Level, node: Node, inner: GraphLike) -> None:
         """A node with a graph inside: its inputs are the operands, its outputs the results."""
         own = level.names[node]
         title = f"{own} = {node.op.name}: {self._ops_text(inner)} in one pass"
@@ -222,7 +223,7 @@ class _Builder:
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
 
-    def _ops_text(self, inner: Graph) -> str:
+    def _ops_text(self, inner: GraphLike) -> str:
         """How many ops are inside, and where they belong if that is not one part."""
         counts = Counter(self.parts[n] for n in inner.nodes if not is_leaf(n))
         if len(counts) == 1:
@@ -232,7 +233,7 @@ class _Builder:
         *most, last = (counted(counts[p], f"{called[p]} op") for p in PARTS if p in counts)
         return " and ".join((*(text.rpartition(" ")[0] for text in most), last))
 
-    def _draw_box(self, level: _Level, node: Node, inner: Graph | None) -> None:
+    def _draw_box(self, level: _Level, node: Node, inner: GraphLike | None) -> None:
         own = level.names[node]
         operands = [level.sources[x][0] for x in node.inputs]
         self.boxes[own] = Box(
@@ -255,7 +256,7 @@ class _Builder:
             self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
     def _lines(
-        self, node: Node, own: str, operands: Sequence[_Operand], inner: Graph | None
+        self, node: Node, own: str, operands: Sequence[_Operand], inner: GraphLike | None
     ) -> Iterator[str]:
         """The label: what it is, its type, what is inside, and the last rewrite that made it."""
         value = constant_value(node)
@@ -314,7 +315,7 @@ def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
     return [level[0] for level in levels]
 
 
-def _kind(node: Node, part: str, inner: Graph | None) -> str:
+def _kind(node: Node, part: str, inner: GraphLike | None) -> str:
     if is_leaf(node):
         return node.op.name
     if inner is not None:

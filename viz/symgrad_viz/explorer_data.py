@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RenderError
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
-from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.passes import DEFAULT

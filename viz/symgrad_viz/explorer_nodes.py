@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.node import Node
-from symgrad.ir.text import type_text
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from symgrad.ir.errors import RenderError
-from symgrad.ir.files import whole_file
+from symgrad.ir.formats.writing import whole_file
 from symgrad.runtime.inspect.profile import Profile
 from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of

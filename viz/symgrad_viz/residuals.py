@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
 from symgrad_viz.phases import BACKWARD, FORWARD
 
 # A node after the fused nodes that it lies in; one of its results.
@@ -34,7 +35,7 @@ class Kept:
         kept = self._parts[tail[0]] == FORWARD and head in self._readers.get(value, ())
         return value if kept else None
 
-    def _walk(self, graph: Graph, around: Path) -> None:
+    def _walk(self, graph: GraphLike, around: Path) -> None:
         for node in graph.nodes:
             path = (*around, node)
             if path in self._values:  # an input of a fused node is what that takes

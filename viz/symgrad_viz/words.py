@@ -11,10 +11,10 @@ import numpy as np
 
 from symgrad.ir.dims import product
 from symgrad.ir.errors import RenderError
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.ir.text import type_text
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell
 from symgrad_viz.theme import ADVANCE, NODE_SIZE

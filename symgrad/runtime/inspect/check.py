@@ -20,6 +20,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
 from symgrad.runtime.runner import Runner
 
 MOST_LISTED = 8
@@ -220,7 +221,7 @@ class _Step(NamedTuple):
 
 
 def _steps(
-    graph: Graph,
+    graph: GraphLike,
     values: dict[Node, tuple[Any, ...]],
     sizes: Mapping[str, int],
     wide: bool,

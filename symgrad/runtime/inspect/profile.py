@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from symgrad.ir.errors import FeedError
-from symgrad.ir.files import write_json
+from symgrad.ir.formats.writing import write_json
 from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost

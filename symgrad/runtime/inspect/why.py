@@ -9,12 +9,12 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from symgrad.ir.errors import GraphError
-from symgrad.ir.expression import expression
+from symgrad.ir.formats.infix import expression
+from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, Resolver, printable
-from symgrad.ir.text import type_text
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.passes.hoist import Split

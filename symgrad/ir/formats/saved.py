@@ -22,18 +22,15 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
-from symgrad.ir.kinks import Kinks
-from symgrad.ir.node import Node, describe, leaf, new_cell
-from symgrad.ir.op import REGISTRY
-from symgrad.ir.origin import Location, Maker, Origin, Resolver, built_as, printable
-from symgrad.ir.reading import Checksum, strict_json
-from symgrad.ir.text import (
+from symgrad.ir.formats.reading import Checksum, strict_json
+from symgrad.ir.formats.text import (
+    G,
     Reader,
     attr_text,
     build_node,
@@ -42,11 +39,13 @@ from symgrad.ir.text import (
     read_type,
     type_text,
 )
+from symgrad.ir.kinks import Kinks
+from symgrad.ir.node import Node, describe, leaf, new_cell
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import Location, Maker, Origin, Resolver, built_as, printable
 from symgrad.ir.types import TensorType, Type
 from symgrad.ir.values import ArrayData, Cell
-
-if TYPE_CHECKING:
-    from symgrad.ir.graph import Graph
+from symgrad.ir.walk import GraphLike
 
 FORMAT, VERSION = "symgrad-graph", 2
 _PIECE = 2**20  # characters that are encoded at once
@@ -60,7 +59,7 @@ LONGEST = 2**16  # characters of a type or an attribute, but for the bytes of a 
 _SAID = (bool, int, float, complex, str, type(None), Dim, np.dtype, ArrayData)
 
 
-def write(graph: Graph, objects: list[Any] | None = None) -> str:
+def write(graph: GraphLike, objects: list[Any] | None = None) -> str:
     """The saved form of a graph; `objects` takes what it cannot hold, such as Python code.
 
     Without it, as for a file, such a graph is refused with `GraphError`.
@@ -100,7 +99,7 @@ class _Writer:
         self.lines: dict[Location, int] = {}
         self.resolver = Resolver()
 
-    def graph(self, graph: Graph) -> str:
+    def graph(self, graph: GraphLike) -> str:
         """Write a graph, unless it has been written; the name that it has in attributes."""
         if graph not in self.names:
             place = {node: i for i, node in enumerate(graph.nodes)}
@@ -152,11 +151,11 @@ def _in_python(node: Node, code: Any) -> str:
 
 def read(
     source: str,
-    graph_class: Callable[..., Graph],
+    graph_class: Callable[..., G],
     leaves: Sequence[Node] = (),
     objects: Sequence[Any] = (),
     most_bytes: int | None = None,
-) -> Graph:
+) -> G:
     """The graph of a saved form; `leaves` are its inputs, if there are any already.
 
     Raises `ParseError` for anything but a graph that could have been built.
@@ -188,16 +187,16 @@ def read(
     return found
 
 
-class SavedReader(Reader):
+class SavedReader(Reader[G]):
     """Reads the records of nodes; `lines` are the places in source that they name."""
 
     def __init__(
-        self, graph_class: Callable[..., Graph], lines: Sequence[Location], objects: Sequence[Any]
+        self, graph_class: Callable[..., G], lines: Sequence[Location], objects: Sequence[Any]
     ) -> None:
         super().__init__(graph_class)
         self.lines, self.objects = lines, objects
 
-    def graph(self, number: int, written: Any, leaves: Sequence[Node]) -> Graph:
+    def graph(self, number: int, written: Any, leaves: Sequence[Node]) -> G:
         nodes: list[Node] = []
         where = f"graph {number}"
         try:

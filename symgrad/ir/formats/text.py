@@ -15,7 +15,7 @@ import binascii
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -28,10 +28,9 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import DType, TensorType, Type
 from symgrad.ir.values import ArrayData, Cell
+from symgrad.ir.walk import GraphLike
 
-if TYPE_CHECKING:
-    from symgrad.ir.graph import Graph
-
+G = TypeVar("G", bound=GraphLike)
 SMALL = 16  # constants of up to so many elements are written out
 SYNTAX = 800  # bytes that a character takes at most when it has become a syntax tree
 # A constant as bytes, and a line that is one. Of these there may be many.
@@ -42,7 +41,7 @@ _LINE = re.compile(
 )
 
 
-def write(graph: Graph, *, full: bool, origins: bool) -> str:
+def write(graph: GraphLike, *, full: bool, origins: bool) -> str:
     """The text of a graph; see `Graph.text`."""
     bodies: dict[Any, str] = {}
     lines = _body(graph, bodies, full, origins, "")
@@ -50,7 +49,7 @@ def write(graph: Graph, *, full: bool, origins: bool) -> str:
 
 
 def _body(
-    graph: Graph, bodies: dict[Any, str], full: bool, origins: bool, indent: str
+    graph: GraphLike, bodies: dict[Any, str], full: bool, origins: bool, indent: str
 ) -> list[str]:
     lines: list[str] = []
     names = {node: f"n{i}" for i, node in enumerate(graph.nodes)}
@@ -135,7 +134,7 @@ def _shape_if_empty(array: np.ndarray[Any, DType]) -> str:
 
 
 def read(
-    source: str, graph_class: Callable[..., Graph], most_bytes: int
+    source: str, graph_class: Callable[..., GraphLike], most_bytes: int
 ) -> tuple[list[Node], list[Node]]:
     """The inputs and outputs that a text describes; see `Graph.parse`."""
     if not isinstance(source, str):
@@ -155,12 +154,12 @@ def read(
     return Reader(graph_class).read(tree.body)
 
 
-class Reader:
-    """Reads statements; `bodies` are the graphs defined so far."""
+class Reader(Generic[G]):
+    """Reads statements; `bodies` are the graphs defined so far, made by `graph_class`."""
 
-    def __init__(self, graph_class: Callable[..., Graph]) -> None:
+    def __init__(self, graph_class: Callable[..., G]) -> None:
         self.graph_class = graph_class
-        self.bodies: dict[str, Graph] = {}
+        self.bodies: dict[str, G] = {}
 
     def read(self, statements: list[ast.stmt]) -> tuple[list[Node], list[Node]]:
         nodes: dict[str, Node] = {}

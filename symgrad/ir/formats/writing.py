@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from symgrad.ir.reading import checked_path
+from symgrad.ir.formats.reading import checked_path
 
 if TYPE_CHECKING:
     from pathlib import Path
