@@ -8,8 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.op import Op
 from symgrad.ops.activations import leaky_relu
-from symgrad.ops.logic import equal, greater, less, less_equal, logical_and, not_equal
+from symgrad.ops.logic import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    not_equal,
+)
 from symgrad.ops.select import maximum, minimum, relu
 from symgrad.rewrite.family import DUAL
 from symgrad.rewrite.pattern import Attr, Const, Var
@@ -42,8 +51,8 @@ def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
 # ---- conditions on what was bounded ---------------------------------------------------------
 
 # An extremum with a constant c, and the far end of the values that become c.
-ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
-FAR_END: Mapping[str, float] = {"maximum": -np.inf, "minimum": np.inf, "relu": -np.inf}
+ORDERINGS = (less.op, less_equal.op, greater.op, greater_equal.op)
+FAR_END: Mapping[Op, float] = {maximum.op: -np.inf, minimum.op: np.inf, relu.op: -np.inf}
 
 
 Extremum: TypeAlias = "tuple[Callable[[Any, Any], Any], Node, Any]"
@@ -51,9 +60,9 @@ Extremum: TypeAlias = "tuple[Callable[[Any, Any], Any], Node, Any]"
 
 def _bounded(y: Node) -> Extremum | None:
     """Of an extremum of x and a number c: maximum or minimum, the x, and the c."""
-    if y.op.name == "relu":
+    if y.op is relu.op:
         return np.maximum, y.inputs[0], np.zeros((), y.dtype)
-    if y.op.name not in FAR_END:
+    if y.op not in FAR_END:
         return None
     c = constant_value(y.inputs[1])
     if c is None or np.isnan(c).any() or y.inputs[0].shape != y.shape:
@@ -67,7 +76,7 @@ def _bounds_in_vain(x: Node, y: Node) -> Node:
 
 
 @rule_for(
-    lambda op: op.name == "logical_and",
+    lambda op: op is logical_and.op,
     exact=Exact.BITS,
     operands=lambda ops: any(map(is_comparison, ops)),
     examples=(_bounds_in_vain,),
@@ -84,7 +93,7 @@ def condition_on_bounded(node: Node) -> Node | None:
 
 def _unbounded(node: Node) -> Node:
     """A condition, but of an operand instead of its extremum with a constant, if it is the same."""
-    if node.op.name not in (*ORDERINGS, "not_equal"):
+    if node.op not in (*ORDERINGS, not_equal.op):
         return node
     y, d = node.inputs
     found, value = _bounded(y), constant_value(d)
@@ -93,10 +102,10 @@ def _unbounded(node: Node) -> Node:
     extremum, x, bound = found
     if (bound == value).any():
         return node  # compared with its bound, an extremum tells as much as its operand
-    if node.op.name == "not_equal":
+    if node.op is not_equal.op:
         same = extremum(bound, value) == value
     else:
-        same = node.op.kernel(bound, value) == node.op.kernel(FAR_END[y.op.name], value)
+        same = node.op.kernel(bound, value) == node.op.kernel(FAR_END[y.op], value)
     return apply(node.op, [x, d]) if bool(np.all(same)) else node
 
 
@@ -105,7 +114,7 @@ def _reached(node: Node) -> Extremum | None:
 
     That is where x is greater than c, or NaN. Bounds of x in between make no difference to it.
     """
-    found = _bounded(node.inputs[0]) if node.op.name == "not_equal" else None
+    found = _bounded(node.inputs[0]) if node.op is not_equal.op else None
     value = constant_value(node.inputs[1]) if found is not None else None
     if found is None or value is None or not np.array_equal(found[2], value):
         return None
@@ -137,9 +146,9 @@ def _bounds_twice(x: Node, y: Node) -> Node:
 
 
 @rule_for(
-    lambda op: op.name == "logical_and",
+    lambda op: op is logical_and.op,
     exact=Exact.BITS,
-    operands=lambda ops: any(op.name == "not_equal" for op in ops),
+    operands=lambda ops: not_equal.op in ops,
     examples=(
         _bounds_twice,
         lambda x: logical_and(maximum(x, 1) != 1, maximum(minimum(x, 1.5), 1.25) != 1.25),

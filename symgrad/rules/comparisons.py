@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.leaf_ops import CONSTANT
+from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
-from symgrad.ir.operators import call
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import constant
 from symgrad.ops.logic import (
@@ -16,9 +16,12 @@ from symgrad.ops.logic import (
     greater,
     greater_equal,
     less,
+    less_equal,
     logical_and,
     logical_not,
     logical_or,
+    logical_xor,
+    not_equal,
 )
 from symgrad.ops.shape import astype
 from symgrad.rewrite.family import DUAL, OR_EQUAL
@@ -40,15 +43,15 @@ def less_from_constant(x: Var, c: Const) -> Rewrite:
 # Which of x < y, x == y, x > y and `x or y is NaN` makes a comparison true, as bits.
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
 ALL = LESS | EQUAL | GREATER | UNORDERED
-TRUE_WHERE: Mapping[str, int] = {
-    "less": LESS,
-    "less_equal": LESS | EQUAL,
-    "greater": GREATER,
-    "greater_equal": GREATER | EQUAL,
-    "equal": EQUAL,
-    "not_equal": LESS | GREATER | UNORDERED,
+TRUE_WHERE: Mapping[Op, int] = {
+    less.op: LESS,
+    less_equal.op: LESS | EQUAL,
+    greater.op: GREATER,
+    greater_equal.op: GREATER | EQUAL,
+    equal.op: EQUAL,
+    not_equal.op: LESS | GREATER | UNORDERED,
 }
-NAMED: Mapping[int, str] = {cases: name for name, cases in TRUE_WHERE.items()}
+COMPARISONS: Mapping[int, Op] = {cases: op for op, cases in TRUE_WHERE.items()}
 
 
 def _swapped(cases: int) -> int:
@@ -57,7 +60,7 @@ def _swapped(cases: int) -> int:
 
 def is_comparison(op: Op) -> bool:
     """Whether an op compares two values."""
-    return op.name in TRUE_WHERE
+    return op in TRUE_WHERE
 
 
 def _has_nan(x: Node) -> bool:
@@ -81,10 +84,10 @@ def compared_with_itself(node: Node) -> Node | None:
     x, y = node.inputs
     if not _same(x, y):
         return None
-    cases = TRUE_WHERE[node.op.name] & (EQUAL | UNORDERED)
+    cases = TRUE_WHERE[node.op] & (EQUAL | UNORDERED)
     if cases == 0 or not _has_nan(x):
         return constant(bool(cases & EQUAL))
-    return equal(x, x) if cases == EQUAL and node.op.name != "equal" else None
+    return equal(x, x) if cases == EQUAL and node.op is not equal.op else None
 
 
 @rule(exact=Exact.REALS, when=lambda x: _has_nan(x))
@@ -96,7 +99,7 @@ def number_equals_itself(x: Var) -> Rewrite:
 @rule_for(
     is_comparison,
     exact=Exact.BITS,
-    operands=lambda ops: ops[0].name == "negative" and ops[1].name in ("negative", "constant"),
+    operands=lambda ops: ops[0] is negative.op and ops[1] in (negative.op, CONSTANT),
     examples=(lambda x, y: less(-x, -y), lambda x: -x >= 1.5),
 )
 def comparison_of_negatives(node: Node) -> Node | None:
@@ -105,11 +108,11 @@ def comparison_of_negatives(node: Node) -> Node | None:
     if x.dtype.kind != "f":
         return None
     other = y.inputs[0] if y.op is x.op else negative(y)
-    return _compared(_swapped(TRUE_WHERE[node.op.name]), x.inputs[0], other)
+    return _compared(_swapped(TRUE_WHERE[node.op]), x.inputs[0], other)
 
 
 def _compared(cases: int, x: Node, y: Node) -> Node:
-    return call(NAMED[cases], x, y)
+    return apply(COMPARISONS[cases], [x, y])
 
 
 @rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f", family=(DUAL,))
@@ -124,14 +127,14 @@ def difference_is_positive(x: Var, y: Var) -> Rewrite:
 @rule_for(
     is_comparison,
     exact=Exact.BITS,
-    operands=lambda ops: any(op.name == "constant" for op in ops),
+    operands=lambda ops: CONSTANT in ops,
     examples=(lambda x: astype(x > 0, "float32") > 0.5, lambda x: equal(x < 1, False)),
 )
 def comparison_of_mask(node: Node) -> Node | None:
     """What a 0/1 mask compares like is told by 0 and by 1: it is the mask, or its opposite."""
     is_first = constant_value(node.inputs[1]) is not None
     x, c = node.inputs if is_first else node.inputs[::-1]
-    value, mask = constant_value(c), x.inputs[0] if x.op.name == "astype" else x
+    value, mask = constant_value(c), x.inputs[0] if x.op.cast else x
     if value is None or value.size != 1 or not is_mask(mask):
         return None
     both = np.array([0, 1], x.dtype)
@@ -147,25 +150,25 @@ def comparison_of_mask(node: Node) -> Node | None:
 
 def _cases(node: Node) -> tuple[int, Node, Node] | None:
     """In which cases a comparison, or the negation of one, is true, and of what it is one."""
-    is_not = node.op.name == "logical_not"
+    is_not = node.op is logical_not.op
     inner = node.inputs[0] if is_not else node
     if not is_comparison(inner.op):
         return None
-    cases, (x, y) = TRUE_WHERE[inner.op.name], inner.inputs
+    cases, (x, y) = TRUE_WHERE[inner.op], inner.inputs
     return ALL - cases if is_not else cases, x, y
 
 
-COMBINED: Mapping[str, Callable[[int, int], int]] = {
-    "logical_and": int.__and__,
-    "logical_or": int.__or__,
-    "logical_xor": int.__xor__,
+COMBINED: Mapping[Op, Callable[[int, int], int]] = {
+    logical_and.op: int.__and__,
+    logical_or.op: int.__or__,
+    logical_xor.op: int.__xor__,
 }
 
 
 @rule_for(
-    lambda op: op.name in COMBINED,
+    lambda op: op in COMBINED,
     exact=Exact.BITS,
-    operands=lambda ops: all(is_comparison(op) or op.name == "logical_not" for op in ops),
+    operands=lambda ops: all(is_comparison(op) or op is logical_not.op for op in ops),
     examples=(
         lambda x, y: logical_or(x > y, x == y),
         lambda x, y: logical_and(x >= y, y >= x),
@@ -183,7 +186,7 @@ def comparisons_combine(node: Node) -> Node | None:
         b = _swapped(b)
     elif not (_same(x, u) and _same(y, v)):
         return None
-    cases, possible = COMBINED[node.op.name](a, b), ALL
+    cases, possible = COMBINED[node.op](a, b), ALL
     if not (_has_nan(x) or _has_nan(y)):
         possible -= UNORDERED
     for operand, known in zip(node.inputs, (a, b), strict=True):
@@ -193,7 +196,7 @@ def comparisons_combine(node: Node) -> Node | None:
         return constant(bool(cases & possible))
     if cases == ALL - UNORDERED and not _has_nan(y):
         return equal(x, x)
-    found = [c for c in NAMED if (c ^ cases) & possible == 0]
+    found = [c for c in COMPARISONS if (c ^ cases) & possible == 0]
     return _compared(found[0], x, y) if found else None
 
 

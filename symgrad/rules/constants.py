@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import KernelError, SymbolicError
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, constant_node
 from symgrad.ir.op import Op
 from symgrad.ir.values import ArrayData
@@ -16,7 +17,7 @@ MOST_ELEMENTS = 4096
 
 
 def _all_constant(operands: Sequence[Op]) -> bool:
-    return bool(operands) and all(op.name == "constant" for op in operands)
+    return bool(operands) and all(op is CONSTANT for op in operands)
 
 
 @rule_for(lambda op: not op.view, exact=Exact.BITS, operands=_all_constant)

@@ -158,7 +158,7 @@ def scalar_gathers(x: Var, y: Var, c: Const) -> Rewrite:
 
 def _is_mask(x: Node) -> bool:
     """Whether a node is a mask as numbers, by which to multiply is to select."""
-    return x.op.name == "astype" and x.inputs[0].dtype.kind == "b"
+    return x.op.cast and x.inputs[0].dtype.kind == "b"
 
 
 def _source(x: Node) -> Node:

@@ -117,7 +117,7 @@ def slice_of_concat(node: Node) -> Node | None:
     Its elements may then lie at other distances, so that sums of it may round differently.
     """
     joined = node.inputs[0]
-    index, axis = dict(node.attrs)["index"], dict(joined.attrs)["axis"]
+    index, axis = node.attr("index"), joined.attr("axis")
     if index[axis][2] != 1:
         return None
     start, stop = _bounds(joined.shape[axis], index[axis])
@@ -295,7 +295,7 @@ def concat_of_slices(node: Node) -> Node | None:
 
     That is no copy any more, so that sums of it may go in another order.
     """
-    axis = dict(node.attrs)["axis"]
+    axis = node.attr("axis")
     parts = [node.inputs[0]]
     for x in node.inputs[1:]:
         whole = _in_one_piece(parts[-1], x, axis)
@@ -311,7 +311,7 @@ def concat_of_slices(node: Node) -> Node | None:
 def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
     if not (a.op is b.op is slice_p.op and a.inputs[0] is b.inputs[0]):
         return None
-    source, i, j = a.inputs[0], dict(a.attrs)["index"], dict(b.attrs)["index"]
+    source, i, j = a.inputs[0], a.attr("index"), b.attr("index")
     (start, middle), (begin, stop) = (_bounds(source.shape[axis], t[axis]) for t in (i, j))
     along = i[axis][2] == j[axis][2] == 1 and middle == begin
     if not along or (*i[:axis], *i[axis + 1 :]) != (*j[:axis], *j[axis + 1 :]):

@@ -165,7 +165,7 @@ def _three_conditions(x: Node, y: Node) -> Node:
 
 
 def _is_and_or_or(op: Op) -> bool:
-    return op.name in ("logical_and", "logical_or")
+    return op in (logical_and.op, logical_or.op)
 
 
 @rule_for(

@@ -139,7 +139,7 @@ def select_of_select(m1: Var, m2: Var, x: Var) -> Rewrite:
     exact=Exact.VALUES,
     kinds="f",
     single_use=True,
-    when=lambda mask, x, c: is_finite(c) and is_as_wide(x, mask, c) and x.op.name != "matmul",
+    when=lambda mask, x, c: is_finite(c) and is_as_wide(x, mask, c) and x.op is not matmul_p.op,
 )
 def scalar_out_of_select(mask: Var, x: Var, c: Const) -> Rewrite:
     """A scalar factor moves out of a selection, to where it may meet another or a product."""

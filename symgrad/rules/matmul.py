@@ -280,7 +280,7 @@ def _batch_is_inner(a: Node, b: Node, axis: tuple[int, ...]) -> bool:
     lead = a.ndim - 2
     if not 0 < lead == b.ndim - 2 or axis != tuple(range(lead)) or a.shape[:-2] != b.shape[:-2]:
         return False
-    is_view = a.op.name == "permute_dims" and is_transposed(dict(a.attrs)["axes"])
+    is_view = a.op is permute_dims.op and is_transposed(a.attr("axes"))
     return is_view or guess(a.shape[-1]) <= guess(b.shape[-1])
 
 

@@ -227,7 +227,7 @@ def sum_of_broadcast(node: Node) -> Node | None:
 def reduction_over_one(node: Node) -> Node | None:
     """A reduction over axes of size 1, or over none, has nothing to reduce."""
     x = node.inputs[0]
-    if any(x.shape[a] != 1 for a in dict(node.attrs)["axis"]):
+    if any(x.shape[a] != 1 for a in node.attr("axis")):
         return None
     return shaped(astype(x, node.dtype), node.shape)
 
@@ -256,7 +256,7 @@ def reduction_of_rearranged(node: Node) -> Node | None:
 )
 def reduction_of_permuted(node: Node) -> Node | None:
     """To reduce axes that were moved is to reduce them where they were."""
-    attrs, moves = dict(node.attrs), dict(node.inputs[0].attrs)["axes"]
+    attrs, moves = dict(node.attrs), node.inputs[0].attr("axes")
     left = [m for a, m in enumerate(moves) if a not in attrs["axis"]]
     if attrs["keepdims"] or left != sorted(left):
         return None

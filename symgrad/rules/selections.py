@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node
 from symgrad.ir.types import broadcast_shapes
-from symgrad.ops.elementwise import exp, log, sqrt, square
+from symgrad.ops.elementwise import add, exp, log, multiply, negative, sqrt, square, subtract
 from symgrad.ops.index.slices import place
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import (
@@ -152,7 +152,7 @@ def _square_of_selection(x: Node) -> Node:
 
 
 @rule_for(
-    lambda op: op.name == "select",
+    lambda op: op.selection,
     exact=Exact.VALUES,
     operands=lambda ops: ops[1].elementwise and ops[1].preserves_zero,
     examples=(_square_of_selection,),
@@ -256,15 +256,15 @@ def opposite_selections_second_scaled(mask: Var, x: Var, y: Var, c: Const) -> Re
 
 def _vanishes(x: Node, mask: Node, depth: int = 4) -> bool:
     """Whether a value is 0 wherever a mask does not hold, as its last few operations tell."""
-    if x.op.name == "select" and x.inputs[0] is mask:
+    if x.op.selection and x.inputs[0] is mask:
         return True
     if not depth:
         return False
-    if x.op.name == "negative":
+    if x.op is negative.op:
         return _vanishes(x.inputs[0], mask, depth - 1)
-    if x.op.name == "multiply" and is_finite(x.inputs[1]):
+    if x.op is multiply.op and is_finite(x.inputs[1]):
         return _vanishes(x.inputs[0], mask, depth - 1)
-    if x.op.name in ("add", "subtract") and mask.op.name == "logical_or":
+    if x.op in (add.op, subtract.op) and mask.op is logical_or.op:
         (a, b), (m, n) = x.inputs, mask.inputs
         return (_vanishes(a, m, depth - 1) and _vanishes(b, n, depth - 1)) or (
             _vanishes(a, n, depth - 1) and _vanishes(b, m, depth - 1)
@@ -279,9 +279,9 @@ def _two_cotangents(x: Node, y: Node) -> Node:
 
 
 @rule_for(
-    lambda op: op.name == "select",
+    lambda op: op.selection,
     exact=Exact.VALUES,
-    operands=lambda ops: ops[1].name in ("add", "subtract"),
+    operands=lambda ops: ops[1] in (add.op, subtract.op),
     examples=(_two_cotangents,),
 )
 def select_of_what_vanishes(node: Node) -> Node | None:

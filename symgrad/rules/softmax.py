@@ -45,7 +45,7 @@ def _shift(x: Node, axis: Axes) -> Node | None:
     for _ in range(2):
         if top.op.view or top.op.identity:
             top = top.inputs[0]
-    is_top = top.op is max.op and top.inputs[0] is x.inputs[0] and dict(top.attrs)["axis"] == axis
+    is_top = top.op is max.op and top.inputs[0] is x.inputs[0] and top.attr("axis") == axis
     return top if is_top else None
 
 

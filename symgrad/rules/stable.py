@@ -25,6 +25,7 @@ from symgrad.ops.elementwise import (
     sqrt,
     square,
 )
+from symgrad.ops.leaves import size_of
 from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import vdot
 from symgrad.ops.reduce import kept, sum
@@ -271,7 +272,7 @@ def _is_count(n: Node, x: Node, axis: Axes, inverse: bool) -> bool:
     """Whether a node is the number of elements along some axes, or its inverse, rounded."""
     count, value = product(x.shape[a] for a in axis), constant_value(n)
     if value is None:
-        return not inverse and n.op.name == "size_of" and dict(n.attrs)["dim"] == count
+        return not inverse and n.op is size_of.op and n.attr("dim") == count
     if value.ndim or not isinstance(count, int):
         return False
     return bool(

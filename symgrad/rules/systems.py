@@ -7,7 +7,7 @@ for real numbers only.
 from __future__ import annotations
 
 from symgrad.ir.node import Node
-from symgrad.ops.leaves import eye
+from symgrad.ops.leaves import eye, eye_p
 from symgrad.ops.linalg.einsum import reshaped
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
@@ -92,7 +92,7 @@ def times_diagonal_matrix(x: Var, a: Var, shape: Attr) -> Rewrite:
 
 
 def _is_identity(e: Node) -> bool:
-    return e.op.name == "eye" and e.shape[0] == e.shape[1] and dict(e.attrs)["k"] == 0
+    return e.op is eye_p.op and e.shape[0] == e.shape[1] and e.attr("k") == 0
 
 
 def _scales(e: Node, x: Node) -> bool:

@@ -31,11 +31,11 @@ def view_of_same_shape(node: Node) -> Node | None:
     return x if "shape" in attrs else None
 
 
-@rule_for(lambda op: op.name == "permute_dims", exact=Exact.BITS)
+@rule_for(lambda op: op is permute_dims.op, exact=Exact.BITS)
 def permute_of_ones(node: Node) -> Node | None:
     """To move axes of size 1 about is to reshape, which other rules see through."""
     x = node.inputs[0]
-    moved = [a for a in dict(node.attrs)["axes"] if x.shape[a] != 1]
+    moved = [a for a in node.attr("axes") if x.shape[a] != 1]
     return reshape(x, node.shape) if moved == sorted(moved) else None
 
 
@@ -217,7 +217,7 @@ def op_along_permuted(node: Node) -> Node | None:
     That may make copies where there were views, so that products of the result may round otherwise.
     """
     attrs = dict(node.attrs)
-    axes = next(dict(x.attrs)["axes"] for x in node.inputs if x.op is permute_dims.op)
+    axes = next(x.attr("axes") for x in node.inputs if x.op is permute_dims.op)
     over = attrs["axis"]
     if isinstance(node.type, tuple) or any(x.ndim != node.ndim for x in node.inputs):
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
 from symgrad.ir.types import broadcast_shapes
@@ -41,7 +42,7 @@ def selected_one_multiplies(mask: Var, x: Var) -> Rewrite:
 
 
 def _some_constant(operands: Sequence[Op]) -> bool:
-    return any(op.name == "constant" for op in operands)
+    return CONSTANT in operands
 
 
 @rule_for(

@@ -8,9 +8,9 @@ left as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.activations import fmax, fmin
@@ -19,19 +19,19 @@ from symgrad.ops.leaves import constant
 from symgrad.ops.logic import greater, less
 from symgrad.ops.reduce import max, min
 from symgrad.ops.select import maximum, minimum, relu, select, where
-from symgrad.ops.shape import reshape, stack
+from symgrad.ops.shape import concat_p, reshape, reshape_p, stack
 from symgrad.rewrite.family import COMPLEMENT, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules import extrema
 
-EXTREMA: Mapping[str, Callable[..., Node]] = MappingProxyType({"max": maximum, "min": minimum})
+EXTREMA: Mapping[Op, Callable[..., Node]] = {max.op: maximum, min.op: minimum}
 
 
 @rule_for(
-    lambda op: op.name == "negative",
+    lambda op: op is negative.op,
     exact=Exact.VALUES,
-    operands=lambda ops: ops[0].name == "constant",
+    operands=lambda ops: ops[0] is CONSTANT,
     examples=(lambda x: x * -constant(0.5, x.dtype),),
 )
 def negative_constant(node: Node) -> Node | None:
@@ -185,9 +185,9 @@ def abs_less_itself(x: Var) -> Rewrite:
 
 
 @rule_for(
-    lambda op: op.name in EXTREMA,
+    lambda op: op in EXTREMA,
     exact=Exact.BITS,
-    operands=lambda ops: ops[0].name == "concat",
+    operands=lambda ops: ops[0] is concat_p.op,
     examples=(
         lambda x, y: max(stack([x, y], axis=1), axis=1),
         lambda x: min(stack([-x, x]), axis=0),
@@ -196,11 +196,11 @@ def abs_less_itself(x: Var) -> Rewrite:
 def largest_of_two(node: Node) -> Node | None:
     """The larger of two arrays side by side is their maximum, element by element."""
     both = node.inputs[0]
-    axis = dict(both.attrs)["axis"]
-    if len(both.inputs) != 2 or dict(node.attrs)["axis"] != (axis,) or both.shape[axis] != 2:
+    axis = both.attr("axis")
+    if len(both.inputs) != 2 or node.attr("axis") != (axis,) or both.shape[axis] != 2:
         return None
-    extremum = EXTREMA[node.op.name]
-    before = [x.inputs[0] if x.op.name == "reshape" else x for x in both.inputs]
+    extremum = EXTREMA[node.op]
+    before = [x.inputs[0] if x.op is reshape_p.op else x for x in both.inputs]
     if all(x.shape == node.shape for x in before):
         return extremum(*before)
     return reshape(extremum(*both.inputs), node.shape)

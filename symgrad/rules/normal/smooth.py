@@ -142,7 +142,7 @@ def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
 
 
 @rule_for(
-    lambda op: op.name == "square",
+    lambda op: op is square.op,
     exact=Exact.REALS,
     operands=lambda operands: operands[0].view,
     examples=(lambda x: square(reshape(norm2(x), (1,))),),
@@ -216,7 +216,7 @@ def log_of_part_is_logsumexp(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.REALS, kinds="f", when=lambda y: y.op.name != "exp" and constant_value(y) is None)
+@rule(exact=Exact.REALS, kinds="f", when=lambda y: y.op is not exp.op and constant_value(y) is None)
 def over_one_and_exp_is_sigmoid(x: Var, y: Var) -> Rewrite:
     """y / (1 + exp(x)) is y times the sigmoid of -x, which has a slope where exp overflows."""
     return Rewrite(before=y / (1 + exp(x)), after=y * sigmoid(-x))
