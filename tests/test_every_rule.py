@@ -7,6 +7,7 @@ import symgrad as sg
 from symgrad.autodiff import normal
 from symgrad.lowering.cost import cost
 from symgrad.lowering.lower import lower
+from symgrad.lowering.steps import Call
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, on_diagonal
 from symgrad.ops.reduce import sum as total
@@ -61,7 +62,8 @@ def work(y, inputs):
     """The operations of what computes and reads a node, and the bytes that they move."""
     graph = rewrite(sg.Graph([sg.not_equal(y, 0)], inputs), CLEAN)
     found = cost(lower(cse.common_subexpressions(graph, sg.Exact.BITS, Trace()), {}))
-    slow = sum(s.flops or 0 for s in found.steps if s.step.op.elementwise and s.step.op.expensive)
+    called = [(s.step.op, s.flops or 0) for s in found.steps if isinstance(s.step, Call)]
+    slow = sum(flops for op, flops in called if op.elementwise and op.expensive)
     return found.flops + 9 * slow, found.bytes_moved
 
 
