@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 
+T = TypeVar("T")
 # What to write where a value is asked for that is known only when a program runs.
 _BY_MATH = "For a function of math write symgrad's: sg.sin(x), not math.sin(x)"
 _BY_CHOICE = (
@@ -87,11 +88,11 @@ class ArrayLike:
         """Where the value lies: "cpu"."""
         return "cpu"
 
-    def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Node:
+    def to_device(self: T, device: Any, /, *, stream: Any = None) -> T:
         """The node itself: there is no device but "cpu"."""
         if device != "cpu" or stream is not None:
             raise UnsupportedError(f"the device of every array is 'cpu'; there is no {device!r}")
-        return self  # type: ignore[no-any-return]
+        return self
 
     def __dlpack__(
         self,

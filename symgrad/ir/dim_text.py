@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 from symgrad.ir.dims import (
     MOST_INSIDE,
@@ -22,7 +23,7 @@ LONGEST = 4096  # characters of the text of a size
 MOST_WORK = 2**16  # pairs of terms that are multiplied or compared for one
 
 
-def dim(value: Size | str) -> Size:
+def dim(value: Size | str | SupportsIndex) -> Size:
     """A dimension from an int, a `Dim`, a name or an expression of names.
 
     An expression is made of ints, names, `+ - * **`, `//` by an int, `min` and `max`. Raises
@@ -35,10 +36,9 @@ def dim(value: Size | str) -> Size:
         value = _parse(value)
     if isinstance(value, Dim):
         return value
-    try:
-        number = (None if isinstance(value, bool) else value).__index__()  # type: ignore[union-attr]
-    except AttributeError:
-        raise ShapeError(f"a dimension is an int or a name, not {short(value)}") from None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ShapeError(f"a dimension is an int or a name, not {short(value)}")
+    number = value.__index__()
     if number < 0:
         raise ShapeError(f"a dimension cannot be negative: {short(number)}")
     return number

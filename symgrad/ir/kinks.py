@@ -76,7 +76,8 @@ class Choice(NamedTuple):
         """The slope at a kink between two slopes."""
         if self.side == "zero":
             return min(max(0.0, min(left, right)), max(left, right))
-        t = {"left": 0.0, "right": 1.0, "split": 0.5}.get(self.side, self.side)  # type: ignore[arg-type]
+        parts = {"left": 0.0, "right": 1.0, "split": 0.5}
+        t = parts[self.side] if isinstance(self.side, str) else self.side
         return left + float(t) * (right - left)
 
 

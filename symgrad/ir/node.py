@@ -73,7 +73,7 @@ class Node(Operators, ArrayLike):
     def tensor(self) -> TensorType:
         """Its type, of which there is one. Raises `ShapeError` for an op with several results."""
         if isinstance(self.type, tuple):
-            raise ShapeError(_several(self))
+            raise _several(self.op, self.type)
         return self.type
 
     @property
@@ -258,8 +258,8 @@ class Variable(Node):
         object.__setattr__(self, name, value)
 
 
-def _several(node: Node) -> str:
-    return f"{node.op.name} has {len(node.type)} results; take one of them: node[0]"  # type: ignore[arg-type]
+def _several(op: Op, types: tuple[TensorType, ...]) -> ShapeError:
+    return ShapeError(f"{op.name} has {len(types)} results; take one of them: node[0]")
 
 
 def leaf(op: Op, type: TensorType, **attrs: Any) -> Node:
@@ -318,13 +318,14 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
     if len(nodes) != len(operands):
         for x in operands:
             if not isinstance(x, Node) and hasattr(x, "__symgrad_apply__"):
-                return x.__symgrad_apply__(op, operands, attrs or {})  # type: ignore[no-any-return]
+                made: Node = x.__symgrad_apply__(op, operands, attrs or {})
+                return made
     try:
         if len(nodes) != len(operands):
             nodes = _as_nodes(op, operands)
         types = tuple([n.type for n in nodes])
         if tuple in map(type, types) and not op.of_several:
-            raise ShapeError(_several(next(n for n in nodes if isinstance(n.type, tuple))))
+            raise next(_several(n.op, n.type) for n in nodes if isinstance(n.type, tuple))
         if op.of_complex and any(isinstance(t, TensorType) and t.is_complex for t in types):
             op = REGISTRY.ops[op.of_complex]
         if attrs and op.normalize is not None:

@@ -115,7 +115,7 @@ def as_dtype(dtype: Any) -> DType:
 def as_shape(shape: Any) -> Shape:
     """A shape from an int, a name, or a sequence of ints, names and dims."""
     if isinstance(shape, (int, str, Dim, np.integer)):
-        return (dim(shape),)  # type: ignore[arg-type]
+        return (dim(shape),)
     try:
         return tuple(dim(s) for s in in_order(shape, "the sizes of a shape", ShapeError))
     except TypeError:

@@ -86,7 +86,8 @@ class MultiHeadAttention(Module):
         if mask is not None:
             scores = where(mask, scores, -np.inf)
         mixed = permute_dims(softmax(scores, axis=-1) @ value, (0, 2, 1, 3))
-        return self.out(reshape(mixed, node.shape))  # type: ignore[no-any-return]
+        found: Node = self.out(reshape(mixed, node.shape))
+        return found
 
     def _split(self, y: Node) -> Node:
         """(N, L, size) as (N, heads, L, size / heads)."""

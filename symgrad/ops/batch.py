@@ -27,8 +27,7 @@ def _padded(many: Node, original: Node, rank: int) -> Node:
     if original.ndim == rank:
         return many
     shape = (many.shape[0], *(1,) * (rank - original.ndim), *original.shape)
-    padded: Node = call("reshape", many, shape)
-    return padded
+    return call("reshape", many, shape)
 
 
 def batch_size(inputs: Sequence[Node], flags: Sequence[bool]) -> Size:

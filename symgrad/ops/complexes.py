@@ -187,7 +187,7 @@ def angle(x: NodeLike, /, *, deg: bool = False) -> Node:
     >>> angle(placeholder("z", 3, "complex64")).type
     float32[3]
     """
-    found: Node = call("atan2", imag(x), real(x))
+    found = call("atan2", imag(x), real(x))
     return found * (180 / np.pi) if deg else found
 
 

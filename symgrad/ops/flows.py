@@ -45,8 +45,7 @@ def masked(mask: Node, flow: Node) -> Node:
     if is_selection(flow):
         other, flow = flow.inputs
         mask = call("logical_and", mask, other)
-    selected: Node = call("select", mask, flow)
-    return selected
+    return call("select", mask, flow)
 
 
 def within(flow: Node, function: Callable[[Node], Node]) -> Node:
@@ -54,14 +53,13 @@ def within(flow: Node, function: Callable[[Node], Node]) -> Node:
     if not is_selection(flow):
         return function(flow)
     mask, x = flow.inputs
-    selected: Node = call("select", mask, within(x, function))
-    return selected
+    return call("select", mask, within(x, function))
 
 
 def added(a: Node, b: Node) -> Node:
     """The sum of two flows; of two selections it is a selection."""
     if not (is_selection(a) and is_selection(b)):
-        return a + b  # type: ignore[no-any-return]
+        return call("add", a, b)
     (mask, x), (other, y) = a.inputs, b.inputs
     if mask is other:
         return masked(mask, x + y)

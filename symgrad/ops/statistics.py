@@ -248,10 +248,12 @@ def nanmin(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     return _extreme(min, x, axis, keepdims, np.inf)
 
 
-def _extreme(reduce: Any, x: NodeLike, axis: Any, keepdims: bool, beyond: float) -> Node:
+def _extreme(
+    reduce: Callable[..., Node], x: NodeLike, axis: Any, keepdims: bool, beyond: float
+) -> Node:
     node, there = _numbers(x)
     if node.dtype.kind not in "fc":
-        return reduce(node, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+        return reduce(node, axis=axis, keepdims=keepdims)
     last = complex(beyond, beyond) if node.tensor.is_complex else beyond
     found = reduce(where(there, node, last), axis=axis, keepdims=keepdims)
     return where(all(~there, axis=axis, keepdims=keepdims), np.nan, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ops import reduce
 from symgrad.ops.complexes import part_dtype, real
 from symgrad.ops.leaves import constant, placeholder
+from symgrad.ops.logic import greater
 from symgrad.ops.shape import astype, broadcast_to, reshape
 from symgrad.ops.trigonometry import tanh
 from symgrad.passes import RULES
@@ -25,6 +26,7 @@ from symgrad.rewrite.pattern import Applied, Attr, Const, Literal, Pattern, Subs
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 
+T = TypeVar("T")
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
 SHAPES = ((), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (1,), (0, 4))
 COMPLEX = ("complex64", "complex128")
@@ -194,7 +196,7 @@ class _Grower:
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")
         self.likely = (*self.inexact * 3, *dtypes)
 
-    def pick(self, items: Sequence[Any]) -> Any:
+    def pick(self, items: Sequence[T]) -> T:
         return items[int(self.rng.integers(len(items)))]
 
     def input(self, shape: Any = None, dtype: Any = None) -> Node:
@@ -210,12 +212,12 @@ class _Grower:
     def node(self) -> Node:
         """Some node, more likely a late one."""
         late = self.pool[-6:] if self.rng.random() < 0.6 else self.pool
-        return self.pick(late)  # type: ignore[no-any-return]
+        return self.pick(late)
 
     def mask(self) -> Node:
         """A boolean node, made by a comparison if there is none."""
         found = [n for n in self.pool if n.dtype.kind == "b"]
-        return self.pick(found) if found and self.rng.random() < 0.5 else self.node() > 0  # type: ignore[no-any-return]
+        return self.pick(found) if found and self.rng.random() < 0.5 else greater(self.node(), 0)
 
     def operand(self, shape: Any = None) -> Any:
         """A node, or a number; of a shape, if it is given."""
@@ -272,7 +274,8 @@ class _Grower:
         binding = self.pick(attempts)
         if callable(binding):
             count = len(inspect.signature(binding).parameters)
-            return binding(*(self.operand((3, 4)) for _ in range(count)))  # type: ignore[no-any-return]
+            made: Node = binding(*(self.operand((3, 4)) for _ in range(count)))
+            return made
         like = self.node()
         bound: Substitution = {}
         for v in rule.variables:

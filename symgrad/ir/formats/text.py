@@ -323,9 +323,10 @@ def _read_array(args: list[ast.expr]) -> ArrayData:
 def _shape(tree: ast.expr) -> tuple[int, ...]:
     match tree:
         case ast.Tuple(elts=sizes):
-            found = [s.value if isinstance(s, ast.Constant) else None for s in sizes]
-            if all(type(s) is int for s in found):
-                return tuple(found)  # type: ignore[arg-type]
+            values = (s.value for s in sizes if isinstance(s, ast.Constant))
+            found = tuple(v for v in values if isinstance(v, int) and not isinstance(v, bool))
+            if len(found) == len(sizes):
+                return found
     raise ParseError(f"the shape of a constant is a tuple of ints, not {shown_syntax(tree)}")
 
 

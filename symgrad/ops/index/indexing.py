@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
     def window(self, x: Node) -> Node:
         """The view that the slices leave, with its axes in order."""
-        part: Node = call("getitem", x, self.slices)
+        part = call("getitem", x, self.slices)
         return _permuted(part, self.order)
 
     def get(self, x: Node) -> Node:

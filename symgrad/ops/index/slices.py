@@ -83,8 +83,9 @@ def _of_any_length(size: Size, start: Bound, stop: Bound, step: int) -> str:
 
 def _is_within_order(start: Bound, stop: Bound) -> bool:
     """Whether two bounds counted from the same end are in order, so that they stay so."""
-    both = isinstance(start, int) and isinstance(stop, int)
-    return both and (start < 0) == (stop < 0) and start <= stop  # type: ignore[operator]
+    if not isinstance(start, int) or not isinstance(stop, int):
+        return False
+    return (start < 0) == (stop < 0) and start <= stop
 
 
 def _within(size: Size, bound: Bound) -> str:

@@ -8,7 +8,7 @@ algorithmic differentiation, 2008, and Murray, Differentiation of the Cholesky d
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -153,13 +153,13 @@ def solve_triangular(
     return on_columns(lambda b: solve_triangular_p(matrix, b, lower=bool(lower)), right)
 
 
-def on_columns(solve: Any, b: Node) -> Node:
+def on_columns(solve: Callable[[Node], Node], b: Node) -> Node:
     """A function of a matrix on a vector, as of its only column."""
     if b.ndim == 0:
         raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
     if b.ndim > 1:
-        return solve(b)  # type: ignore[no-any-return]
-    y: Node = solve(reshape(b, (*b.shape, 1)))
+        return solve(b)
+    y = solve(reshape(b, (*b.shape, 1)))
     return reshape(y, y.shape[:-1])
 
 
