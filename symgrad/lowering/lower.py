@@ -19,8 +19,19 @@ from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.schedule import Task, schedule
-from symgrad.lowering.slots import SlotBuilder
-from symgrad.lowering.steps import Attrs, Call, Copy, Kind, Ref, RowSums, Slot, Step, View
+from symgrad.lowering.steps import (
+    Attrs,
+    Call,
+    Copy,
+    Kind,
+    Ref,
+    RowSums,
+    Slot,
+    SlotBuilder,
+    Step,
+    View,
+    nbytes,
+)
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
@@ -165,17 +176,18 @@ class _Lowering:
         types = task.type if isinstance(task.type, tuple) else (task.type,)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
         if task.tiling is not None:
-            scratch = self._temporaries(task.tiling.scratch, "tiling")
+            scratch = self._temporaries(task.tiling.scratch, "tile")
             loop = TileLoop(node, operands, results, task.group, scratch, tiling=task.tiling)
             self._append(loop)
             return results
         wanted = node.op.storage.scratch if types[0].shape else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
-        self._append(self._call(task, operands, results, self._temporaries(asked, "scratch")))
+        self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
         return results
 
-    def _temporaries(self, types: Sequence[TensorType], kind: str) -> tuple[Ref, ...]:
-        return tuple([self._new("arena", t, kind, len(self.steps)) for t in types])
+    def _temporaries(self, types: Sequence[TensorType], stem: str) -> tuple[Ref, ...]:
+        """Slots that only this step uses; their names begin with the stem."""
+        return tuple([self._new("arena", t, stem, len(self.steps)) for t in types])
 
     def _call(
         self,
@@ -299,7 +311,7 @@ class _Lowering:
     def _finish(self) -> tuple[tuple[Slot, ...], int]:
         """Offsets for what lies in the arena, and a name for every slot."""
         own = [i for i, d in enumerate(self.builders) if d.kind == "arena" and d.root == i]
-        lifetimes = [(d.first, d.last, _nbytes(d.type)) for d in (self.builders[i] for i in own)]
+        lifetimes = [(d.first, d.last, nbytes(d.type)) for d in (self.builders[i] for i in own)]
         offsets, arena_bytes = assign_offsets(lifetimes)
         place = dict(zip(own, offsets, strict=True))
         names = names_of(self.builders, place)
@@ -322,7 +334,3 @@ class _Lowering:
     def _rooted(self, ref: Ref) -> Ref:
         number = self.number[self._root(ref.slot)]
         return ref if number == ref.slot else Ref(number, ref.views)
-
-
-def _nbytes(t: TensorType) -> int:
-    return Slot("", "arena", t).nbytes

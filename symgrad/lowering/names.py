@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.values import is_uniform
-from symgrad.lowering.slots import SlotBuilder
+from symgrad.lowering.steps import SlotBuilder
 from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.
@@ -64,13 +64,7 @@ def names_of(builders: list[SlotBuilder], place: Mapping[int, int]) -> dict[int,
         if d.kind == "arena":
             key = (place[i], d.type)
             if key not in shared:
-                shared[key] = (
-                    fresh("bits")
-                    if d.value == "scratch"
-                    else fresh("tile")
-                    if d.value == "tiling"
-                    else fresh(next(n for n in letters if n not in taken))
-                )
+                shared[key] = fresh(d.value or next(n for n in letters if n not in taken))
             names[i] = shared[key]
         else:
             names[i] = fresh(_stem(d))

@@ -57,7 +57,19 @@ class Slot(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Its size in bytes."""
-        return math.prod(self.shape) * self.dtype.itemsize
+        return nbytes(self.type)
+
+
+@dataclass
+class SlotBuilder:
+    """A slot before its offset is known. `root` is the slot whose memory it takes over."""
+
+    kind: Kind
+    type: TensorType
+    value: Any = None
+    first: int = -1
+    last: int = -1
+    root: int = -1
 
 
 class Ref(NamedTuple):
@@ -173,3 +185,8 @@ class Copy(Step):
 
 def _size(t: TensorType) -> int:
     return math.prod(t.shape)  # type: ignore[arg-type]
+
+
+def nbytes(t: TensorType) -> int:
+    """The bytes of an array of this type, of which all sizes are known."""
+    return _size(t) * t.dtype.itemsize

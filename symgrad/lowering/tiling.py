@@ -8,7 +8,7 @@ result a tile, and these are joined at the end, always in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -67,18 +67,13 @@ class Tiling:
         joined = (t for t, axis in zip(types, self.results, strict=True) if axis is None)
         return tuple(t.with_shape((self.number, *t.shape)) for t in joined)
 
-    def joins(
-        self, results: Sequence[Ref], parts: Sequence[T]
-    ) -> Iterator[tuple[Ref, T, Any, dict[str, Any]]]:
-        """Each such result, its parts, the ufunc that joins them, what its `reduce` must be told.
-
-        NumPy sums small integers in larger ones, unless it is told not to.
-        """
-        ends = zip(results, self.plan.graph.outputs, self.results, strict=True)
-        joined = ((ref, y) for ref, y, axis in ends if axis is None)
-        for (ref, y), part in zip(joined, parts, strict=True):
-            options = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
-            yield ref, part, REGISTRY.ops[y.op.combiner].kernel, options
+    def ends(
+        self, results: Sequence[Ref], parts: Iterable[T]
+    ) -> Iterator[tuple[Ref, int | None, Any, Node]]:
+        """Each result with the axis of its rows or else its parts, and what a tile gives of it."""
+        left = iter(parts)
+        for ref, axis, y in zip(results, self.results, self.plan.graph.outputs, strict=True):
+            yield ref, axis, next(left) if axis is None else None, y
 
     @cached_property
     def scratch(self) -> tuple[TensorType, ...]:
@@ -171,6 +166,15 @@ def tile_rows(
     remainder = planned(count % size) if count % size else None
     threads = min(threads, count // size)
     return Tiling(planned(size), remainder, size, count, axes, results, stands_for, threads)
+
+
+def combiner(y: Node) -> tuple[Any, dict[str, Any]]:
+    """The ufunc that joins the parts of a result, and what its `reduce` must be told.
+
+    NumPy sums small integers in larger ones, unless it is told not to.
+    """
+    told = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
+    return REGISTRY.ops[y.op.combiner].kernel, told
 
 
 def _size(count: int, most: int) -> int:

@@ -11,15 +11,15 @@ import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
-from symgrad.ir.op import Op
+from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
-from symgrad.lowering.tiling import TileLoop
+from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
-from symgrad.ops.copied import is_own, own_functions, source_of
+from symgrad.ops.copied import is_own, own_functions
 from symgrad.runtime.literals import (
     constant_text,
     index_text,
@@ -44,6 +44,9 @@ SIGNS: Mapping[Any, str] = {
     np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.equal: "{0} == {1}",
     np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}", np.not_equal: "{0} != {1}",
 }  # fmt: skip
+PERMUTE_DIMS, RESHAPE, SLICE, BROADCAST_TO = (
+    REGISTRY.ops[name] for name in ("permute_dims", "reshape", "slice", "broadcast_to")
+)
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
 # These read a Python integer as a C long, whatever is beside it.
@@ -67,44 +70,26 @@ class _Generator(Visitor[Iterable[str]]):
         self.plan = plan
         self.module = module
         self.suffix = suffix
-        self.numpy_names = module.numpy_names
-        self.kernels = module.kernels
-        self.scope = module.scope
-        self.constants = module.constants
-        self.opaque = module.opaque
 
     def source(self) -> Source:
         body, steps = self.function("step")
-        imports = ", ".join(sorted(self.numpy_names))
-        head = ["import numpy as np"] + ([f"from numpy import {imports}"] if imports else [])
-        head += [f"import {name}" for name in sorted(self.module.imports)]
-        for name, value in self.constants.items():
+        module, names = self.module, ", ".join(sorted(self.module.numpy_names))
+        head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
+        head += [f"import {name}" for name in sorted(module.imports)]
+        for name, value in module.constants.items():
             head.append(
                 f"{name} = {constant_text(value)}"
                 if is_short(value)
                 else f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
             )
-        copied = list(map(source_of, self.kernels.values()))
-        for text in copied:
+        for text in module.copied():
             head += ["", "", *text.rstrip().split("\n")]
         found = {}
-        for lines, own in (*self.module.functions.values(), (body, steps)):
+        for lines, own in (*module.functions.values(), (body, steps)):
             head += ["", ""]
             found.update({i + len(head) + 1: s for i, s in own.items()})
             head += lines
-        scope = {**self.scope, **{k: v for k, v in self.constants.items() if not is_short(v)}}
-        return Source(
-            "\n".join(head) + "\n",
-            scope,
-            found,
-            self.numpy_names,
-            self.module.imports,
-            [*copied, *("\n".join(f) for f, _ in self.module.functions.values())],
-            body,
-            self.constants,
-            list(self.opaque),
-            self.kernels,
-        )
+        return Source("\n".join(head) + "\n", found, module, body)
 
     # ---- the function -----------------------------------------------------------------------
 
@@ -121,7 +106,7 @@ class _Generator(Visitor[Iterable[str]]):
         steps: dict[int, Step] = {}
         for slot in plan.slots:
             if slot.kind == "output":
-                self.numpy_names |= {"empty"}
+                self.module.numpy_names.add("empty")
                 lines.append(
                     f"    {slot.name} = empty({shape_text(slot.shape)}, {slot.dtype.name!r})"
                 )
@@ -165,7 +150,7 @@ class _Generator(Visitor[Iterable[str]]):
         return [self._copied(self._expression(step.results[0]), self._expression(step.operands[0]))]
 
     def _copied(self, target: str, value: str) -> str:
-        self.numpy_names |= {"copyto"}
+        self.module.numpy_names.add("copyto")
         return f"copyto({target}, {value})"
 
     def tile_loop(self, step: TileLoop) -> Iterator[str]:
@@ -180,7 +165,7 @@ class _Generator(Visitor[Iterable[str]]):
         starts = f"range(0, {whole}, {size})"
         if self.module.threads and len(threads) > 1:
             work = self.module.new("rows")
-            self.scope["share"] = share
+            self.module.scope["share"] = share
             yield f"def {work}({', '.join([start, *threads[0]])}):"
             yield f"    {call(threads[0], parts)}"
             yield f"share({work}, {starts}, [{', '.join(tuple_text([*t, '']) for t in threads)}])"
@@ -190,7 +175,10 @@ class _Generator(Visitor[Iterable[str]]):
         if tiling.remainder is not None:
             rows, number = f"{whole}:{tiling.count}", str(tiling.number - 1)
             yield self._tile_call(step, tiling.remainder, rows, number)(remainder, parts)
-        for ref, part, ufunc, options in tiling.joins(step.results, parts):
+        for ref, axis, part, y in tiling.ends(step.results, parts):
+            if axis is not None:
+                continue
+            ufunc, options = combiner(y)
             name = self._plain(f"np.{ufunc.__name__}.reduce")
             target = self._expression(ref)
             told = "".join(f", {k}={v.name!r}" for k, v in options.items())
@@ -203,22 +191,19 @@ class _Generator(Visitor[Iterable[str]]):
         self, step: TileLoop, plan: Plan, rows: str, number: str
     ) -> Callable[[Sequence[str], Sequence[str]], str]:
         """How the function for a tile is called, given the arrays to work in and the parts."""
-        tiling = step.tiling
 
         def cut(ref: Ref, axis: int | None) -> str:
             text = self._expression(ref)
             return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
 
         def call(workspace: Sequence[str], parts: Sequence[str]) -> str:
-            arguments = list(map(cut, step.operands, tiling.operands))
-            results, left = [], iter(parts)
-            for ref, axis, y in zip(step.results, tiling.results, plan.graph.outputs, strict=True):
+            arguments = list(map(cut, step.operands, step.tiling.operands))
+            results: list[str] = []
+            for ref, axis, part, y in step.tiling.ends(step.results, parts):
                 if axis is not None:
                     arguments.append(cut(ref, axis))
-                elif y.ndim:
-                    arguments.append(f"{next(left)}[{number}]")
                 else:
-                    results.append(f"{next(left)}[{number}]")
+                    (arguments if y.ndim else results).append(f"{part}[{number}]")
             text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
             return f"{', '.join(results)} = {text}" if results else text
 
@@ -261,7 +246,7 @@ class _Generator(Visitor[Iterable[str]]):
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:
             name = self._helper(op)
-        argument = self._value if op.name in self.opaque else self._argument
+        argument = self._value if op.name in self.module.opaque else self._argument
         named = [f"{k}={argument(op, k, v)}" for k, v in attrs.items()]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
         positional = isinstance(op.kernel, np.ufunc) and op.kernel not in NAMED_OUT
@@ -285,14 +270,14 @@ class _Generator(Visitor[Iterable[str]]):
         """`np.maximum(` as `maximum(`, with the imports that this and SciPy's names need."""
         plain, names, modules = without_np(text)
         self.module.imports |= modules
-        self.numpy_names |= names
+        self.module.numpy_names |= names
         return plain
 
     def _helper(self, op: Op) -> str:
         """The name of a kernel that NumPy does not have."""
         if is_own(op.kernel):
             for function in own_functions(op.kernel):
-                self.kernels.setdefault(function.__name__, function)
+                self.module.kernels.setdefault(function.__name__, function)
             name: str = op.kernel.__name__
             return name
         return self._object(op, "kernel", op.kernel)
@@ -318,11 +303,11 @@ class _Generator(Visitor[Iterable[str]]):
 
     def _object(self, op: Op, stem: str, value: Any) -> str:
         """A name for what cannot be spelled out; `stem` is a name of a parameter."""
-        self.opaque[op.name] = None
+        self.module.opaque[op.name] = None
         names = (f"{stem}{i}" for i in count())
         taken = self.module.taken
-        name = next(n for n in names if n not in taken and self.scope.get(n, value) is value)
-        self.scope[name] = value
+        name = next(n for n in names if n not in taken and self.module.scope.get(n, value) is value)
+        self.module.scope[name] = value
         return name
 
     # ---- operands ---------------------------------------------------------------------------
@@ -345,24 +330,23 @@ class _Generator(Visitor[Iterable[str]]):
             if written is not None:
                 return written
             text = f"{text}{self.suffix}"
-            self.constants[text] = slot.value
+            self.module.constants[text] = slot.value
         for view in ref.views:
             text = self._seen(text, view)
         return text
 
     def _seen(self, text: str, view: View) -> str:
         attrs = _declared(view)
-        match view.op.name:
-            case "permute_dims":
-                axes = attrs["axes"]
-                return f"{text}.T" if axes == (1, 0) else f"{text}.transpose({inside(axes)})"
-            case "reshape":
-                return f"{text}.reshape({inside(attrs['shape']) or '()'})"
-            case "slice":
-                return f"{text}[{index_text(attrs['index'])}]"
-            case "broadcast_to":
-                self.numpy_names |= {"broadcast_to"}
-                return f"broadcast_to({text}, {shape_text(attrs['shape'])})"
+        if view.op is PERMUTE_DIMS:
+            axes = attrs["axes"]
+            return f"{text}.T" if axes == (1, 0) else f"{text}.transpose({inside(axes)})"
+        if view.op is RESHAPE:
+            return f"{text}.reshape({inside(attrs['shape']) or '()'})"
+        if view.op is SLICE:
+            return f"{text}[{index_text(attrs['index'])}]"
+        if view.op is BROADCAST_TO:
+            self.module.numpy_names.add("broadcast_to")
+            return f"broadcast_to({text}, {shape_text(attrs['shape'])})"
         name = self._helper(view.op)
         given = [f"{k}={self._value(view.op, k, v)}" for k, v in attrs.items()]
         return f"{name}({', '.join([text, *given])})"

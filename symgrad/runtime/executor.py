@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.errors import KernelError
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
-from symgrad.lowering.tiling import TileLoop
+from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
 
 
@@ -96,26 +96,25 @@ class _Executor(Visitor[None]):
     def tile_loop(self, step: TileLoop) -> None:
         tiling = step.tiling
         operands = list(map(self.value, step.operands))
-        results = [self.value(r) for r in step.results if not self.is_scalar(r)]
         arrays = [self.values[r.slot] for r in step.scratch]
         (whole, *_), remainder, parts = tiling.shared_out(arrays)
+        ends = list(tiling.ends(step.results, parts))
         for number, (first, end, inner) in enumerate(tiling.spans()):
             workspace = whole if inner is tiling.plan else remainder
             given = [_cut(x, a, first, end) for x, a in zip(operands, tiling.operands, strict=True)]
-            left, joined = iter(results), iter(parts)
             nexts, scalars = [], []
-            for axis, y in zip(tiling.results, inner.graph.outputs, strict=True):
+            for ref, axis, part, y in ends:
                 if axis is not None:
-                    nexts.append(_cut(next(left), axis, first, end))
+                    nexts.append(_cut(self.value(ref), axis, first, end))
                 elif y.ndim:
-                    next(left)
-                    nexts.append(next(joined)[number])
+                    nexts.append(part[number])
                 else:
-                    scalars.append(next(joined))
+                    scalars.append(part)
             made = execute(inner, given, [], nexts, workspace)
             for part, value in zip(scalars, made, strict=True):
                 part[number] = value
-        for ref, part, ufunc, options in tiling.joins(step.results, parts):
+        for ref, _, part, y in (e for e in ends if e[1] is None):
+            ufunc, options = combiner(y)
             if self.is_scalar(ref):
                 self.values[ref.slot] = ufunc.reduce(part, **options)
             else:

@@ -26,7 +26,7 @@ from symgrad.runtime.executable import Backend, Executable, Executables
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
-from symgrad.runtime.standalone import write_standalone
+from symgrad.runtime.standalone import Standalone
 from symgrad.runtime.store import VariableStore
 
 if TYPE_CHECKING:
@@ -239,9 +239,8 @@ class Program(Displayed, Runner):
         if keeps or self.interface.threads > 1:
             plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)
-        return write_standalone(
-            plan, source, updated, outputs, path, self.form, self.feeder.forms, keeps
-        )
+        forms = self.feeder.forms
+        return Standalone(plan, source, updated, outputs, self.form, forms, keeps).save(path)
 
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""

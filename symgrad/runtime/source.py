@@ -10,51 +10,19 @@ from typing import Any
 from symgrad.lowering.steps import Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
+from symgrad.runtime.literals import is_short
 
 LONGEST_TEXT = 48
 MOST_MAKERS = 3
 
 
 @dataclass
-class Source:
-    """A generated function.
-
-    `text` is the module that defines `step`; `scope` holds what the text does not spell out:
-    constants that are too large to read, and kernels of a user's own. `lines` gives the step of a
-    line of the text, counted from 1. `kernels` are those whose source is copied into it; `opaque`
-    are the ops whose kernel is neither of them nor NumPy's.
-    """
-
-    text: str
-    scope: dict[str, Any]
-    lines: dict[int, Step]
-    numpy_names: set[str] = field(default_factory=set)
-    imports: set[str] = field(default_factory=set)
-    helpers: list[str] = field(default_factory=list)
-    body: list[str] = field(default_factory=list)
-    constants: dict[str, Any] = field(default_factory=dict)
-    opaque: list[str] = field(default_factory=list)
-    kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
-
-    def compile(self, filename: str) -> Callable[..., Any]:
-        """The function itself; `filename` is what tracebacks call it.
-
-        Kernels are at hand, and need not be compiled again; the lines keep their numbers.
-        """
-        text, scope = self.text, {**self.scope, **self.kernels}
-        for kernel in self.kernels.values():
-            copied = source_of(kernel)
-            text = text.replace(copied, "\n" * copied.count("\n"))
-        exec(compile(text, filename, "exec"), scope)
-        function: Callable[..., Any] = scope["step"]
-        return function
-
-
-@dataclass
 class Module:
-    """The state that functions of a module share: `taken` are names that mean something already.
+    """What the functions of a module share: `taken` are names that mean something already.
 
-    `functions` are those that run a tile of rows: their lines with the step of each, by name.
+    `kernels` are those whose source is copied into it; `opaque` are the ops whose kernel is neither
+    of them nor NumPy's. `functions` are those that run a tile of rows: their lines with the step of
+    each, by name.
     """
 
     taken: set[str]
@@ -67,6 +35,10 @@ class Module:
     places: dict[tuple[int, int], str] = field(default_factory=dict)
     opaque: dict[str, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
+
+    def copied(self) -> list[str]:
+        """The source of the kernels."""
+        return list(map(source_of, self.kernels.values()))
 
     def new(self, stem: str) -> str:
         """A name that is not taken, and is from now on."""
@@ -88,3 +60,34 @@ class Module:
         if len(makers) > MOST_MAKERS:
             makers[1 : 1 - MOST_MAKERS] = ["…"]
         return "  ".join(filter(None, (place, ", ".join(makers))))
+
+
+@dataclass
+class Source:
+    """A generated function: the text of the module that defines `step`, which is `body`.
+
+    `lines` gives the step of a line of the text, counted from 1.
+    """
+
+    text: str
+    lines: dict[int, Step]
+    module: Module
+    body: list[str]
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the text does not spell out: large constants, and kernels of a user's own."""
+        large = {k: v for k, v in self.module.constants.items() if not is_short(v)}
+        return {**self.module.scope, **large}
+
+    def compile(self, filename: str) -> Callable[..., Any]:
+        """The function itself; `filename` is what tracebacks call it.
+
+        Kernels are at hand, and need not be compiled again; the lines keep their numbers.
+        """
+        text, scope = self.text, {**self.scope, **self.module.kernels}
+        for copied in self.module.copied():
+            text = text.replace(copied, "\n" * copied.count("\n"))
+        exec(compile(text, filename, "exec"), scope)
+        function: Callable[..., Any] = scope["step"]
+        return function

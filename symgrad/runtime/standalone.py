@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,17 +62,9 @@ def parts(value, like, path):
 '''
 
 
-def write_standalone(
-    plan: Plan,
-    source: Source,
-    updated: Sequence[Node],
-    outputs: Sequence[str],
-    path: str | Path,
-    form: Callable[[Sequence[Any]], Any] = tuple,
-    forms: tuple[Any, ...] | None = None,
-    keeps: bool = False,
-) -> Path:
-    """Write a plan as a file; see `Program.save_source`.
+@dataclass
+class Standalone:
+    """A plan as a file; see `Program.save_source`.
 
     `form` makes of the outputs what a call returns, `forms` are those of the arguments by position,
     if not each of them is one array, and `keeps` if the program itself keeps some of it from call
@@ -80,31 +73,22 @@ def write_standalone(
     Raises `GraphError` if the program has a kernel that is not NumPy's nor symgrad's own, and for a
     form that cannot be written: a dict with keys that are no text and no numbers.
     """
-    if source.opaque:
-        raise GraphError(
-            f"a program with kernels of your own ({', '.join(source.opaque)}) "
-            "cannot be written as a file that needs NumPy only"
-        )
-    writer = _Writer(plan, source, updated, outputs, form, forms, keeps)
-    return write_whole(path, "\n".join(writer.lines()) + "\n")
 
+    plan: Plan
+    source: Source
+    updated: Sequence[Node]
+    outputs: Sequence[str]
+    form: Callable[[Sequence[Any]], Any] = tuple
+    forms: tuple[Any, ...] | None = None
+    keeps: bool = False
 
-class _Writer:
-    def __init__(
-        self,
-        plan: Plan,
-        source: Source,
-        updated: Sequence[Node],
-        outputs: Sequence[str],
-        form: Callable[[Sequence[Any]], Any],
-        forms: tuple[Any, ...] | None,
-        keeps: bool,
-    ) -> None:
-        self.plan = plan
-        self.source = source
-        self.outputs = outputs
-        self.keeps = keeps
-        self.forms = forms
+    def __post_init__(self) -> None:
+        plan, self.module = self.plan, self.source.module
+        if self.module.opaque:
+            raise GraphError(
+                f"a program with kernels of your own ({', '.join(self.module.opaque)}) "
+                "cannot be written as a file that needs NumPy only"
+            )
         self.inputs = [plan.slots[i] for i in plan.inputs]
         self.variables = [plan.slots[i] for i in plan.variables]
         # The user's names, by the slots' names; of variables that share one, these.
@@ -116,26 +100,33 @@ class _Writer:
         shared = Counter(n.name for n in slot_of)
         for node, slot_name in slot_of.items():
             self.given[slot_name] = str(node.name) if shared[node.name] == 1 else slot_name
-        self.targets = [slot_of[v] for v in updated]
+        self.targets = [slot_of[v] for v in self.updated]
         count = len(plan.outputs)
         several = count + plan.nexts.count(-1) > 1
         found = [_Found(f"found[{i}]" if several else "found") for i in range(count)]
-        self.results = _Form(form(found), found)
+        self.results = _Form(self.form(found), found)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file, whole or not at all."""
+        return write_whole(path, "\n".join(self.lines()) + "\n")
 
     def lines(self) -> Iterator[str]:
+        """The text, line by line."""
         yield from self._docstring()
         yield from ("", "import numpy as np")
-        if self.source.numpy_names:
-            yield f"from numpy import {', '.join(sorted(self.source.numpy_names))}"
+        if self.module.numpy_names:
+            yield f"from numpy import {', '.join(sorted(self.module.numpy_names))}"
         if self.results.classes:
             yield "from collections import namedtuple"
-        yield from (f"import {name}" for name in sorted(self.source.imports))
-        constants = self.source.constants.items()
+        yield from (f"import {name}" for name in sorted(self.module.imports))
+        constants = self.module.constants.items()
         short = [f"{k} = {constant_text(v)}" for k, v in constants if is_short(v)]
         if short:
             yield from ("", *short)
         formed = [PARTS] * (self.forms is not None)
-        for text in (*self.source.helpers, "\n".join(self.source.body), FITTED, *formed):
+        functions = ("\n".join(lines) for lines, _ in self.module.functions.values())
+        body = "\n".join(self.source.body)
+        for text in (*self.module.copied(), *functions, body, FITTED, *formed):
             yield from ("", "", *text.strip().split("\n"))
         yield from ("", "", *self._workspace())
         if self.results.classes:
@@ -150,7 +141,7 @@ class _Writer:
     def _docstring(self) -> Iterator[str]:
         results = "results = " if self.outputs else ""
         sizes = ", ".join(f"{in_docstring(k)} = {v}" for k, v in self.plan.sizes.items())
-        needs = "NumPy and SciPy" if self.source.imports else "NumPy"
+        needs = "NumPy and SciPy" if self.module.imports else "NumPy"
         yield f'"""A program written by symgrad. It needs {needs} and nothing else.'
         yield ""
         yield f"    program = Program({', '.join(s.name for s in self.variables)})"
