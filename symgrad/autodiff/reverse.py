@@ -21,6 +21,7 @@ from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import Maker, built_as
+from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, conj_p, real
 from symgrad.ops.flows import HALF, added, is_selection, was_wider, widened, within
@@ -174,8 +175,7 @@ def _fitted(g: Node, x: Node) -> Node:
 
 def is_differentiable(x: Node) -> bool:
     """Whether a gradient can flow through values of this type: floats and complex numbers."""
-    types = x.type if isinstance(x.type, tuple) else (x.type,)
-    return any(t.is_inexact for t in types)
+    return any(t.is_inexact for t in types_of(x.type))
 
 
 def sources(node: Node) -> tuple[Node, ...]:

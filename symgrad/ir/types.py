@@ -122,9 +122,14 @@ def as_shape(shape: Any) -> Shape:
         raise ShapeError(f"{shape!r} is not a shape; write for example ('N', 3)") from None
 
 
+def types_of(type: Type) -> tuple[TensorType, ...]:
+    """The types of all results: of the one, or of several."""
+    return type if isinstance(type, tuple) else (type,)
+
+
 def possible(type: Type) -> Type:
     """A type as it is; an error if it has too many axes, or more bytes than there are addresses."""
-    for t in type if isinstance(type, tuple) else (type,):
+    for t in types_of(type):
         if len(t.shape) > MOST_AXES:
             raise ShapeError(f"an array has at most {MOST_AXES} dimensions, not {len(t.shape)}")
         nbytes = t.dtype.itemsize

@@ -13,7 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
@@ -76,10 +76,10 @@ class _Lowering:
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
-        tasks = schedule(self.graph, self.sizes, self._tile_rows)
-        for task in tasks.tasks:
+        tasks, outputs = schedule(self.graph, self.sizes, self._tile_rows)
+        for task in tasks:
             self.values.append(self._place(task))
-        wanted = [self.values[i][0] for i in tasks.outputs]
+        wanted = [self.values[i][0] for i in outputs]
         ends = len(self.steps) + len(wanted)
         for ref in wanted:
             self.builders[ref.slot].last = ends
@@ -132,7 +132,7 @@ class _Lowering:
         if op.of_several:
             return (self.values[task.inputs[0]][task.node.attr("index")],)
         if op.identity:
-            return operands[: len(task.type) if isinstance(task.type, tuple) else 1]
+            return operands[: len(types_of(task.type))]
         if op.view:
             return (self._view(task, operands[0]),)
         return self._compute(task, operands)
@@ -173,7 +173,7 @@ class _Lowering:
 
     def _compute(self, task: Task, operands: tuple[Ref, ...]) -> tuple[Ref, ...]:
         node, step = task.node, len(self.steps)
-        types = task.type if isinstance(task.type, tuple) else (task.type,)
+        types = types_of(task.type)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
         if task.tiling is not None:
             scratch = self._temporaries(task.tiling.scratch, "tile")

@@ -51,6 +51,10 @@ class Plan(Displayed):
         """
         return self.arena_bytes + self.output_bytes + self.next_bytes
 
+    def is_scalar(self, ref: Ref) -> bool:
+        """Whether a value is a local variable of the program, not an array to write into."""
+        return self.slots[ref.slot].kind == "scalar"
+
     def arrays_in_arena(self) -> list[Slot]:
         """The arena slots, one for each place, shape and dtype: what a workspace is made of."""
         found = {s.name: s for s in self.slots if s.kind == "arena"}

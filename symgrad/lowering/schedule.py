@@ -31,19 +31,12 @@ class Task(NamedTuple):
     tiling: Tiling | None = None
 
 
-class Schedule(NamedTuple):
-    """The tasks in order, and which of them make the graph's outputs."""
-
-    tasks: tuple[Task, ...]
-    outputs: tuple[int, ...]
-
-
 def schedule(
     graph: Graph,
     sizes: Mapping[str, int],
     tile_rows: Callable[[GraphLike, list[TensorType]], Tiling | None] = lambda graph, types: None,
-) -> Schedule:
-    """The graph as tasks, every named dimension replaced by its size.
+) -> tuple[list[Task], list[int]]:
+    """The graph as tasks, with sizes for named dimensions, and which of them make its outputs.
 
     `tile_rows` gives the tiling of an inner graph for its operands' types; None to run it whole.
 
@@ -51,7 +44,7 @@ def schedule(
     """
     writer = _Writer(sizes, tile_rows)
     outputs = writer.write(graph, [], None)
-    return Schedule(tuple(writer.tasks), tuple(outputs))
+    return writer.tasks, outputs
 
 
 class _Writer:

@@ -112,11 +112,6 @@ class Step(ABC):
     def name(self) -> str:
         """The kernel, as a plan, a cost, a profile and a picture call it."""
 
-    @property
-    def culprit(self) -> str:
-        """The op that is named where the step fails."""
-        return self.name
-
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         """The floating-point operations for values of these types; None if nobody can tell."""
         return 0
@@ -147,9 +142,9 @@ class Call(Step):
     def name(self) -> str:
         return self.op.name
 
-    def takes_out(self, slots: Sequence[Slot]) -> bool:
+    def takes_out(self, plan: Plan) -> bool:
         """Whether the kernel is handed the arrays for its results."""
-        return self.op.storage.out and all(slots[r.slot].kind != "scalar" for r in self.results)
+        return self.op.storage.out and not any(map(plan.is_scalar, self.results))
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         op, (read, made) = self.op, (sum(_size(t) for t in of) for of in (operands, results))

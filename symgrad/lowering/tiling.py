@@ -112,10 +112,6 @@ class TileLoop(Step):
         return "tiled"
 
     @property
-    def culprit(self) -> str:
-        return self.node.op.name
-
-    @property
     def inner(self) -> Plan:
         return self.tiling.plan
 

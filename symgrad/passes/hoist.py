@@ -22,7 +22,7 @@ from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.node import Node, Variable
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import topological
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.trace import Trace
@@ -156,8 +156,7 @@ def _work(node: Node) -> int:
 
 def _elements(node: Node) -> int:
     """The elements of all that a node computes, of known sizes."""
-    types = node.type if isinstance(node.type, tuple) else (node.type,)
-    return sum(guess(t.size) for t in types)
+    return sum(guess(t.size) for t in types_of(node.type))
 
 
 def _rebuilt(outputs: Sequence[Node], becomes: dict[Node, Node]) -> Iterator[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -137,13 +137,13 @@ class _Generator(Visitor[Iterable[str]]):
 
     def _statement(self, step: Call) -> str:
         targets = [self._expression(r) for r in step.results]
-        if step.takes_out(self.plan.slots):
+        if step.takes_out(self.plan):
             return self._kernel(step, targets)
         text = self._kernel(step, None)
-        kinds = [self.plan.slots[r.slot].kind for r in step.results]
-        if len(kinds) == 1 and kinds[0] != "scalar":
+        scalars = list(map(self.plan.is_scalar, step.results))
+        if scalars == [False]:
             return self._copied(targets[0], text)
-        written = (t if k == "scalar" else f"{t}[...]" for t, k in zip(targets, kinds, strict=True))
+        written = (t if s else f"{t}[...]" for t, s in zip(targets, scalars, strict=True))
         return f"{', '.join(written)} = {text}"
 
     def copy(self, step: Copy) -> list[str]:
@@ -161,20 +161,20 @@ class _Generator(Visitor[Iterable[str]]):
         self.module.taken.remove(start)
         whole = tiling.count - tiling.count % size
         rows, number = f"{start}:{start} + {size}", f"{start} // {size}"
-        call = self._tile_call(step, tiling.plan, rows, number)
+        line = self._tile(step, tiling.plan, rows, number, threads[0], parts)
         starts = f"range(0, {whole}, {size})"
         if self.module.threads and len(threads) > 1:
             work = self.module.new("rows")
             self.module.scope["share"] = share
             yield f"def {work}({', '.join([start, *threads[0]])}):"
-            yield f"    {call(threads[0], parts)}"
+            yield f"    {line}"
             yield f"share({work}, {starts}, [{', '.join(tuple_text([*t, '']) for t in threads)}])"
         else:
             yield f"for {start} in {starts}:"
-            yield f"    {call(threads[0], parts)}"
+            yield f"    {line}"
         if tiling.remainder is not None:
             rows, number = f"{whole}:{tiling.count}", str(tiling.number - 1)
-            yield self._tile_call(step, tiling.remainder, rows, number)(remainder, parts)
+            yield self._tile(step, tiling.remainder, rows, number, remainder, parts)
         for ref, axis, part, y in tiling.ends(step.results, parts):
             if axis is not None:
                 continue
@@ -182,32 +182,35 @@ class _Generator(Visitor[Iterable[str]]):
             name = self._plain(f"np.{ufunc.__name__}.reduce")
             target = self._expression(ref)
             told = "".join(f", {k}={v.name!r}" for k, v in options.items())
-            if self.plan.slots[ref.slot].kind == "scalar":
+            if self.plan.is_scalar(ref):
                 yield f"{target} = {name}({part}{told})"
             else:
                 yield f"{name}({part}, 0, out={target}{told})"
 
-    def _tile_call(
-        self, step: TileLoop, plan: Plan, rows: str, number: str
-    ) -> Callable[[Sequence[str], Sequence[str]], str]:
-        """How the function for a tile is called, given the arrays to work in and the parts."""
+    def _tile(
+        self,
+        step: TileLoop,
+        plan: Plan,
+        rows: str,
+        number: str,
+        workspace: Sequence[str],
+        parts: Sequence[str],
+    ) -> str:
+        """The call of the function for a tile."""
 
         def cut(ref: Ref, axis: int | None) -> str:
             text = self._expression(ref)
             return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
 
-        def call(workspace: Sequence[str], parts: Sequence[str]) -> str:
-            arguments = list(map(cut, step.operands, step.tiling.operands))
-            results: list[str] = []
-            for ref, axis, part, y in step.tiling.ends(step.results, parts):
-                if axis is not None:
-                    arguments.append(cut(ref, axis))
-                else:
-                    (arguments if y.ndim else results).append(f"{part}[{number}]")
-            text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
-            return f"{', '.join(results)} = {text}" if results else text
-
-        return call
+        arguments = list(map(cut, step.operands, step.tiling.operands))
+        results: list[str] = []
+        for ref, axis, part, y in step.tiling.ends(step.results, parts):
+            if axis is not None:
+                arguments.append(cut(ref, axis))
+            else:
+                (arguments if y.ndim else results).append(f"{part}[{number}]")
+        text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
+        return f"{', '.join(results)} = {text}" if results else text
 
     def _function_of(self, plan: Plan) -> str:
         """The name of the function of a plan, which is written unless one like it has been."""
@@ -263,8 +266,8 @@ class _Generator(Visitor[Iterable[str]]):
         if step.op.kernel not in SIGNS or any(r.views for r in step.operands):
             return False
         slots = [self.plan.slots[r.slot] for r in step.operands]
-        kinds = {self.plan.slots[r.slot].kind for r in step.results}
-        return kinds == {"scalar"} and all(not s.shape and s.dtype in FLOATS for s in slots)
+        scalar = all(map(self.plan.is_scalar, step.results))
+        return scalar and all(not s.shape and s.dtype in FLOATS for s in slots)
 
     def _plain(self, text: str) -> str:
         """`np.maximum(` as `maximum(`, with the imports that this and SciPy's names need."""

@@ -212,4 +212,4 @@ def explained(error: Exception, step: Step | None) -> KernelError:
     """The error of a kernel, with the step, the node and the user's line."""
     if step is None:
         return KernelError(f"the program failed: {said(error)}")
-    return kernel_error(error, step.node, step.culprit)
+    return kernel_error(error, step.node, step.name if step.inner is None else step.node.op.name)

@@ -70,13 +70,9 @@ class _Executor(Visitor[None]):
         """The value of a slot, seen through views."""
         return ref.seen(self.values[ref.slot])
 
-    def is_scalar(self, ref: Ref) -> bool:
-        """Whether a result is a local variable, not an array to write into."""
-        return self.plan.slots[ref.slot].kind == "scalar"
-
     def call(self, step: Call) -> None:
         operands, attrs = list(map(self.value, step.operands)), dict(step.attrs)
-        if step.takes_out(self.plan.slots):
+        if step.takes_out(self.plan):
             targets = tuple(map(self.value, step.results))
             extra = {"scratch": self.values[step.scratch[0].slot]} if step.scratch else {}
             out = targets[0] if len(targets) == 1 else targets
@@ -85,7 +81,7 @@ class _Executor(Visitor[None]):
         made = step.op.kernel(*operands, **attrs)
         made = made if len(step.results) > 1 else (made,)
         for ref, value in zip(step.results, made, strict=True):
-            if self.is_scalar(ref):
+            if self.plan.is_scalar(ref):
                 self.values[ref.slot] = value
             else:
                 np.copyto(self.value(ref), value)
@@ -115,7 +111,7 @@ class _Executor(Visitor[None]):
                 part[number] = value
         for ref, _, part, y in (e for e in ends if e[1] is None):
             ufunc, options = combiner(y)
-            if self.is_scalar(ref):
+            if self.plan.is_scalar(ref):
                 self.values[ref.slot] = ufunc.reduce(part, **options)
             else:
                 ufunc.reduce(part, axis=0, out=self.value(ref), **options)

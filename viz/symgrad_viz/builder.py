@@ -12,6 +12,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
+from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
 from symgrad_viz.phases import (
     BACKWARD,
@@ -244,8 +245,7 @@ class _Builder:
             self._around(level, node),
             figure=self.details.figure(node),
         )
-        types = node.type if isinstance(node.type, tuple) else (node.type,)
-        level.sources[node] = [_Source(own, type_text(t)) for t in types]
+        level.sources[node] = [_Source(own, type_text(t)) for t in types_of(node.type)]
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         for i, x in drawn:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
+from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
 from symgrad_viz.phases import BACKWARD, FORWARD
 
@@ -48,7 +49,7 @@ class Kept:
                 self._walk(inner, path)
                 self._values[path] = [self._values[(*path, y)][0] for y in inner.outputs]
                 continue
-            types = node.type if isinstance(node.type, tuple) else (node.type,)
+            types = types_of(node.type)
             if node.op.of_several:
                 self._values[path] = [operands[0][node.attr("index")]]
                 continue

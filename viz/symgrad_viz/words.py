@@ -15,7 +15,7 @@ from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.values import Cell
 from symgrad_viz.theme import ADVANCE, NODE_SIZE
 
@@ -110,9 +110,8 @@ def _attr_text(value: Any) -> str:
 
 def nbytes(type: Any, sizes: Mapping[str, int] | None = None) -> Any:
     """The bytes of a value: a number, or an expression of named dimensions without their sizes."""
-    types: tuple[TensorType, ...] = type if isinstance(type, tuple) else (type,)
     found: Any = 0
-    for t in types:
+    for t in types_of(type):
         size: Any = product(t.shape)
         found = found + size * t.dtype.itemsize
     return found if isinstance(found, int) or not sizes else found.evaluate(sizes)

@@ -19,7 +19,7 @@ from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.runtime.runner import Runner
 
@@ -138,7 +138,7 @@ def checked(
     wide = against is not None
     given = zip((*feeder.inputs, *store.variables), (*fed, *store.read()), strict=True)
     values = {n: _lanes(a if n.ndim else a[()], wide) for n, a in given}
-    if wide and all(t.dtype.name not in WIDE for n in graph.nodes for t in _types(n)):
+    if wide and all(t.dtype.name not in WIDE for n in graph.nodes for t in types_of(n.type)):
         raise GraphError("the program has nothing that float64 holds better: no narrower float")
     findings: list[Finding] = []
     # What is wrong, and of what that is wrong it was made.
@@ -276,10 +276,6 @@ def _is_given(node: Node) -> bool:
         return False  # it picks one of several results
     floats = any(x.tensor.is_inexact for x in node.inputs)
     return node.op.opaque or (node.op.vjp is None if floats else not node.op.elementwise)
-
-
-def _types(node: Node) -> tuple[TensorType, ...]:
-    return node.type if isinstance(node.type, tuple) else (node.type,)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
