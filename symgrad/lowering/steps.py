@@ -172,10 +172,7 @@ class Copy(Step):
     """A copy of a value to another place, where it has another layout or is the caller's."""
 
     __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        return "copy"
+    name = "copy"
 
 
 def _size(t: TensorType) -> int:

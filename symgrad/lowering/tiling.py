@@ -106,10 +106,7 @@ class TileLoop(Step):
     """A fused group that runs for one tile of rows after the other."""
 
     tiling: Tiling
-
-    @property
-    def name(self) -> str:
-        return "tiled"
+    name = "tiled"
 
     @property
     def inner(self) -> Plan:

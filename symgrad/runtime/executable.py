@@ -125,7 +125,7 @@ class Executables:
     """The executables of a program: one for each combination of sizes, of those used last.
 
     `names` are those of its dimensions, and `plan` makes a plan for their sizes. `fixed` is the one
-    executable of a program without named dimensions.
+    executable if there is but one, as without named dimensions.
     """
 
     def __init__(
@@ -183,11 +183,9 @@ class Executables:
         return found or self._made(given)
 
     def only(self, executable: Executable) -> Executables:
-        """The same with one executable in place of those that are held."""
+        """The same for a caller that runs this one executable, whatever the sizes."""
         made = copy(self)
-        made._used = OrderedDict({self._key(executable.plan.sizes): executable})
-        made._lock = Lock()
-        made.fixed = None if self.names else executable
+        made.fixed = executable
         return made
 
     def _key(self, sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from symgrad.ir.errors import FeedError, GraphError
+from symgrad.ir.errors import FeedError
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
@@ -22,7 +22,7 @@ from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
-from symgrad.runtime.executable import Backend, Executable, Executables
+from symgrad.runtime.executable import Backend, Executables
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from symgrad.runtime.inspect.check import Check
     from symgrad.runtime.inspect.profile import Profile
-    from symgrad.runtime.inspect.why import Explainer, Why
+    from symgrad.runtime.inspect.why import Why
 
 RUNS = 30  # that `profile` times
 RTOL = 1e-3  # by which `check` lets a result differ from that in float64
@@ -91,7 +91,9 @@ class Program(Displayed, Runner):
         variables = [n for n in graph.inputs if isinstance(n, Variable)]
         names = {name for n in placeholders for name in n.tensor.names}
         annotate = None if split is None else partial(annotate_body, split)
-        plan = partial(self._lowered(), updates=updated, threads=threads)
+        # `lower` for the graph, or for that part of it that runs in every call.
+        self.lower = partial(lower, graph) if split is None else partial(lower_body, split)
+        plan = partial(self.lower, updates=updated, threads=threads)
         self.kept: Program | None = None
         prologue = None
         if split is not None:
@@ -106,12 +108,6 @@ class Program(Displayed, Runner):
             VariableStore(variables, updated, prologue),
             interface.form,
         )
-
-    def _lowered(self) -> Callable[..., Plan]:
-        """`lower` for the graph, or for that part of it that runs in every call."""
-        if self.split is None:
-            return partial(lower, self.graph)
-        return partial(lower_body, self.split)
 
     # ---- copies -----------------------------------------------------------------------------
 
@@ -159,19 +155,10 @@ class Program(Displayed, Runner):
         Raises `GraphError` for a node that is no part of the program, and for a line at which
         nothing was built; it lists the nearest that built something.
         """
-        from symgrad.runtime.inspect.why import with_prologue
+        from symgrad.runtime.inspect.why import explained
 
-        if not self.trace.stages and self.raw is not self.graph:
-            raise GraphError("the program was pickled, which loses its trace; compile it to ask")
-        answer = self._explainer(self.executables.shown()).answer(node_or_line)
-        if self.kept is None or self.split is None:
-            return answer
-        return with_prologue(answer, self.split, self._explainer(self.kept.executables.shown()))
-
-    def _explainer(self, shown: Executable) -> Explainer:
-        from symgrad.runtime.inspect.why import Explainer
-
-        return Explainer(self.raw, self.trace, shown.plan, shown.source)
+        runs = [p.executables.shown() for p in (self, self.kept) if p is not None]
+        return explained(self.raw, self.trace, runs, self.split, node_or_line)
 
     def cost(self, /, **sizes: int) -> Cost:
         """Floating-point operations and bytes moved, of each step and in all; it prints as a table.
@@ -191,7 +178,7 @@ class Program(Displayed, Runner):
 
     def untiled(self, sizes: Mapping[str, int]) -> Plan:
         """The plan for these sizes as its cost is counted: each step goes over whole arrays."""
-        return self._lowered()(sizes, self.store.updated, tiled=False)
+        return self.lower(sizes, self.store.updated, tiled=False)
 
     def profile(self, /, *args: Any, runs: int = RUNS, **kwargs: Any) -> Profile:
         """Time each step in calls with these arrays, which update nothing: see `Profile`."""

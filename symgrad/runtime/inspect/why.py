@@ -20,6 +20,7 @@ from symgrad.lowering.steps import Step
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import RewriteEvent, Trace, place_text, reason_text, rule_text, shortened
+from symgrad.runtime.executable import Executable
 from symgrad.runtime.source import Source
 
 MOST_NEAREST = 5
@@ -83,15 +84,26 @@ class Why:
         return "\n".join(map(printable, self._lines()))
 
 
-def with_prologue(answer: Why, split: Split, prologue: Explainer) -> Why:
-    """An answer about the body of a split graph, with the stories of what its prologue computes."""
+def explained(
+    raw: Graph,
+    trace: Trace,
+    runs: Sequence[Executable],
+    split: Split | None,
+    asked: Node | int | str,
+) -> Why:
+    """The answer of `Program.why`: `runs` in every call, and then what is computed once and kept."""
+    if not trace.stages and raw is not runs[0].plan.graph:
+        raise GraphError("the program was pickled, which loses its trace; compile it to ask")
+    own, *kept = (Explainer(raw, trace, e.plan, e.source) for e in runs)
+    answer = own.answer(asked)
     stories = list(answer.stories)
     for i, story in enumerate(stories):
-        once = story if story.steps else prologue.answer(story.node).stories[0]
-        if once.steps and once is not story:
-            again = f"once, and again when {split.changing} changes"
-            verdict = f"{once.verdict} of program.kept: {again}"
-            stories[i] = once._replace(verdict=verdict)
+        for prologue in kept if not story.steps else ():
+            once = prologue.answer(story.node).stories[0]
+            if once.steps and split is not None:
+                again = f"once, and again when {split.changing} changes"
+                verdict = f"{once.verdict} of program.kept: {again}"
+                stories[i] = once._replace(verdict=verdict)
     return replace(answer, stories=tuple(stories))
 
 
