@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
@@ -20,6 +20,8 @@ from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
 from symgrad.ops.copied import is_own, own_functions
+from symgrad.ops.index.slices import slice_p
+from symgrad.ops.shape import broadcast_to, permute_dims, reshape_p
 from symgrad.runtime.literals import (
     constant_text,
     index_text,
@@ -44,9 +46,6 @@ SIGNS: Mapping[Any, str] = {
     np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.equal: "{0} == {1}",
     np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}", np.not_equal: "{0} != {1}",
 }  # fmt: skip
-PERMUTE_DIMS, RESHAPE, SLICE, BROADCAST_TO = (
-    REGISTRY.ops[name] for name in ("permute_dims", "reshape", "slice", "broadcast_to")
-)
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
 # These read a Python integer as a C long, whatever is beside it.
@@ -340,14 +339,14 @@ class _Generator(Visitor[Iterable[str]]):
 
     def _seen(self, text: str, view: View) -> str:
         attrs = _declared(view)
-        if view.op is PERMUTE_DIMS:
+        if view.op is permute_dims.op:
             axes = attrs["axes"]
             return f"{text}.T" if axes == (1, 0) else f"{text}.transpose({inside(axes)})"
-        if view.op is RESHAPE:
+        if view.op is reshape_p.op:
             return f"{text}.reshape({inside(attrs['shape']) or '()'})"
-        if view.op is SLICE:
+        if view.op is slice_p.op:
             return f"{text}[{index_text(attrs['index'])}]"
-        if view.op is BROADCAST_TO:
+        if view.op is broadcast_to.op:
             self.module.numpy_names.add("broadcast_to")
             return f"broadcast_to({text}, {shape_text(attrs['shape'])})"
         name = self._helper(view.op)

@@ -91,7 +91,7 @@ def explained(
     split: Split | None,
     asked: Node | int | str,
 ) -> Why:
-    """The answer of `Program.why`: `runs` in every call, and then what is computed once and kept."""
+    """The answer of `Program.why`; of `runs` the second, if any, is what is computed and kept."""
     if not trace.stages and raw is not runs[0].plan.graph:
         raise GraphError("the program was pickled, which loses its trace; compile it to ask")
     own, *kept = (Explainer(raw, trace, e.plan, e.source) for e in runs)
