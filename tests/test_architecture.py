@@ -3,6 +3,7 @@
 import ast
 import builtins
 import dis
+import re
 from pathlib import Path
 from types import CodeType
 
@@ -31,6 +32,8 @@ LAZY = {
     "matplotlib": "symgrad.train", "tqdm": "symgrad.train",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
+# Who reads private attributes of others, each of a class in its own folder.
+REACHERS = {"symgrad.nn.updates", "symgrad.train.loop"}
 SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.")
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
@@ -139,6 +142,19 @@ def habit_faults(tree, lines):
         yield tree, f"has {lines} lines, more than {LONGEST}"
 
 
+def reach_faults(tree):
+    """Reads of private attributes that no class of the file has."""
+    nodes = list(ast.walk(tree))
+    own = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    own |= {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and hasattr(n.target, "id")}
+    reached = [n for n in nodes if isinstance(n, ast.Attribute) and re.match("_[^_]", n.attr)]
+    mine = {n for n in reached if getattr(n.value, "id", "") in ("self", "cls", "sys")}
+    own |= {n.attr for n in mine} | {"_replace", "_fields"}
+    for node in reached:
+        if node not in mine and node.attr not in own:
+            yield node, f"reads {node.attr}, which is another's"
+
+
 def _is_table(node):
     """Whether it binds something that can change, and does not say by its type that it will not."""
     if isinstance(node, ast.AnnAssign):
@@ -154,6 +170,7 @@ def faults(module, source):
     """What is wrong with a module, a line each."""
     tree = ast.parse(source)
     found = [*import_faults(module, tree), *habit_faults(tree, source.count("\n"))]
+    found += [] if module in REACHERS else reach_faults(tree)
     found += private_faults(tree)
     if module == "symgrad.__main__":
         # NO_COLOR is how a user asks a terminal's programs for no colours.
@@ -238,6 +255,7 @@ DOC = '"""A module."""\n'
         ("symgrad.fft", "from symgrad.linalg import det", "not below"),
         ("symgrad_viz.dot", "from symgrad import display", "not below"),
         ("symgrad.lowering.plan", "import symgrad_viz", "not below"),
+        ("symgrad.runtime.program", "def f(store):\n    'd'\n    store._cells", "another's"),
         ("symgrad.runtime.codegen", "import symgrad.compiler", "not below"),
         ("symgrad.nn.layers", "import symgrad_viz.dot", "not below"),
         ("symgrad.ops.shape", "def f():\n    'd'\n    import math", "inside a function"),

@@ -34,6 +34,12 @@ class Plan(Displayed):
     arena_bytes: int
 
     @property
+    def returned(self) -> tuple[Ref, ...]:
+        """What its function returns: the outputs, and the next values of 0-d variables."""
+        ends = zip(self.updates, self.nexts, strict=True)
+        return (*self.outputs, *(ref for ref, n in ends if n < 0))
+
+    @property
     def output_bytes(self) -> int:
         """The bytes that a call allocates for the caller to keep."""
         return sum(s.nbytes for s in self.slots if s.kind == "output")

@@ -116,18 +116,13 @@ class _Generator(Visitor[Iterable[str]]):
                 code = f"    {text}"
                 lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
                 note = ""
-        results = [self._result(r) for r in plan.outputs]
-        results += [self._result(r) for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
+        results = list(map(self._result, plan.returned))
         lines.append(f"    return {', '.join(results)}" if results else "    return None")
         return lines, steps
 
     def _result(self, ref: Ref) -> str:
-        slot = self.plan.slots[ref.slot]
-        if ref.views:
-            return f"{self._expression(ref, literal=False)}[()]"
-        return (
-            self._expression(Ref(ref.slot), literal=False) if slot.kind == "constant" else slot.name
-        )
+        text = self._expression(ref)
+        return f"{text}[()]" if ref.views else text
 
     # ---- a method for each kind of step, which gives its lines ------------------------------
 

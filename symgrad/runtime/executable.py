@@ -50,7 +50,7 @@ class Executable:
     @cached_property
     def returns_one(self) -> bool:
         """Whether the function returns one value as it is, not in a tuple."""
-        return len(self.plan.outputs) + self.plan.nexts.count(-1) == 1
+        return len(self.plan.returned) == 1
 
     @cached_property
     def source(self) -> Source:
@@ -125,7 +125,7 @@ class Executables:
     """The executables of a program: one for each combination of sizes, of those used last.
 
     `names` are those of its dimensions, and `plan` makes a plan for their sizes. `fixed` is the one
-    executable if there is but one, as without named dimensions.
+    executable of a program without named dimensions.
     """
 
     def __init__(
@@ -183,9 +183,11 @@ class Executables:
         return found or self._made(given)
 
     def only(self, executable: Executable) -> Executables:
-        """The same for a caller that runs this one executable, whatever the sizes."""
+        """The same with one executable in place of those that are held."""
         made = copy(self)
-        made.fixed = executable
+        made._used = OrderedDict({self._key(executable.plan.sizes): executable})
+        made._lock = Lock()
+        made.fixed = None if self.names else executable
         return made
 
     def _key(self, sizes: Mapping[str, int]) -> tuple[int, ...]:

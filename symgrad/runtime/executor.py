@@ -55,8 +55,7 @@ def execute(
             raise
         except Exception as error:
             raise StepFailed(step, error) from error
-    scalars = [r for r, n in zip(plan.updates, plan.nexts, strict=True) if n < 0]
-    results = map(executor.value, (*plan.outputs, *scalars))
+    results = map(executor.value, plan.returned)
     return [found[()] if np.ndim(found) == 0 else found for found in results]
 
 

@@ -102,7 +102,7 @@ class Standalone:
             self.given[slot_name] = str(node.name) if shared[node.name] == 1 else slot_name
         self.targets = [slot_of[v] for v in self.updated]
         count = len(plan.outputs)
-        several = count + plan.nexts.count(-1) > 1
+        several = len(plan.returned) > 1
         found = [_Found(f"found[{i}]" if several else "found") for i in range(count)]
         self.results = _Form(self.form(found), found)
 

@@ -4,7 +4,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError
-from symgrad.ir.op import REGISTRY, Op, Registry
+from symgrad.ir.op import REGISTRY, Op, Registry, Storage, Trials
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import elementwise
 
@@ -30,6 +30,17 @@ def test_an_op_is_frozen_and_itself():
     assert repr(one) == "<op probe>"
     with pytest.raises(AttributeError):
         one.name = "other"
+
+
+def test_facts_given_in_a_row_come_into_their_groups():
+    made = Op.of(
+        name="probe", infer=lambda t: t, kernel=np.positive, linear=True, out=True, dtypes="int8"
+    )
+    assert (made.storage, made.trials) == (Storage(out=True), Trials(dtypes="int8"))
+    assert made.linear
+    assert (op().storage, op().trials) == (Storage(), Trials())
+    with pytest.raises(TypeError, match="in_palce"):
+        Op.of(name="probe", infer=lambda t: t, kernel=np.positive, in_palce=(0,))
 
 
 def test_the_door_refuses_a_second_primitive_of_a_name():

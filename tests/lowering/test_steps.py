@@ -1,0 +1,91 @@
+"""Steps: each kind is a class, with a method wherever steps are gone through."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.lowering.lower import lower
+from symgrad.lowering.steps import Call, Copy, RowSums, Step
+from symgrad.lowering.tiling import TileLoop
+from symgrad.lowering.visitor import Visitor
+
+
+class Namer(Visitor[str]):
+    """Answers with the method that was called."""
+
+    def call(self, step):
+        return "call"
+
+    def copy(self, step):
+        return "copy"
+
+    def tile_loop(self, step):
+        return "tile_loop"
+
+
+def steps_of(inputs, outputs):
+    return sg.compile(inputs, outputs).plan.steps
+
+
+x = sg.placeholder("x", (4, 3))
+large = sg.placeholder("large", (2000, 1000), "float32")
+PLANS = {
+    "call": steps_of(x, sg.exp(x)),
+    "copy": steps_of(x, x.T),
+    "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
+}
+
+
+def kinds(base=Step):
+    return {kind for c in base.__subclasses__() for kind in (c, *kinds(c))}
+
+
+@pytest.mark.parametrize("method", PLANS)
+def test_each_kind_has_its_method(method):
+    (step,) = PLANS[method]
+    assert Namer().visit(step) == method
+
+
+def test_there_is_no_kind_that_has_none():
+    mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
+    assert mine == {Call, RowSums, Copy, TileLoop}
+    wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
+    assert wanted == PLANS.keys()
+
+
+def test_a_visitor_that_forgets_a_kind_is_not_made():
+    class Forgetful(Visitor[None]):
+        def call(self, step):
+            pass
+
+    with pytest.raises(TypeError, match="copy"):
+        Forgetful()
+
+
+def test_a_kind_without_a_method_is_refused():
+    class Unknown(Step):
+        name = "unknown"
+
+    with pytest.raises(TypeError, match="Unknown"):
+        Namer().visit(Unknown(sg.exp(x), (), ()))
+
+
+def test_a_loop_tells_of_the_steps_within_it():
+    (step,) = PLANS["tile_loop"]
+    inside = dict(step.within())
+    assert set(inside) >= set(step.inner.steps)
+    assert step.times == step.tiling.count / step.tiling.size > 1
+    own = set(step.node.inner_graph.nodes)
+    assert all(node in own for node in inside.values())
+    (call,) = PLANS["call"]
+    assert (call.inner, call.times, list(call.within())) == (None, 1, [])
+
+
+def test_sums_of_rows_are_products_that_count_as_sums():
+    rows = sg.ops.linalg.products.row_sums(sg.placeholder("a", (5, 7)), keepdims=True)
+    (step,) = lower(sg.Graph([rows]), {}).steps
+    assert isinstance(step, RowSums)
+    assert step.op.kernel is np.matmul
+    assert sg.compile(list(sg.Graph([rows]).inputs), rows).cost().after.flops == 5 * 7
