@@ -15,7 +15,7 @@ from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.ir.types import TensorType, types_of
+from symgrad.ir.types import types_of
 from symgrad.ir.values import Cell
 from symgrad_viz.theme import ADVANCE, NODE_SIZE
 

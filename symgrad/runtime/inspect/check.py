@@ -19,7 +19,7 @@ from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
-from symgrad.ir.types import TensorType, types_of
+from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.runtime.runner import Runner
 
