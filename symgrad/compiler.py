@@ -59,8 +59,9 @@ def compile(
     `updates` gives variables their next values, of the same shape and dtype, all computed from
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
     `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
-    `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. `backend` is `numpy`
-    for generated source, or `reference` to walk the plan kernel by kernel.
+    `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph; before it, what nodes
+    carry of updates (`Module.updates`) is erased, which costs nothing unless it is in `updates`.
+    `backend` is `numpy` for generated source, or `reference` to walk the plan kernel by kernel.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for

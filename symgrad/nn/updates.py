@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import UnsupportedError
@@ -30,13 +30,15 @@ def carried(*outputs: Node) -> dict[Variable, Node]:
     for node in reversed(order):
         if node in needed:
             needed.update(node.value_inputs)
-    calls: dict[Cell, dict[int, Node]] = {}
+    calls: dict[Cell, dict[tuple[int, Any], Node]] = {}
     for node in order:
         if node.op.update and node in needed and needed.issuperset(node.inputs[3:]):
-            # Copies, such as those that a checkpoint computes again, have the call's number.
+            # Copies, such as those that a checkpoint computes again, are of one number and line. A
+            # module that was pickled with a graph counts from 0 again, and has other lines.
             found = calls.setdefault(updated_variable(node).cell, {})
-            found.setdefault(node.attr("call"), node)
-    return dict(_next_value([found[i] for i in sorted(found)]) for found in calls.values())
+            found.setdefault((node.attr("call"), node.origin.frames), node)
+    in_order = (sorted(found.items(), key=lambda item: item[0][0]) for found in calls.values())
+    return dict(_next_value([node for _, node in found]) for found in in_order)
 
 
 def _next_value(calls: Sequence[Node]) -> tuple[Variable, Node]:

@@ -222,6 +222,17 @@ def test_gradients_alone_update_once_what_a_checkpoint_computes_twice():
         close(array, states[1][name], 1e-12)
 
 
+@pytest.mark.parametrize("kept", [deepcopy, lambda both: pickle.loads(pickle.dumps(both))])
+def test_a_module_that_was_kept_with_a_graph_counts_its_new_calls_too(kept):
+    norm, x = nn.BatchNorm(2), sg.placeholder("x", ("N", 2))
+    norm, loss = kept((norm, sg.sum(norm(x))))
+    (y,) = (n for n in sg.Graph([loss]).inputs if n.name == "x")
+    both = [loss, norm(2 * y)]
+    batch = generator("kept").normal(size=(5, 2))
+    sg.compile([y], both, updates=norm.updates(*both))(batch)
+    close(norm.mean.value, (0.09 + 0.2) * batch.mean(0), 1e-12)
+
+
 def test_only_what_is_computed_is_updated():
     class Two(nn.Module):
         buffers = ("sums",)
