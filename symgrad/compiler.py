@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,16 +21,16 @@ from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
 from symgrad.passes import (
     DEFAULT,
-    ERASE_UPDATES,
     RECOMPUTED_BEFORE,
     PassLike,
     recomputation,
     run_passes,
     run_split,
 )
+from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
 from symgrad.rewrite.rule import Exact
-from symgrad.rewrite.trace import Trace
+from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.program import Interface, Program
 from symgrad.runtime.threads import MOST_THREADS, available
@@ -59,8 +60,8 @@ def compile(
     `updates` gives variables their next values, of the same shape and dtype, all computed from
     the present ones. `exact` is the grade up to which rules may act (`bits`, `values`, `rounding`,
     `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
-    `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph; before it, what nodes
-    carry of updates (`Module.updates`) is erased, which costs nothing unless it is in `updates`.
+    `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. What nodes carry of
+    updates (`Module.updates`) is erased before, and costs nothing unless it is in `updates`.
     `backend` is `numpy` for generated source, or `reference` to walk the plan kernel by kernel.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
@@ -110,8 +111,9 @@ def compile(
         split = None
         trace = Trace()
         if any(n.op.update for n in raw.nodes):
-            erased = run_passes(raw, [ERASE_UPDATES], grade, trace)
-            start = _graph(erased.outputs, fed, updated)
+            begun = perf_counter()
+            start = _graph(erase_updates(raw, trace), fed, updated)
+            trace.stages.append(Stage("erase_updates", raw, start, perf_counter() - begun))
         if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
             graph, split = run_split(start, steps, updated, grade, trace)

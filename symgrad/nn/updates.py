@@ -52,9 +52,11 @@ def _next_value(calls: Sequence[Node]) -> tuple[Variable, Node]:
                 "vmap each element of the batch has its own; call the module on the whole batch, "
                 "or build this graph with eval()"
             )
-        # What the witnesses are made of stays as it is.
-        becomes = {x: x for x in (value, *others)} | {before: present}
-        (present,) = replaced([following], becomes)
+        if before is not present:
+            # What the witnesses are made of stays as it is.
+            becomes = {x: x for x in (value, *others)} | {before: present}
+            (following,) = replaced([following], becomes)
+        present = following
     return variable, present
 
 

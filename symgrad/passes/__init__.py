@@ -1,7 +1,6 @@
 """Floor 6: the passes, each from a graph to a better graph."""
 
 from symgrad.passes.pipeline import DEFAULT as DEFAULT
-from symgrad.passes.pipeline import ERASE_UPDATES as ERASE_UPDATES
 from symgrad.passes.pipeline import HOIST as HOIST
 from symgrad.passes.pipeline import KERNELS as KERNELS
 from symgrad.passes.pipeline import RECOMPUTED_BEFORE as RECOMPUTED_BEFORE

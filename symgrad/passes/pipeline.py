@@ -48,7 +48,6 @@ from symgrad.rules import (
     systems,
     views,
 )
-from symgrad.rules.whole_graph import identity_of_operand
 
 
 @dataclass(frozen=True)
@@ -113,12 +112,6 @@ RULES: tuple[Rule, ...] = tuple(
     )
     if r not in KERNELS
 )  # fmt: skip
-
-ERASE_UPDATES = rules_pass(
-    "erase_updates",
-    "before all others, whichever they are: the updates that a program makes are outputs of it",
-    [identity_of_operand.only(lambda node: node.op.update)],
-)
 
 HOIST = Pass(
     "hoist_invariants",

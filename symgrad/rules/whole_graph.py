@@ -34,7 +34,7 @@ from symgrad.rules.softmax import are_known
     examples=(lambda x: stop_gradient(x), lambda x: scale_gradient(x, 0.5)),
 )
 def identity_of_operand(node: Node) -> Node | None:
-    """Only differentiation sees it, and by now that has been done: its operand takes its place."""
+    """Only who differentiates or updates sees it, and has by now: its operand takes its place."""
     if not node.op.of_several:
         orders = node.op.barrier and len(node.inputs) > 1
         return None if orders or isinstance(node.type, tuple) else node.inputs[0]

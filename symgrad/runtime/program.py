@@ -16,9 +16,8 @@ from symgrad.ir.origin import printable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
+from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.hoist import Split
-from symgrad.passes.pipeline import ERASE_UPDATES, run_passes
-from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
@@ -172,7 +171,7 @@ class Program(Displayed, Runner):
         `after`: see `kept.cost()`.
         """
         known = self.executables.shown(sizes).plan.sizes
-        written = run_passes(self.raw, [ERASE_UPDATES], Exact.BITS, Trace())
+        written = Graph(erase_updates(self.raw, Trace()), self.raw.inputs)
         raw = lower(written, known, self.store.updated, tiled=False)
         return Cost(cost(raw), cost(self.untiled(known)))
 
