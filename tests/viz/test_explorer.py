@@ -22,7 +22,8 @@ from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
 from symgrad_viz.explorer_data import OVERVIEW, document
 from symgrad_viz.story import story_svg
-from symgrad_viz.theme import DARK, LIGHT, contrast
+from symgrad_viz.theme import DARK, LIGHT
+from tests.viz.contrast import contrast
 
 
 def build_net(layers=2, **options):

@@ -14,9 +14,9 @@ from symgrad_viz.theme import (
     ON_HEAT,
     REGION_STYLES,
     THEMES,
-    contrast,
     style_sheet,
 )
+from tests.viz.contrast import contrast
 
 READABLE = 4.5
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])

@@ -202,21 +202,3 @@ def _recolour(root: str, palette: Palette) -> list[str]:
             f"{root} .caption.is-{kind} > text {{ fill: {paint.text}; }}",
         ]
     return rules
-
-
-def contrast(a: str, b: str) -> float:
-    """The contrast ratio of two `#rrggbb` colours, from 1 to 21 (WCAG 2).
-
-    >>> contrast("#000000", "#ffffff")
-    21.0
-    """
-    low, high = sorted((_luminance(a), _luminance(b)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
