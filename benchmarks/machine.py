@@ -32,7 +32,7 @@ def installed() -> list[str]:
 
 def imports(count: int) -> dict[str, dict[str, float]]:
     """The time to import each library, in processes of their own, and its ratio to NumPy's."""
-    names = [{"symgrad": "symgrad.compiler"}.get(n, n) for n in installed()]
+    names = [{"symgrad": "symgrad.compile"}.get(n, n) for n in installed()]
     found = compare(str(ROOT / "benchmarks" / "import_time.py"), names, count)
     return {name.partition(".")[0]: figures for name, figures in found.items()}
 

@@ -75,4 +75,4 @@ def compare(
 
 def report(result: dict[str, dict[str, float]]) -> None:
     for contestant, figures in result.items():
-        print(f"{contestant:<14}" + "  ".join(f"{k} {v:.4g}" for k, v in figures.items()))
+        print(f"{contestant:<16}" + "  ".join(f"{k} {v:.4g}" for k, v in figures.items()))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import tables
+from benchmarks import machine, tables
 from benchmarks.contestant import arrays, difference
 from benchmarks.workloads import WORKLOADS
 
@@ -29,6 +29,11 @@ def test_a_wrong_shape_or_nan_is_no_answer():
     assert difference(arrays([[1.0, 2.0]]), arrays([1.0])) == float("inf")
     assert difference(arrays([float("nan")]), arrays([1.0])) == float("inf")
     assert difference(arrays([1.0]), arrays([2.0])) == 0.5
+
+
+def test_imports_are_timed(monkeypatch):
+    monkeypatch.setattr(machine, "installed", lambda: ["numpy", "symgrad"])
+    assert machine.imports(1).keys() == {"numpy", "symgrad"}
 
 
 def test_a_run_becomes_tables():
