@@ -40,6 +40,8 @@ MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "dequ
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
+# The registry and the kernels of a user's own go by names of ops, and files hold them.
+BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.")
 LONGEST = 420
 
 
@@ -122,6 +124,19 @@ def private_faults(module, tree):
             yield node, f"reads {node.attr}, which is private to another file"
 
 
+def name_faults(module, tree):
+    """Ops that are told by their names, in comparisons, keys and cases."""
+    for node in () if f"{module}.".startswith(BY_NAME) else ast.walk(tree):
+        asked = []
+        if isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, (ast.Match, ast.Subscript)):
+            asked = [node.subject if isinstance(node, ast.Match) else node.slice]
+        for text in map(ast.unparse, asked):
+            if re.search(r"\bops?(\[[^\]]*\])?\.name$", text):
+                yield node, f"tells an op by {text}: compare ops, as tanh.op, or ask for a fact"
+
+
 def habit_faults(tree, lines):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -159,7 +174,7 @@ def faults(module, source):
     """What is wrong with a module, a line each."""
     tree = ast.parse(source)
     found = [*import_faults(module, tree), *habit_faults(tree, source.count("\n"))]
-    found += private_faults(module, tree)
+    found += [*private_faults(module, tree), *name_faults(module, tree)]
     if module == "symgrad.__main__":
         # NO_COLOR is how a user asks a terminal's programs for no colours.
         found = [(node, text) for node, text in found if text != "reads the environment"]
@@ -274,6 +289,15 @@ DOC = '"""A module."""\n'
             "from symgrad.ops import shape\nshape._astype(x)",
             "private to another",
         ),
+        ("symgrad.rules.masks", "lambda x: x.op.name == 'tanh'", "tells an op"),
+        ("symgrad.rules.masks", "lambda x: 'tanh' != x.inputs[0].op.name", "tells an op"),
+        ("symgrad.rules.masks", "lambda ops: ops[0].name in ('add', 'subtract')", "tells an op"),
+        ("symgrad_viz.scene", "lambda op: LOOKS[op.name]", "tells an op"),
+        (
+            "symgrad.lowering.lower",
+            "match x.op.name:\n    case 'reshape':\n        1",
+            "tells an op",
+        ),
         ("symgrad.compiler", "CACHE = {}", "table"),
         ("symgrad.compiler", "SEEN: set[int] = set()", "table"),
         ("symgrad.compiler", "NAMES = [n for n in 'ab']", "table"),
@@ -310,6 +334,9 @@ def test_a_module_without_a_docstring_is_found():
         ("symgrad.__init__", "def f(name):\n    'd'\n    return import_module(name)"),
         ("symgrad_viz.dot", "def f():\n    'd'\n    return import_module('graphviz')"),
         ("symgrad_viz.theme", "LOOKS: Mapping[str, int] = {}"),
+        ("symgrad.ir.op", "lambda self, op: op.name in self.ops"),
+        ("symgrad.ir.formats.text", "lambda op: NAMES[op.name]"),
+        ("symgrad.rules.masks", "lambda x, y: x.op is y.op and x.name == y.name"),
         ("symgrad.compiler", "__all__ = ['compile']\nNAMES = ('a',)\nF = frozenset({1})"),
     ],
 )

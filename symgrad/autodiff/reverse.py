@@ -25,6 +25,7 @@ from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, conj_p, real
 from symgrad.ops.flows import HALF, added, is_selection, was_wider, widened, within
+from symgrad.ops.identity import custom_p
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
 
@@ -180,7 +181,7 @@ def is_differentiable(x: Node) -> bool:
 
 def sources(node: Node) -> tuple[Node, ...]:
     """The operands that a derivative of a node goes to: not those that are its very results."""
-    count = dict(node.attrs).get("count", 0) if node.op.identity else 0
+    count = node.attr("count") if node.op is custom_p.op else 0
     return node.value_inputs[count:]
 
 
