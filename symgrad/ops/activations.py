@@ -5,8 +5,6 @@ well within range. The ones that shift by the largest element follow Blanchard, 
 Accurately computing the log-sum-exp and softmax functions, IMA J. Numer. Anal. 41 (2021).
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

@@ -4,8 +4,6 @@ None of these has a complex derivative. What they are is linear over the reals, 
 its adjoint for the pairing Re(conj(a) * b); see `symgrad.autodiff.reverse`.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import numpy as np

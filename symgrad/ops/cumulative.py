@@ -5,8 +5,6 @@ linear recurrences of the form y[k + 1] = a[k] * y[k] + b[k], and the derivative
 again: nothing is ever divided by an element.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Arithmetic, powers, exponentials and trigonometry, element by element."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

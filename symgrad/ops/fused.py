@@ -1,7 +1,5 @@
 """A run of ops that work row by row as one node, with the graph of its parts inside."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

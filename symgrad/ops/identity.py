@@ -4,8 +4,6 @@ Nothing of them is left when a program runs. `custom` is what a user's own diffe
 leaves in a graph: its results, with a rule that says how they are differentiated.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The leaves of a graph: placeholders, variables, constants, and arrays made from a shape."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Comparisons, logic and bits, element by element. None of them has a gradient."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from functools import partial

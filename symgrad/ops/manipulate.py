@@ -1,7 +1,5 @@
 """Made of views and joins: roll, tile, unstack, broadcast_arrays, differences, counts."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Opaque functions: bodies over real arrays that run as they are, in their place in a program."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ that they share alike. It lies in the Clarke subdifferential and does not depend
 which equal elements are given.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Reductions over axes."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Of a value that is known when the graph is built the results are known too. Of o
 will tell, `size=` says how many there are at most: fewer are filled up, and more are left out.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Conversions, views and joins: astype, reshape, permute, broadcast, concat."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Trigonometric and hyperbolic functions, element by element."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import numpy as np

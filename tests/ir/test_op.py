@@ -5,8 +5,10 @@ import symgrad as sg
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError
 from symgrad.ir.op import REGISTRY, Op, Registry, Storage, Trials
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import elementwise
+from symgrad.ops.linalg.products import matmul_p
 
 
 def op(name="probe"):
@@ -147,3 +149,24 @@ def test_what_is_no_array_of_numbers_is_refused_and_says_what_to_write(bad):
 def test_an_array_of_objects_is_told_how_to_become_numbers():
     with pytest.raises(DtypeError, match=r"np.asarray\(value, dtype='float64'\)"):
         y4 + np.array([1, 2, 3], object)
+
+
+def test_a_builder_carries_its_op():
+    assert sg.tanh.op is REGISTRY.ops["tanh"]
+    assert matmul_p.op is REGISTRY.ops["matmul"] is REGISTRY.builders["matmul"].op
+    assert not hasattr(sg.matmul, "op")  # a composite, which decides what a vector means
+    for name, builder in REGISTRY.builders.items():
+        assert builder.op is REGISTRY.ops[name]
+
+
+@pytest.mark.parametrize("name", ["select", "keep_where_positive", "size_of", "gather", "barrier"])
+def test_a_primitive_that_is_not_public_has_no_function(name):
+    assert name in REGISTRY.builders
+    assert name not in REGISTRY.functions
+    assert not hasattr(sg, name)
+
+
+def test_call_finds_public_functions_first():
+    x = sg.placeholder("x", (2, 3))
+    assert call("select", x > 0, x).op.name == "select"
+    assert call("matmul", x, sg.placeholder("v", 3)).shape == (2,)

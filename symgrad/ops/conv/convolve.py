@@ -6,8 +6,6 @@ the same with filters for channels, and w is (groups, filters, rows, *other axes
 `convolution_kernels` for why.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

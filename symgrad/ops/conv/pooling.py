@@ -4,8 +4,6 @@ Windows over several axes are reduced along one axis after the other, so that ea
 axis only, and works in whichever order the axes lie in memory.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Windows that slide along axes."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

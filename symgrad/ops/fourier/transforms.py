@@ -5,8 +5,6 @@ symmetric matrix and so its own transpose. Those from and to real numbers hold h
 what the other half repeats counts twice in their adjoints.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ which `axis` is the first; they broadcast together, and their shape takes the pl
 One out of bounds is an error when the program runs.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

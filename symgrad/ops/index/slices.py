@@ -1,7 +1,5 @@
 """Indexing: slices, and what is put in their place; arrays of indices are gathered."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

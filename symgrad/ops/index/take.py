@@ -1,7 +1,5 @@
 """Taking elements by their numbers along an axis: take, repeat, one_hot."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ differentiation for complex valued SVD, 2019; Walter and Lehmann, Algorithmic di
 linear algebra functions, 2010; Seeger et al., Auto-differentiating linear algebra, 2017.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple

@@ -4,8 +4,6 @@ Derivatives after Giles, Collected matrix derivative results for forward and rev
 algorithmic differentiation, 2008; that of det by the adjugate, which a singular matrix has too.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ Derivatives after Giles, Collected matrix derivative results for forward and rev
 algorithmic differentiation, 2008, and Seeger et al., Auto-differentiating linear algebra, 2017.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """Functions of matrices, and matrices made of others."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Norms, and the standard deviation, which is one."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Products of matrices and vectors."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

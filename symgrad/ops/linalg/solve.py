@@ -1,7 +1,5 @@
 """Systems of linear equations, and the diagonals of matrices."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ axes. The result is a function of the key and nothing else: equal draws are one,
 where and as often as the compiler likes.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

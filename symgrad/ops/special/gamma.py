@@ -5,8 +5,6 @@ float32 stays float32, float64 stays float64, and what is less precise becomes f
 and the derivatives of any order of gammainc and betainc by their parameters need no SciPy.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import builtins

@@ -4,8 +4,6 @@ None needs SciPy. float32 stays float32, float64 stays float64, and what is less
 float32; the results are right to nine units in the last place, in the tails too.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math
