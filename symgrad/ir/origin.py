@@ -24,6 +24,7 @@ Frame: TypeAlias = "tuple[CodeType | Location, int]"
 # pathlib takes as long to import as a tenth of NumPy.
 PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"  # noqa: PTH120
 _LIBRARIES = sys.stdlib_module_names | {"numpy"}
+MOST_MAKERS = 3
 MOST_FRAMES = 4  # a node that many others were merged into keeps the first few lines
 
 
@@ -141,6 +142,13 @@ class Origin:
     def makers(self) -> str:
         """Who made it, in the order in which they did, as part of a message."""
         return ", ".join(map(str, self.made_by))
+
+    def few_makers(self, besides: Maker | None = None) -> str:
+        """Who made it, `besides` one: the first, and the last ones of many."""
+        makers = list(dict.fromkeys(str(m) for m in self.made_by if m != besides))
+        if len(makers) > MOST_MAKERS:
+            makers[1 : 1 - MOST_MAKERS] = ["…"]
+        return ", ".join(makers)
 
     def then(self, maker: Maker) -> Origin:
         """The same place, after one more rule has acted."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "symgrad-trace", 1
 MOST_TOLD = 100  # of one rule in one pass; the rest are counted
-MOST_MAKERS = 3
 MOST_TYPES = 3
 LONGEST_TEXT = 60
 
@@ -176,10 +175,7 @@ def place_text(origin: Origin) -> str:
     """The user's line with its text, and what made a node that the user did not write."""
     found = origin.nearest
     place = "no line is known" if found is None else f"{found}  {shortened(found.text)}".rstrip()
-    makers = list(dict.fromkeys(map(str, origin.made_by)))
-    if len(makers) > MOST_MAKERS:
-        makers[1 : 1 - MOST_MAKERS] = ["…"]
-    return f"{place}  by {', '.join(makers)}" if makers else place
+    return f"{place}  by {origin.few_makers()}" if origin.made_by else place
 
 
 def shortened(text: str) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from symgrad.ir.origin import Resolver
 from symgrad.lowering.steps import Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
 from symgrad.runtime.literals import is_short
 
 LONGEST_TEXT = 48
-MOST_MAKERS = 3
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Module:
     kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
-    places: dict[tuple[int, int], str] = field(default_factory=dict)
+    resolver: Resolver = field(default_factory=Resolver)
     opaque: dict[str, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
 
@@ -49,17 +49,9 @@ class Module:
     def note(self, step: Step) -> str:
         """Where a step comes from: the user's line and expression, and what made the node."""
         origin = step.node.origin
-        place = ""
-        for code, offset in origin.frames[:1]:
-            key = (id(code), offset)
-            if key not in self.places:
-                found = origin.locations[0]
-                self.places[key] = " ".join(f"{found}  {found.text[:LONGEST_TEXT]}".split())
-            place = self.places[key]
-        makers = list(dict.fromkeys(str(m) for m in origin.made_by if m != FUSION))
-        if len(makers) > MOST_MAKERS:
-            makers[1 : 1 - MOST_MAKERS] = ["…"]
-        return "  ".join(filter(None, (place, ", ".join(makers))))
+        line = self.resolver.nearest(origin)
+        place = "" if line is None else " ".join(f"{line}  {line.text[:LONGEST_TEXT]}".split())
+        return "  ".join(filter(None, (place, origin.few_makers(besides=FUSION))))
 
 
 @dataclass

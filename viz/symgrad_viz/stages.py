@@ -14,6 +14,7 @@ from typing import Any
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.builder import scene_of
 from symgrad_viz.closing import QUOTE, Closing, closing_of
@@ -249,14 +250,13 @@ class Stages:
         ]
 
 
-def _parts(graph: Graph) -> Iterator[Node]:
+def _parts(graph: GraphLike) -> Iterator[Node]:
     """The nodes inside the fused nodes of a graph."""
     for node in graph.nodes:
-        for _, value in node.attrs:
-            if isinstance(value, Graph):
-                given = set(value.inputs)
-                yield from (n for n in value.nodes if n not in given)
-                yield from _parts(value)
+        if (inner := node.inner_graph) is not None:
+            given = set(inner.inputs)
+            yield from (n for n in inner.nodes if n not in given)
+            yield from _parts(inner)
 
 
 def _with_names(
@@ -267,13 +267,13 @@ def _with_names(
     A node that stood outside before stays on its side.
     """
     becomes: dict[str, str] = {}
-    stack = [(names[n], v) for n in graph.nodes for _, v in n.attrs if isinstance(v, Graph)]
+    stack = [(names[n], g) for n in graph.nodes if (g := n.inner_graph) is not None]
     while stack:
         own, inner = stack.pop()
         for i, node in enumerate(inner.nodes):
             becomes[f"{own}_{i}"] = names.get(node, f"{own}_{i}")
-            nested = (v for _, v in node.attrs if isinstance(v, Graph))
-            stack += [(f"{own}_{i}", v) for v in nested]
+            if node.inner_graph is not None:
+                stack.append((f"{own}_{i}", node.inner_graph))
     sides = {f"n{p.element}": p.box.regions[:1] for p in before}
     boxes, groups = [], {}
     for box in scene.boxes:
