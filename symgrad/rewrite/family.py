@@ -55,8 +55,8 @@ def _other(name: str, op: Op) -> Op:
     return REGISTRY.find(name) if name else op
 
 
-def _dual(op: Op) -> Op:
-    # To change the sign of what is compared is to exchange it.
+def dual_of(op: Op) -> Op:
+    """The op that takes its place where all signs change; of a comparison, the converse."""
     return _other(op.dual or op.converse, op)
 
 
@@ -90,7 +90,7 @@ def _the_other_way(pattern: Pattern) -> Pattern:
 
 # The sign of all numbers is changed.
 DUAL = Twin(
-    _by(_dual, lambda value: value if isinstance(value, bool) or not value else -value),
+    _by(dual_of, lambda value: value if isinstance(value, bool) or not value else -value),
     _either_way(
         "maximum/minimum, fmax/fmin, max/min, argmax/argmin, floor/ceil, less/greater, "
         "lower/upper, choice_above/choice_below, choice_from/choice_up_to, is_positive/is_negative"

@@ -13,7 +13,6 @@ from symgrad.ops.activations import leaky_relu
 from symgrad.ops.logic import (
     equal,
     greater,
-    greater_equal,
     less,
     less_equal,
     logical_and,
@@ -51,7 +50,6 @@ def upper_bounds_meet(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
 # ---- conditions on what was bounded ---------------------------------------------------------
 
 # An extremum with a constant c, and the far end of the values that become c.
-ORDERINGS = (less.op, less_equal.op, greater.op, greater_equal.op)
 FAR_END: Mapping[Op, float] = {maximum.op: -np.inf, minimum.op: np.inf, relu.op: -np.inf}
 
 
@@ -93,7 +91,7 @@ def condition_on_bounded(node: Node) -> Node | None:
 
 def _unbounded(node: Node) -> Node:
     """A condition, but of an operand instead of its extremum with a constant, if it is the same."""
-    if node.op not in (*ORDERINGS, not_equal.op):
+    if not (node.op.converse or node.op is not_equal.op):
         return node
     y, d = node.inputs
     found, value = _bounded(y), constant_value(d)

@@ -24,7 +24,7 @@ from symgrad.ops.logic import (
     not_equal,
 )
 from symgrad.ops.shape import astype
-from symgrad.rewrite.family import DUAL, OR_EQUAL
+from symgrad.rewrite.family import DUAL, OR_EQUAL, dual_of
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_mask
@@ -51,7 +51,6 @@ TRUE_WHERE: Mapping[Op, int] = {
     equal.op: EQUAL,
     not_equal.op: LESS | GREATER | UNORDERED,
 }
-COMPARISONS: Mapping[int, Op] = {cases: op for op, cases in TRUE_WHERE.items()}
 
 
 def _swapped(cases: int) -> int:
@@ -60,7 +59,7 @@ def _swapped(cases: int) -> int:
 
 def is_comparison(op: Op) -> bool:
     """Whether an op compares two values."""
-    return op in TRUE_WHERE
+    return bool(op.complement)
 
 
 def _has_nan(x: Node) -> bool:
@@ -108,11 +107,7 @@ def comparison_of_negatives(node: Node) -> Node | None:
     if x.dtype.kind != "f":
         return None
     other = y.inputs[0] if y.op is x.op else negative(y)
-    return _compared(_swapped(TRUE_WHERE[node.op]), x.inputs[0], other)
-
-
-def _compared(cases: int, x: Node, y: Node) -> Node:
-    return apply(COMPARISONS[cases], [x, y])
+    return apply(dual_of(node.op), [x.inputs[0], other])
 
 
 @rule(exact=Exact.BITS, single_use=True, when=lambda x: x.dtype.kind == "f", family=(DUAL,))
@@ -196,8 +191,8 @@ def comparisons_combine(node: Node) -> Node | None:
         return constant(bool(cases & possible))
     if cases == ALL - UNORDERED and not _has_nan(y):
         return equal(x, x)
-    found = [c for c in COMPARISONS if (c ^ cases) & possible == 0]
-    return _compared(found[0], x, y) if found else None
+    found = [op for op, c in TRUE_WHERE.items() if (c ^ cases) & possible == 0]
+    return apply(found[0], [x, y]) if found else None
 
 
 def _are_integers(x: Node) -> bool:

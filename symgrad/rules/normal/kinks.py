@@ -6,11 +6,8 @@ become extrema, and these the function that they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, apply, constant_value
-from symgrad.ir.op import Op
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import softplus
 from symgrad.ops.elementwise import abs
@@ -41,14 +38,10 @@ def selected_one_multiplies(mask: Var, x: Var) -> Rewrite:
     return Rewrite(before=select(mask, 1) * x, after=select(mask, x))
 
 
-def _some_constant(operands: Sequence[Op]) -> bool:
-    return CONSTANT in operands
-
-
 @rule_for(
     lambda op: op.elementwise and not op.projections,
     exact=Exact.BITS,
-    operands=_some_constant,
+    operands=lambda ops: CONSTANT in ops,
     examples=(lambda x: maximum(x, constant([0, 0, 0, 0], x.dtype)),),
 )
 def uniform_operand(node: Node) -> Node | None:

@@ -7,7 +7,6 @@ left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from symgrad.ir.leaf_ops import CONSTANT
@@ -24,8 +23,6 @@ from symgrad.rewrite.family import COMPLEMENT, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules import extrema
-
-EXTREMA: Mapping[Op, Callable[..., Node]] = {max.op: maximum, min.op: minimum}
 
 
 @rule_for(
@@ -185,7 +182,7 @@ def abs_less_itself(x: Var) -> Rewrite:
 
 
 @rule_for(
-    lambda op: op in EXTREMA,
+    lambda op: bool(op.combiner and op.dual),
     exact=Exact.BITS,
     operands=lambda ops: ops[0] is concat_p.op,
     examples=(
@@ -199,11 +196,11 @@ def largest_of_two(node: Node) -> Node | None:
     axis = both.attr("axis")
     if len(both.inputs) != 2 or node.attr("axis") != (axis,) or both.shape[axis] != 2:
         return None
-    extremum = EXTREMA[node.op]
+    extremum = REGISTRY.find(node.op.combiner)
     before = [x.inputs[0] if x.op is reshape_p.op else x for x in both.inputs]
     if all(x.shape == node.shape for x in before):
-        return extremum(*before)
-    return reshape(extremum(*both.inputs), node.shape)
+        return apply(extremum, before)
+    return reshape(apply(extremum, both.inputs), node.shape)
 
 
 # ---- leaky relu -----------------------------------------------------------------------------
