@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ops.elementwise import add, divide, multiply, subtract
 from symgrad.ops.select import where
 from symgrad.rewrite.pattern import Applied, Literal, Pattern
 
@@ -125,4 +126,25 @@ COMPLEMENT = Twin(
     _the_other_way,
     _either_way("less/greater_equal, greater/less_equal"),
     {},
+)
+
+
+def instead(words: str, *ops: tuple[Op, Op]) -> Twin:
+    """The twin of which each of some ops has the place of another; `words` tell in what words."""
+    swapped = {a: b for one, other in ops for a, b in ((one, other), (other, one))}
+    pairs = _either_way(words)
+    return Twin(_by(lambda op: swapped.get(op, op), lambda value: value), pairs, pairs)
+
+
+DIFFERENCE = instead("sum/difference", (add.op, subtract.op))
+QUOTIENT = instead("times/over, factor/divisor", (multiply.op, divide.op))
+PRODUCT = instead(
+    "sum/product, sums/products, term/factor, terms/factors, added/multiplied in",
+    (add.op, multiply.op),
+)
+INVERSE = instead(
+    "sum/difference, product/quotient, plus_minus/minus_plus, times_over/over_times, "
+    "add/subtract, Adding/Subtracting, adding/subtracting",
+    (add.op, subtract.op),
+    (multiply.op, divide.op),
 )

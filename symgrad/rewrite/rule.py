@@ -273,20 +273,25 @@ def rule(
 
 
 def _twins(rule: Rule, family: Iterable[Twin]) -> tuple[Rule, ...]:
-    """The twins of a rule, and theirs: with each member of the family there are twice as many."""
+    """The twins of a rule, and those of its twins that have any."""
     found = [rule]
     for twin in family:
-        found += [_twin(r, twin) for r in found]
+        made = [_twin(r, twin) for r in found]
+        if made[0] is None:
+            assert rule.rewrite is not None
+            before = rule.rewrite.before
+            raise RewriteError(f"the rule {rule.name} has no twin: no op of {before!r} has another")
+        found += [r for r in made if r is not None]
     return tuple(found[1:])
 
 
-def _twin(rule: Rule, twin: Twin) -> Rule:
+def _twin(rule: Rule, twin: Twin) -> Rule | None:
     assert rule.rewrite is not None
     name = twin.name(rule.name)
     before, after = (twin.pattern(p) if isinstance(p, Pattern) else p for p in rule.rewrite)
     assert isinstance(before, Applied)
     if repr(before) == repr(rule.rewrite.before):
-        raise RewriteError(f"the rule {rule.name} has no twin: no op of {before!r} has another")
+        return None
     if name == rule.name:
         words = ", ".join(twin.names)
         raise RewriteError(f"the name {name} must tell it from its twin: use one of {words}")

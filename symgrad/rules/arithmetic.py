@@ -8,7 +8,7 @@ from symgrad.ops.elementwise import abs, exp, floor, negative, positive, square
 from symgrad.ops.leaves import ones_like, zeros_like
 from symgrad.ops.logic import equal, logical_not, not_equal
 from symgrad.ops.select import maximum, relu
-from symgrad.rewrite.family import DUAL
+from symgrad.rewrite.family import DUAL, INVERSE, instead
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 
@@ -27,16 +27,10 @@ def double_negative(x: Var) -> Rewrite:
     return Rewrite(before=negative(negative(x)), after=x)
 
 
-@rule(exact=Exact.VALUES)
+@rule(exact=Exact.VALUES, family=(INVERSE,))
 def add_negative(x: Var, y: Var) -> Rewrite:
     """Adding what was negated is subtracting it."""
     return Rewrite(before=x + (-y), after=x - y)
-
-
-@rule(exact=Exact.VALUES)
-def subtract_negative(x: Var, y: Var) -> Rewrite:
-    """Subtracting what was negated is adding it."""
-    return Rewrite(before=x - (-y), after=x + y)
 
 
 @rule(exact=Exact.VALUES, single_use=True)
@@ -202,16 +196,13 @@ def not_not(x: Var) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS)
+NOT_EQUAL = instead("equal/not_equal", (equal.op, not_equal.op))
+
+
+@rule(exact=Exact.BITS, family=(NOT_EQUAL,))
 def not_equal_of_equal(x: Var, y: Var) -> Rewrite:
-    """Not equal is one comparison; for the others NaN forbids it."""
+    """A comparison negated is one comparison; but of the others NaN forbids it."""
     return Rewrite(before=logical_not(equal(x, y)), after=not_equal(x, y))
-
-
-@rule(exact=Exact.BITS)
-def equal_of_not_equal(x: Var, y: Var) -> Rewrite:
-    """Not unequal is equal: one comparison."""
-    return Rewrite(before=logical_not(not_equal(x, y)), after=equal(x, y))
 
 
 # ---- what holds for real numbers only -------------------------------------------------------
@@ -235,16 +226,10 @@ def times_zero(x: Var) -> Rewrite:
     return Rewrite(before=x * 0, after=lambda x: zeros_like(x))
 
 
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(INVERSE,))
 def plus_minus(x: Var, y: Var) -> Rewrite:
-    """(x + y) - y is x, but for the rounding of the sum."""
+    """To undo a sum leaves what there was, but for the rounding of the sum."""
     return Rewrite(before=(x + y) - y, after=x)
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def minus_plus(x: Var, y: Var) -> Rewrite:
-    """(x - y) + y is x, but for the rounding of the difference."""
-    return Rewrite(before=(x - y) + y, after=x)
 
 
 @rule(exact=Exact.REALS, kinds="f")

@@ -13,6 +13,7 @@ from symgrad.ops.linalg.einsum import Term, multiplied, reshaped
 from symgrad.ops.linalg.products import matmul_p, vdot
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
+from symgrad.rewrite.family import DIFFERENCE
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_scalar, may_leave
@@ -218,8 +219,15 @@ def _alike(a: Node, b: Node) -> bool:
     return a.shape == b.shape
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
-def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    when=_alike,
+    examples=FACTORED,
+    family=(DIFFERENCE,),
+)
+def common_right_factor_of_sum(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul_p(a, c) + matmul_p(b, c), after=matmul_p(a + b, c))
 
@@ -230,28 +238,11 @@ def common_right_factor(a: Var, b: Var, c: Var) -> Rewrite:
     single_use=True,
     when=_alike,
     examples=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
+    family=(DIFFERENCE,),
 )
-def common_left_factor(a: Var, b: Var, c: Var) -> Rewrite:
+def common_left_factor_of_sum(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul_p(c, a) + matmul_p(c, b), after=matmul_p(c, a + b))
-
-
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, examples=FACTORED)
-def common_right_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
-    """Two products with one factor are one product of the difference."""
-    return Rewrite(before=matmul_p(a, c) - matmul_p(b, c), after=matmul_p(a - b, c))
-
-
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    single_use=True,
-    when=_alike,
-    examples=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
-)
-def common_left_factor_of_difference(a: Var, b: Var, c: Var) -> Rewrite:
-    """Two products with one factor are one product of the difference."""
-    return Rewrite(before=matmul_p(c, a) - matmul_p(c, b), after=matmul_p(c, a - b))
 
 
 def _over_matrix(a: Node, b: Node, axis: tuple[int, ...]) -> bool:

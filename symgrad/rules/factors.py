@@ -11,6 +11,7 @@ from symgrad.ir.node import Node, constant_node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
+from symgrad.rewrite.family import DIFFERENCE, INVERSE, PRODUCT, QUOTIENT
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
 from symgrad.rules.masks import is_as_wide, is_finite, may_enter, may_leave
@@ -54,12 +55,21 @@ def multiple_and_itself(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=x * c + x, after=x * (c + 1))
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
-def common_factor(x: Var, y: Var, z: Var) -> Rewrite:
-    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
-    return Rewrite(
-        before=x * z + y * z, after=lambda x, y, z: (x + y) * z if x.shape == y.shape else None
-    )
+def _are_alike(x: Node, y: Node) -> bool:
+    return x.shape == y.shape
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    when=_are_alike,
+    examples=THREE,
+    family=(DIFFERENCE, QUOTIENT),
+)
+def common_factor_of_sum(x: Var, y: Var, z: Var) -> Rewrite:
+    """A factor of two terms is one of both; where they cancel, that rounds differently."""
+    return Rewrite(before=x * z + y * z, after=(x + y) * z)
 
 
 def _is_common(x: Node, y: Node, c: Node, d: Node) -> bool:
@@ -91,22 +101,6 @@ def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(
         before=x * c - y * d,
         after=lambda x, y, c, d: (x - y if _is_equal(c, d) else x + y) * c,
-    )
-
-
-@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
-def common_factor_of_difference(x: Var, y: Var, z: Var) -> Rewrite:
-    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
-    return Rewrite(
-        before=x * z - y * z, after=lambda x, y, z: (x - y) * z if x.shape == y.shape else None
-    )
-
-
-@rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)
-def common_divisor(x: Var, y: Var, z: Var) -> Rewrite:
-    """A divisor of two terms divides once; where they cancel, that rounds differently."""
-    return Rewrite(
-        before=x / z + y / z, after=lambda x, y, z: (x + y) / z if x.shape == y.shape else None
     )
 
 
@@ -219,7 +213,13 @@ def _meets_a_scalar(x: Node, s: Node, c: Node) -> bool:
 SCALARS = ({"x": (2, 3), "s": (), "c": 0.3},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_meets_a_scalar, examples=SCALARS)
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    single_use=True,
+    when=_meets_a_scalar,
+    examples=SCALARS,
+)
 def scalars_meet(x: Var, s: Var, c: Const) -> Rewrite:
     """Two scalar factors of an array are multiplied first: one pass instead of two."""
     return Rewrite(before=(x * s) * c, after=x * (s * c))
@@ -258,13 +258,7 @@ def scalar_leaves_abs(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=abs(x * c), after=abs(x) * abs(c))
 
 
-@rule(exact=Exact.BITS, kinds="iu")
-def integer_factors_combine(x: Var, c: Const, d: Const) -> Rewrite:
-    """Two constant factors are one: integers wrap either way."""
-    return Rewrite(before=(x * c) * d, after=x * (c * d))
-
-
-@rule(exact=Exact.BITS, kinds="iu")
+@rule(exact=Exact.BITS, kinds="iu", family=(PRODUCT,))
 def integer_terms_combine(x: Var, c: Const, d: Const) -> Rewrite:
     """Two constant terms are one: integers wrap either way."""
     return Rewrite(before=(x + c) + d, after=x + (c + d))
@@ -382,16 +376,10 @@ def inverse_of_quotient(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=1 / (x / y), after=y / x)
 
 
-@rule(exact=Exact.REALS, kinds="f")
+@rule(exact=Exact.REALS, kinds="f", family=(INVERSE,))
 def times_over(x: Var, y: Var) -> Rewrite:
-    """(x * y) / y is x, but for rounding and y = 0."""
+    """To undo a product leaves what there was, but for rounding, and unless y is 0."""
     return Rewrite(before=(x * y) / y, after=x)
-
-
-@rule(exact=Exact.REALS, kinds="f")
-def over_times(x: Var, y: Var) -> Rewrite:
-    """(x / y) * y is x, but for rounding and y = 0."""
-    return Rewrite(before=(x / y) * y, after=x)
 
 
 @rule(exact=Exact.REALS, kinds="f", single_use=True, examples=THREE)

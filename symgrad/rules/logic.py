@@ -17,7 +17,7 @@ from symgrad.ops.logic import (
     logical_xor,
 )
 from symgrad.ops.shape import astype_p
-from symgrad.rewrite.family import DE_MORGAN
+from symgrad.rewrite.family import DE_MORGAN, instead
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_as_wide, is_mask
@@ -31,16 +31,13 @@ def invert_is_not(mask: Var) -> Rewrite:
     return Rewrite(before=bitwise_invert(mask), after=logical_not(mask))
 
 
-@rule(exact=Exact.BITS, kinds="b", family=(DE_MORGAN,))
+XOR = instead("and/xor", (bitwise_and.op, bitwise_xor.op), (logical_and.op, logical_xor.op))
+
+
+@rule(exact=Exact.BITS, kinds="b", family=(DE_MORGAN, XOR))
 def bitwise_and_is_and(mask: Var, other: Var) -> Rewrite:
     """A boolean is one bit: of booleans, the two are the same."""
     return Rewrite(before=bitwise_and(mask, other), after=logical_and(mask, other))
-
-
-@rule(exact=Exact.BITS, kinds="b")
-def bitwise_xor_is_xor(mask: Var, other: Var) -> Rewrite:
-    """A boolean is one bit: it is set in just one where just one is true."""
-    return Rewrite(before=bitwise_xor(mask, other), after=logical_xor(mask, other))
 
 
 @rule(exact=Exact.BITS, kinds="b")

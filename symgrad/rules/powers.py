@@ -7,6 +7,7 @@ import numpy as np
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.elementwise import abs, exp, log, sqrt, square
 from symgrad.ops.leaves import ones_like
+from symgrad.rewrite.family import INVERSE
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_finite
@@ -141,16 +142,16 @@ def over_its_root(x: Var) -> Rewrite:
     return Rewrite(before=x / sqrt(x), after=sqrt(x))
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    when=lambda x, y: x.shape == y.shape,
+    family=(INVERSE,),
+)
 def product_of_exps(x: Var, y: Var) -> Rewrite:
-    """exp(x) * exp(y) is exp(x + y): one exponential, but the rounding of the sum shows in it."""
+    """A product of exponentials is that of the sum: one, but the rounding of it shows."""
     return Rewrite(before=exp(x) * exp(y), after=exp(x + y))
-
-
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
-def quotient_of_exps(x: Var, y: Var) -> Rewrite:
-    """exp(x) / exp(y) is exp(x - y): one exponential, but the rounding of it shows."""
-    return Rewrite(before=exp(x) / exp(y), after=exp(x - y))
 
 
 @rule(exact=Exact.REALS, kinds="f", single_use=True)
@@ -171,16 +172,16 @@ def power_of_exp(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=exp(x) ** c, after=exp(x * c))
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    when=lambda x, y: x.shape == y.shape,
+    family=(INVERSE,),
+)
 def sum_of_logs(x: Var, y: Var) -> Rewrite:
-    """log(x) + log(y) is log(x * y): one logarithm, unless that overflows or both are negative."""
+    """A sum of logarithms is that of the product: one, unless that overflows or is of negatives."""
     return Rewrite(before=log(x) + log(y), after=log(x * y))
-
-
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=lambda x, y: x.shape == y.shape)
-def difference_of_logs(x: Var, y: Var) -> Rewrite:
-    """log(x) - log(y) is log(x / y): one logarithm, unless that overflows or both are negative."""
-    return Rewrite(before=log(x) - log(y), after=log(x / y))
 
 
 def _is_odd(c: Node) -> bool:

@@ -12,7 +12,7 @@ from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.logic import logical_not
 from symgrad.ops.order import argmax_p, argmin_p
 from symgrad.ops.reduce import sum
-from symgrad.rewrite.family import DE_MORGAN, DUAL
+from symgrad.rewrite.family import DE_MORGAN, DUAL, QUOTIENT, instead
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import grows, is_finite, is_scalar
@@ -61,27 +61,13 @@ def _is_scalar(s: Node, x: Node) -> bool:
     single_use=True,
     when=_is_scalar,
     examples=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
+    family=(QUOTIENT,),
 )
 def sum_of_times_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A number that all terms have for a factor is multiplied once; if it is inf, that differs."""
+    """A factor of all terms that is one number is one of the sum; for 0 and inf that differs."""
     return Rewrite(
         before=sum(x * s, axis=axis, dtype=None, keepdims=keepdims),
         after=sum(x, axis=axis, dtype=None, keepdims=keepdims) * s,
-    )
-
-
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    single_use=True,
-    when=_is_scalar,
-    examples=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
-)
-def sum_of_over_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A number that all terms are divided by divides once; if it is 0, that differs."""
-    return Rewrite(
-        before=sum(x / s, axis=axis, dtype=None, keepdims=keepdims),
-        after=sum(x, axis=axis, dtype=None, keepdims=keepdims) / s,
     )
 
 
@@ -204,23 +190,15 @@ def argmax_of_exp(x: Var, axis: Attr) -> Rewrite:
     return Rewrite(before=argmax_p(exp(x), axis=axis), after=argmax_p(x, axis=axis))
 
 
+LOG_SOFTMAX = instead("softmax/log_softmax", (softmax.op, log_softmax.op))
+
+
 @rule(
     exact=Exact.REALS,
     when=lambda axis, over: axis in over,
     examples=({"x": (2, 3), "axis": 1, "over": (1,)},),
+    family=(LOG_SOFTMAX,),
 )
 def argmax_of_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
     """The most probable is the largest; but where it rounds, different numbers become one."""
     return Rewrite(before=argmax_p(softmax(x, axis=over), axis=axis), after=argmax_p(x, axis=axis))
-
-
-@rule(
-    exact=Exact.REALS,
-    when=lambda axis, over: axis in over,
-    examples=({"x": (2, 3), "axis": 1, "over": (1,)},),
-)
-def argmax_of_log_softmax(x: Var, axis: Attr, over: Attr) -> Rewrite:
-    """The most probable is the largest; but where it rounds, different numbers become one."""
-    return Rewrite(
-        before=argmax_p(log_softmax(x, axis=over), axis=axis), after=argmax_p(x, axis=axis)
-    )

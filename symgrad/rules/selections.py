@@ -21,6 +21,7 @@ from symgrad.ops.logic import (
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype_p, reshape
+from symgrad.rewrite.family import DIFFERENCE, PRODUCT, instead
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite, is_mask
@@ -111,16 +112,10 @@ def where_of_nothing_selected(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=where(mask, x, select(mask, y)), after=select(mask, x))
 
 
-@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf", family=(PRODUCT,))
 def select_of_product(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of a product that is selected, no factor need be."""
     return Rewrite(before=select(mask, select(mask, x) * y), after=select(mask, x * y))
-
-
-@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
-def select_of_sum(mask: Var, x: Var, y: Var) -> Rewrite:
-    """Of a sum that is selected, no term need be."""
-    return Rewrite(before=select(mask, select(mask, x) + y), after=select(mask, x + y))
 
 
 def _factors(dtype: str) -> dict[str, object]:
@@ -169,22 +164,10 @@ def select_of_what_keeps_zeros(node: Node) -> Node | None:
 # ---- choices side by side -------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
-def product_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
-    """Of two factors selected alike, the product is selected."""
-    return Rewrite(before=select(mask, x) * select(mask, y), after=select(mask, x * y))
-
-
-@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
+@rule(exact=Exact.BITS, single_use=True, kinds="iuf", family=(DIFFERENCE, PRODUCT))
 def sum_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
     """Of two terms selected alike, the sum is selected."""
     return Rewrite(before=select(mask, x) + select(mask, y), after=select(mask, x + y))
-
-
-@rule(exact=Exact.BITS, single_use=True, kinds="iuf")
-def difference_of_selections(mask: Var, x: Var, y: Var) -> Rewrite:
-    """Of two terms selected alike, the difference is selected."""
-    return Rewrite(before=select(mask, x) - select(mask, y), after=select(mask, x - y))
 
 
 @rule(exact=Exact.VALUES, kinds="iuf")
@@ -299,28 +282,15 @@ def _no_wider(mask: Node, x: Node, y: Node) -> bool:
     return guess(chosen) <= guess(x.size) + guess(y.size)
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
-def where_of_negatives(mask: Var, x: Var, y: Var) -> Rewrite:
-    """What is negated in either case is negated once."""
-    return Rewrite(before=where(mask, -x, -y), after=-where(mask, x, y))
+LOGARITHM = instead("exponentials/logarithms, exponential/logarithm", (exp.op, log.op))
+ROOT = instead("exponentials/roots, exponential/root", (exp.op, sqrt.op))
+NEGATIVE = instead("exponentials/negatives, exponential/negative", (exp.op, negative.op))
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
+@rule(exact=Exact.BITS, single_use=True, when=_no_wider, family=(LOGARITHM, ROOT, NEGATIVE))
 def where_of_exponentials(mask: Var, x: Var, y: Var) -> Rewrite:
     """The exponential that is taken in either case is taken once."""
     return Rewrite(before=where(mask, exp(x), exp(y)), after=exp(where(mask, x, y)))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
-def where_of_logarithms(mask: Var, x: Var, y: Var) -> Rewrite:
-    """The logarithm that is taken in either case is taken once."""
-    return Rewrite(before=where(mask, log(x), log(y)), after=log(where(mask, x, y)))
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider)
-def where_of_roots(mask: Var, x: Var, y: Var) -> Rewrite:
-    """The root that is taken in either case is taken once."""
-    return Rewrite(before=where(mask, sqrt(x), sqrt(y)), after=sqrt(where(mask, x, y)))
 
 
 def _no_wider_than_common(mask: Node, x: Node, y: Node, z: Node) -> bool:
@@ -328,7 +298,14 @@ def _no_wider_than_common(mask: Node, x: Node, y: Node, z: Node) -> bool:
     return guess(product(broadcast_shapes(mask.shape, x.shape, y.shape))) <= guess(z.size)
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider_than_common, kinds="iuf", examples=WHERE)
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    when=_no_wider_than_common,
+    kinds="iuf",
+    examples=WHERE,
+    family=(PRODUCT,),
+)
 def where_of_products(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
     """A factor of either case is multiplied in once."""
     return Rewrite(before=where(mask, x * z, y * z), after=where(mask, x, y) * z)
@@ -344,12 +321,6 @@ def where_of_products(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
 def where_of_scaled(mask: Var, x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor of either case is multiplied in once."""
     return Rewrite(before=where(mask, x * c, y * c), after=where(mask, x, y) * c)
-
-
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider_than_common, kinds="iuf", examples=WHERE)
-def where_of_sums(mask: Var, x: Var, y: Var, z: Var) -> Rewrite:
-    """A term of either case is added once."""
-    return Rewrite(before=where(mask, x + z, y + z), after=where(mask, x, y) + z)
 
 
 def _is_constant_over(mask: Node, x: Node, axis: tuple[int, ...]) -> bool:

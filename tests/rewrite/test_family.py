@@ -8,7 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
 from symgrad.passes import RULES
-from symgrad.rewrite.family import COMPLEMENT, DE_MORGAN, DUAL, OR_EQUAL
+from symgrad.rewrite.family import COMPLEMENT, DE_MORGAN, DUAL, OR_EQUAL, instead
 from symgrad.testing.graphs import cases_of, special_values
 
 OPS = tuple(REGISTRY.every().values())
@@ -200,3 +200,27 @@ def test_a_rule_without_a_dual_is_refused():
         def abs_is_positive(x: sg.Var) -> sg.Rewrite:
             """Nothing here has a dual."""
             return sg.Rewrite(before=sg.abs(sg.abs(x)), after=sg.abs(x))
+
+
+def test_ops_of_ones_own_choice_stand_instead_of_others():
+    """What a twin does not change has no twin of that kind: alternatives do not multiply."""
+    root = instead("exponentials/roots, exponential/root", (sg.exp.op, sg.sqrt.op))
+    logarithm = instead("exponentials/logarithms, exponential/logarithm", (sg.exp.op, sg.log.op))
+
+    @sg.rule(exact="bits", family=(root, logarithm))
+    def exponentials_chosen(m: sg.Var, x: sg.Var, y: sg.Var) -> sg.Rewrite:
+        """The exponential is taken once."""
+        return sg.Rewrite(before=sg.where(m, sg.exp(x), sg.exp(y)), after=sg.exp(sg.where(m, x, y)))
+
+    assert [told(r) for r in exponentials_chosen.twins] == [
+        (
+            "roots_chosen",
+            "where(m, sqrt(x), sqrt(y)) -> sqrt(where(m, x, y))",
+            "The root is taken once.",
+        ),
+        (
+            "logarithms_chosen",
+            "where(m, log(x), log(y)) -> log(where(m, x, y))",
+            "The logarithm is taken once.",
+        ),
+    ]
