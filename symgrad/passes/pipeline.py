@@ -93,25 +93,13 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
     return Pass(name, reason, run)
 
 
-KERNELS: tuple[Rule, ...] = (
-    *masks.KERNELS,
-    *indexing.KERNELS,
-    *scatter.KERNELS,
-    *softmax.KERNELS,
-    *factors.KERNELS,
-    *rules_of(row_sums),
-    *matmul.KERNELS,
-)
-
-RULES: tuple[Rule, ...] = tuple(
-    r
-    for r in rules_of(
-        constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
-        indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems,
-        arithmetic, factors, powers,
-    )
-    if r not in KERNELS
+DECLARED: tuple[Rule, ...] = rules_of(
+    constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
+    indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems, arithmetic,
+    factors, powers, row_sums,
 )  # fmt: skip
+RULES = tuple(rule for rule in DECLARED if not rule.last)
+KERNELS = tuple(rule for rule in DECLARED if rule.last)
 
 HOIST = Pass(
     "hoist_invariants",

@@ -95,11 +95,12 @@ class Rule:
 
     `ops` are the ops at which it is tried. `single_use` says that the nodes within the pattern must
     have no other reader, since their work would otherwise be done twice. `stable` says that the
-    rule is judged by the truth and not by what was written; see `rule`. `examples` are what the
-    tests bind the variables to: shapes for `Var`, numbers for `Const`, values for `Attr`; or
-    functions that spell out, of nodes, what the rule is there for. `after_grad` is for
-    when derivatives have been taken: the rule need not keep them. `at` tells at which nodes it is
-    tried, if not at all. `twins` are the other rules of its family. `definition` is the function
+    rule is judged by the truth and not by what was written; see `rule`. One that is `last` waits
+    until no other fits: what it makes is a kernel of its own, which no other rule knows. One for
+    `after_grad` need not keep the gradient. `at` tells at which nodes it is tried, if not at all.
+    `examples` are what the tests bind the variables to: shapes for `Var`, numbers for `Const`,
+    values for `Attr`; or functions that spell out, of nodes, what the rule is there for. `twins`
+    are the other rules of its family. `definition` is the function
     that declared it, for those who want to read it.
     """
 
@@ -113,6 +114,7 @@ class Rule:
     when: Callable[..., bool] | None = None
     single_use: bool = False
     stable: bool = False
+    last: bool = False
     kinds: str = "biuf"
     examples: tuple[Example, ...] = ()
     variables: tuple[Var | Attr, ...] = ()
@@ -210,6 +212,7 @@ def rule(
     single_use: bool = False,
     ordered: bool = False,
     stable: bool = False,
+    last: bool = False,
     kinds: str = "biuf",
     examples: tuple[Example, ...] = (),
     family: tuple[Twin, ...] = (),
@@ -261,6 +264,7 @@ def rule(
             when=when,
             single_use=single_use,
             stable=stable,
+            last=last,
             kinds=kinds,
             examples=examples,
             variables=variables,

@@ -13,7 +13,7 @@ from symgrad.ir.values import ArrayData
 from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
 from symgrad.rewrite.family import DIFFERENCE, INVERSE, PRODUCT, QUOTIENT
 from symgrad.rewrite.pattern import Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_as_wide, is_finite, may_enter, may_leave
 
 THREE = ({"x": (2, 3), "y": (2, 3), "z": (2, 3)}, {"x": (3,), "y": (3,), "z": ()})
@@ -188,19 +188,19 @@ def _joins(x: Node, y: Node, c: Node) -> bool:
 COLUMN = ({"x": (2, 8), "y": (2, 1), "c": 0.3},)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_joins, examples=COLUMN)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_joins, examples=COLUMN, last=True)
 def scalar_joins_smaller(x: Var, y: Var, c: Const) -> Rewrite:
     """A constant factor joins the smaller of two others: fewer multiplications."""
     return Rewrite(before=(x * y) * c, after=x * (y * c))
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS, last=True)
 def divisor_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """Of a divisor and a factor of less elements the quotient is taken, unless it overflows."""
     return Rewrite(before=(x / y) * z, after=x * (z / y))
 
 
-@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_smaller, examples=COLUMNS, last=True)
 def small_factors_meet(x: Var, y: Var, z: Var) -> Rewrite:
     """Factors of less elements than what they scale are multiplied, unless that overflows."""
     return Rewrite(before=(x * y) * z, after=x * (y * z))
@@ -396,7 +396,3 @@ def over_quotient(x: Var, y: Var, z: Var) -> Rewrite:
     return Rewrite(
         before=x / (y / z), after=lambda x, y, z: (x * z) / y if x.shape == z.shape else None
     )
-
-
-# When what is small is known to be no part of a function that a rule looks for.
-KERNELS: tuple[Rule, ...] = (scalar_joins_smaller, divisor_meets_factor, small_factors_meet)

@@ -11,7 +11,7 @@ from symgrad.ops.elementwise import negative
 from symgrad.ops.index.slices import Index, place, put, slice_bound, slice_p
 from symgrad.ops.shape import broadcast_to, concat_p
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite
 
 Triple = tuple[Any, Any, int]
@@ -325,13 +325,10 @@ def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
     single_use=True,
     when=lambda x, shape: x.shape == shape,
     examples=({"x": (5, 4), "u": (2, 4), "shape": (5, 4), "index": ((1, 3, 1), (None, None, 1))},),
+    last=True,
 )
 def sum_with_placed(x: Var, u: Var, shape: Attr, index: Attr) -> Rewrite:
     """What is added in one place is added there: elsewhere there is nothing to do."""
     return Rewrite(
         before=x + place(u, shape=shape, index=index), after=put(x, u, index=index, mode="add")
     )
-
-
-# When nothing that is placed moves any more.
-KERNELS: tuple[Rule, ...] = (sum_with_placed,)

@@ -17,7 +17,7 @@ from symgrad.ops.logic import greater, logical_and, logical_not
 from symgrad.ops.select import keep_where_positive, relu, select, where
 from symgrad.ops.shape import astype_p
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 
 
 def is_finite(c: Node) -> bool:
@@ -175,13 +175,13 @@ def product_size(a: Node, b: Node) -> int:
     return guess(product((*stack, a.shape[-2], b.shape[-1])))
 
 
-@rule(exact=Exact.BITS, single_use=True)
+@rule(exact=Exact.BITS, single_use=True, last=True)
 def mask_of_relu(x: Var) -> Rewrite:
     """The sign of relu's output is that of its input; nobody else needs the output."""
     return Rewrite(before=greater(relu(x), 0), after=greater(x, 0))
 
 
-@rule(exact=Exact.BITS, single_use=True)
+@rule(exact=Exact.BITS, single_use=True, last=True)
 def positive_select(y: Var, g: Var) -> Rewrite:
     """relu's backward in one step: the mask is made where it is used, as bits."""
     return Rewrite(before=select(greater(y, 0), g), after=keep_where_positive(y, g))
@@ -192,11 +192,8 @@ def positive_select(y: Var, g: Var) -> Rewrite:
     kinds="f",
     when=lambda mask, c: bool(np.all(constant_value(c) == 1)) and is_as_wide(mask, c),
     examples=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
+    last=True,
 )
 def select_one(mask: Var, c: Const) -> Rewrite:
     """A mask that selects from ones is the mask as numbers."""
     return Rewrite(before=select(mask, c), after=lambda mask, c: astype_p(mask, dtype=c.dtype))
-
-
-# Once nothing more can be merged: a mask made inside a kernel is seen by no other rule.
-KERNELS: tuple[Rule, ...] = (mask_of_relu, positive_select, select_one)

@@ -10,7 +10,7 @@ from symgrad.ops.linalg.products import is_thin, matmul_p, matmul_tn
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_scalar, may_enter, may_leave, product_is_largest, product_size
 
 # ---- scalars --------------------------------------------------------------------------------
@@ -306,11 +306,8 @@ def sum_over_batch(a: Var, b: Var, axis: Attr) -> Rewrite:
     exact=Exact.BITS,
     when=lambda x, g: x.ndim == g.ndim == 2 and is_thin(*g.shape),
     examples=({"x": (300, 3), "g": (300, 1)},),
+    last=True,
 )
 def product_over_rows(x: Var, g: Var) -> Rewrite:
     """A sum over rows of outer products can share one pass over the rows with what made them."""
     return Rewrite(before=matmul_p(permute_dims(x, axes=(1, 0)), g), after=matmul_tn(x, g))
-
-
-# Once nothing moves any more: no other rule knows a product over rows.
-KERNELS: tuple[Rule, ...] = (product_over_rows,)

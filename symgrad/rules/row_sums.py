@@ -38,6 +38,7 @@ ROWS = (
         _is_last(x if x.ndim >= y.ndim else y, axis) and x.shape[-1:] == y.shape[-1:]
     ),
     examples=ROWS,
+    last=True,
 )
 def sum_of_products_in_rows(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Row by row the sum of all products is a dot product: no array of products is made."""
@@ -81,6 +82,7 @@ def _is_never_zero(x: Node) -> bool:
     single_use=True,
     when=lambda x, y, c: x.shape == y.shape and _is_column(y, c) and _is_never_zero(c),
     examples=(_over_deviation,),
+    last=True,
 )
 def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     """What divides each row of a dot product of rows divides the result, unless that overflows."""
@@ -97,6 +99,7 @@ def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     kinds="f",
     single_use=True,
     examples=({"x": (3, 4), "y": (3, 4), "k": False},),
+    last=True,
 )
 def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
     """A change of sign is made to the result of a dot product of rows."""
@@ -105,7 +108,14 @@ def sign_out_of_rows(x: Var, y: Var, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_last, examples=ROWS[:1])
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    single_use=True,
+    when=_is_last,
+    examples=ROWS[:1],
+    last=True,
+)
 def sum_of_squares_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """Row by row the sum of all squares is a dot product: no array of squares is made."""
     return Rewrite(
@@ -120,7 +130,7 @@ def _has_rows(x: Node, axis: tuple[int, ...]) -> bool:
     return large and _is_last(x, axis) and x.dtype.itemsize in (4, 8)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", when=_has_rows, examples=ROWS[:1])
+@rule(exact=Exact.ROUNDING, kinds="f", when=_has_rows, examples=ROWS[:1], last=True)
 def sum_in_rows(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     """The sums of rows are a product with ones, which BLAS does many times as fast as a sum."""
     return Rewrite(

@@ -13,7 +13,7 @@ from symgrad.ops.index.gather import scatter
 from symgrad.ops.leaves import constant, full
 from symgrad.ops.shape import broadcast_to
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_scalar, may_enter
 
 
@@ -57,6 +57,7 @@ def scalar_into_scattered(z: Var, u: Var, i: Var, a: Attr, c: Const) -> Rewrite:
     single_use=True,
     when=_fills,
     examples=(lambda x, u: x[[0, 1, 2, 0, 1]] + _onto_zeros(u),),
+    last=True,
 )
 def sum_with_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     """What is added at indices is added there at once: elsewhere there is nothing to do."""
@@ -72,6 +73,7 @@ def sum_with_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     single_use=True,
     when=_fills,
     examples=(lambda x, u: x[[0, 1, 2, 0, 1]] - _onto_zeros(u),),
+    last=True,
 )
 def less_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
     """What is subtracted at indices is subtracted there at once."""
@@ -79,7 +81,3 @@ def less_scattered(x: Var, z: Var, u: Var, i: Var, a: Attr) -> Rewrite:
         before=x - scatter(z, u, i, axis=a, mode="add"),
         after=scatter(x, negative(u), i, axis=a, mode="add"),
     )
-
-
-# When no other rule looks for a sum any more.
-KERNELS: tuple[Rule, ...] = (sum_with_scattered, less_scattered)

@@ -18,7 +18,7 @@ from symgrad.ops.reduce import max, reduced_shape, sum
 from symgrad.ops.select import where
 from symgrad.ops.shape import reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import is_finite
 
 Axes: TypeAlias = tuple[int, ...]
@@ -309,11 +309,8 @@ def _scaled_softmax(x: Node) -> Node:
     single_use=True,
     when=_is_over_total,
     examples=(_scaled_softmax,),
+    last=True,
 )
 def softmax_meets_factor(x: Var, y: Var, z: Var) -> Rewrite:
     """What scales softmax is divided by the sum of exponentials, which is at least 1."""
     return Rewrite(before=(x / y) * z, after=x * (z / y))
-
-
-# When the parts of softmax have been shared.
-KERNELS: tuple[Rule, ...] = (softmax_meets_factor,)
