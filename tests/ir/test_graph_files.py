@@ -615,3 +615,9 @@ class Reduced:
 
     def __reduce__(self):
         return self.reduced
+
+
+@pytest.mark.parametrize("name", ["_restored", "restored_input", "_only_output"])
+def test_a_pickle_of_an_earlier_version_is_refused(name):
+    with pytest.raises(GraphError, match=r"earlier version of symgrad.*Graph\.save"):
+        pickle.loads(f"csymgrad.ir.saved\n{name}\n.".encode())
