@@ -16,7 +16,8 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, Cotangent, case
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
@@ -26,15 +27,13 @@ from symgrad.ops.declare import (
     composite,
     elementwise,
     in_single,
-    jvp_of,
     op,
     require_order,
-    vjp_of,
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
 from symgrad.ops.flows import Masked, Partial
 from symgrad.ops.logic import equal, logical_and, logical_not
-from symgrad.ops.reduce import CASES, kept, normalize_over, reduced_shape, sum
+from symgrad.ops.reduce import CASES, kept, normalize_over, reduced, sum, sum_along
 from symgrad.ops.select import clip, extremum_slopes, where
 
 # ---- sigmoids and hinges --------------------------------------------------------------------
@@ -132,35 +131,16 @@ def hard_tanh(x: NodeLike, /) -> Node:
 # ---- logsumexp and softmax ------------------------------------------------------------------
 
 
-@in_single
-def _along(t: Node, weights: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
-    return sum(t * weights, axis=axis, keepdims=keepdims)
-
-
-def _logsumexp_vjp(
-    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> tuple[Cotangent, ...]:
-    return (kept(g, x, axis) * softmax(x, axis=axis),)
-
-
-def _logsumexp_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> Cotangent:
-    return None if t[0] is None else _along(t[0], softmax(x, axis=axis), axis, keepdims)
-
-
-def _logsumexp_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
-    return t.with_shape(reduced_shape(t, axis, keepdims))
-
-
 @op(
-    infer=_logsumexp_infer,
+    infer=reduced,
     kernel=kernels.logsumexp,
     scratch=lambda t, **attrs: (t,),
     promote=as_floats,
     normalize=normalize_over,
-    vjp=_logsumexp_vjp,
-    jvp=_logsumexp_jvp,
+    pullback=lambda g, y, x, axis, keepdims: kept(g, x, axis) * call("softmax", x, axis=axis),
+    pushforward=lambda t, y, x, axis, keepdims: sum_along(
+        t, call("softmax", x, axis=axis), axis, keepdims
+    ),
     flops=lambda t, **attrs: 4 * t.size,
     batch=batch.over_axes,
     out=True,
@@ -176,17 +156,9 @@ def logsumexp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> No
 
 
 @in_single
-def _softmax_flow(flow: Node, y: Node, axis: tuple[int, ...]) -> Node:
-    found: Node = y * (flow - _along(flow, y, axis, True))
+def _softmax_flow(flow: Node, y: Node, x: Node, axis: tuple[int, ...]) -> Node:
+    found: Node = y * (flow - sum_along(flow, y, axis, True))
     return found
-
-
-def _softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
-    return (_softmax_flow(g, y, axis),)
-
-
-def _softmax_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]) -> Cotangent:
-    return None if t[0] is None else _softmax_flow(t[0], y, axis)
 
 
 def _softmax_infer(t: TensorType, *, axis: tuple[int, ...]) -> TensorType:
@@ -207,7 +179,7 @@ def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Builder[P]]:
     )
 
 
-@_over_axes(kernel=kernels.softmax, vjp=_softmax_vjp, jvp=_softmax_jvp)
+@_over_axes(kernel=kernels.softmax, pullback=_softmax_flow, pushforward=_softmax_flow)
 def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     """exp(x) / sum(exp(x)) over axes, without overflow; `axis` is one, several or None (all).
 
@@ -218,25 +190,15 @@ def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
 
 
 @in_single
-def _log_softmax_back(g: Node, y: Node, axis: tuple[int, ...]) -> Node:
+def _log_softmax_back(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     found: Node = g - exp(y) * sum(g, axis=axis, keepdims=True)
     return found
 
 
-def _log_softmax_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Cotangent, ...]:
-    return (_log_softmax_back(g, y, axis),)
-
-
-def _log_softmax_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...]
-) -> Cotangent:
-    return None if t[0] is None else t[0] - _along(t[0], exp(y), axis, True)
-
-
 @_over_axes(
     kernel=kernels.log_softmax,
-    vjp=_log_softmax_vjp,
-    jvp=_log_softmax_jvp,
+    pullback=_log_softmax_back,
+    pushforward=lambda t, y, x, axis: t - sum_along(t, exp(y), axis, True),
     scratch=lambda t, **attrs: (t,),
 )
 def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
@@ -334,14 +296,12 @@ def order_infer(t: TensorType, *, order: int) -> TensorType:
     return t
 
 
-@op(
+@elementwise(
+    kernels.sinc,
+    partials=_sinc_partials,
     infer=order_infer,
-    kernel=kernels.sinc,
     promote=as_floats,
-    vjp=vjp_of(_sinc_partials),
-    jvp=jvp_of(_sinc_partials),
-    elementwise=True,
-    out=True,
+    in_place=(),
     expensive=True,
     cases=(case((3, 4), order=0), case((), order=1), case((50,), order=2), case((50,), order=3)),
 )

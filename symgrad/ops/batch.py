@@ -51,6 +51,11 @@ def of_all(inputs: Sequence[Node], flags: Sequence[bool]) -> list[Node]:
     ]
 
 
+def repeated(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
+    """For ops whose operands all have as many leading axes."""
+    return apply(node.op, of_all(inputs, flags), attrs)
+
+
 def reshaped(inputs: Sequence[Node], flags: Sequence[bool], node: Node, shape: Any) -> Node:
     """For reshape: the batch axis stays in front."""
     return apply(node.op, inputs, {"shape": (inputs[0].shape[0], *shape)})

@@ -6,11 +6,13 @@ its adjoint for the pairing Re(conj(a) * b); see `symgrad.autodiff.reverse`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType
 from symgrad.ops import complex_kernels, kernels
@@ -41,57 +43,35 @@ def _as_it_is(t: TensorType) -> DType:
     return t.dtype
 
 
-def _same_of_tangent(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return apply_again(y, t[0])
-
-
-@elementwise(
-    kernels.real,
-    vjp=lambda g, y, x: (g,),
-    jvp=_same_of_tangent,
-    result=_part,
+_real_linear = partial(
+    elementwise,
+    pushforward=lambda t, y, x: apply_again(y, t),
     holomorphic=False,
-    in_place=(),
     preserves_zero=True,
     dtypes=COMPLEX,
 )
+
+
+@_real_linear(kernels.real, pullback=lambda g, y, x: g, result=_part, in_place=())
 def real_p(x: NodeLike, /) -> Node:
     """The real part of a complex x."""
     ...
 
 
-@elementwise(
-    kernels.imag,
-    vjp=lambda g, y, x: (g * 1j,),
-    jvp=_same_of_tangent,
-    result=_part,
-    holomorphic=False,
-    in_place=(),
-    preserves_zero=True,
-    dtypes=COMPLEX,
-)
+@_real_linear(kernels.imag, pullback=lambda g, y, x: g * 1j, result=_part, in_place=())
 def imag_p(x: NodeLike, /) -> Node:
     """The imaginary part of a complex x."""
     ...
 
 
-@elementwise(
-    np.conjugate,
-    vjp=lambda g, y, x: (call("conj", g),),
-    jvp=_same_of_tangent,
-    holomorphic=False,
-    preserves_zero=True,
-    dtypes=COMPLEX,
-)
+@_real_linear(np.conjugate, pullback=lambda g, y, x: call("conj", g))
 def conj_p(x: NodeLike, /) -> Node:
     """The complex conjugate of a complex x."""
     ...
 
 
-def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
+def _across(flow: Node, y: Node, x: Node) -> Node:
     """The part of what flows that is at right angles to x, over abs(x); 0 where x is."""
-    if flow is None:
-        return None
     is_zero = x == 0
     away = flow - y * real(conj(y) * flow)
     scaled: Node = away / call("where", is_zero, 1, call("abs", x))
@@ -101,8 +81,8 @@ def _across(flow: Cotangent, y: Node, x: Node) -> Cotangent:
 @elementwise(
     complex_kernels.complex_sign,
     result=_as_it_is,
-    vjp=lambda g, y, x: (_across(g, y, x),),
-    jvp=lambda t, y, x: _across(t[0], y, x),
+    pullback=_across,
+    pushforward=_across,
     holomorphic=False,
     preserves_zero=True,
     kinks="at 0, where it is 0",

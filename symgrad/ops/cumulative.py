@@ -111,20 +111,14 @@ def scan(a: NodeLike, b: NodeLike, /, axis: int, reverse: bool) -> Node:
     ...
 
 
-def _before_vjp(g: Node, y: Node, x: Node, axis: int, reverse: bool) -> tuple[Cotangent, ...]:
-    return (y * in_single(scan)(x, g, axis=axis, reverse=not reverse),)
-
-
-def _before_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, reverse: bool) -> Cotangent:
-    return None if t[0] is None else in_single(scan)(x, t[0] * y, axis=axis, reverse=reverse)
-
-
 @op(
     infer=_infer,
     kernel=kernels.products_before,
     normalize=_normalize,
-    vjp=_before_vjp,
-    jvp=_before_jvp,
+    pullback=lambda g, y, x, axis, reverse: (
+        y * in_single(scan)(x, g, axis=axis, reverse=not reverse)
+    ),
+    pushforward=lambda t, y, x, **attrs: in_single(scan)(x, t * y, **attrs),
     flops=lambda t, **attrs: t.size,
     batch=batch.over_axes,
     out=True,
@@ -161,10 +155,6 @@ def changes(x: Node, axis: int) -> Node:
 # ---- running extrema ------------------------------------------------------------------------
 
 
-def _extremum_normalize(t: TensorType, axis: Any, largest: bool) -> dict[str, Any]:
-    return {"axis": normalize_axis(axis, t.ndim), "largest": bool(largest)}
-
-
 def _extremum_infer(t: TensorType, *, axis: int, largest: bool) -> TensorType:
     require("biuf", t)
     return t
@@ -187,22 +177,16 @@ def _along_runs(b: Node, stays: Node, axis: int) -> Node:
     return found
 
 
-def _running_extremum_vjp(
-    g: Node, y: Node, x: Node, axis: int, largest: bool
-) -> tuple[Cotangent, ...]:
+def _running_extremum_pullback(g: Node, y: Node, x: Node, axis: int, largest: bool) -> Node:
     stays, tie, count = _ties(y, x, axis)
     share = g / count
     rest = scan(astype(stays, share.dtype), select(stays, share), axis=axis, reverse=True)
-    return (select(tie, share + rest),)
+    return select(tie, share + rest)
 
 
-def _running_extremum_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: int, largest: bool
-) -> Cotangent:
-    if t[0] is None:
-        return None
+def _running_extremum_pushforward(t: Node, y: Node, x: Node, axis: int, largest: bool) -> Node:
     stays, tie, count = _ties(y, x, axis)
-    given = astype(select(tie, t[0]), count.dtype)
+    given = astype(select(tie, t), count.dtype)
     flow: Node = _along_runs(given, stays, axis) / count
     return flow
 
@@ -210,9 +194,12 @@ def _running_extremum_jvp(
 @op(
     infer=_extremum_infer,
     kernel=index_kernels.running_extremum,
-    normalize=_extremum_normalize,
-    vjp=_running_extremum_vjp,
-    jvp=_running_extremum_jvp,
+    normalize=lambda t, axis, largest: {
+        "axis": normalize_axis(axis, t.ndim),
+        "largest": bool(largest),
+    },
+    pullback=_running_extremum_pullback,
+    pushforward=_running_extremum_pushforward,
     flops=lambda t, **attrs: t.size,
     batch=batch.over_axes,
     out=True,

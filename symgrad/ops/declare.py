@@ -64,8 +64,6 @@ def elementwise(
         promote = _promote_real(promote)
     if partials is not None:
         facts |= {"vjp": vjp_of(partials), "jvp": jvp_of(partials)}
-    elif facts.get("piecewise_constant"):
-        facts["vjp"], facts["jvp"] = _no_cotangents, _no_tangent
     facts.setdefault("in_place", (0, 1, 2))
     return op(
         infer=infer or _elementwise_rule(ufunc, result),
@@ -82,12 +80,23 @@ def op(
     *,
     numpy: tuple[Callable[..., Any], ...] = (),
     public: bool = True,
+    pullback: Callable[..., Cotangent] | None = None,
+    pushforward: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare an op that gives its own `infer`, `kernel`, `vjp` and, where it can, `jvp`.
 
-    One that is not `public`, and any whose name ends in `_p`, gets no function in `sg`.
+    Where the first operand x alone has a derivative, `pullback(g, y, x, *others, **attrs)` gives
+    its cotangent and `pushforward(t, y, x, *others, **attrs)` takes its tangent, which is there.
+    One that is `piecewise_constant` has the derivative 0. One that is not `public`, and any whose
+    name ends in `_p`, gets no function in `sg`.
     """
+    if pullback is not None:
+        facts["vjp"] = _vjp_by_first(pullback)
+    if pushforward is not None:
+        facts["jvp"] = _jvp_by_first(pushforward)
+    if facts.get("piecewise_constant"):
+        facts = {"vjp": _no_cotangents, "jvp": _no_tangent, **facts}
 
     def declare(function: Callable[P, Node]) -> Builder[P]:
         name = op_name(function)
@@ -162,13 +171,12 @@ def linear(
     that does is to be `in_single`.
     """
 
-    def vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
-        return (transpose(g, x, **attrs),)
-
-    def jvp(tangents: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-        return apply_again(y, widened(tangents[0]) if accumulates else tangents[0])
-
-    return op(vjp=vjp, jvp=jvp, linear=True, **facts)
+    return op(
+        pullback=lambda g, y, x, **attrs: transpose(g, x, **attrs),
+        pushforward=lambda t, y, x, **attrs: apply_again(y, widened(t) if accumulates else t),
+        linear=True,
+        **facts,
+    )
 
 
 def composite(
@@ -228,10 +236,13 @@ def explaining(function: Callable[P, R]) -> Callable[P, R]:
     return build
 
 
-def apply_again(y: Node, operand: Cotangent) -> Cotangent:
+def again(t: Node, y: Node, x: Node, *others: Node, **attrs: Any) -> Node:
+    """The pushforward of an op that is linear in its first operand: the op of its tangent."""
+    return apply(y.op, (t, *others), attrs)
+
+
+def apply_again(y: Node, operand: Node) -> Node:
     """The op of `y`, with its attributes, on another operand."""
-    if operand is None:
-        return None
     return Node(
         y.op, (operand,), y.attrs, y.op.infer(operand.type, **dict(y.attrs)), operand.origin
     )
@@ -260,10 +271,32 @@ def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotang
     return jvp
 
 
+def bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: Any) -> Cotangent:
+    """For an op that is linear in each of its two operands."""
+    left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
+    right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
+    return right if left is None else left if right is None else left + right
+
+
 def _pushed(t: Node, partial: Partial, y: Node) -> Cotangent:
     if t.tensor.is_complex and not y.tensor.is_complex:
         return call("real", call("conj", partial) * t)
     return chain(t, partial)
+
+
+def _vjp_by_first(pullback: Callable[..., Cotangent]) -> Callable[..., tuple[Cotangent, ...]]:
+    def vjp(g: Any, y: Node, *inputs: Node, **attrs: Any) -> tuple[Cotangent, ...]:
+        return pullback(g, y, *inputs, **attrs), *(None,) * (len(inputs) - 1)
+
+    return vjp
+
+
+def _jvp_by_first(pushforward: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any) -> Any:
+        t = tangents[0]
+        return None if t is None else pushforward(t, y, *inputs, **attrs)
+
+    return jvp
 
 
 def _no_cotangents(g: Node, y: Node, *inputs: Node, **attrs: Any) -> tuple[Cotangent, ...]:

@@ -18,12 +18,8 @@ from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import TensorType, Type, broadcast_shapes
-from symgrad.ops.batch import aligned, of_all
+from symgrad.ops.batch import aligned, in_front, of_all, repeated
 from symgrad.ops.declare import NodeLike, composite, op, require
-
-
-def _batch_alone(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
-    return apply(node.op, inputs)
 
 
 def _same_type(t: TensorType) -> TensorType:
@@ -37,9 +33,9 @@ def _itself(x: Any) -> Any:
 @op(
     infer=_same_type,
     kernel=_itself,
-    vjp=lambda g, y, x: (g,),
-    jvp=lambda t, y, x: t[0],
-    batch=_batch_alone,
+    pullback=lambda g, y, x: g,
+    pushforward=lambda t, y, x: t,
+    batch=in_front,
     identity=True,
     cases=(case((3, 4)), case(())),
     public=False,
@@ -52,9 +48,7 @@ def optimization_barrier(x: NodeLike, /) -> Node:
 @op(
     infer=_same_type,
     kernel=_itself,
-    vjp=lambda g, y, x: (None,),
-    jvp=lambda t, y, x: None,
-    batch=_batch_alone,
+    batch=in_front,
     identity=True,
     piecewise_constant=True,
     preserves_zero=True,
@@ -84,8 +78,8 @@ def _batch_first(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> N
 @op(
     infer=_first_of,
     kernel=lambda x, factor: x,
-    vjp=lambda g, y, x, factor: (g * factor, None),
-    jvp=lambda t, y, x, factor: None if t[0] is None else t[0] * factor,
+    pullback=lambda g, y, x, factor: g * factor,
+    pushforward=lambda t, y, x, factor: t * factor,
     batch=_batch_first,
     identity=True,
     cases=(case((3, 4), ()), case((2, 3), (3,))),
@@ -107,9 +101,8 @@ def _clip_infer(t: TensorType, low: TensorType, high: TensorType) -> TensorType:
     return _first_of(t, low, high)
 
 
-def _clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> tuple[Cotangent, ...]:
-    bounds = [None if _is_infinite(b) else b for b in (low, high)]
-    return call("clip", g, *bounds), None, None
+def _clip_pullback(g: Node, y: Node, x: Node, low: Node, high: Node) -> Node:
+    return call("clip", g, *(None if _is_infinite(b) else b for b in (low, high)))
 
 
 def _is_infinite(bound: Node) -> bool:
@@ -127,7 +120,7 @@ def _clip_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node) -> Cotangent:
 @op(
     infer=_clip_infer,
     kernel=lambda x, low, high: x,
-    vjp=_clip_vjp,
+    pullback=_clip_pullback,
     jvp=_clip_jvp,
     batch=_batch_first,
     identity=True,
@@ -185,8 +178,8 @@ def _batch_update(
 @op(
     infer=_update_infer,
     kernel=lambda x, *others, **attrs: x,
-    vjp=lambda g, y, x, *others, **attrs: (g, *(None,) * len(others)),
-    jvp=lambda t, y, x, *others, **attrs: t[0],
+    pullback=lambda g, y, x, *others, **attrs: g,
+    pushforward=lambda t, y, x, *others, **attrs: t,
     batch=_batch_update,
     identity=True,
     update=True,
@@ -285,16 +278,12 @@ def results_of(node: Node) -> list[Node]:
     return list(node) if isinstance(node.type, tuple) else [node]
 
 
-def _batch_barrier(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
-    return apply(node.op, of_all(inputs, flags))
-
-
 @op(
     infer=lambda t, *after: t,
     kernel=lambda x, *after: x,
-    vjp=lambda g, y, x, *after: (g, *(None,) * len(after)),
-    jvp=lambda t, y, x, *after: t[0],
-    batch=_batch_barrier,
+    pullback=lambda g, y, x, *after: g,
+    pushforward=lambda t, y, x, *after: t,
+    batch=repeated,
     identity=True,
     barrier=True,
     cases=(case((3, 4), ()),),

@@ -17,10 +17,11 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
-from symgrad.ir.op import REGISTRY, Builder, Cotangent, case
+from symgrad.ir.op import REGISTRY, Builder, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, P, common_dtype, composite, op, require
+from symgrad.ops.declare import NodeLike, P, again, common_dtype, composite, op, require
 from symgrad.ops.elementwise import abs
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange, full
@@ -55,22 +56,12 @@ def _in_order_infer(
     return t
 
 
-def _in_order_vjp(
-    g: Node, y: Node, t: Node, x: Node, back: bool, **attrs: Any
-) -> tuple[Cotangent, ...]:
-    return in_order(g, x, **attrs, back=not back), None
-
-
-def _in_order_jvp(d: tuple[Cotangent, ...], y: Node, t: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if d[0] is None else in_order(d[0], x, **attrs)
-
-
 @op(
     infer=_in_order_infer,
     kernel=kernels.in_order,
     normalize=_normalize,
-    vjp=_in_order_vjp,
-    jvp=_in_order_jvp,
+    pullback=lambda g, y, t, x, back, **attrs: call("in_order", g, x, **attrs, back=not back),
+    pushforward=again,
     flops=lambda t, x, **attrs: t.size,
     batch=batch.together,
     out=True,
@@ -85,20 +76,12 @@ def in_order(t: NodeLike, x: NodeLike, /, axis: int, descending: bool, back: boo
     ...
 
 
-def _sort_vjp(g: Node, y: Node, x: Node, **attrs: Any) -> tuple[Cotangent, ...]:
-    return (in_order(g, x, **attrs, back=True),)
-
-
-def _sort_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if t[0] is None else in_order(t[0], x, **attrs, back=False)
-
-
 @op(
     infer=_infer,
     kernel=kernels.sort,
     normalize=_normalize,
-    vjp=_sort_vjp,
-    jvp=_sort_jvp,
+    pullback=lambda g, y, x, **attrs: in_order(g, x, **attrs, back=True),
+    pushforward=lambda t, y, x, **attrs: in_order(t, x, **attrs, back=False),
     flops=lambda t, **attrs: 0,
     batch=batch.over_axes,
     out=True,
@@ -132,8 +115,6 @@ def _argsort_infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
     infer=_argsort_infer,
     kernel=kernels.argsort,
     normalize=_normalize,
-    vjp=lambda g, y, x, **attrs: (None,),
-    jvp=lambda t, y, x, **attrs: None,
     batch=batch.over_axes,
     piecewise_constant=True,
     expensive=True,
@@ -171,8 +152,6 @@ def _position(kernel: Callable[..., Any], dual: str) -> Callable[[Callable[P, No
         infer=_position_infer,
         kernel=kernel,
         normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
-        vjp=lambda g, y, x, **attrs: (None,),
-        jvp=lambda t, y, x, **attrs: None,
         batch=batch.over_axes,
         piecewise_constant=True,
         out=True,
@@ -295,8 +274,6 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
     infer=_search_infer,
     kernel=np.searchsorted,
     promote=common_dtype,
-    vjp=lambda g, y, *inputs, side: (None, None),
-    jvp=lambda t, y, *inputs, side: None,
     batch=_search_batch,
     compares=True,
     piecewise_constant=True,

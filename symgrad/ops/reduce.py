@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
+from symgrad.ir.op import POSITIVE, REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
 from symgrad.ops.complexes import keep_imaginary
 from symgrad.ops.cumulative import product_of_others, wide
-from symgrad.ops.declare import NodeLike, composite, linear, op
+from symgrad.ops.declare import NodeLike, composite, in_single, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import is_result, select, where
@@ -49,7 +49,8 @@ def reduced_shape(t: TensorType, axis: tuple[int, ...], keepdims: bool) -> tuple
     return tuple(1 if i in axis else s for i, s in enumerate(t.shape) if keepdims or i not in axis)
 
 
-def _infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+def reduced(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    """The type after a reduction."""
     return t.with_shape(reduced_shape(t, axis, keepdims))
 
 
@@ -62,14 +63,15 @@ def _sum_infer(
 def _extremum_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     if 0 in [t.shape[a] for a in axis]:
         raise ShapeError(f"an axis of size 0 in {t!r} has no largest or smallest element")
-    return _infer(t, axis=axis, keepdims=keepdims)
+    return reduced(t, axis=axis, keepdims=keepdims)
 
 
 def _flag_infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
     return TensorType(reduced_shape(t, axis, keepdims), np.dtype(np.bool_))
 
 
-def _kernel(ufunc: np.ufunc) -> Callable[..., Any]:
+def _by(ufunc: np.ufunc) -> dict[str, Any]:
+    """The facts of a reduction by a ufunc of two elements, which joins two results as well."""
     reduce = ufunc.reduce
 
     def kernel(
@@ -77,7 +79,14 @@ def _kernel(ufunc: np.ufunc) -> Callable[..., Any]:
     ) -> Any:
         return reduce(x, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
-    return kernel
+    return {
+        "kernel": kernel,
+        "source": f"np.{ufunc.__name__}.reduce",
+        "combiner": ufunc.__name__,
+        "out": True,
+        "batch": batch.over_axes,
+        "cases": CASES,
+    }
 
 
 def kept(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
@@ -92,18 +101,13 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
 
 
 @linear(
+    **_by(np.add),
     infer=_sum_infer,
-    kernel=_kernel(np.add),
     normalize=_sum_normalize,
     transpose=lambda g, x, axis, keepdims, dtype: _spread(g, x, axis),
     accumulates=True,
-    out=True,
-    source="np.add.reduce",
-    combiner="add",
-    cases=CASES,
     preserves_zero=True,
     numpy=(np.sum,),
-    batch=batch.over_axes,
     data_movement=True,
 )
 def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
@@ -111,25 +115,10 @@ def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool =
     ...
 
 
-def _prod_vjp(
-    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
-) -> tuple[Cotangent, ...]:
-    return (kept(g, x, axis) * _product_of_others(x, axis),)
-
-
-def _prod_jvp(
-    t: tuple[Cotangent, ...],
-    y: Node,
-    x: Node,
-    axis: tuple[int, ...],
-    keepdims: bool,
-    dtype: DType | None,
-) -> Cotangent:
-    return (
-        None
-        if t[0] is None
-        else sum(t[0] * _product_of_others(x, axis), axis=axis, keepdims=keepdims, dtype=dtype)
-    )
+@in_single
+def sum_along(t: Node, weights: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
+    """The sum of tangents, as much of each as it weighs."""
+    return sum(t * weights, axis=axis, keepdims=keepdims)
 
 
 def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
@@ -150,38 +139,29 @@ def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
 
 
 @op(
+    **_by(np.multiply),
     infer=_sum_infer,
-    kernel=_kernel(np.multiply),
     normalize=_sum_normalize,
-    vjp=_prod_vjp,
-    jvp=_prod_jvp,
-    out=True,
-    source="np.multiply.reduce",
-    combiner="multiply",
-    cases=CASES,
+    pullback=lambda g, y, x, axis, **attrs: kept(g, x, axis) * _product_of_others(x, axis),
+    pushforward=lambda t, y, x, axis, **attrs: sum(
+        t * _product_of_others(x, axis), axis=axis, **attrs
+    ),
     domain=(POSITIVE,),
     numpy=(np.prod,),
-    batch=batch.over_axes,
 )
 def prod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
     """The product over axes; None is all of them. Of no elements it is 1."""
     ...
 
 
-def _extremum_vjp(
-    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> tuple[Cotangent, ...]:
+def _extremum_pullback(g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
     found, count = _where_extreme(y, x, axis)
-    return (select(found, kept(g, x, axis) / count),)
+    return select(found, kept(g, x, axis) / count)
 
 
-def _extremum_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> Cotangent:
-    if t[0] is None:
-        return None
+def _extremum_pushforward(t: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
     found, count = _where_extreme(y, x, axis)
-    return sum(select(found, t[0]) / count, axis=axis, keepdims=keepdims)
+    return sum(select(found, t) / count, axis=axis, keepdims=keepdims)
 
 
 def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]:
@@ -191,21 +171,18 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
     return found, count
 
 
-@op(
+_extremum = partial(
+    op,
     infer=_extremum_infer,
-    kernel=_kernel(np.maximum),
     normalize=normalize_over,
-    vjp=_extremum_vjp,
-    jvp=_extremum_jvp,
-    out=True,
-    source="np.maximum.reduce",
-    combiner="maximum",
-    dual="min",
-    cases=CASES,
+    pullback=_extremum_pullback,
+    pushforward=_extremum_pushforward,
     kinks="at ties, which share the gradient",
-    numpy=(np.max, np.amax),
-    batch=batch.over_axes,
 )
+_quantifier = partial(op, infer=_flag_infer, normalize=normalize_over, piecewise_constant=True)
+
+
+@_extremum(**_by(np.maximum), dual="min", numpy=(np.max, np.amax))
 def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The largest element; NaN if one is NaN. Elements that tie share the gradient.
 
@@ -214,21 +191,7 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     ...
 
 
-@op(
-    infer=_extremum_infer,
-    kernel=_kernel(np.minimum),
-    normalize=normalize_over,
-    vjp=_extremum_vjp,
-    jvp=_extremum_jvp,
-    out=True,
-    source="np.minimum.reduce",
-    combiner="minimum",
-    dual="max",
-    cases=CASES,
-    kinks="at ties, which share the gradient",
-    numpy=(np.min, np.amin),
-    batch=batch.over_axes,
-)
+@_extremum(**_by(np.minimum), dual="max", numpy=(np.min, np.amin))
 def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """The smallest element; NaN if one is NaN. Elements that tie share the gradient.
 
@@ -237,45 +200,13 @@ def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     ...
 
 
-def _no_flow(flow: Any, y: Node, x: Node, **attrs: Any) -> Any:
-    return None
-
-
-@op(
-    infer=_flag_infer,
-    kernel=_kernel(np.logical_or),
-    normalize=normalize_over,
-    out=True,
-    vjp=lambda g, y, x, **attrs: (None,),
-    jvp=_no_flow,
-    piecewise_constant=True,
-    source="np.logical_or.reduce",
-    combiner="logical_or",
-    de_morgan="all",
-    cases=CASES,
-    numpy=(np.any,),
-    batch=batch.over_axes,
-)
+@_quantifier(**_by(np.logical_or), de_morgan="all", numpy=(np.any,))
 def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether any element is true. Of no elements it is False."""
     ...
 
 
-@op(
-    infer=_flag_infer,
-    kernel=_kernel(np.logical_and),
-    normalize=normalize_over,
-    out=True,
-    vjp=lambda g, y, x, **attrs: (None,),
-    jvp=_no_flow,
-    piecewise_constant=True,
-    source="np.logical_and.reduce",
-    combiner="logical_and",
-    de_morgan="any",
-    cases=CASES,
-    numpy=(np.all,),
-    batch=batch.over_axes,
-)
+@_quantifier(**_by(np.logical_and), de_morgan="any", numpy=(np.all,))
 def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
     """Whether all elements are true. Of no elements it is True."""
     ...

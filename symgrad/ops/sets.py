@@ -48,8 +48,6 @@ def _isin_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, inver
 @op(
     infer=_isin_infer,
     kernel=np.isin,
-    vjp=lambda g, y, *inputs, invert: (None, None),
-    jvp=lambda t, y, *inputs, invert: None,
     batch=_isin_batch,
     compares=True,
     piecewise_constant=True,

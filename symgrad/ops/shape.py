@@ -25,7 +25,15 @@ from symgrad.ir.types import (
 )
 from symgrad.ops import batch, kernels
 from symgrad.ops.complexes import keep_imaginary, real
-from symgrad.ops.declare import NodeLike, composite, linear, op
+from symgrad.ops.declare import (
+    NodeLike,
+    again,
+    common_dtype,
+    composite,
+    elementwise,
+    linear,
+    op,
+)
 from symgrad.ops.index.slices import getitem
 from symgrad.ops.leaves import require_cpu
 
@@ -39,30 +47,25 @@ def _astype_normalize(t: TensorType, dtype: Any) -> dict[str, Any]:
     return {"dtype": found}
 
 
-def _astype_vjp(g: Node, y: Node, x: Node, dtype: DType) -> tuple[Cotangent, ...]:
+def _astype_pullback(g: Node, y: Node, x: Node, dtype: DType) -> Cotangent:
     if not (y.tensor.is_inexact and x.tensor.is_inexact):
-        return (None,)
-    return (astype(g if x.tensor.is_complex else real(g), x.dtype),)
-
-
-def _astype_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, dtype: DType) -> Cotangent:
-    return astype_p(t[0], dtype=dtype) if y.tensor.is_inexact and t[0] is not None else None
+        return None
+    return astype(g if x.tensor.is_complex else real(g), x.dtype)
 
 
 def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
     return t.with_dtype(dtype)
 
 
-@op(
+@elementwise(
+    kernels.astype,
     infer=_astype_infer,
-    kernel=kernels.astype,
     normalize=_astype_normalize,
-    vjp=_astype_vjp,
-    jvp=_astype_jvp,
+    pullback=_astype_pullback,
+    pushforward=lambda t, y, *xs, **to: again(t, y, *xs, **to) if y.tensor.is_inexact else None,
+    in_place=(),
     cast=True,
-    elementwise=True,
     flops=lambda t, dtype: 0,
-    out=True,
     preserves_zero=True,
     cases=(
         case((3, 4), dtype="float32"),
@@ -268,10 +271,6 @@ def flip(x: NodeLike, /, *, axis: Any = None) -> Node:
 # ---- joins ----------------------------------------------------------------------------------
 
 
-def _concat_normalize(*types: TensorType, axis: Any) -> dict[str, Any]:
-    return {"axis": normalize_axis(axis, types[0].ndim)}
-
-
 def _concat_infer(first: TensorType, *rest: TensorType, axis: int) -> TensorType:
     types = (first, *rest)
     total: Size = 0
@@ -283,10 +282,6 @@ def _concat_infer(first: TensorType, *rest: TensorType, axis: int) -> TensorType
                 require_equal(first.shape[i], t.shape[i])
         total = total + t.shape[axis]
     return first.with_shape((*first.shape[:axis], total, *first.shape[axis + 1 :]))
-
-
-def _concat_promote(*types: TensorType) -> tuple[DType, ...]:
-    return (np.result_type(*(t.dtype for t in types)),) * len(types)
 
 
 def _concat_vjp(g: Node, y: Node, *inputs: Node, axis: int) -> tuple[Cotangent, ...]:
@@ -308,8 +303,8 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
 @op(
     infer=_concat_infer,
     kernel=kernels.concat,
-    normalize=_concat_normalize,
-    promote=_concat_promote,
+    normalize=lambda *types, axis: {"axis": normalize_axis(axis, types[0].ndim)},
+    promote=common_dtype,
     vjp=_concat_vjp,
     jvp=_concat_jvp,
     out=True,

@@ -20,7 +20,7 @@ from symgrad.ir.types import TensorType, require_equal
 from symgrad.ops import batch
 from symgrad.ops.conv import kernels
 from symgrad.ops.conv.windows import window_count
-from symgrad.ops.declare import NodeLike, P, common_dtype, op, require
+from symgrad.ops.declare import NodeLike, P, bilinear_jvp, common_dtype, op, require
 from symgrad.ops.shape import reshape
 
 Ints: TypeAlias = tuple[int, ...]
@@ -113,14 +113,9 @@ def _bilinear(
     def vjp(g: Node, y: Node, a: Node, b: Node, **attrs: Any) -> tuple[Cotangent, ...]:
         return transposes(g, a, b, attrs["stride"], attrs["dilation"])
 
-    def jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: Any) -> Cotangent:
-        left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
-        right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
-        return right if left is None else left if right is None else left + right
-
     return op(
         vjp=vjp,
-        jvp=jvp,
+        jvp=bilinear_jvp,
         promote=common_dtype,
         batch=_in_groups,
         out=True,

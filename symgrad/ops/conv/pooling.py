@@ -14,13 +14,14 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops import batch
 from symgrad.ops.conv import window_kernels
 from symgrad.ops.conv.images import each, paddings, spatial_axes
 from symgrad.ops.conv.windows import BACK, CASES, normalize, positive, with_windows, without_windows
-from symgrad.ops.declare import NodeLike, composite, linear, op, require
+from symgrad.ops.declare import NodeLike, again, composite, linear, op, require
 from symgrad.ops.flows import widened
 from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
@@ -35,15 +36,13 @@ def _sum_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
     return with_windows(t, axis, size, stride, dilation)
 
 
-def _sum_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
-    return window_spread(g, axis=axis, **attrs, length=x.shape[axis])
-
-
 @linear(
     infer=_sum_infer,
     kernel=window_kernels.window_sum,
     normalize=normalize,
-    transpose=_sum_transpose,
+    transpose=lambda g, x, axis, **attrs: call(
+        "window_spread", g, axis=axis, **attrs, length=x.shape[axis]
+    ),
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
     batch=batch.over_axes,
     out=True,
@@ -94,18 +93,6 @@ def _at_max_infer(
     return x if back else y
 
 
-def _at_max_vjp(
-    g: Node, z: Node, t: Node, x: Node, y: Node, back: bool, **attrs: Any
-) -> tuple[Cotangent, ...]:
-    return at_window_max(g, x, y, **attrs, back=not back), None, None
-
-
-def _at_max_jvp(
-    d: tuple[Cotangent, ...], z: Node, t: Node, x: Node, y: Node, **attrs: Any
-) -> Cotangent:
-    return None if d[0] is None else at_window_max(d[0], x, y, **attrs)
-
-
 def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
     return (TensorType((2, *y.shape), np.dtype(f"i{y.dtype.itemsize}")),)
 
@@ -114,8 +101,10 @@ def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[Te
     infer=_at_max_infer,
     kernel=window_kernels.at_window_max,
     normalize=normalize,
-    vjp=_at_max_vjp,
-    jvp=_at_max_jvp,
+    pullback=lambda g, z, t, x, y, back, **attrs: call(
+        "at_window_max", g, x, y, **attrs, back=not back
+    ),
+    pushforward=again,
     flops=lambda t, x, y, size, **attrs: size * y.size,
     batch=batch.together,
     scratch=_bits,
@@ -140,24 +129,18 @@ def _max_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
     return with_windows(t, axis, size, stride, dilation)
 
 
-def _max_vjp(
-    g: Node, y: Node, x: Node, size: int, stride: int, **attrs: Any
-) -> tuple[Cotangent, ...]:
+def _max_pullback(g: Node, y: Node, x: Node, size: int, stride: int, **attrs: Any) -> Node:
     if stride < size:  # an element may be the largest of many windows
         g, x, y = (widened(t) for t in (g, x, y))
-    return (at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True),)
-
-
-def _max_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, **attrs: Any) -> Cotangent:
-    return None if t[0] is None else at_window_max(t[0], x, y, **attrs, back=False)
+    return at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True)
 
 
 @op(
     infer=_max_infer,
     kernel=window_kernels.window_max,
     normalize=normalize,
-    vjp=_max_vjp,
-    jvp=_max_jvp,
+    pullback=_max_pullback,
+    pushforward=lambda t, y, x, **attrs: at_window_max(t, x, y, **attrs, back=False),
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
     batch=batch.over_axes,
     out=True,

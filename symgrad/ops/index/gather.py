@@ -19,7 +19,7 @@ from symgrad.ir.op import REAL, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import batch
-from symgrad.ops.declare import NodeLike, in_single, op, require
+from symgrad.ops.declare import NodeLike, again, in_single, op, require
 from symgrad.ops.flows import widened
 from symgrad.ops.index import kernels
 from symgrad.ops.leaves import arange, full, zeros_like
@@ -81,15 +81,11 @@ def _gather_promote(t: TensorType, *indices: TensorType) -> tuple[DType | None, 
     return None, *(INDEX,) * len(indices)
 
 
-def _gather_vjp(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> tuple[Cotangent, ...]:
+def _gather_pullback(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> Node:
     mode = "set" if is_unique(indices, x.shape[axis : axis + len(indices)]) else "add"
     wide = widened(g) if mode == "add" else g
     zeros = full(x.shape, 0, dtype=wide.dtype)
-    return scatter(zeros, wide, *indices, axis=axis, mode=mode), *(None,) * len(indices)
-
-
-def _gather_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, *indices: Node, axis: int) -> Cotangent:
-    return None if t[0] is None else gather(t[0], *indices, axis=axis)
+    return scatter(zeros, wide, *indices, axis=axis, mode=mode)
 
 
 def _rows_first(x: Node, axis: int, count: int) -> Node:
@@ -132,8 +128,8 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
     infer=_gather_infer,
     kernel=kernels.gather,
     promote=_gather_promote,
-    vjp=_gather_vjp,
-    jvp=_gather_jvp,
+    pullback=_gather_pullback,
+    pushforward=again,
     batch=_gather_batch,
     flops=lambda *types, axis: 0,
     indices=1,

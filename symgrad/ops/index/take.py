@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import BoundsError, ShapeError
-from symgrad.ir.node import Node, apply, as_node, constant_value
+from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import REGISTRY, case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
+from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.index import kernels
 from symgrad.ops.index.gather import as_integers, gather
@@ -122,18 +122,12 @@ def _in_range_infer(x: TensorType, *, size: Size) -> TensorType:
     return x
 
 
-def _in_range_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, size: Size) -> Node:
-    return apply(node.op, inputs, {"size": size})
-
-
 @op(
     infer=_in_range_infer,
     kernel=kernels.in_range,
     piecewise_constant=True,
     ill_conditioned=True,
-    vjp=lambda g, y, x, size: (None,),
-    jvp=lambda t, y, x, size: None,
-    batch=_in_range_batch,
+    batch=in_front,
     flops=lambda *types, size: 0,
     out=True,
     in_place=(0,),

@@ -91,14 +91,14 @@ def _phases(x: Node, s: Node) -> Node:
     return found
 
 
-def _svd_vjp(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Parts:
+def _svd_pullback(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Cotangent:
     gu, gs, gvh = g
     if gu is None and gvh is None:
         if gs is None:
-            return (None,)
+            return None
         # Of the values alone, which need no other vectors.
         u, vh = (svd(x, full_matrices=False)[i] if full_matrices else y[i] for i in (0, 2))
-        return (matmul_p(u * row(gs), vh),)
+        return matmul_p(u * row(gs), vh)
     _no_completion(full_matrices)
     u, s, vh = y[0], row(y[1]), y[2]
     rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
@@ -119,16 +119,14 @@ def _svd_vjp(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
             rest = _over(adjoint(gvh - matmul_p(adjoint(turned), vh)), s)
             beside = total(beside, matmul_p(u, adjoint(rest)))
     assert inner is not None
-    return (total(matmul_p(matmul_p(u, inner), vh), beside),)
+    return total(matmul_p(matmul_p(u, inner), vh), beside)
 
 
-def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Any:
-    if t[0] is None:
-        return None
+def _svd_pushforward(t: Node, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Parts:
     _no_completion(full_matrices)
     u, s, vh = y[0], row(y[1]), y[2]
     rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
-    left, right = matmul_p(adjoint(u), t[0]), matmul_p(t[0], adjoint(vh))
+    left, right = matmul_p(adjoint(u), t), matmul_p(t, adjoint(vh))
     inner = matmul_p(left, adjoint(vh))
     one, two = inner * s, matrix_transpose(s) * inner
     turn = over_gaps(one + adjoint(one), s, **rule)
@@ -147,8 +145,8 @@ def _svd_jvp(t: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -
     infer=_svd_infer,
     kernel=kernels.svd,
     normalize=_svd_normalize,
-    vjp=_svd_vjp,
-    jvp=_svd_jvp,
+    pullback=_svd_pullback,
+    pushforward=_svd_pushforward,
     flops=lambda t, **attrs: 20 * t.size * min(t.shape[-2:]),
     holomorphic=False,
     ill_conditioned=True,
@@ -229,7 +227,7 @@ def _qr_infer(t: TensorType, *, complete: bool) -> tuple[TensorType, ...]:
     return t.with_shape((*batch, m, k)), t.with_shape((*batch, k, n))
 
 
-def _qr_vjp(g: Parts, y: Node, x: Node, complete: bool) -> Parts:
+def _qr_pullback(g: Parts, y: Node, x: Node, complete: bool) -> Cotangent:
     _no_completion(complete)
     q, r = y[0], y[1]
     inner = total(
@@ -237,18 +235,16 @@ def _qr_vjp(g: Parts, y: Node, x: Node, complete: bool) -> Parts:
         None if g[0] is None else -matmul_p(adjoint(g[0]), q),
     )
     if inner is None:
-        return (None,)
+        return None
     whole = total(g[0], matmul_p(q, from_lower(inner)))
     assert whole is not None
-    return (adjoint(solve_triangular_p(r, adjoint(whole), lower=False)),)
+    return adjoint(solve_triangular_p(r, adjoint(whole), lower=False))
 
 
-def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
+def _qr_pushforward(t: Node, y: Node, x: Node, complete: bool) -> Parts:
     _no_completion(complete)
-    if t[0] is None:
-        return None
     q, r = y[0], y[1]
-    back = solve_triangular_p(matrix_transpose(r), matrix_transpose(t[0]), lower=True)
+    back = solve_triangular_p(matrix_transpose(r), matrix_transpose(t), lower=True)
     moved = matrix_transpose(back)
     inner = matmul_p(adjoint(q), moved)
     below = tril(inner, k=-1)
@@ -262,8 +258,8 @@ def _qr_jvp(t: Parts, y: Node, x: Node, complete: bool) -> Parts | None:
 @op(
     infer=_qr_infer,
     kernel=kernels.qr,
-    vjp=_qr_vjp,
-    jvp=_qr_jvp,
+    pullback=_qr_pullback,
+    pushforward=_qr_pushforward,
     flops=lambda t, **attrs: 4 * t.size * t.shape[-1],
     holomorphic=False,
     ill_conditioned=True,

@@ -6,23 +6,22 @@ algorithmic differentiation, 2008; that of det by the adjugate, which a singular
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, apply
+from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops.batch import in_front, of_all
+from symgrad.ops.batch import in_front, repeated
 from symgrad.ops.complexes import conj, imag, part_dtype, real
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import sign
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p
-from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p
-from symgrad.ops.linalg.triangular import adjoint, square_infer, total
+from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p, square_infer
+from symgrad.ops.linalg.triangular import adjoint, total
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, reshape
 
@@ -40,20 +39,17 @@ def _det_infer(t: TensorType) -> TensorType:
     return t.with_shape(t.shape[:-2])
 
 
-def _det_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    return (_factors(g) * matrix_transpose(adjugate(x)),)
-
-
-def _det_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else sum(matrix_transpose(adjugate(x)) * t[0], axis=(-2, -1))
+def _slope(x: Node) -> Node:
+    """The gradient of the determinant."""
+    return matrix_transpose(adjugate(x))
 
 
 @op(
     infer=_det_infer,
     kernel=np.linalg.det,
     source="np.linalg.det",
-    vjp=_det_vjp,
-    jvp=_det_jvp,
+    pullback=lambda g, y, x: _factors(g) * _slope(x),
+    pushforward=lambda t, y, x: sum(_slope(x) * t, axis=(-2, -1)),
     flops=lambda t: 2 * t.size * t.shape[-1] // 3,
     expensive=True,
     cases=SQUARES,
@@ -93,10 +89,6 @@ def _adjugate_slope_infer(x: TensorType, t: TensorType) -> TensorType:
     return x
 
 
-def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
-    return apply(node.op, of_all(inputs, flags))
-
-
 @op(
     infer=_adjugate_slope_infer,
     kernel=kernels.adjugate_slope,
@@ -107,7 +99,7 @@ def _adjugate_slope_batch(inputs: Sequence[Node], flags: Sequence[bool], node: N
     expensive=True,
     unbounded_slope=True,
     cases=(case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((1, 1), (1, 1))),
-    batch=_adjugate_slope_batch,
+    batch=repeated,
     public=False,
 )
 def adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
@@ -115,19 +107,11 @@ def adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
     ...
 
 
-def _adjugate_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    return (matrix_transpose(adjugate_slope(x, matrix_transpose(g))),)
-
-
-def _adjugate_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else adjugate_slope(x, t[0])
-
-
 @op(
     infer=square_infer,
     kernel=kernels.adjugate,
-    vjp=_adjugate_vjp,
-    jvp=_adjugate_jvp,
+    pullback=lambda g, y, x: matrix_transpose(adjugate_slope(x, matrix_transpose(g))),
+    pushforward=lambda t, y, x: adjugate_slope(x, t),
     flops=lambda t: 20 * t.size * t.shape[-1],
     expensive=True,
     unbounded_slope=True,
@@ -165,18 +149,16 @@ def _slogdet_infer(t: TensorType) -> tuple[TensorType, ...]:
     return found, found.with_dtype(part_dtype(t.dtype))
 
 
-def _slogdet_vjp(g: tuple[Cotangent, Cotangent], y: Node, x: Node) -> tuple[Cotangent, ...]:
+def _slogdet_pullback(g: tuple[Cotangent, Cotangent], y: Node, x: Node) -> Cotangent:
     scale = g[1]
     if g[0] is not None and g[0].tensor.is_complex:
         turn = imag(conj(g[0]) * y[0]) * -1j
         scale = turn if scale is None else scale + turn
-    return (None if scale is None else _factors(scale) * adjoint(inv_p(x)),)
+    return None if scale is None else _factors(scale) * adjoint(inv_p(x))
 
 
-def _slogdet_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> tuple[Cotangent, Cotangent] | None:
-    if t[0] is None:
-        return None
-    along = sum(diagonal_p(solve_p(x, t[0]), offset=0), axis=-1)
+def _slogdet_pushforward(t: Node, y: Node, x: Node) -> tuple[Cotangent, Cotangent]:
+    along = sum(diagonal_p(solve_p(x, t), offset=0), axis=-1)
     return (y[0] * imag(along) * 1j if x.tensor.is_complex else None), real(along)
 
 
@@ -184,8 +166,8 @@ def _slogdet_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> tuple[Cotangent,
     infer=_slogdet_infer,
     kernel=np.linalg.slogdet,
     source="np.linalg.slogdet",
-    vjp=_slogdet_vjp,
-    jvp=_slogdet_jvp,
+    pullback=_slogdet_pullback,
+    pushforward=_slogdet_pushforward,
     flops=lambda t: 2 * t.size * t.shape[-1] // 3,
     holomorphic=False,
     expensive=True,

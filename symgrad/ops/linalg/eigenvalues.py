@@ -117,22 +117,20 @@ def _values_infer(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     return TensorType(t.shape[:-1], part_dtype(t.dtype))
 
 
-def _eigh_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
+def _eigh_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
     w, v = y[0], y[1]
     if g[1] is None:
-        return (None if g[0] is None else matmul_p(v * row(g[0]), adjoint(v)),)
+        return None if g[0] is None else matmul_p(v * row(g[0]), adjoint(v))
     turned = matmul_p(adjoint(v), g[1])
     inner = over_gaps(turned, row(w), squared=False, degenerate=degenerate)
     whole = total(inner, None if g[0] is None else placed(g[0], v))
     assert whole is not None
-    return (hermitian(matmul_p(matmul_p(v, whole), adjoint(v))),)
+    return hermitian(matmul_p(matmul_p(v, whole), adjoint(v)))
 
 
-def _eigh_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
-    if t[0] is None:
-        return None
+def _eigh_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Parts:
     w, v = y[0], y[1]
-    inner = matmul_p(matmul_p(adjoint(v), hermitian(t[0])), v)
+    inner = matmul_p(matmul_p(adjoint(v), hermitian(t)), v)
     turned = over_gaps(inner, row(w), squared=False, degenerate=degenerate)
     return real(diagonal_p(inner, offset=0)), matmul_p(v, turned)
 
@@ -145,8 +143,8 @@ def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, .
     infer=_eigh_infer,
     kernel=kernels.eigh,
     source="np.linalg.eigh({0})",
-    vjp=_eigh_vjp,
-    jvp=_eigh_jvp,
+    pullback=_eigh_pullback,
+    pushforward=_eigh_pushforward,
     flops=lambda t, **attrs: 9 * t.size * t.shape[-1],
     holomorphic=False,
     symmetric=True,
@@ -220,7 +218,7 @@ def _complex_values(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     return TensorType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
 
 
-def _eig_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
+def _eig_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
     w, v = y[0], y[1]
     inner = None if g[0] is None else placed(g[0], v)
     if g[1] is not None:
@@ -229,16 +227,12 @@ def _eig_vjp(g: Parts, y: Node, x: Node, degenerate: str) -> Parts:
         turned = turned - matmul_p(adjoint(v), v * row(along))
         turned = over_gaps(turned, row(conj(w)), squared=False, degenerate=degenerate)
         inner = total(inner, turned)
-    if inner is None:
-        return (None,)
-    return (solve_p(adjoint(v), matmul_p(inner, adjoint(v))),)
+    return None if inner is None else solve_p(adjoint(v), matmul_p(inner, adjoint(v)))
 
 
-def _eig_jvp(t: Parts, y: Node, x: Node, degenerate: str) -> Parts | None:
-    if t[0] is None:
-        return None
+def _eig_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Parts:
     w, v = y[0], y[1]
-    inner = solve_p(v, matmul_p(t[0], v))
+    inner = solve_p(v, matmul_p(t, v))
     turned = matmul_p(v, over_gaps(inner, row(w), squared=False, degenerate=degenerate))
     along = astype(real(sum(conj(v) * turned, axis=-2)), v.dtype)
     return diagonal_p(inner, offset=0), turned - v * row(along)
@@ -252,8 +246,8 @@ def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ..
 @op(
     infer=_eig_infer,
     kernel=kernels.eig,
-    vjp=_eig_vjp,
-    jvp=_eig_jvp,
+    pullback=_eig_pullback,
+    pushforward=_eig_pushforward,
     flops=lambda t, **attrs: 25 * t.size * t.shape[-1],
     holomorphic=False,
     ill_conditioned=True,

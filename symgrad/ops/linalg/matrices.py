@@ -8,18 +8,18 @@ import numpy as np
 
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, ShapeError
-from symgrad.ir.node import Node, apply, as_node
-from symgrad.ir.op import REAL, REGISTRY, Cotangent, case
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REAL, REGISTRY, case
 from symgrad.ir.types import TensorType, broadcast_shapes
-from symgrad.ops.batch import in_front, of_all
+from symgrad.ops.batch import in_front, repeated
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, zeros, zeros_like
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.products import matmul, require_matrix
-from symgrad.ops.linalg.solve import inv, require_lapack
-from symgrad.ops.linalg.triangular import adjoint, square_infer
+from symgrad.ops.linalg.solve import inv, require_lapack, square_infer
+from symgrad.ops.linalg.triangular import adjoint
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import maximum
 from symgrad.ops.shape import (
@@ -186,30 +186,29 @@ def _pinv_infer(t: TensorType, r: TensorType) -> TensorType:
     return t.with_shape((*t.shape[:-2], t.shape[-1], t.shape[-2]))
 
 
-def _pinv_vjp(g: Node, y: Node, x: Node, rtol: Node) -> tuple[Cotangent, ...]:
+def _pinv_pullback(g: Node, y: Node, x: Node, rtol: Node) -> Node:
     p, back = adjoint(y), adjoint(g)
     left = matmul(matmul(back, y), p)
     right = matmul(matmul(p, y), back)
     beside = left - matmul(x, matmul(y, left)) + right - matmul(matmul(right, y), x)
-    return beside - matmul(matmul(p, g), p), None
+    cotangent: Node = beside - matmul(matmul(p, g), p)
+    return cotangent
 
 
-def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: Node) -> Cotangent:
-    if t[0] is None:
-        return None
-    p, back = adjoint(y), adjoint(t[0])
+def _pinv_pushforward(t: Node, y: Node, x: Node, rtol: Node) -> Node:
+    p, back = adjoint(y), adjoint(t)
     left = matmul(matmul(y, p), back)
     right = matmul(matmul(back, p), y)
     beside = left - matmul(matmul(left, x), y) + right - matmul(y, matmul(x, right))
-    tangent: Node = beside - matmul(matmul(y, t[0]), y)
+    tangent: Node = beside - matmul(matmul(y, t), y)
     return tangent
 
 
 @op(
     infer=_pinv_infer,
     kernel=kernels.pinv,
-    vjp=_pinv_vjp,
-    jvp=_pinv_jvp,
+    pullback=_pinv_pullback,
+    pushforward=_pinv_pushforward,
     flops=lambda t, r: 20 * t.size * min(t.shape[-2:]),
     holomorphic=False,
     ill_conditioned=True,
@@ -217,7 +216,7 @@ def _pinv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, rtol: Node) -> Cotange
     unbounded_slope=True,
     domain=(REAL, (1e-9, 1e-6)),
     cases=(case((4, 2), ()), case((2, 2, 3), (2,)), case((3, 3), ())),
-    batch=lambda inputs, flags, node: apply(node.op, of_all(inputs, flags)),
+    batch=repeated,
 )
 def pinv_p(x: NodeLike, rtol: NodeLike, /) -> Node:
     """The pseudoinverse of a matrix."""
@@ -258,8 +257,8 @@ def _frechet(x: Node, t: Node) -> Node:
 @op(
     infer=square_infer,
     kernel=kernels.expm,
-    vjp=lambda g, y, x: (_frechet(matrix_transpose(x), g),),
-    jvp=lambda t, y, x: None if t[0] is None else _frechet(x, t[0]),
+    pullback=lambda g, y, x: _frechet(matrix_transpose(x), g),
+    pushforward=lambda t, y, x: _frechet(x, t),
     flops=lambda t: 20 * t.size * t.shape[-1],
     expensive=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),

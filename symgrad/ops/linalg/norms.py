@@ -10,11 +10,11 @@ import numpy as np
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, composite, in_single, op, require
+from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
 from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.products import require_matrix
@@ -31,6 +31,7 @@ from symgrad.ops.reduce import (
     normalize_over,
     reduced_shape,
     sum,
+    sum_along,
 )
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, moveaxis, reshape
@@ -47,29 +48,14 @@ def _direction(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     return divide(x, where(length == 0, 1, length))
 
 
-def _norm2_vjp(
-    g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> tuple[Cotangent, ...]:
-    return (kept(g, x, axis) * _direction(y, x, axis),)
-
-
-def _norm2_jvp(
-    t: tuple[Cotangent, ...], y: Node, x: Node, axis: tuple[int, ...], keepdims: bool
-) -> Cotangent:
-    return None if t[0] is None else _along(t[0], _direction(y, x, axis), axis, keepdims)
-
-
-@in_single
-def _along(t: Node, direction: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
-    return sum(t * direction, axis=axis, keepdims=keepdims)
-
-
 @op(
     infer=_infer,
     kernel=kernels.norm2,
     normalize=normalize_over,
-    vjp=_norm2_vjp,
-    jvp=_norm2_jvp,
+    pullback=lambda g, y, x, axis, keepdims: kept(g, x, axis) * _direction(y, x, axis),
+    pushforward=lambda t, y, x, axis, keepdims: sum_along(
+        t, _direction(y, x, axis), axis, keepdims
+    ),
     flops=lambda t, **attrs: 2 * t.size,
     batch=batch.over_axes,
     out=True,

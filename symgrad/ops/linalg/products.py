@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, apply, as_node
+from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import (
@@ -21,7 +21,16 @@ from symgrad.ir.types import (
     require_equal,
 )
 from symgrad.ops import batch, kernels
-from symgrad.ops.declare import NodeLike, apply_again, common_dtype, composite, op, require, vjp_of
+from symgrad.ops.declare import (
+    NodeLike,
+    apply_again,
+    bilinear_jvp,
+    common_dtype,
+    composite,
+    op,
+    require,
+    vjp_of,
+)
 from symgrad.ops.reduce import sum
 from symgrad.ops.rows import rows
 from symgrad.ops.shape import (
@@ -53,14 +62,6 @@ def _matmul_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
     return matmul_p(g, matrix_transpose(b)), matmul_p(matrix_transpose(a), g)
 
 
-def _bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent:
-    """For an op that is linear in each of its two operands."""
-    attrs = dict(y.attrs)
-    left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
-    right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
-    return right if left is None else left if right is None else left + right
-
-
 # To multiply so many rows by so few columns takes as long as to read the rows.
 MANY_ROWS, FEW_COLUMNS = 256, 8
 
@@ -86,7 +87,7 @@ def _matmul_by_rows(a: TensorType, b: TensorType) -> tuple[bool, bool]:
     by_rows=_matmul_by_rows,
     promote=common_dtype,
     vjp=_matmul_vjp,
-    jvp=lambda t, y, a, b: _bilinear_jvp(t, y, a, b),
+    jvp=bilinear_jvp,
     out=True,
     expensive=True,
     flops=lambda a, b: 2 * _matmul_infer(a, b).size * a.shape[-1],
@@ -219,7 +220,7 @@ def _matmul_tn_infer(a: TensorType, b: TensorType) -> TensorType:
     source="np.matmul({0}.T, {1}, {out})",
     flops=lambda a, b: 2 * a.size * b.shape[1],
     vjp=lambda g, y, a, b: (matmul_p(b, matrix_transpose(g)), matmul_p(a, g)),
-    jvp=lambda t, y, a, b: _bilinear_jvp(t, y, a, b),
+    jvp=bilinear_jvp,
     cases=(case((4, 3), (4, 2)), case((5, 1), (5, 1)), case((0, 2), (0, 3))),
     batch=lambda inputs, flags, node: matmul_p(matrix_transpose(inputs[0]), inputs[1]),
     public=False,
@@ -243,7 +244,7 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     combiner="add",
     flops=lambda a, b: max(2 * a.size - 1, 0),
     vjp=vjp_of(lambda y, a, b: (b, a)),
-    jvp=lambda t, y, a, b: _bilinear_jvp(t, y, a, b),
+    jvp=bilinear_jvp,
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),
     batch=batch.dotted,
     public=False,
@@ -265,14 +266,14 @@ def _row_sums_infer(x: TensorType, *, keepdims: bool) -> TensorType:
     by_rows=lambda x: (rows(x) == rows(_row_sums_infer(x, keepdims=True)),),
     out=True,
     flops=lambda x, keepdims: x.size,
-    vjp=lambda g, y, x, keepdims: (broadcast_to(_along_rows(g, keepdims), x.shape),),
-    jvp=lambda t, y, x, keepdims: apply_again(y, t[0]),
+    pullback=lambda g, y, x, keepdims: broadcast_to(_along_rows(g, keepdims), x.shape),
+    pushforward=lambda t, y, x, keepdims: apply_again(y, t),
     cases=(
         case((3, 4), keepdims=False),
         case((2, 3, 4), keepdims=True),
         case((2, 0), keepdims=True),
     ),
-    batch=lambda inputs, flags, node, **attrs: apply(node.op, inputs, attrs),
+    batch=batch.in_front,
     public=False,
 )
 def row_sums(x: NodeLike, /, *, keepdims: bool) -> Node:
@@ -306,16 +307,14 @@ def _along_rows(g: Node, keepdims: bool) -> Node:
     out=True,
     flops=lambda a, b, keepdims: max(2 * a.size - 1, 0),
     vjp=lambda g, y, a, b, keepdims: tuple(_along_rows(g, keepdims) * x for x in (b, a)),
-    jvp=lambda t, y, a, b, keepdims: _bilinear_jvp(t, y, a, b),
+    jvp=bilinear_jvp,
     cases=(
         case((3, 4), (3, 4), keepdims=False),
         case((2, 3, 4), (2, 3, 4), keepdims=True),
         case((3, 4), (4,), keepdims=False),
         case((2, 0), (2, 0), keepdims=True),
     ),
-    batch=lambda inputs, flags, node, **attrs: apply(
-        node.op, batch.aligned(node.inputs, inputs, flags), attrs
-    ),
+    batch=batch.in_front,
 )
 def vecdot_p(x1: NodeLike, x2: NodeLike, /, *, keepdims: bool) -> Node:
     """The sum of the products along the last axis: one pass for each row."""

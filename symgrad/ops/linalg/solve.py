@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from symgrad.ir.dims import Shape, Size, evaluate, least
 from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
 from symgrad.ops import kernels
 from symgrad.ops.batch import in_front
@@ -36,26 +37,24 @@ def require_square(t: TensorType) -> None:
     require_equal(t.shape[-2], t.shape[-1])
 
 
-def _inv_infer(t: TensorType) -> TensorType:
+def square_infer(t: TensorType) -> TensorType:
+    """The type of a square matrix that is made of another."""
     require_square(t)
     return t
 
 
-def _inv_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
+def _inv_pullback(g: Node, y: Node, x: Node) -> Node:
     back = matrix_transpose(y)
-    return (-matmul_p(matmul_p(back, g), back),)
-
-
-def _inv_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    return None if t[0] is None else -matmul_p(matmul_p(y, t[0]), y)
+    flow: Node = -matmul_p(matmul_p(back, g), back)
+    return flow
 
 
 @op(
-    infer=_inv_infer,
+    infer=square_infer,
     kernel=np.linalg.inv,
     source="np.linalg.inv",
-    vjp=_inv_vjp,
-    jvp=_inv_jvp,
+    pullback=_inv_pullback,
+    pushforward=lambda t, y, x: -matmul_p(matmul_p(y, t), y),
     flops=lambda t: 2 * t.size * t.shape[-1],
     expensive=True,
     unbounded_slope=True,
@@ -120,12 +119,17 @@ def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
 
     The other axes broadcast. A singular x1 raises when the program runs.
     """
-    a, b = as_float(x1), as_float(x2)
-    if b.ndim != 1:
-        if b.ndim == 0:
-            raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
-        return solve_p(a, b)
-    y = solve_p(a, reshape(b, (*b.shape, 1)))
+    a = as_float(x1)
+    return on_columns(lambda b: solve_p(a, b), as_float(x2))
+
+
+def on_columns(solve: Callable[[Node], Node], b: Node) -> Node:
+    """A function of a matrix on a vector, as of its only column."""
+    if b.ndim == 0:
+        raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
+    if b.ndim > 1:
+        return solve(b)
+    y = solve(reshape(b, (*b.shape, 1)))
     return reshape(y, y.shape[:-1])
 
 
@@ -163,14 +167,10 @@ def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) 
     return t.with_shape((*t.shape[:-1], *shape))
 
 
-def _diagonal_transpose(g: Node, x: Node, offset: int) -> Node:
-    return on_diagonal(g, shape=x.shape[-2:], offset=offset)
-
-
 @linear(
     infer=_diagonal_infer,
     kernel=kernels.diagonal,
-    transpose=_diagonal_transpose,
+    transpose=lambda g, x, offset: call("on_diagonal", g, shape=x.shape[-2:], offset=offset),
     too_small=lambda t, sizes, offset: _diagonal_too_short(t.shape, offset, sizes),
     view=True,
     preserves_zero=True,

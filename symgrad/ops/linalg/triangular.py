@@ -6,11 +6,9 @@ algorithmic differentiation, 2008, and Murray, Differentiation of the Cholesky d
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.types import TensorType
@@ -22,18 +20,18 @@ from symgrad.ops.elementwise import log
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p
-from symgrad.ops.linalg.solve import diagonal_p, require_square, solve_infer
+from symgrad.ops.linalg.solve import (
+    diagonal_p,
+    on_columns,
+    require_square,
+    solve_infer,
+    square_infer,
+)
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import where
 from symgrad.ops.shape import matrix_transpose, reshape
 
 NAMESPACE = "linalg"
-
-
-def square_infer(t: TensorType) -> TensorType:
-    """The type of a square matrix that is made of another."""
-    require_square(t)
-    return t
 
 
 def total(*terms: Cotangent) -> Cotangent:
@@ -151,34 +149,20 @@ def solve_triangular(
     return on_columns(lambda b: solve_triangular_p(matrix, b, lower=bool(lower)), right)
 
 
-def on_columns(solve: Callable[[Node], Node], b: Node) -> Node:
-    """A function of a matrix on a vector, as of its only column."""
-    if b.ndim == 0:
-        raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
-    if b.ndim > 1:
-        return solve(b)
-    y = solve(reshape(b, (*b.shape, 1)))
-    return reshape(y, y.shape[:-1])
-
-
 def _inv_triangular_infer(t: TensorType, *, lower: bool) -> TensorType:
     return square_infer(t)
 
 
-def _inv_triangular_vjp(g: Node, y: Node, x: Node, lower: bool) -> tuple[Cotangent, ...]:
+def _inv_triangular_pullback(g: Node, y: Node, x: Node, lower: bool) -> Node:
     back = matrix_transpose(y)
-    return (triangle(-matmul_p(matmul_p(back, g), back), lower),)
-
-
-def _inv_triangular_jvp(t: tuple[Cotangent, ...], y: Node, x: Node, lower: bool) -> Cotangent:
-    return None if t[0] is None else -matmul_p(matmul_p(y, triangle(t[0], lower)), y)
+    return triangle(-matmul_p(matmul_p(back, g), back), lower)
 
 
 @op(
     infer=_inv_triangular_infer,
     kernel=kernels.inv_triangular,
-    vjp=_inv_triangular_vjp,
-    jvp=_inv_triangular_jvp,
+    pullback=_inv_triangular_pullback,
+    pushforward=lambda t, y, x, lower: -matmul_p(matmul_p(y, triangle(t, lower)), y),
     flops=lambda t, lower: t.size * t.shape[-1] // 3,
     expensive=True,
     cases=(case((3, 3), lower=True), case((2, 2, 2), lower=False), case((0, 0), lower=True)),
@@ -193,16 +177,15 @@ def inv_triangular(x: NodeLike, /, lower: bool) -> Node:
 # ---- positive definite matrices -------------------------------------------------------------
 
 
-def _cholesky_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
+def _cholesky_pullback(g: Node, y: Node, x: Node) -> Node:
     inner = from_lower(matmul_p(adjoint(y), g))
     half = solve_triangular_p(adjoint(y), inner, lower=False)
-    return (adjoint(solve_triangular_p(adjoint(y), adjoint(half), lower=False)) / 2,)
+    found: Node = adjoint(solve_triangular_p(adjoint(y), adjoint(half), lower=False)) / 2
+    return found
 
 
-def _cholesky_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    if t[0] is None:
-        return None
-    half = solve_triangular_p(y, hermitian(t[0]), lower=True)
+def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
+    half = solve_triangular_p(y, hermitian(t), lower=True)
     return matmul_p(y, _half_lower(solve_triangular_p(y, adjoint(half), lower=True)))
 
 
@@ -210,8 +193,8 @@ def _cholesky_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
     infer=square_infer,
     kernel=np.linalg.cholesky,
     source="np.linalg.cholesky",
-    vjp=_cholesky_vjp,
-    jvp=_cholesky_jvp,
+    pullback=_cholesky_pullback,
+    pushforward=_cholesky_pushforward,
     flops=lambda t: t.size * t.shape[-1] // 3,
     holomorphic=False,
     symmetric=True,
@@ -296,22 +279,15 @@ def _logdet_definite_infer(t: TensorType) -> TensorType:
     return TensorType(t.shape[:-2], part_dtype(t.dtype))
 
 
-def _logdet_definite_vjp(g: Node, y: Node, x: Node) -> tuple[Cotangent, ...]:
-    one = eye(x.shape[-1], dtype=x.dtype)
-    return (reshape(g, (*g.shape, 1, 1)) * solve_definite(x, one),)
-
-
-def _logdet_definite_jvp(t: tuple[Cotangent, ...], y: Node, x: Node) -> Cotangent:
-    if t[0] is None:
-        return None
-    return real(sum(diagonal_p(solve_definite(x, hermitian(t[0])), offset=0), axis=-1))
-
-
 @op(
     infer=_logdet_definite_infer,
     kernel=kernels.logdet_definite,
-    vjp=_logdet_definite_vjp,
-    jvp=_logdet_definite_jvp,
+    pullback=lambda g, y, x: (
+        reshape(g, (*g.shape, 1, 1)) * solve_definite(x, eye(x.shape[-1], dtype=x.dtype))
+    ),
+    pushforward=lambda t, y, x: real(
+        sum(diagonal_p(solve_definite(x, hermitian(t)), offset=0), axis=-1)
+    ),
     flops=lambda t: t.size * t.shape[-1] // 3,
     holomorphic=False,
     symmetric=True,
