@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.elementwise import add, divide, multiply, subtract
 from symgrad.ops.select import where
 from symgrad.rewrite.pattern import Applied, Literal, Pattern
+
+_WORDS = re.compile("([a-zA-Z<>=]+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +43,14 @@ class Twin:
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
     """A text with words exchanged, the longest first: `less_equal` is no `less`."""
-    if not words:
-        return text
-    each = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    return re.sub(rf"(?<![a-zA-Z<>=])({each})(?![a-zA-Z<>=])", lambda m: words[m[1]], text)
+    found = _WORDS.split(text)  # words are at odd places, what is between them at even ones
+    for i in range(1, len(found) if words else 0, 2):
+        for end in (i + 5, i + 3, i + 1):
+            other = words.get("".join(found[i:end]))
+            if other is not None:
+                found[i:end] = [other, *[""] * (len(found[i:end]) - 1)]
+                break
+    return "".join(found)
 
 
 def _either_way(pairs: str) -> dict[str, str]:
@@ -65,13 +72,22 @@ def _or_equal(op: Op) -> Op:
     return REGISTRY.find(REGISTRY.find(op.complement).converse) if op.converse else op
 
 
+def _with(pattern: Applied, op: Op, inputs: tuple[Pattern, ...]) -> Applied:
+    """The pattern with another op and other inputs; itself if they are its own."""
+    if op is pattern.op and all(map(is_, inputs, pattern.inputs)):
+        return pattern
+    return Applied(op, inputs, pattern.attrs)
+
+
 def _by(fact: Callable[[Op], Op], number: Callable[[Any], Any]) -> Callable[[Pattern], Pattern]:
     """A pattern's twin, whose ops and numbers are other ones."""
 
     def twin(pattern: Pattern) -> Pattern:
         if isinstance(pattern, Applied):
-            return Applied(fact(pattern.op), tuple(map(twin, pattern.inputs)), pattern.attrs)
-        return Literal(number(pattern.value)) if isinstance(pattern, Literal) else pattern
+            return _with(pattern, fact(pattern.op), tuple([twin(x) for x in pattern.inputs]))
+        if isinstance(pattern, Literal) and (value := number(pattern.value)) is not pattern.value:
+            return Literal(value)
+        return pattern
 
     return twin
 
@@ -86,7 +102,7 @@ def _the_other_way(pattern: Pattern) -> Pattern:
         _, x, y = inputs
         other = Applied(REGISTRY.find(asked.op.complement), asked.inputs, asked.attrs)
         inputs = other, y, x
-    return Applied(pattern.op, inputs, pattern.attrs)
+    return _with(pattern, pattern.op, inputs)
 
 
 # The sign of all numbers is changed.

@@ -100,14 +100,14 @@ class Rule:
     `after_grad` need not keep the gradient. `at` tells at which nodes it is tried, if not at all.
     `examples` are what the tests bind the variables to: shapes for `Var`, numbers for `Const`,
     values for `Attr`; or functions that spell out, of nodes, what the rule is there for. `twins`
-    are the other rules of its family. `definition` is the function
-    that declared it, for those who want to read it.
+    are the other rules of its family, each made of it by the last of its `twin_by`. `definition`
+    is the function that declared it.
     """
 
     name: str
-    reason: str
     exact: Exact
     ops: tuple[Op, ...]
+    definition: Callable[..., Any] = field(repr=False)
     rewrite: Rewrite | None = None
     function: Callable[[Node], Node | None] | None = None
     operands: Callable[[Sequence[Op]], bool] | None = None
@@ -122,7 +122,15 @@ class Rule:
     after_grad: bool = False
     at: Callable[[Node], bool] | None = None
     twins: tuple[Rule, ...] = ()
-    definition: Callable[..., Any] | None = field(default=None, repr=False)
+    twin_by: tuple[Twin, ...] = ()
+
+    @cached_property
+    def reason(self) -> str:
+        """Why it holds; of a twin, in other words."""
+        reason = inspect.cleandoc(self.definition.__doc__ or "")
+        for twin in self.twin_by:
+            reason = twin.reason(reason)
+        return reason
 
     @property
     def family(self) -> tuple[Rule, ...]:
@@ -241,7 +249,7 @@ def rule(
     """
 
     def declare(function: Callable[..., Rewrite]) -> Rule:
-        name = function.__name__
+        name = _name(function)
         hints = _hints(function)
         variables = tuple([_variable(name, p, hints.get(p)) for p in _parameters(function)])
         made = function(*variables)
@@ -257,7 +265,6 @@ def rule(
             _check_bound(name, before, bound, "when", when)
         declared = Rule(
             name=name,
-            reason=_reason(function),
             exact=Exact.of(exact),
             ops=(before.op,),
             rewrite=Rewrite(before, after),
@@ -294,7 +301,7 @@ def _twin(rule: Rule, twin: Twin) -> Rule | None:
     name = twin.name(rule.name)
     before, after = (twin.pattern(p) if isinstance(p, Pattern) else p for p in rule.rewrite)
     assert isinstance(before, Applied)
-    if repr(before) == repr(rule.rewrite.before):
+    if before is rule.rewrite.before:
         return None
     if name == rule.name:
         words = ", ".join(twin.names)
@@ -302,7 +309,7 @@ def _twin(rule: Rule, twin: Twin) -> Rule | None:
     return replace(
         rule,
         name=name,
-        reason=twin.reason(rule.reason),
+        twin_by=(*rule.twin_by, twin),
         ops=(before.op,),
         rewrite=Rewrite(before, after),
     )
@@ -326,8 +333,7 @@ def rule_for(
     def declare(function: Callable[[Node], Node | None]) -> Rule:
         ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
         return Rule(
-            name=function.__name__,
-            reason=_reason(function),
+            name=_name(function),
             exact=Exact.of(exact),
             ops=ops,
             function=function,
@@ -347,13 +353,19 @@ def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
         found
         for module in modules
         for found in vars(module).values()
-        if isinstance(found, Rule)
-        and getattr(found.definition, "__module__", "") == module.__name__
+        if isinstance(found, Rule) and found.definition.__module__ == module.__name__
     ]
     return tuple(r for found in declared for r in found.family)
 
 
 _KINDS: Mapping[str, type] = {"Var": Var, "Const": Const, "Attr": Attr}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """The name of a rule. Raises `RewriteError` if nothing says why the rule holds."""
+    if not (function.__doc__ or "").strip():
+        raise RewriteError(f"the rule {function.__name__} has no docstring to say why it holds")
+    return function.__name__
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -408,10 +420,3 @@ def _applied(pattern: Pattern) -> Iterator[Applied]:
         yield pattern
         for x in pattern.inputs:
             yield from _applied(x)
-
-
-def _reason(function: Callable[..., Any]) -> str:
-    reason = inspect.cleandoc(function.__doc__ or "")
-    if not reason:
-        raise RewriteError(f"the rule {function.__name__} has no docstring to say why it holds")
-    return reason
