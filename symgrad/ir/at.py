@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.operators import call
@@ -11,22 +10,26 @@ if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class At:
     """The value of `x.at`, which is to be given an index."""
 
-    x: Node
+    __slots__ = ("x",)
+
+    def __init__(self, x: Node) -> None:
+        self.x = x
 
     def __getitem__(self, index: Any) -> Place:
         return Place(self.x, index)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Place:
     """A place in a node. Each method gives the node that is changed there; see `set_at`."""
 
-    x: Node
-    place: Any
+    __slots__ = ("place", "x")
+
+    def __init__(self, x: Node, place: Any) -> None:
+        self.x = x
+        self.place = place
 
     def get(self) -> Node:
         """The elements at the index: x[index]."""

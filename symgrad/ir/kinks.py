@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from symgrad.ir.errors import GradientError
@@ -27,8 +26,7 @@ Policy: TypeAlias = "Side | Mapping[str, Side] | Kinks | None"
 SIDES = ("zero", "left", "right", "split")
 
 
-@dataclass(frozen=True)
-class Kinks:
+class Kinks(NamedTuple):
     """A choice of subgradient: one for all ops, and others for ops by name.
 
     `zero` is the element nearest to 0, `left` and `right` the one-sided derivatives, `split` their

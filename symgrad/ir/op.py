@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
@@ -42,8 +42,7 @@ def case(*shapes: Shape, **attrs: Any) -> Case:
     return Case(shapes, attrs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class Storage(NamedTuple):
     """Where the kernel of an op writes, and how a program writes the call.
 
     `out` kernels take `out=`; `in_place` names the operands whose memory the result may take;
@@ -59,8 +58,7 @@ class Storage:
     source: str | Callable[..., str] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
+class Trials(NamedTuple):
     """What tests and random graphs try an op with.
 
     `domain` has an interval for each operand, the last ones again; `dtypes` those that it takes;
@@ -186,14 +184,14 @@ class Op:
     # The attribute that holds the graph of what it computes, whose inputs are the operands.
     inner_graph: str = ""
 
-    storage: Storage = Storage()
-    trials: Trials = Trials()
+    storage: Storage = field(default=Storage())
+    trials: Trials = field(default=Trials())
 
     @classmethod
     def of(cls, **facts: Any) -> Op:
         """An op by facts that are given in one row, those of `storage` and `trials` among them."""
         for group, record in (("storage", Storage), ("trials", Trials)):
-            own = {k: facts.pop(k) for k in facts.keys() & record.__dataclass_fields__.keys()}
+            own = {k: facts.pop(k) for k in record._fields if k in facts}
             if own:
                 facts[group] = record(**own)
         return cls(**facts)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from symgrad.analysis import (
     cheapest_cut,
@@ -56,26 +55,21 @@ def most_alive(graph: Graph) -> int:
     return _Profile(graph).most
 
 
-@dataclass
 class _Profile:
     """When each value of a graph is computed and read, and how many bytes are alive when."""
 
-    graph: Graph
-    nodes: list[Node] = field(default_factory=list)
-    # The node in whose memory each lies; and for such a one the positions at which it is read.
-    root: dict[Node, Node] = field(default_factory=dict)
-    reads: dict[Node, list[int]] = field(default_factory=dict)
-    alive: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.nodes = nodes = memory_order(self.graph)
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes = nodes = memory_order(graph)
+        # The node in whose memory each lies; and for such a one the positions at which it is read.
         self.root = memory_roots(nodes)
+        self.reads: dict[Node, list[int]] = {n: [] for n in nodes}
+        self.alive: list[int] = []
         position = {n: i for i, n in enumerate(nodes)}
-        self.reads = {n: [] for n in nodes}
         for i, node in enumerate(nodes):
             for x in () if shares_memory(node) or is_free(node) else node.inputs:
                 self.reads[self.root[x]].append(i)
-        for y in self.graph.outputs:
+        for y in graph.outputs:
             self.reads[self.root[y]].append(len(nodes))
         change = [0] * (len(nodes) + 2)
         for node, reads in self.reads.items():

@@ -289,9 +289,7 @@ def _twins(rule: Rule, family: Iterable[Twin]) -> tuple[Rule, ...]:
     for twin in family:
         made = [_twin(r, twin) for r in found]
         if made[0] is None:
-            assert rule.rewrite is not None
-            before = rule.rewrite.before
-            raise RewriteError(f"the rule {rule.name} has no twin: no op of {before!r} has another")
+            raise RewriteError(f"the rule {rule.name} has no twin: no op in {rule} has another")
         found += [r for r in made if r is not None]
     return tuple(found[1:])
 
@@ -326,16 +324,15 @@ def rule_for(
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
     """Declare a rule for every op of which a fact holds: a function of the node itself.
 
-    `operands` tells from the ops of a node's operands whether the rule is worth trying, `when` from
-    the node. One for `after_grad` keeps the value, but need not keep the gradient.
+    `operands` tells from the ops of a node's operands whether it is worth trying, `when` from the
+    node. One for `after_grad` keeps the value, but need not keep the gradient.
     """
 
     def declare(function: Callable[[Node], Node | None]) -> Rule:
-        ops = tuple(op for op in REGISTRY.ops.values() if fact(op))
         return Rule(
             name=_name(function),
             exact=Exact.of(exact),
-            ops=ops,
+            ops=tuple(filter(fact, REGISTRY.ops.values())),
             function=function,
             operands=operands,
             when=when,

@@ -60,7 +60,7 @@ class RewriteEvent(NamedTuple):
         return f"{self.stage}: {self.rule.name}: {self.change()}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Trace(Displayed):
     """Filled while a program is compiled; it is only ever added to.
 

@@ -16,7 +16,7 @@ from symgrad.runtime.literals import is_short
 LONGEST_TEXT = 48
 
 
-@dataclass
+@dataclass(eq=False)
 class Module:
     """What the functions of a module share: `taken` are names that mean something already.
 
@@ -54,7 +54,7 @@ class Module:
         return "  ".join(filter(None, (place, origin.few_makers(besides=FUSION))))
 
 
-@dataclass
+@dataclass(eq=False)
 class Source:
     """A generated function: the text of the module that defines `step`, which is `body`.
 

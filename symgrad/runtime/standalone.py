@@ -62,7 +62,7 @@ def parts(value, like, path):
 '''
 
 
-@dataclass
+@dataclass(eq=False)
 class Standalone:
     """A plan as a file; see `Program.save_source`.
 
