@@ -68,6 +68,11 @@ class Trial:
             y for y in self.results if is_differentiable(y) and part_dtype(y.dtype).itemsize >= size
         ]
 
+    @property
+    def held(self):
+        """The operands by which no derivative is known."""
+        return [self.xs[i] for i in self.node.op.no_slope]
+
     def run(self, *arrays, **extra):
         """What the kernel gives, as a list."""
         with np.errstate(all="ignore"):
@@ -282,7 +287,7 @@ def test_derivatives(op):
     tried = 0
     for t in trials(op, "float64", "complex128"):
         if ys := t.smooth_results:
-            check_derivatives(ys, t.xs, t.arrays, t.rng)
+            check_derivatives(ys, t.xs, t.arrays, t.rng, t.held)
             tried += 1
     assert tried
 
@@ -291,16 +296,26 @@ def test_derivatives(op):
 def test_second_derivatives(op):
     for t in trials(op, "float64", "complex128"):
         if ys := t.smooth_results:
-            check_second_derivatives(ys, t.xs, t.arrays, t.rng)
+            check_second_derivatives(ys, t.xs, t.arrays, t.rng, t.held)
 
 
 @every(is_smooth)
 def test_a_cotangent_has_the_type_of_what_it_belongs_to(op):
     for t in trials(op, "float32", "complex64"):
-        wrt = [x for x in t.xs if is_differentiable(x)]
+        wrt = [x for x in t.xs if is_differentiable(x) and x not in set(t.held)]
         for y in t.smooth_results:
             flows = sg.vjp(y, wrt, sg.ones_like(y), disconnected="zero")
             assert [g.type for g in flows] == [x.type for x in wrt]
+
+
+@every(lambda op: op.no_slope)
+def test_a_derivative_that_is_not_known_is_refused_in_both_modes(op):
+    for t in trials(op, "float64"):
+        for x in t.held:
+            with pytest.raises(GradientError, match=f"derivative of {op.name} by its"):
+                sg.grad(sg.sum(t.node), x)
+            with pytest.raises(GradientError, match=f"derivative of {op.name} by its"):
+                sg.jvp(t.node, x, np.ones(x.shape))
 
 
 @every(lambda op: op.piecewise_constant)

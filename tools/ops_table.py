@@ -50,6 +50,8 @@ CALLS = {
     "elu": lambda f, x: f(x(4, 4), alpha=0.5),
     "item": lambda f, x: f(sg.linalg.slogdet(x(4, 4)).logabsdet.inputs[0], 1),
     "multi_dot": lambda f, x: f([x(4, 4), x(4, 4)]),
+    "eval_gegenbauer": lambda f, x: f(2, 1.5, x(4, 4)),
+    "multigammaln": lambda f, x: f(x(4, 4), 2),
     "polygamma": lambda f, x: f(1, x(4, 4)),
     "take": lambda f, x: f(x(4), INDICES),
     "variable": lambda f, x: f("x", 1.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.autodiff.reverse import active_nodes, nothing_through_zeros, sources
+from symgrad.autodiff.reverse import active_nodes, nothing_through_zeros, require_slopes, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
@@ -57,6 +57,7 @@ def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: K
             f"{node.op.name} has no derivative: {describe(node)}; "
             "take stop_gradient(...) of it if none is meant to flow"
         )
+    require_slopes(node, [t is not None for t in tangents])
     attrs = dict(node.attrs)
     if node.op.one_sided:
         attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)

@@ -101,6 +101,9 @@ class _Walk:
                 f"{op.name} has no gradient: {describe(node)}; "
                 "take stop_gradient(...) of it if none is meant to flow"
             )
+        if op.no_slope:
+            varying = active_nodes(self.order, self.xs, through_steps=False)
+            require_slopes(node, [x in varying for x in node.inputs])
         if not op.holomorphic:
             flow = conjugated(flow)
         if op.one_sided:
@@ -130,6 +133,17 @@ class _Walk:
         index = node.attr("index")
         parts[index] = flow if parts[index] is None else added(parts[index], flow)
         self.flows[source] = tuple(parts)
+
+
+def require_slopes(node: Node, active: Sequence[bool]) -> None:
+    """Refuse the derivative of a node by an active operand by which none is known."""
+    for i in node.op.no_slope:
+        if active[i]:
+            which = ("first", "second", "third")[i]
+            raise GradientError(
+                f"the derivative of {node.op.name} by its {which} operand is not known: "
+                f"{describe(node)}; take stop_gradient(...) of it if none is meant to flow"
+            )
 
 
 def nothing_through_zeros(flow: Any) -> Any:
@@ -185,13 +199,19 @@ def sources(node: Node) -> tuple[Node, ...]:
     return node.value_inputs[count:]
 
 
-def active_nodes(order: Iterable[Node], xs: Sequence[Node]) -> set[Node]:
-    """The active nodes: those that a change of `xs` reaches through floats and complex numbers."""
+def active_nodes(
+    order: Iterable[Node], xs: Sequence[Node], *, through_steps: bool = True
+) -> set[Node]:
+    """The active nodes: those that a change of `xs` reaches through floats and complex numbers.
+
+    Not `through_steps`, through ops that are piecewise constant, it is where a gradient flows.
+    """
     depends = set(xs)
     for node in order:
         if (
             node not in depends
             and is_differentiable(node)
+            and (through_steps or not node.op.piecewise_constant)
             and any(x in depends for x in sources(node))
         ):
             depends.add(node)

@@ -130,6 +130,9 @@ class Op:
     holomorphic: bool = True
     # Whether the derivative can be inf or NaN where the operands are finite.
     unbounded_slope: bool = False
+    # Operands by which the derivative is not known: to ask for it is an error. The vjp and the jvp
+    # take it for 0.
+    no_slope: tuple[int, ...] = ()
 
     # Facts about values.
     elementwise: bool = False

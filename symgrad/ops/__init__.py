@@ -5,7 +5,11 @@ import symgrad.ops.fused
 import symgrad.ops.linalg.decompositions  # with determinants and matrices: what sg.linalg has
 import symgrad.ops.linalg.determinants
 import symgrad.ops.linalg.matrices
-import symgrad.ops.random.draws  # noqa: F401  what sg.random has
+import symgrad.ops.random.draws  # what sg.random has
+import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has
+import symgrad.ops.special.elementary
+import symgrad.ops.special.integrals
+import symgrad.ops.special.quantiles  # noqa: F401
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.activations import *
 from symgrad.ops.complexes import *

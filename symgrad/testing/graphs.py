@@ -190,7 +190,7 @@ class _Grower:
             if (op.elementwise or op.trials.cases) and {*op.trials.dtypes.split()} & {*dtypes}
             if op.vjp is not None
             or (op.trials.cases and not any(c.shapes for c in op.trials.cases))
-            if not op.trials.ill_conditioned
+            if not op.trials.ill_conditioned and not op.no_slope
         ]
         self.attempts = [(r, attempts) for r in RULES if (attempts := _attempts(r))]
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")

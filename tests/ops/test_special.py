@@ -279,7 +279,7 @@ def test_a_saved_program_with_scipys_kernels_says_so(tmp_path):
 
 
 def test_without_scipy_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr("symgrad.ops.special.gamma.find_spec", lambda name: None)
+    monkeypatch.setattr("symgrad.ops.special.scipys.find_spec", lambda name: None)
     with pytest.raises(UnsupportedError, match=r"pip install 'symgrad\[special\]'"):
         S.gammaln(np.ones((7, 1, 3), "uint16"))  # of a type that nobody has asked for before
     close(float(S.digamma(1.0)), -np.euler_gamma)

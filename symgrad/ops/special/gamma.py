@@ -1,8 +1,7 @@
 """The gamma function and its kin, and Bessel functions.
 
-Their values are SciPy's, which is imported when a kernel first runs: the extra `symgrad[special]`.
-float32 stays float32, float64 stays float64, and what is less precise becomes float32. polygamma
-and the derivatives of any order of gammainc and betainc by their parameters need no SciPy.
+Their values are SciPy's. polygamma and the derivatives of any order of gammainc and betainc by
+their parameters need no SciPy.
 """
 
 from __future__ import annotations
@@ -10,19 +9,17 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, UnsupportedError
+from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, Case, Interval, case
-from symgrad.ir.types import DType, TensorType, broadcast_shapes
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY, case
+from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import (
     NodeLike,
-    P,
     composite,
     elementwise,
     require_order,
@@ -32,49 +29,12 @@ from symgrad.ops.flows import Partial
 from symgrad.ops.select import select, where
 from symgrad.ops.special import gamma_kernels as kernels
 from symgrad.ops.special.normal import UNARY, at_least_single
+from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
 
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
 TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))
 PAIR, TRIPLE = (POSITIVE, POSITIVE), (POSITIVE, POSITIVE, (0.1, 0.9))  # domains
 MOST_SLOPES = 10  # the terms of their series are as many as the square of the order
-
-
-def _from_scipy(
-    name: str,
-    partials: Callable[..., tuple[Partial, ...]],
-    domain: tuple[Interval, ...],
-    cases: tuple[Case, ...],
-    **facts: Any,
-) -> Callable[[Callable[P, Node]], Builder[P]]:
-    """Declare a function element by element whose kernel is a ufunc of scipy.special."""
-
-    def kernel(*arrays: Any, out: Any = None) -> Any:
-        from scipy import special
-
-        return getattr(special, name)(*arrays, out=out)
-
-    return elementwise(
-        kernel,
-        partials=partials,
-        promote=_needs_scipy(name),
-        source=f"scipy.special.{name}",
-        domain=domain,
-        cases=cases,
-        expensive=True,
-        **facts,
-    )
-
-
-def _needs_scipy(name: str) -> Callable[..., tuple[DType, ...]]:
-    def promote(*types: TensorType) -> tuple[DType, ...]:
-        if find_spec("scipy") is None:
-            raise UnsupportedError(
-                f"{name} takes its values from SciPy, which is not installed: "
-                "pip install 'symgrad[special]'"
-            )
-        return at_least_single(*types)
-
-    return promote
 
 
 # ---- gamma ----------------------------------------------------------------------------------
@@ -84,7 +44,7 @@ def _gammaln_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (digamma(x),)
 
 
-@_from_scipy("gammaln", _gammaln_partials, (POSITIVE,), UNARY, unbounded_slope=True)
+@from_scipy("gammaln", _gammaln_partials, (POSITIVE,), UNARY, unbounded_slope=True)
 def gammaln(x: NodeLike, /) -> Node:
     """log(abs(gamma(x))). d = digamma(x) dx."""
     ...
@@ -139,9 +99,7 @@ def polygamma(n: int, x: NodeLike, /) -> Node:
 
 
 def _zeta_kernel(q: Any, s: float, out: Any = None) -> Any:
-    from scipy import special
-
-    return special.zeta(np.asarray(s, q.dtype), q, out=out)
+    return scipys("zeta")(np.asarray(s, q.dtype), q, out=out)
 
 
 def _zeta_attrs(q: TensorType, s: Any) -> dict[str, Any]:
@@ -162,7 +120,7 @@ def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
     _zeta_kernel,
     partials=_zeta_partials,
     infer=_zeta_infer,
-    promote=_needs_scipy("zeta"),
+    promote=needs_scipy("zeta"),
     normalize=_zeta_attrs,
     source="scipy.special.zeta({s}, {0}, out={out})",
     expensive=True,
@@ -184,7 +142,8 @@ def zeta(s: float, q: NodeLike = 1.0, /) -> Node:
     return zeta_p(q, s=s)
 
 
-def _gamma_density(a: Node, x: Node) -> Node:
+def gamma_density(a: Node, x: Node) -> Node:
+    """The derivative of gammainc by x."""
     return exp(xlogy(a - 1, x) - x - gammaln(a))
 
 
@@ -232,14 +191,14 @@ def gamma_slope(a: NodeLike, x: NodeLike, /, order: int) -> Node:
 
 def _gammainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
     def partials(y: Node, a: Node, x: Node) -> tuple[Partial, ...]:
-        density = sign_ * _gamma_density(a, x)
+        density = sign_ * gamma_density(a, x)
         # At 0 the density may be infinite; the value there is the same for every a.
         return select(x != 0, density * gamma_slope(a, x, order=1)), density
 
     return partials
 
 
-@_from_scipy("gammainc", _gammainc_partials(1), PAIR, BINARY, unbounded_slope=True)
+@from_scipy("gammainc", _gammainc_partials(1), PAIR, BINARY, unbounded_slope=True)
 def gammainc(a: NodeLike, x: NodeLike, /) -> Node:
     """The lower incomplete gamma function, from 0 to 1; a gradient flows to a and to x.
 
@@ -249,7 +208,7 @@ def gammainc(a: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-@_from_scipy("gammaincc", _gammainc_partials(-1), PAIR, BINARY, unbounded_slope=True)
+@from_scipy("gammaincc", _gammainc_partials(-1), PAIR, BINARY, unbounded_slope=True)
 def gammaincc(a: NodeLike, x: NodeLike, /) -> Node:
     """1 - gammainc(a, x), exact to rounding where it is small."""
     ...
@@ -263,7 +222,7 @@ def _betaln_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return digamma(a) - both, digamma(b) - both
 
 
-@_from_scipy("betaln", _betaln_partials, PAIR, BINARY, unbounded_slope=True)
+@from_scipy("betaln", _betaln_partials, PAIR, BINARY, unbounded_slope=True)
 def betaln(a: NodeLike, b: NodeLike, /) -> Node:
     """log(beta(a, b)), which is gammaln(a) + gammaln(b) - gammaln(a + b)."""
     ...
@@ -312,14 +271,19 @@ def beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int])
     ...
 
 
+def beta_density(a: Node, b: Node, x: Node) -> Node:
+    """The derivative of betainc by x."""
+    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+
+
 def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
-    density = exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    density = beta_density(a, b, x)
     inside = (x != 0) & (x != 1)
     by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
     return select(inside, density * by_a), select(inside, density * by_b), density
 
 
-@_from_scipy("betainc", _betainc_partials, TRIPLE, TERNARY, unbounded_slope=True)
+@from_scipy("betainc", _betainc_partials, TRIPLE, TERNARY, unbounded_slope=True)
 def betainc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
     """The incomplete beta function, from 0 to 1; a gradient flows to a, to b and to x.
 
@@ -342,7 +306,7 @@ def _i0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (i1(x),)
 
 
-@_from_scipy("i0", _i0_partials, (REAL,), UNARY, numpy=(np.i0,))
+@from_scipy("i0", _i0_partials, (REAL,), UNARY, numpy=(np.i0,))
 def i0(x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of order 0. d = i1(x) dx."""
     ...
@@ -352,7 +316,7 @@ def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (i0(x) - _over(y, x),)
 
 
-@_from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
+@from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
 def i1(x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of order 1. d = i0(x) - y / x dx."""
     ...
@@ -362,7 +326,7 @@ def _i0e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (i1e(x) - sign(x) * y,)
 
 
-@_from_scipy("i0e", _i0e_partials, (POSITIVE,), UNARY, kinks="at 0")
+@from_scipy("i0e", _i0e_partials, (POSITIVE,), UNARY, kinks="at 0")
 def i0e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""
     ...
@@ -372,7 +336,7 @@ def _i1e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (i0e(x) - sign(x) * y - _over(y, x),)
 
 
-@_from_scipy("i1e", _i1e_partials, (POSITIVE,), UNARY, preserves_zero=True)
+@from_scipy("i1e", _i1e_partials, (POSITIVE,), UNARY, preserves_zero=True)
 def i1e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i1(x), without overflow."""
     ...
@@ -382,7 +346,7 @@ def _j0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (-j1(x),)
 
 
-@_from_scipy("j0", _j0_partials, (REAL,), UNARY)
+@from_scipy("j0", _j0_partials, (REAL,), UNARY)
 def j0(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 0. d = -j1(x) dx."""
     ...
@@ -392,7 +356,7 @@ def _j1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (j0(x) - _over(y, x),)
 
 
-@_from_scipy("j1", _j1_partials, (REAL,), UNARY, preserves_zero=True)
+@from_scipy("j1", _j1_partials, (REAL,), UNARY, preserves_zero=True)
 def j1(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
     ...

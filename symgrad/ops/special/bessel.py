@@ -1,0 +1,129 @@
+"""Bessel functions of any order, and Airy's: their values are SciPy's."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.ir.errors import GraphError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REAL, REGISTRY, case
+from symgrad.ir.types import TensorType
+from symgrad.ops.declare import NodeLike, composite, elementwise
+from symgrad.ops.flows import Partial
+from symgrad.ops.special.gamma import BINARY, PAIR
+from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
+
+NAMESPACE = "special"
+
+
+def _jv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
+    return None, (jv(v - 1, x) - jv(v + 1, x)) / 2
+
+
+@from_scipy("jv", _jv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+def jv(v: NodeLike, x: NodeLike, /) -> Node:
+    """The Bessel function of the first kind, of a real order v; NaN where it is complex.
+
+    d = (jv(v - 1, x) - jv(v + 1, x)) / 2 dx (DLMF 10.6.1); to ask for a gradient by v is a
+    `GradientError`.
+    """
+    ...
+
+
+def _yv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
+    return None, (yv(v - 1, x) - yv(v + 1, x)) / 2
+
+
+@from_scipy("yv", _yv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+def yv(v: NodeLike, x: NodeLike, /) -> Node:
+    """The Bessel function of the second kind, of a real order v, for x > 0.
+
+    d = (yv(v - 1, x) - yv(v + 1, x)) / 2 dx (DLMF 10.6.1); to ask for a gradient by v is a
+    `GradientError`.
+    """
+    ...
+
+
+def _iv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
+    return None, (iv(v - 1, x) + iv(v + 1, x)) / 2
+
+
+@from_scipy("iv", _iv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+def iv(v: NodeLike, x: NodeLike, /) -> Node:
+    """The modified Bessel function of the first kind, of a real order v; NaN where it is complex.
+
+    d = (iv(v - 1, x) + iv(v + 1, x)) / 2 dx (DLMF 10.29.1); to ask for a gradient by v is a
+    `GradientError`.
+    """
+    ...
+
+
+def _kv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
+    return None, (kv(v - 1, x) + kv(v + 1, x)) / -2
+
+
+@from_scipy("kv", _kv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+def kv(v: NodeLike, x: NodeLike, /) -> Node:
+    """The modified Bessel function of the second kind, of a real order v, for x > 0.
+
+    d = -(kv(v - 1, x) + kv(v + 1, x)) / 2 dx (DLMF 10.29.1); to ask for a gradient by v is a
+    `GradientError`.
+    """
+    ...
+
+
+# ---- Airy -----------------------------------------------------------------------------------
+
+
+def _airy_kernel(x: Any, part: int, out: Any = None) -> Any:
+    outs = tuple(out if i == part else None for i in range(4))
+    return scipys("airy")(x, out=outs)[part]
+
+
+def _airy_source(here: bool, part: int) -> str:
+    outs = ", ".join("{out}" if i == part else "None" for i in range(4))
+    return f"scipy.special.airy({{0}}, out=({outs}))[{part}]"
+
+
+def _airy_infer(t: TensorType, *, part: int) -> TensorType:
+    if not 0 <= part < 4:
+        raise GraphError(f"airy has the parts 0 to 3, and no {part}")
+    return t
+
+
+def _airy_partials(y: Node, x: Node, part: int) -> tuple[Partial, ...]:
+    return (x * airy_p(x, part=part - 1) if part % 2 else airy_p(x, part=part + 1),)
+
+
+@elementwise(
+    _airy_kernel,
+    partials=_airy_partials,
+    infer=_airy_infer,
+    promote=needs_scipy("airy"),
+    source=_airy_source,
+    expensive=True,
+    domain=(REAL,),
+    cases=(case((3, 4), part=0), case((), part=1), case((5,), part=2), case((0,), part=3)),
+)
+def airy_p(x: NodeLike, /, part: int) -> Node:
+    """Ai(x), its derivative, Bi(x) or its derivative."""
+    ...
+
+
+@composite()
+def airy(x: NodeLike, /) -> tuple[Node, Node, Node, Node]:
+    """Airy's functions and their derivatives: Ai(x), Ai'(x), Bi(x), Bi'(x).
+
+    Both solve y'' = x * y, which gives derivatives of every order (DLMF 9.2).
+
+    >>> ai, slope, bi, other_slope = sg.special.airy(0.0)
+    >>> round(float(ai), 12)
+    0.355028053888
+    """
+    ai, ai_slope, bi, bi_slope = (airy_p(x, part=part) for part in range(4))
+    return ai, ai_slope, bi, bi_slope
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,204 @@
+"""The gamma and beta functions, and the inverses of the incomplete ones; Student's t.
+
+Their values are SciPy's. An inverse has the derivatives of an implicit function.
+"""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import ArgumentError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import POSITIVE, REAL, REGISTRY
+from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.elementwise import exp, log, log1p, negative, square
+from symgrad.ops.flows import Partial
+from symgrad.ops.leaves import constant
+from symgrad.ops.reduce import sum
+from symgrad.ops.select import select, where
+from symgrad.ops.shape import expand_dims
+from symgrad.ops.special.gamma import (
+    BINARY,
+    PAIR,
+    TERNARY,
+    TRIPLE,
+    beta_density,
+    beta_slope,
+    betaln,
+    digamma,
+    gamma_density,
+    gamma_slope,
+    gammaln,
+)
+from symgrad.ops.special.normal import UNARY
+from symgrad.ops.special.scipys import from_scipy
+
+NAMESPACE = "special"
+UNIT_INTERVAL = (0.1, 0.9)
+
+
+def _gamma_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (y * digamma(x),)
+
+
+@from_scipy("gamma", _gamma_partials, (POSITIVE,), UNARY, unbounded_slope=True)
+def gamma_p(x: NodeLike, /) -> Node:
+    """The gamma function."""
+    ...
+
+
+def _beta_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
+    both = digamma(a + b)
+    return y * (digamma(a) - both), y * (digamma(b) - both)
+
+
+@from_scipy("beta", _beta_partials, PAIR, BINARY, unbounded_slope=True)
+def beta_p(a: NodeLike, b: NodeLike, /) -> Node:
+    """The beta function."""
+    ...
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+@composite()
+def multigammaln(a: NodeLike, d: int, /) -> Node:
+    """The logarithm of the multivariate gamma function of dimension d, for a > (d - 1) / 2.
+
+    It is the sum of gammaln(a - j / 2) for j below d, and d * (d - 1) / 4 * log(pi) (DLMF 35.3.4).
+    Raises `ArgumentError` unless d is an int from 1 on.
+    """
+    if not _is_int(d) or not 1 <= d <= 10_000:
+        raise ArgumentError(f"the dimension d is an int from 1 to 10000, not {d!r}")
+    x = as_node(a)
+    halves = constant(np.arange(int(d)) / 2, x.dtype if x.dtype.kind == "f" else np.float64)
+    terms = gammaln(expand_dims(x, axis=-1) - halves)
+    found: Node = sum(terms, axis=-1) + d * (d - 1) / 4 * math.log(math.pi)
+    return found
+
+
+# ---- the incomplete gamma function, inverted ------------------------------------------------
+
+
+def _gammaincinv_partials(sign: int) -> Callable[..., tuple[Partial, ...]]:
+    def partials(x: Node, a: Node, y: Node) -> tuple[Partial, ...]:
+        by_a = select(x != 0, negative(gamma_slope(a, x, order=1)))
+        return by_a, sign / gamma_density(a, x)
+
+    return partials
+
+
+INVERSE_PAIR = (POSITIVE, UNIT_INTERVAL)
+
+
+@from_scipy("gammaincinv", _gammaincinv_partials(1), INVERSE_PAIR, BINARY, unbounded_slope=True)
+def gammaincinv(a: NodeLike, y: NodeLike, /) -> Node:
+    """The x with gammainc(a, x) = y, for y from 0 (0) to 1 (inf); a gradient flows to both."""
+    ...
+
+
+@from_scipy("gammainccinv", _gammaincinv_partials(-1), INVERSE_PAIR, BINARY, unbounded_slope=True)
+def gammainccinv(a: NodeLike, y: NodeLike, /) -> Node:
+    """The x with gammaincc(a, x) = y, exact to rounding where y is small."""
+    ...
+
+
+# ---- the incomplete beta function, its complement and their inverses ------------------------
+
+
+def _betaincc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
+    density = -beta_density(a, b, x)
+    inside = (x != 0) & (x != 1)
+    by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
+    return select(inside, density * by_a), select(inside, density * by_b), density
+
+
+@from_scipy("betaincc", _betaincc_partials, TRIPLE, TERNARY, unbounded_slope=True)
+def betaincc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
+    """1 - betainc(a, b, x), exact to rounding where it is small."""
+    ...
+
+
+def _betaincinv_partials(sign: int) -> Callable[..., tuple[Partial, ...]]:
+    def partials(x: Node, a: Node, b: Node, y: Node) -> tuple[Partial, ...]:
+        inside = (x != 0) & (x != 1)
+        by_a, by_b = (negative(beta_slope(a, b, x, order=o)) for o in ((1, 0), (0, 1)))
+        return select(inside, by_a), select(inside, by_b), sign / beta_density(a, b, x)
+
+    return partials
+
+
+@from_scipy("betaincinv", _betaincinv_partials(1), TRIPLE, TERNARY, unbounded_slope=True)
+def betaincinv(a: NodeLike, b: NodeLike, y: NodeLike, /) -> Node:
+    """The x with betainc(a, b, x) = y, for y from 0 to 1; a gradient flows to all three."""
+    ...
+
+
+@from_scipy("betainccinv", _betaincinv_partials(-1), TRIPLE, TERNARY, unbounded_slope=True)
+def betainccinv(a: NodeLike, b: NodeLike, y: NodeLike, /) -> Node:
+    """The x with betaincc(a, b, x) = y, exact to rounding where y is small."""
+    ...
+
+
+# ---- Student's t ----------------------------------------------------------------------------
+
+
+def student_log_density(df: Node, t: Node) -> Node:
+    """The logarithm of the density of Student's t law, also for many degrees of freedom."""
+    rest: Node = (df + 1) / 2 * log1p(square(t) / df)
+    return negative(betaln(df / 2, 0.5) + log(df) / 2 + rest)
+
+
+def _student_slope(df: Node, t: Node) -> Node:
+    """The derivative by df of stdtr(df, t), over that by t.
+
+    With u = t**2 / (df + t**2) it is stdtr = 1/2 + sign(t) / 2 * betainc(1/2, df/2, u). That loses
+    digits as df grows; then by Fisher's expansion of the normal quantile, Abramowitz and Stegun
+    26.7.8, z = t - (t**3 + t) / (4 * df) + (13 * t**5 + 8 * t**3 + 3 * t) / (96 * df**2) - ….
+    """
+    ratio, square_ = square(t) / df, square(t)
+    near = ratio < 1
+    below, above = where(near, ratio, 1), where(near, 1, ratio)
+    half, many = constant(np.asarray(0.5, df.dtype)), df / 2
+    slope = where(
+        near,
+        beta_slope(half, many, below / (1 + below), order=(0, 1)),
+        negative(beta_slope(many, half, 1 / (1 + above), order=(1, 0))),
+    )
+    safe = where(t == 0, 1, t)
+    exact = slope * square(1 + ratio) * df / (4 * safe) - t / (2 * df)
+    first = (square_ + 1) / 4
+    second = ((13 * square_ + 8) * square_ + 3) / (48 * df)
+    limit = t * (first - second) / square(df) / (1 - (3 * square_ + 1) / (4 * df))
+    return select(t != 0, where((df > 1e5) & (ratio < 1e-4), limit, exact))
+
+
+def _stdtr_partials(y: Node, df: Node, t: Node) -> tuple[Partial, ...]:
+    density = exp(student_log_density(df, t))
+    return density * _student_slope(df, t), density
+
+
+@from_scipy("stdtr", _stdtr_partials, (POSITIVE, REAL), BINARY, unbounded_slope=True)
+def stdtr(df: NodeLike, t: NodeLike, /) -> Node:
+    """Student's distribution function of df degrees of freedom; a gradient flows to both."""
+    ...
+
+
+def _stdtrit_partials(t: Node, df: Node, p: Node) -> tuple[Partial, ...]:
+    return negative(_student_slope(df, t)), exp(negative(student_log_density(df, t)))
+
+
+@from_scipy("stdtrit", _stdtrit_partials, INVERSE_PAIR, BINARY, unbounded_slope=True)
+def stdtrit(df: NodeLike, p: NodeLike, /) -> Node:
+    """The t with stdtr(df, t) = p; a gradient flows to both."""
+    ...
+
+
+__all__ = REGISTRY.public(__name__)
