@@ -10,6 +10,7 @@ from symgrad import optim as optim
 from symgrad import passes as passes
 from symgrad import random as random
 from symgrad import special as special
+from symgrad import stats as stats
 from symgrad import testing as testing
 from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
 from symgrad.autodiff.custom.function import Function as Function

@@ -29,8 +29,8 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_dtype, as_shape, broadcast_shapes, normalize_axis
 from symgrad.ops.creation import asarray
 from symgrad.ops.declare import NodeLike, explaining
+from symgrad.ops.domains import required
 from symgrad.ops.elementwise import divide, log, negative
-from symgrad.ops.index.indexing import known
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import constant, ones_like
 from symgrad.ops.logic import less
@@ -269,8 +269,9 @@ def bernoulli(key: NodeLike, p: NodeLike = 0.5, shape: Any = None) -> Node:
 
 def _probabilities(p: NodeLike, *, whole: bool = False) -> Any:
     """p, if it is known to be probabilities; else with a check when the program runs."""
-    checked = draws.probabilities(as_float(p), whole=whole)
-    return checked if known(checked) is None else p
+    node = as_float(p)
+    checked = required(node, "law" if whole else "probability", "p")
+    return p if checked is node else checked
 
 
 @explaining

@@ -21,6 +21,7 @@ FLOORS = (
     ("symgrad.rules",), ("symgrad.passes",), ("symgrad.autodiff", "symgrad.lowering"),
     ("symgrad.runtime",), ("symgrad.compiler",),
     ("symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random", "symgrad.special"),
+    ("symgrad.stats",),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
     ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """Floor 3: the ops, each declared once."""
 
+import symgrad.ops.domains
 import symgrad.ops.fourier.frequencies  # with fourier: what sg.fft has
 import symgrad.ops.fused
 import symgrad.ops.linalg.decompositions  # with determinants and matrices: what sg.linalg has

@@ -83,29 +83,6 @@ def fold_key(key: NodeLike, data: NodeLike, /) -> Node:
     ...
 
 
-def _probabilities_infer(p: TensorType, *, whole: bool) -> TensorType:
-    require("f", p)
-    return p
-
-
-@op(
-    infer=_probabilities_infer,
-    kernel=kernels.probabilities,
-    ill_conditioned=True,
-    vjp=lambda g, y, p, whole: (g,),
-    jvp=lambda t, y, p, whole: t[0],
-    batch=batch.in_front,
-    out=True,
-    in_place=(0,),
-    domain=((0.1, 0.9),),
-    cases=(case((3, 4), whole=False), case((), whole=False), case((0, 3), whole=True)),
-    public=False,
-)
-def probabilities(p: NodeLike, /, whole: bool) -> Node:
-    """p, refused unless it is one: each from 0 to 1, and rows of sum 1 if it is a whole law."""
-    ...
-
-
 def _law(key: TensorType, law: str, shape: Any, dtype: Any) -> dict[str, Any]:
     return {"law": law, "shape": as_shape(shape), "dtype": np.dtype(dtype)}
 
@@ -251,6 +228,64 @@ def _poisson_infer(t: TensorType, key: TensorType) -> TensorType:
 )
 def draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
     """How many of what is rare happen. No gradient flows to the rate."""
+    ...
+
+
+def _multinomial_infer(p: TensorType, n: TensorType, key: TensorType) -> TensorType:
+    _parametrised(p, key)
+    require("iu", n)
+    if p.ndim == 0 or n.shape != p.shape[:-1]:
+        raise ShapeError(f"{p!r} takes as many counts as it has laws, not {n!r}")
+    if p.ndim < key.ndim:
+        raise ShapeError(f"{key!r} takes a law for each key, not {p!r}")
+    return p.with_dtype(INT)
+
+
+def _multinomial_promote(p: TensorType, n: TensorType, key: TensorType) -> tuple[DType | None, ...]:
+    require("iu", n, key)
+    return None, INT, WORD
+
+
+@op(
+    infer=_multinomial_infer,
+    promote=_multinomial_promote,
+    kernel=kernels.draw_multinomial,
+    ill_conditioned=True,
+    batch=_batch_keys,
+    weak=(0,),
+    indices=1,
+    vjp=lambda g, y, p, n, key: (None, None, None),
+    jvp=lambda t, y, p, n, key: None,
+    piecewise_constant=True,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    domain=(POSITIVE, POSITIVE, REAL),
+    cases=(case((3, 4), (3,), (2,)), case((3, 2), (3,), (3, 2)), case((5,), (), (2,))),
+    public=False,
+)
+def draw_multinomial(p: NodeLike, n: NodeLike, key: NodeLike, /) -> Node:
+    """How often each class is drawn in n draws, with probabilities in proportion to p."""
+    ...
+
+
+@op(
+    infer=_gamma_infer,
+    promote=_key_promote,
+    kernel=kernels.draw_vonmises,
+    ill_conditioned=True,
+    batch=_batch_keys,
+    weak=(0,),
+    indices=1,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    domain=(POSITIVE, REAL),
+    cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
+    public=False,
+)
+def draw_vonmises(concentration: NodeLike, key: NodeLike, /) -> Node:
+    """Angles around 0 from von Mises's law. It has no derivative."""
     ...
 
 

@@ -18,19 +18,6 @@ def _for_each(key, draw, shape, dtype, out):
     return y if out is not None else y[()]
 
 
-def probabilities(p, whole, out=None):
-    """p, if its elements are probabilities; if they are the whole law, rows that sum to 1."""
-    bad = ~((np.asarray(p) >= 0) & (np.asarray(p) <= 1))
-    if bad.any():
-        raise ValueError(f"probabilities lie from 0 to 1, not {np.asarray(p)[bad][0]}")
-    if whole:
-        total = np.asarray(np.sum(p, axis=-1, dtype=np.float64))
-        off = np.abs(total - 1) > np.sqrt(np.finfo(p.dtype).eps)
-        if off.any():
-            raise ValueError(f"probabilities sum to 1, not {total[off][0]}")
-    return np.positive(p, out=out)
-
-
 def draw_key(key, count):
     """`count` keys of a key."""
     y = np.empty((*key.shape[:-1], count, 2), np.uint64)
@@ -80,3 +67,19 @@ def draw_poisson(rate, key, out=None):
     a = np.asarray(rate)
     shape = a.shape[key.ndim - 1 :]
     return _for_each(key, lambda g, i: g.poisson(a[i], shape), shape, np.int64, out)
+
+
+def draw_multinomial(p, n, key, out=None):
+    """How often each class is drawn in n draws, with probabilities in proportion to p."""
+    law, counts = np.asarray(p, np.float64), np.asarray(n)
+    total = np.sum(law, axis=-1, keepdims=True)
+    law = np.divide(law, total, out=np.ones(law.shape) / law.shape[-1], where=total > 0)
+    shape = law.shape[key.ndim - 1 :]
+    return _for_each(key, lambda g, i: g.multinomial(counts[i], law[i]), shape, np.int64, out)
+
+
+def draw_vonmises(concentration, key, out=None):
+    """Angles around 0 from von Mises's law."""
+    a = np.asarray(concentration)
+    shape = a.shape[key.ndim - 1 :]
+    return _for_each(key, lambda g, i: g.vonmises(0, a[i], shape), shape, a.dtype, out)

@@ -1,0 +1,61 @@
+"""Values that must lie in a domain: checked when the graph is built if they are known then, and
+when a program runs if not."""
+
+# ruff: noqa: PIE790  (the body of a primitive is `...`)
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from symgrad.ir.node import Node
+from symgrad.ir.op import case
+from symgrad.ir.types import TensorType
+from symgrad.ops import batch
+from symgrad.ops import domain_kernels as kernels
+from symgrad.ops.declare import NodeLike, op, require
+from symgrad.ops.index.indexing import known
+
+Domain: TypeAlias = Literal["positive", "nonnegative", "count", "probability", "law", "true"]
+
+
+def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
+    require("f", x)
+    return x
+
+
+@op(
+    infer=_within_infer,
+    kernel=kernels.within,
+    ill_conditioned=True,
+    vjp=lambda g, y, x, domain, name: (g,),
+    jvp=lambda t, y, x, domain, name: t[0],
+    batch=batch.in_front,
+    out=True,
+    in_place=(0,),
+    domain=((0.1, 0.9),),
+    cases=(
+        case((3, 4), domain="probability", name="p"),
+        case((), domain="positive", name="x"),
+        case((2,), domain="nonnegative", name="x"),
+        case((0, 3), domain="law", name="p"),
+        case((2, 0), domain="count", name="n"),
+        case((), domain="true", name="n is n"),
+    ),
+    public=False,
+)
+def within(x: NodeLike, /, domain: str, name: str) -> Node:
+    """x, refused unless it lies in a domain; `name` is that of x in the message.
+
+    A "count" is an integer from 0 on, a "law" has rows of probabilities of the sum 1, and what is
+    "true" is not 0.
+    """
+    ...
+
+
+def required(x: Node, domain: Domain, name: str) -> Node:
+    """x, if it is known to lie in a domain; else x with a check when the program runs.
+
+    Raises `KernelError` if it is known not to.
+    """
+    checked = within(x, domain=domain, name=name)
+    return checked if known(checked) is None else x

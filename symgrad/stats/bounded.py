@@ -1,0 +1,174 @@
+"""Laws on an interval, and on a circle: uniform, beta, von Mises."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from symgrad import random
+from symgrad.ir.dims import Shape
+from symgrad.ir.node import Node
+from symgrad.ops.activations import xlog1py, xlogy
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.domains import required
+from symgrad.ops.elementwise import log, square
+from symgrad.ops.random.draws import draw_vonmises
+from symgrad.ops.select import where
+from symgrad.ops.shape import broadcast_to
+from symgrad.ops.special.gamma import betainc, betaln, digamma, i0e, i1e
+from symgrad.ops.special.quantiles import betaincc, betainccinv, betaincinv
+from symgrad.ops.trigonometry import cos, sin
+from symgrad.stats.declared import declared
+from symgrad.stats.law import Law
+
+
+@declared
+class Uniform(Law):
+    """All numbers from `low` to `high` alike."""
+
+    domains = (None, None)
+    low: NodeLike = 0.0
+    high: NodeLike = 1.0
+
+    def check(self) -> None:
+        """Refuse parameters that make no law."""
+        super().check()
+        self.width  # noqa: B018  refused now, if it is known not to be positive
+
+    @property
+    def width(self) -> Node:
+        """high - low, which is positive."""
+        return required(self.high - self.low, "positive", "high - low of Uniform")
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From `low` to `high`."""
+        return self.low, self.high
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return -log(self.width) + x * 0
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return (x - self.low) / self.width
+
+    def _sf(self, x: Node) -> NodeLike:
+        return (self.high - x) / self.width
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self.low + p * self.width
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return self.low + self.width * random.uniform(key, shape, dtype=self.dtype)
+
+    def _mean(self) -> NodeLike:
+        return (self.low + self.high) / 2
+
+    def _variance(self) -> NodeLike:
+        return square(self.width) / 12
+
+    def _entropy(self) -> NodeLike:
+        return log(self.width)
+
+    def _kl(self, other: Uniform) -> NodeLike:
+        is_inside = (other.low <= self.low) & (self.high <= other.high)
+        return where(is_inside, log(other.width / self.width), np.inf)
+
+
+@declared
+class Beta(Law):
+    """The beta law on the numbers from 0 to 1, with the density x**(a - 1) * (1 - x)**(b - 1)."""
+
+    domains = ("positive", "positive")
+    a: NodeLike
+    b: NodeLike
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 to 1."""
+        return 0, 1
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return xlogy(self.a - 1, x) + xlog1py(self.b - 1, -x) - betaln(self.a, self.b)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return betainc(self.a, self.b, x)
+
+    def _sf(self, x: Node) -> NodeLike:
+        return betaincc(self.a, self.b, x)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return betaincinv(self.a, self.b, p)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return betainccinv(self.a, self.b, p)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return random.beta(key, self.a, self.b, shape, dtype=self.dtype)
+
+    def _mean(self) -> NodeLike:
+        return self.a / (self.a + self.b)
+
+    def _variance(self) -> NodeLike:
+        total = self.a + self.b
+        return self.a * self.b / (square(total) * (total + 1))
+
+    def _entropy(self) -> NodeLike:
+        a, b = self.a, self.b
+        parts = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
+        return betaln(a, b) - parts
+
+    def _kl(self, other: Beta) -> NodeLike:
+        a, b = self.a - other.a, self.b - other.b
+        parts = a * digamma(self.a) + b * digamma(self.b) - (a + b) * digamma(self.a + self.b)
+        return betaln(other.a, other.b) - betaln(self.a, self.b) + parts
+
+
+@declared
+class VonMises(Law):
+    """The law of von Mises for angles around `loc`, in radians: the normal law of a circle.
+
+    Its density is that of an angle, the same for x and x + 2 * pi; draws lie within pi of `loc`.
+    The mean is the direction and the variance that of the circle, 1 - i1 / i0 of the concentration.
+    No gradient flows through draws to the concentration.
+    """
+
+    reparametrised: ClassVar[bool] = False
+    domains = (None, "positive")
+    loc: NodeLike
+    concentration: NodeLike
+
+    @property
+    def _resultant(self) -> NodeLike:
+        """The length of the mean of the directions."""
+        return i1e(self.concentration) / i0e(self.concentration)
+
+    @property
+    def _log_total(self) -> NodeLike:
+        """The logarithm of the integral of exp(concentration * (cos(x) - 1))."""
+        return log(i0e(self.concentration)) + math.log(2 * math.pi)
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        # cos(d) - 1 without cancellation.
+        bend = square(sin((x - self.loc) / 2)) * -2
+        return self.concentration * bend - self._log_total
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        spread = broadcast_to(self.concentration, shape)
+        return self.loc + draw_vonmises(spread, key)
+
+    def _mean(self) -> NodeLike:
+        return self.loc
+
+    def _variance(self) -> NodeLike:
+        return 1 - self._resultant
+
+    def _entropy(self) -> NodeLike:
+        return self._log_total + self.concentration * (1 - self._resultant)
+
+    def _kl(self, other: VonMises) -> NodeLike:
+        k, m, length = self.concentration, other.concentration, self._resultant
+        part = length * (k - m * cos(self.loc - other.loc)) - k + m
+        return other._log_total - self._log_total + part
+
+
+__all__ = ["Beta", "Uniform", "VonMises"]

@@ -1,0 +1,262 @@
+"""What all laws have in common: parameters, shapes, supports, and how they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from symgrad.ir.dims import Shape
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import DType, as_shape, broadcast_shapes
+from symgrad.ops.declare import NodeLike, require
+from symgrad.ops.domains import Domain, required
+from symgrad.ops.elementwise import exp, floor, log, sqrt
+from symgrad.ops.leaves import constant
+from symgrad.ops.logic import logical_or
+from symgrad.ops.select import where
+from symgrad.ops.shape import astype, broadcast_to
+from symgrad.stats.declared import Declared, declared
+
+
+@declared
+class Law(Declared):
+    """A law of probability, whose parameters are nodes.
+
+    The parameters broadcast: their common shape is the `batch_shape`, of as many independent laws
+    (but for vectors, of which one draw has the `event_shape`). They take one dtype: that of the
+    floats among them, else float64. Each is checked when it is given, if its value is known then,
+    else when a program runs: a `KernelError` says which parameter, its value and the line.
+
+    A method that a law has no closed form for raises `UnsupportedError`. Densities are 0 and
+    `log_prob` is -inf outside the support, as in SciPy.
+    """
+
+    domains: ClassVar[tuple[Domain | None, ...]] = ()
+    discrete: ClassVar[bool] = False
+    # Whether a gradient flows through samples to the parameters.
+    reparametrised: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Make nodes of the parameters, and check that each lies in its domain."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        dtype = dtype_of([v for v in given.values() if v is not None])
+        for (name, value), domain in zip(given.items(), self.domains, strict=True):
+            if value is not None:
+                text = f"the parameter {name} of {type(self).__name__}"
+                node = parameter(value, dtype)
+                object.__setattr__(self, name, required(node, domain, text) if domain else node)
+        broadcast_shapes((), self.batch_shape)
+
+    # ---- shapes -----------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Node]:
+        """The parameters that were given, as nodes, by their names."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the parameters, and of what is drawn and computed."""
+        return next(iter(self.parameters.values())).dtype
+
+    @property
+    def batch_shape(self) -> Shape:
+        """The shape of the laws. Raises `ShapeError` if the parameters do not broadcast."""
+        return broadcast_shapes((), *(p.shape for p in self.parameters.values()))
+
+    @property
+    def event_shape(self) -> Shape:
+        """The shape of one draw of one law."""
+        return ()
+
+    # ---- probabilities ----------------------------------------------------------------------
+
+    def log_prob(self, x: NodeLike, /) -> Node:
+        """The logarithm of the density at x, or of the probability of x."""
+        value = self._value(x)
+        return self._inside(value, self._log_prob(value))
+
+    def prob(self, x: NodeLike, /) -> Node:
+        """The density at x, or the probability of x: exp(log_prob(x))."""
+        return exp(self.log_prob(x))
+
+    def cdf(self, x: NodeLike, /) -> Node:
+        """The probability of x and less."""
+        value = self._value(x)
+        return self._between(value, self._cdf(self._whole(value)), 0, 1)
+
+    def sf(self, x: NodeLike, /) -> Node:
+        """The probability of more than x, which is 1 - cdf(x), exact where that is small."""
+        value = self._value(x)
+        return self._between(value, self._sf(self._whole(value)), 1, 0)
+
+    def log_cdf(self, x: NodeLike, /) -> Node:
+        """log(cdf(x)); where the law has a stable form, also where cdf(x) underflows."""
+        value = self._value(x)
+        return self._between(value, self._log_cdf(self._whole(value)), -np.inf, 0)
+
+    def log_sf(self, x: NodeLike, /) -> Node:
+        """log(sf(x)); where the law has a stable form, also where sf(x) underflows."""
+        value = self._value(x)
+        return self._between(value, self._log_sf(self._whole(value)), 0, -np.inf)
+
+    def icdf(self, p: NodeLike, /) -> Node:
+        """The quantile: the x with cdf(x) = p; NaN unless p is from 0 to 1."""
+        value = self._value(p)
+        return where((value < 0) | (value > 1), np.nan, self._icdf(value))
+
+    def isf(self, p: NodeLike, /) -> Node:
+        """The x with sf(x) = p, exact where p is small; NaN unless p is from 0 to 1."""
+        value = self._value(p)
+        return where((value < 0) | (value > 1), np.nan, self._isf(value))
+
+    # ---- moments ----------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> Node:
+        """The mean, of the shape `batch_shape + event_shape`."""
+        return broadcast_to(self._mean(), (*self.batch_shape, *self.event_shape))
+
+    @property
+    def variance(self) -> Node:
+        """The variance, of each element of an event, in the shape of the mean."""
+        return broadcast_to(self._variance(), (*self.batch_shape, *self.event_shape))
+
+    @property
+    def stddev(self) -> Node:
+        """The standard deviation, sqrt(variance)."""
+        return sqrt(self.variance)
+
+    def entropy(self) -> Node:
+        """The mean of -log_prob, in nats."""
+        return broadcast_to(self._entropy(), self.batch_shape)
+
+    # ---- samples ----------------------------------------------------------------------------
+
+    def sample(self, key: NodeLike, shape: Any = ()) -> Node:
+        """Independent draws, of the shape `shape + batch_shape + event_shape`; see `sg.random`.
+
+        A gradient flows to the parameters where the law is `reparametrised`.
+        """
+        return as_node(self._sample(as_node(key), (*as_shape(shape), *self.batch_shape)))
+
+    # ---- what a law defines -----------------------------------------------------------------
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """The least and the largest value of the support; None where there is none."""
+        return None, None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        self._refuse("density")
+
+    def _cdf(self, x: Node) -> NodeLike:
+        self._refuse("distribution function")
+
+    def _sf(self, x: Node) -> NodeLike:
+        self._refuse("survival function")
+
+    def _log_cdf(self, x: Node) -> NodeLike:
+        return log(self._cdf(x))
+
+    def _log_sf(self, x: Node) -> NodeLike:
+        return log(self._sf(x))
+
+    def _icdf(self, p: Node) -> NodeLike:
+        self._refuse("quantile function")
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self._icdf(1 - p)
+
+    def _mean(self) -> NodeLike:
+        self._refuse("mean")
+
+    def _variance(self) -> NodeLike:
+        self._refuse("variance")
+
+    def _entropy(self) -> NodeLike:
+        self._refuse("entropy")
+
+    def _sample(self, key: Node, shape: Shape) -> Node:
+        self._refuse("sampler")
+
+    def _kl(self, other: Any) -> NodeLike:
+        self._refuse("divergence of Kullback and Leibler")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UnsupportedError(
+            f"{type(self).__name__} has no {what} in closed form; estimate it from samples, "
+            "sg.mean(f(law.sample(key, (10_000,))), axis=0)"
+        )
+
+    # ---- values -----------------------------------------------------------------------------
+
+    def _value(self, x: NodeLike) -> Node:
+        """A value as a node: a number or integers in the dtype of the law, floats as they are."""
+        node = as_node(x)
+        require("biuf", node.tensor)
+        is_weak = isinstance(x, (int, float)) or node.dtype.kind != "f"
+        return astype(node, self.dtype) if is_weak else node
+
+    def _whole(self, x: Node) -> Node:
+        return floor(x) if self.discrete else x
+
+    def _inside(self, x: Node, y: NodeLike) -> Node:
+        """y, and -inf where x is outside the support, or infinite beside a bound."""
+        low, high = self.bounds()
+        outside = [] if low is None else [x < low]
+        if high is not None:
+            outside.append(x > high)
+        elif low is not None:
+            outside.append(x == np.inf)
+        if self.discrete:
+            outside.append(x != floor(x))
+        mask = None
+        for part in outside:
+            mask = part if mask is None else logical_or(mask, part)
+        return as_node(y) if mask is None else where(mask, -np.inf, y)
+
+    def _between(self, x: Node, y: NodeLike, below: float, above: float) -> Node:
+        """y, and other values below and above the support."""
+        low, high = self.bounds()
+        if high is not None:
+            y = where(x > high, above, y)
+        return as_node(y) if low is None else where(x < low, below, y)
+
+
+def dtype_of(values: Any) -> DType:
+    """The dtype of the floats among parameters, float64 if there are none."""
+    kinds = [as_node(v).dtype for v in values if not isinstance(v, (int, float))]
+    floats = [d for d in kinds if d.kind == "f"]
+    return np.result_type(*floats) if floats else np.dtype(np.float64)
+
+
+def parameter(value: NodeLike, dtype: DType) -> Node:
+    """A parameter as a node of this dtype. Raises `DtypeError` for complex numbers."""
+    if isinstance(value, (int, float)):
+        return constant(np.asarray(value, dtype))
+    node = as_node(value)
+    require("biuf", node.tensor)
+    return astype(node, dtype)
+
+
+def kl(p: Law, q: Law, /) -> Node:
+    """The divergence of Kullback and Leibler: the mean under p of log(p / q), in closed form.
+
+    >>> float(sg.stats.kl(sg.stats.Normal(0.0, 1.0), sg.stats.Normal(1.0, 1.0)))
+    0.5
+
+    Raises `UnsupportedError` for laws of two kinds, and for those that have no closed form: the
+    mean of `p.log_prob(x) - q.log_prob(x)` over samples of p estimates it.
+    """
+    if type(p) is not type(q):
+        raise UnsupportedError(
+            f"the divergence of {type(p).__name__} from {type(q).__name__} has no closed form here;"
+            " estimate it from samples: x = p.sample(key, (10_000,)), and "
+            "sg.mean(p.log_prob(x) - q.log_prob(x), axis=0)"
+        )
+    shape = broadcast_shapes(p.batch_shape, q.batch_shape)
+    return broadcast_to(p._kl(q), shape)

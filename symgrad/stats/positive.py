@@ -1,0 +1,383 @@
+"""Laws of positive numbers: exponential, gamma and their kin."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symgrad import random
+from symgrad.ir.dims import Shape
+from symgrad.ir.node import Node
+from symgrad.ops.activations import log1mexp, xlogy
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.elementwise import exp, expm1, log, log1p, negative, square
+from symgrad.ops.select import where
+from symgrad.ops.special.gamma import digamma, gammainc, gammaincc, gammaln
+from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
+from symgrad.ops.special.quantiles import gamma_p, gammainccinv, gammaincinv
+from symgrad.stats.declared import declared
+from symgrad.stats.law import Law
+
+EULER = np.euler_gamma
+
+
+@declared
+class Exponential(Law):
+    """Waiting times with the mean `scale`, which is 1 over the rate."""
+
+    domains = ("positive",)
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return -x / self.scale - log(self.scale)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return -expm1(-x / self.scale)
+
+    def _sf(self, x: Node) -> NodeLike:
+        return exp(-x / self.scale)
+
+    def _log_cdf(self, x: Node) -> NodeLike:
+        return log1mexp(-x / self.scale)
+
+    def _log_sf(self, x: Node) -> NodeLike:
+        return negative(x / self.scale)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return -log1p(-p) * self.scale
+
+    def _isf(self, p: Node) -> NodeLike:
+        return -log(p) * self.scale
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return random.exponential(key, shape, scale=self.scale, dtype=self.dtype)
+
+    def _mean(self) -> NodeLike:
+        return self.scale
+
+    def _variance(self) -> NodeLike:
+        return square(self.scale)
+
+    def _entropy(self) -> NodeLike:
+        return 1 + log(self.scale)
+
+    def _kl(self, other: Exponential) -> NodeLike:
+        ratio = self.scale / other.scale
+        return ratio - 1 - log(ratio)
+
+
+@declared
+class Gamma(Law):
+    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate)."""
+
+    domains = ("positive", "positive")
+    concentration: NodeLike
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        z, a = x / self.scale, self.concentration
+        return xlogy(a - 1, z) - z - gammaln(a) - log(self.scale)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return gammainc(self.concentration, x / self.scale)
+
+    def _sf(self, x: Node) -> NodeLike:
+        return gammaincc(self.concentration, x / self.scale)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return gammaincinv(self.concentration, p) * self.scale
+
+    def _isf(self, p: Node) -> NodeLike:
+        return gammainccinv(self.concentration, p) * self.scale
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return random.gamma(key, self.concentration, shape, scale=self.scale, dtype=self.dtype)
+
+    def _mean(self) -> NodeLike:
+        return self.concentration * self.scale
+
+    def _variance(self) -> NodeLike:
+        return self.concentration * square(self.scale)
+
+    def _entropy(self) -> NodeLike:
+        a = self.concentration
+        return a + log(self.scale) + gammaln(a) + (1 - a) * digamma(a)
+
+    def _kl(self, other: Gamma) -> NodeLike:
+        a, b = self.concentration, other.concentration
+        ratio = self.scale / other.scale
+        return (a - b) * digamma(a) - gammaln(a) + gammaln(b) - b * log(ratio) + a * (ratio - 1)
+
+
+@declared
+class Chi2(Law):
+    """The chi-squared law of `df` degrees of freedom: the gamma law of df / 2, of the scale 2."""
+
+    domains = ("positive",)
+    df: NodeLike
+
+    @property
+    def gamma(self) -> Gamma:
+        """The gamma law that it is."""
+        return Gamma(self.df / 2, 2.0)
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return self.gamma._log_prob(x)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return self.gamma._cdf(x)
+
+    def _sf(self, x: Node) -> NodeLike:
+        return self.gamma._sf(x)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self.gamma._icdf(p)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self.gamma._isf(p)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return self.gamma._sample(key, shape)
+
+    def _mean(self) -> NodeLike:
+        return self.df
+
+    def _variance(self) -> NodeLike:
+        return 2 * self.df
+
+    def _entropy(self) -> NodeLike:
+        return self.gamma._entropy()
+
+    def _kl(self, other: Chi2) -> NodeLike:
+        return self.gamma._kl(other.gamma)
+
+
+@declared
+class InverseGamma(Law):
+    """The law of scale / y, where y has the gamma law of a concentration and the scale 1."""
+
+    domains = ("positive", "positive")
+    concentration: NodeLike
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From the least positive number on: at 0 the density is 0."""
+        return float(np.finfo(self.dtype).smallest_subnormal), None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        w, a = self.scale / x, self.concentration
+        return (a + 1) * log(w) - w - gammaln(a) - log(self.scale)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return gammaincc(self.concentration, self.scale / x)
+
+    def _sf(self, x: Node) -> NodeLike:
+        return gammainc(self.concentration, self.scale / x)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self.scale / gammainccinv(self.concentration, p)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self.scale / gammaincinv(self.concentration, p)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        drawn = random.gamma(key, self.concentration, shape, dtype=self.dtype)
+        return self.scale / drawn
+
+    def _mean(self) -> NodeLike:
+        a = self.concentration
+        return where(a > 1, self.scale / (a - 1), np.inf)
+
+    def _variance(self) -> NodeLike:
+        a = self.concentration
+        return where(a > 2, square(self.scale) / (square(a - 1) * (a - 2)), np.inf)
+
+    def _entropy(self) -> NodeLike:
+        a = self.concentration
+        return a + log(self.scale) + gammaln(a) - (1 + a) * digamma(a)
+
+    def _kl(self, other: InverseGamma) -> NodeLike:
+        # It is that of the reciprocals.
+        return Gamma(self.concentration, 1 / self.scale)._kl(
+            Gamma(other.concentration, 1 / other.scale)
+        )
+
+
+@declared
+class Weibull(Law):
+    """The law of Weibull, of scale * e**(1 / concentration) with e exponential: `weibull_min`."""
+
+    domains = ("positive", "positive")
+    concentration: NodeLike
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
+    def _power(self, x: Node) -> NodeLike:
+        return (x / self.scale) ** self.concentration
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        k = self.concentration
+        leading = log(k / self.scale) + xlogy(k - 1, x / self.scale)
+        return leading - self._power(x)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return -expm1(-self._power(x))
+
+    def _sf(self, x: Node) -> NodeLike:
+        return exp(-self._power(x))
+
+    def _log_cdf(self, x: Node) -> NodeLike:
+        return log1mexp(-self._power(x))
+
+    def _log_sf(self, x: Node) -> NodeLike:
+        return -self._power(x)
+
+    def _stretched(self, e: Node) -> NodeLike:
+        return self.scale * e ** (1 / self.concentration)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self._stretched(-log1p(-p))
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self._stretched(-log(p))
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return self._stretched(random.exponential(key, shape, dtype=self.dtype))
+
+    def _mean(self) -> NodeLike:
+        return self.scale * gamma_p(1 + 1 / self.concentration)
+
+    def _variance(self) -> NodeLike:
+        k = self.concentration
+        return square(self.scale) * (gamma_p(1 + 2 / k) - square(gamma_p(1 + 1 / k)))
+
+    def _entropy(self) -> NodeLike:
+        k = self.concentration
+        return EULER * (1 - 1 / k) + log(self.scale / k) + 1
+
+    def _kl(self, other: Weibull) -> NodeLike:
+        k, m, ratio = self.concentration, other.concentration, self.scale / other.scale
+        return log(k / m) - m * log(ratio) - EULER * (k - m) / k + ratio**m * gamma_p(m / k + 1) - 1
+
+
+@declared
+class Pareto(Law):
+    """The law of Pareto: what is larger than `scale`, with tails of the power -concentration."""
+
+    domains = ("positive", "positive")
+    concentration: NodeLike
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From `scale` on."""
+        return self.scale, None
+
+    def _log_sf(self, x: Node) -> NodeLike:
+        return -self.concentration * log(x / self.scale)
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return self._log_sf(x) + log(self.concentration / x)
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return -expm1(self._log_sf(x))
+
+    def _sf(self, x: Node) -> NodeLike:
+        return exp(self._log_sf(x))
+
+    def _log_cdf(self, x: Node) -> NodeLike:
+        return log1mexp(self._log_sf(x))
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self.scale * exp(-log1p(-p) / self.concentration)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self.scale * exp(-log(p) / self.concentration)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        drawn = random.exponential(key, shape, dtype=self.dtype)
+        return self.scale * exp(drawn / self.concentration)
+
+    def _mean(self) -> NodeLike:
+        b = self.concentration
+        return where(b > 1, b * self.scale / (b - 1), np.inf)
+
+    def _variance(self) -> NodeLike:
+        b = self.concentration
+        return where(b > 2, square(self.scale / (b - 1)) * b / (b - 2), np.inf)
+
+    def _entropy(self) -> NodeLike:
+        b = self.concentration
+        return log(self.scale / b) + 1 + 1 / b
+
+
+@declared
+class HalfNormal(Law):
+    """The law of abs(x), where x has the normal law around 0, `scale` wide."""
+
+    domains = ("positive",)
+    scale: NodeLike = 1.0
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        return square(x / self.scale) * -0.5 - log(self.scale) + math.log(2 / math.pi) / 2
+
+    def _cdf(self, x: Node) -> NodeLike:
+        return erf(x / self.scale * math.sqrt(0.5))
+
+    def _sf(self, x: Node) -> NodeLike:
+        return erfc(x / self.scale * math.sqrt(0.5))
+
+    def _log_sf(self, x: Node) -> NodeLike:
+        return log_ndtr(-x / self.scale) + math.log(2)
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self.scale * math.sqrt(2) * erfinv(p)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self.scale * math.sqrt(2) * erfcinv(p)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return self.scale * abs(random.normal(key, shape, dtype=self.dtype))
+
+    def _mean(self) -> NodeLike:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    def _variance(self) -> NodeLike:
+        return square(self.scale) * (1 - 2 / math.pi)
+
+    def _entropy(self) -> NodeLike:
+        return log(self.scale) + (0.5 + math.log(math.pi / 2) / 2)
+
+    def _kl(self, other: HalfNormal) -> NodeLike:
+        ratio = self.scale / other.scale
+        return (ratio - 1) * (ratio + 1) / 2 - log(ratio)
+
+
+__all__ = [
+    "Chi2",
+    "Exponential",
+    "Gamma",
+    "HalfNormal",
+    "InverseGamma",
+    "Pareto",
+    "Weibull",
+]
