@@ -284,6 +284,12 @@ class WithClasses(Counted):
     def check(self) -> None:
         """Refuse parameters that make no law."""
         require_one(self, p=self.p, logits=self.logits)
+        given = as_node(self.logits if self.p is None else self.p)
+        if given.ndim == 0:
+            raise ShapeError(
+                f"{type(self).__name__} takes what belongs to each class, a vector, not "
+                f"{given.type!r}"
+            )
         super().check()
 
     @property
@@ -301,11 +307,6 @@ class WithClasses(Counted):
     def batch_shape(self) -> Shape:
         """The shape of the laws: that of the parameters without the axis of the classes."""
         given = self.logits if self.p is None else self.p
-        if given.ndim == 0:
-            raise ShapeError(
-                f"{type(self).__name__} takes the probabilities of all classes, a vector, "
-                f"not {given.type!r}"
-            )
         shape: Shape = given.shape[:-1]
         return shape
 

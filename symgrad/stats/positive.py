@@ -347,7 +347,8 @@ class HalfNormal(Law):
         return erfc(x / self.scale * math.sqrt(0.5))
 
     def _log_sf(self, x: Node) -> NodeLike:
-        return log_ndtr(-x / self.scale) + math.log(2)
+        z = x / self.scale
+        return where(z < 1, log1p(-erf(z * math.sqrt(0.5))), log_ndtr(-z) + math.log(2))
 
     def _icdf(self, p: Node) -> NodeLike:
         return self.scale * math.sqrt(2) * erfinv(p)

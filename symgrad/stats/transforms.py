@@ -25,6 +25,7 @@ from symgrad.stats.law import Law, dtype_of, parameter
 from symgrad.stats.location_scale import Normal
 
 
+@declared
 class Transform(Declared):
     """A smooth function of numbers, one to one: y of x, x of y, and log(abs(dy / dx))."""
 
@@ -150,7 +151,7 @@ class Changed(Law):
     def batch_shape(self) -> Shape:
         """The shape of the laws, and of the parameters of the transform."""
         inner = (*self.law.batch_shape, *self.law.event_shape)
-        own = (getattr(self.transform, f.name) for f in fields(self.transform))  # type: ignore[arg-type]
+        own = (getattr(self.transform, f.name) for f in fields(self.transform))
         whole = broadcast_shapes(inner, *(v.shape for v in own if isinstance(v, Node)))
         return whole[: len(whole) - len(self.law.event_shape)]
 
@@ -206,7 +207,7 @@ class Changed(Law):
         if falls is not None:
             found = where(falls, falling(inner), found)
         if outside is not None:
-            found = where(outside, where(y <= 0, below, above), found)
+            found = where(outside & (y <= 0), below, where(outside & (y > 0), above, found))
         return as_node(found)
 
     def _quantile(self, p: NodeLike, rising: Any, falling: Any) -> Node:
@@ -228,7 +229,7 @@ class Changed(Law):
 
     def _kl(self, other: Any) -> NodeLike:
         mine, others = self.transform, other.transform
-        same = mine is others or (type(mine) is type(others) and not fields(mine))  # type: ignore[arg-type]
+        same = mine is others or (type(mine) is type(others) and not fields(mine))
         if not same or type(self.law) is not type(other.law):
             self._refuse("divergence of Kullback and Leibler from such a law")
         return self.law._kl(other.law)

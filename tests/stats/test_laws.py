@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import symgrad as sg
 from tests.helpers import generator, same, value
@@ -91,10 +91,11 @@ def alike(found, expected, tolerance=1e-10):
 @pytest.mark.parametrize("name", ALL)
 def test_log_densities_are_scipys(name):
     _, _, law, x = ALL[name]
-    log_prob = law.logpdf if name in CONTINUOUS else law.logpmf
     with np.errstate(all="ignore"):
-        alike(value(made(name).log_prob(x)), log_prob(x))
-        alike(value(made(name).prob(x)), np.exp(log_prob(x)), 1e-9)
+        expected = (law.logpdf if name in CONTINUOUS else law.logpmf)(x)
+    expected = np.where(x == np.inf, -np.inf, expected)  # for which SciPy has some NaNs
+    alike(value(made(name).log_prob(x)), expected)
+    alike(value(made(name).prob(x)), np.exp(expected), 1e-9)
 
 
 @pytest.mark.parametrize("part", ["cdf", "sf", "log_cdf", "log_sf"])
@@ -104,6 +105,8 @@ def test_distribution_functions_are_scipys_in_the_tails_too(name, part):
     with np.errstate(all="ignore"):
         expected = getattr(law, part.replace("_", ""))(x)
     found = value(getattr(made(name), part)(x))
+    if name == "half normal" and part == "log_sf":
+        expected = np.log(2) + stats.norm(0, 2.0).logsf(np.maximum(x, 0))  # SciPy's underflows
     # A logarithm near 0 is known as well as the probability near 1.
     np.testing.assert_allclose(found, expected, 1e-10, 1e-15 if "log" in part else 1e-300)
 
@@ -113,6 +116,9 @@ def test_distribution_functions_are_scipys_in_the_tails_too(name, part):
 def test_quantiles_are_scipys(name, part):
     law = ALL[name][2]
     expected = law.ppf(PS) if part == "icdf" else law.isf(PS)
+    if name == "half normal":  # of which SciPy loses the digits of small p
+        inverse = special.erfinv if part == "icdf" else special.erfcinv
+        expected = 2 * math.sqrt(2) * inverse(PS)
     scale = float(law.std()) if np.isfinite(law.std()) else 1
     np.testing.assert_allclose(value(getattr(made(name), part)(PS)), expected, 1e-10, 1e-14 * scale)
     assert np.isnan(value(getattr(made(name), part)([-0.1, 1.1]))).all()
@@ -208,7 +214,8 @@ def test_gradients_are_differences(name, part):
     kind, parameters, law, _ = ALL[name]
     if "large" in name or "many" in name:
         return  # differences have no digits left
-    x = np.asarray(law.ppf(np.array([0.15, 0.4, 0.8])), float)
+    x = np.asarray(law.ppf(np.array([0.45, 0.6, 0.8])), float)
+    x = x[law.sf(x) > 0]
     moving = [i for i in range(len(parameters)) if not isinstance(parameters[i], int)]
 
     def function(*args):
@@ -250,6 +257,10 @@ def test_divergences_are_the_mean_of_the_difference(name):
         k = k[law.pmf(k) > 0]
         expected = np.sum(law.pmf(k) * (law.logpmf(k) - other.logpmf(k)))
     else:
+        if name == "cauchy":  # over the quantiles, where the tails are short
+            at = (np.arange(100_000) + 0.5) / 100_000
+            expected = np.mean(law.logpdf(law.ppf(at)) - other.logpdf(law.ppf(at)))
+            return alike(found, expected, 1e-8)
         ends = [law.ppf(p) for p in (1e-14, 0.01, 0.5, 0.99)] + [law.isf(1e-14)]
         expected = sum(
             integrate.quad(
@@ -257,7 +268,7 @@ def test_divergences_are_the_mean_of_the_difference(name):
             )[0]
             for pair in itertools.pairwise(ends)
         )
-    np.testing.assert_allclose(found, expected, 1e-3 if name == "cauchy" else 1e-7)
+    np.testing.assert_allclose(found, expected, 1e-7)
     alike(float(L.kl(kind(*parameters), kind(*parameters))), 0)
 
 
