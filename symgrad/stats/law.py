@@ -11,7 +11,7 @@ from symgrad.ir.dims import Shape
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_shape, broadcast_shapes
-from symgrad.ops.declare import NodeLike, require
+from symgrad.ops.declare import NodeLike, explaining, require
 from symgrad.ops.domains import Domain, required
 from symgrad.ops.elementwise import exp, floor, log, sqrt
 from symgrad.ops.leaves import constant
@@ -243,6 +243,7 @@ def parameter(value: NodeLike, dtype: DType) -> Node:
     return astype(node, dtype)
 
 
+@explaining
 def kl(p: Law, q: Law, /) -> Node:
     """The divergence of Kullback and Leibler: the mean under p of log(p / q), in closed form.
 
