@@ -70,13 +70,15 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
     if method == "reduce" and function in _REDUCTIONS:
         axis = kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
         given = {"axis": axis, **{k: v for k, v in kwargs.items() if v is not None}}
-        return _call(f"{name}.reduce", _REDUCTIONS[function], inputs[:1], given, _UFUNC_DEFAULTS)
+        target = REGISTRY.functions[_REDUCTIONS[function]]
+        return _call(f"{name}.reduce", target, inputs[:1], given, _UFUNC_DEFAULTS)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
-    ours = REGISTRY.by_numpy.get(function) or _by_scipy(function)
-    if ours is None:
+    ours = REGISTRY.by_numpy.get(function)
+    found = _by_scipy(function) if ours is None else REGISTRY.functions[ours]
+    if found is None:
         raise _unknown(function)
-    return _call(name, ours, inputs, kwargs, _UFUNC_DEFAULTS)
+    return _call(name, found, inputs, kwargs, _UFUNC_DEFAULTS)
 
 
 def _is_scipys(function: Callable[..., Any]) -> bool:
@@ -85,15 +87,20 @@ def _is_scipys(function: Callable[..., Any]) -> bool:
     return getattr(sys.modules.get("scipy.special"), name, None) is function
 
 
-def _by_scipy(function: np.ufunc) -> str | None:
-    """Our function for one of `scipy.special`, which has the same name unless a table says so."""
+def _by_scipy(function: np.ufunc) -> Callable[..., Any] | None:
+    """Our function for one of `scipy.special`, which has the same name unless a table says so.
+
+    What has such a name in `nn` or a user's module need not mean the same: there `kl_div` is a
+    mean, and SciPy's is a primitive.
+    """
     if not _is_scipys(function):
         return None
     REGISTRY.every()
     ours = _BY_SCIPY.get(function.__name__, function.__name__)
-    target = REGISTRY.functions.get(ours)
-    # What has such a name in `nn` or a user's module need not mean the same: `kl_div` is a mean.
-    return ours if target and target.__module__.startswith("symgrad.ops.") else None
+    for target in (REGISTRY.functions.get(ours), REGISTRY.builders.get(ours)):
+        if target and target.__module__.startswith("symgrad.ops."):
+            return target
+    return None
 
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -111,15 +118,16 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             "write np.where(condition, a, b)"
         )
     ours = REGISTRY.by_numpy[function]
-    arrays = [p for p in _parameters(ours) if p.kind is not p.KEYWORD_ONLY]
-    options = [p.name for p in _parameters(ours) if p.kind is p.KEYWORD_ONLY]
+    known = _parameters(REGISTRY.functions[ours])
+    arrays = [p for p in known if p.kind is not p.KEYWORD_ONLY]
+    options = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
     try:
         theirs = inspect.signature(function).parameters
     except ValueError:  # NumPy's functions in C tell no signature
         theirs = MappingProxyType({n: _unset(n) for n in (*(p.name for p in arrays), *options)})
     defaults = {n: p.default for n, p in theirs.items() if p.default is not p.empty}
     if any(p.kind is p.VAR_POSITIONAL for p in arrays):
-        return _call(_name(function), ours, args, kwargs, defaults)
+        return _call(_name(function), REGISTRY.functions[ours], args, kwargs, defaults)
     given = dict(zip(theirs, args, strict=False)) | kwargs
     named = {k: v for k, v in given.items() if v is not _NO_VALUE}
     positional = []
@@ -130,7 +138,7 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             positional.append(named.pop(alias))
         elif alias in named:
             named[parameter.name] = named.pop(alias)
-    return _call(_name(function), ours, tuple(positional), named, defaults)
+    return _call(_name(function), REGISTRY.functions[ours], tuple(positional), named, defaults)
 
 
 _NO_VALUE = inspect.signature(np.sum).parameters["initial"].default
@@ -140,26 +148,25 @@ def _unset(name: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _parameters(ours: str) -> list[inspect.Parameter]:
-    return list(inspect.signature(REGISTRY.functions[ours]).parameters.values())
+def _parameters(ours: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(ours).parameters.values())
 
 
 def _call(
     name: str,
-    ours: str,
+    target: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     defaults: Mapping[str, Any],
 ) -> Any:
     """Our function, of NumPy's arguments; what it does not know may be as NumPy has it anyway."""
-    target = REGISTRY.functions[ours]
-    known = {p.name: p.default for p in _parameters(ours)}
+    known = {p.name: p.default for p in _parameters(target)}
     named = {_OURS.get(k, k): v for k, v in kwargs.items()}
     unknown = [k for k, v in named.items() if k not in known and not _is_default(v, k, defaults)]
     if unknown:
         raise UnsupportedError(
             f"{name} on a symbolic node takes no {', '.join(unknown)}; "
-            f"{REGISTRY.qualified_name(ours)}{signature_text(target)} is what there is"
+            f"{_as_written(target)}{signature_text(target)} is what there is"
         )
     # None where ours has another default is NumPy's way to say nothing.
     unsaid = {k for k, v in named.items() if v is None and defaults.get(k, 0) is None}
@@ -171,6 +178,13 @@ def _call(
             if k in known and not (k in unsaid and known[k] is not None)
         },
     )
+
+
+def _as_written(target: Callable[..., Any]) -> str:
+    """One of our functions as a user writes it; a primitive has the name of its op."""
+    name = target.__name__.rstrip("_")
+    known = REGISTRY.functions.get(name) is target
+    return REGISTRY.qualified_name(name) if known else name.removesuffix("_p")
 
 
 def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
