@@ -37,6 +37,7 @@ GIVEN = {
 # They make values and declarations for modules, and are no functions of arrays.
 NO_FUNCTIONS = ("nn.initial", "nn.parameter")
 UNIQUE = ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
+SPLITS = ("split", "array_split", "hsplit", "vsplit", "dsplit")
 WRITES = ("set", "add", "multiply", "divide", "max", "min")
 # Calls that those do not make: f is the function, x makes arrays by their shapes.
 CALLS = {
@@ -50,6 +51,18 @@ CALLS = {
     "elu": lambda f, x: f(x(4, 4), alpha=0.5),
     "item": lambda f, x: f(sg.linalg.slogdet(x(4, 4)).logabsdet.inputs[0], 1),
     "multi_dot": lambda f, x: f([x(4, 4), x(4, 4)]),
+    "convolve": lambda f, x: f(x(4), x(3)),
+    "correlate": lambda f, x: f(x(4), x(3)),
+    "delete": lambda f, x: f(x(4, 4), 1, axis=0),
+    "digitize": lambda f, x: f(x(4, 4), x(4)),
+    "interp": lambda f, x: f(x(4, 4), x(4), x(4)),
+    "piecewise": lambda f, x: f(y := x(4, 4), [y > 0], [sg.square]),
+    "polyval": lambda f, x: f(x(4), x(4, 4)),
+    "rollaxis": lambda f, x: f(x(4, 4), 1),
+    "select_first": lambda f, x: f([np.eye(4) > 0], [x(4, 4)]),
+    "swapaxes": lambda f, x: f(x(4, 4), 0, 1),
+    "vander": lambda f, x: f(x(4)),
+    **{n: lambda f, x: f(x(4, 4, 4), 2) for n in SPLITS},
     "eval_gegenbauer": lambda f, x: f(2, 1.5, x(4, 4)),
     "multigammaln": lambda f, x: f(x(4, 4), 2),
     "polygamma": lambda f, x: f(1, x(4, 4)),
@@ -73,6 +86,7 @@ CALLS = {
     "uniform": lambda f, x: f(sg.random.key(0), low=x(), high=x()),
     "nonzero": lambda f, x: f(x(4), size=3),
     "outer": lambda f, x: f(x(4), x(4)),
+    "random.split": lambda f, x: f(sg.random.key(0)),
     "randint": lambda f, x: f(sg.random.key(0), (4,), low=0, high=3),
     "searchsorted": lambda f, x: f(x(4), x(4)),
     "sliding_window_view": lambda f, x: f(x(4), 2),
@@ -105,8 +119,8 @@ def called(name, function, dtype):
         return xs[-1]
 
     last = name.rpartition(".")[2]
-    if last in CALLS:
-        return CALLS[last](function, x), xs
+    if call := CALLS.get(name) or CALLS.get(last):
+        return call(function, x), xs
     if name.startswith("random."):
         GIVEN["key"] = sg.random.key(0)
     args, named = [], {}

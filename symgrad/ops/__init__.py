@@ -32,6 +32,10 @@ from symgrad.ops.linalg.products import *
 from symgrad.ops.linalg.solve import *
 from symgrad.ops.logic import *
 from symgrad.ops.manipulate import *
+from symgrad.ops.numpy.arithmetic import *
+from symgrad.ops.numpy.joins import *
+from symgrad.ops.numpy.products import *
+from symgrad.ops.numpy.statistics import *
 from symgrad.ops.opaque import *
 from symgrad.ops.order import *
 from symgrad.ops.padding import *

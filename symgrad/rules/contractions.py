@@ -10,7 +10,7 @@ from symgrad.ir.dims import guess
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg.einsum import Term, multiplied, reshaped
-from symgrad.ops.linalg.products import matmul_p, vdot
+from symgrad.ops.linalg.products import matmul_p, vdot_p
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape
 from symgrad.rewrite.family import DIFFERENCE
@@ -77,13 +77,13 @@ def sum_of_outer_products(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite
 @rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
 def dot_of_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
-    return Rewrite(before=vdot(negative(x), y), after=negative(vdot(x, y)))
+    return Rewrite(before=vdot_p(negative(x), y), after=negative(vdot_p(x, y)))
 
 
 @rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
 def dot_with_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
-    return Rewrite(before=vdot(x, negative(y)), after=negative(vdot(x, y)))
+    return Rewrite(before=vdot_p(x, negative(y)), after=negative(vdot_p(x, y)))
 
 
 def _may_leave(c: Node) -> bool:
@@ -96,13 +96,13 @@ SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
 def dot_of_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
-    return Rewrite(before=vdot(x * c, y), after=vdot(x, y) * c)
+    return Rewrite(before=vdot_p(x * c, y), after=vdot_p(x, y) * c)
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
 def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
-    return Rewrite(before=vdot(x, y * c), after=vdot(x, y) * c)
+    return Rewrite(before=vdot_p(x, y * c), after=vdot_p(x, y) * c)
 
 
 @rule(
@@ -114,14 +114,16 @@ def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
 def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:
     """A sum of products with one number is a sum, scaled."""
     return Rewrite(
-        before=vdot(x, broadcast_to(c, shape=p)), after=lambda x, c: sum(x) * reshape(c, ())
+        before=vdot_p(x, broadcast_to(c, shape=p)), after=lambda x, c: sum(x) * reshape(c, ())
     )
 
 
 @rule(exact=Exact.ROUNDING, examples=({"x": (3, 4), "y": (3, 4), "p": (1, 0)},), kinds="f")
 def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which order the axes are."""
-    return Rewrite(before=vdot(permute_dims(x, axes=p), permute_dims(y, axes=p)), after=vdot(x, y))
+    return Rewrite(
+        before=vdot_p(permute_dims(x, axes=p), permute_dims(y, axes=p)), after=vdot_p(x, y)
+    )
 
 
 @rule(
@@ -132,7 +134,7 @@ def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
 )
 def dot_of_reshaped(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which shape they are."""
-    return Rewrite(before=vdot(reshape(x, shape=p), reshape(y, shape=p)), after=vdot(x, y))
+    return Rewrite(before=vdot_p(reshape(x, shape=p), reshape(y, shape=p)), after=vdot_p(x, y))
 
 
 # ---- the order of products ------------------------------------------------------------------

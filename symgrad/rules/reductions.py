@@ -14,7 +14,7 @@ from symgrad.ir.types import DType
 from symgrad.ops import reduce
 from symgrad.ops.elementwise import multiply, square
 from symgrad.ops.index.slices import Index, place
-from symgrad.ops.linalg.products import vdot
+from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.reduce import reduced_shape, sum
 from symgrad.ops.shape import astype, broadcast_to, concat_p, permute_dims, reshape
 from symgrad.rewrite.family import DE_MORGAN, DUAL
@@ -38,7 +38,7 @@ def _spans_all(x: Node, axis: tuple[int, ...]) -> bool:
 )
 def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
     """The sum of all products is a dot product: no array of products is made."""
-    return Rewrite(before=sum(x * y, axis=axis, dtype=None, keepdims=False), after=vdot(x, y))
+    return Rewrite(before=sum(x * y, axis=axis, dtype=None, keepdims=False), after=vdot_p(x, y))
 
 
 @rule(
@@ -50,7 +50,7 @@ def sum_of_products(x: Var, y: Var, axis: Attr) -> Rewrite:
 )
 def sum_of_squares(x: Var, axis: Attr) -> Rewrite:
     """The sum of all squares is a dot product: no array of squares is made."""
-    return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot(x, x))
+    return Rewrite(before=sum(square(x), axis=axis, dtype=None, keepdims=False), after=vdot_p(x, x))
 
 
 def _is_square(x: Node) -> bool:

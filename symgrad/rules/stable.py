@@ -27,7 +27,7 @@ from symgrad.ops.elementwise import (
 )
 from symgrad.ops.leaves import size_of
 from symgrad.ops.linalg.norms import norm2
-from symgrad.ops.linalg.products import vdot
+from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.reduce import kept, sum
 from symgrad.ops.select import relu
 from symgrad.ops.trigonometry import cosh, sinh, tanh
@@ -265,7 +265,7 @@ def root_of_sum_is_norm(x: Var, axis: Attr, k: Attr) -> Rewrite:
 @rule(exact=Exact.ROUNDING, kinds="f", stable=True)
 def root_of_dot_is_norm(x: Var) -> Rewrite:
     """The root of a product of a vector with itself is its norm, which does not overflow."""
-    return Rewrite(before=sqrt(vdot(x, x)), after=lambda x: norm2(x))
+    return Rewrite(before=sqrt(vdot_p(x, x)), after=lambda x: norm2(x))
 
 
 def _is_count(n: Node, x: Node, axis: Axes, inverse: bool) -> bool:
@@ -290,7 +290,7 @@ def _variance(a: Node, m: Node) -> Node | None:
     if squares.op is sum.op and squares.inputs[0].op is square.op:
         same = squares.inputs[0].inputs[0] is x and squares.attrs == total.attrs
     else:
-        same = squares.op is vdot.op and all(y is x for y in squares.inputs) and m.ndim == 0
+        same = squares.op is vdot_p.op and all(y is x for y in squares.inputs) and m.ndim == 0
     same &= other is n or (other.op is n.op and other.attrs == n.attrs)
     if not (same and over["dtype"] is None and _is_count(n, x, axis, m.op is multiply.op)):
         return None
@@ -305,7 +305,7 @@ def _variance(a: Node, m: Node) -> Node | None:
     examples=(
         lambda x: sum(square(x), axis=1) / 4 - square(sum(x, axis=1) / 4),
         lambda x: sum(square(x), axis=1) * 0.25 - square(sum(x, axis=1) * 0.25),
-        lambda x: vdot(x, x) / 12 - square(sum(x) / 12),
+        lambda x: vdot_p(x, x) / 12 - square(sum(x) / 12),
     ),
 )
 def moments_are_variance(a: Var, m: Var) -> Rewrite:

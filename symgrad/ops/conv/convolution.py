@@ -12,7 +12,7 @@ from symgrad.ir.dims import divide_exactly
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY
-from symgrad.ops.conv.convolve import convolve, convolve_inputs, kernel_of, sizes_of
+from symgrad.ops.conv.convolve import convolve_inputs, convolve_p, kernel_of, sizes_of
 from symgrad.ops.conv.images import each, inward, outward, paddings, spatial_axes
 from symgrad.ops.conv.windows import positive
 from symgrad.ops.declare import NodeLike, composite
@@ -80,7 +80,7 @@ def _conv(
     dilations = tuple(positive(d, "dilation") for d in each(dilation, count, "dilation"))
     rows, *rest = paddings(padding, sizes, taps, strides, dilations)
     inner = zeros_around(inner, [(0, 0), rows, (0, 0), *rest, (0, 0)])
-    y = convolve(inner, kernel, stride=strides, dilation=dilations)
+    y = convolve_p(inner, kernel, stride=strides, dilation=dilations)
     return outward(_with_bias(y, bias), channels)
 
 

@@ -141,11 +141,11 @@ def _convolve_vjp(g: Node, x: Node, w: Node, *places: Ints) -> tuple[Node, Node]
 
 
 def _weights_vjp(g: Node, x: Node, y: Node, *places: Ints) -> tuple[Node, Node]:
-    return convolve_inputs(y, g, sizes_of(x), *places), convolve(x, g, *places)
+    return convolve_inputs(y, g, sizes_of(x), *places), convolve_p(x, g, *places)
 
 
 def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
-    return convolve(g, w, *places), convolve_weights(g, y, kernel_of(w.tensor), *places)
+    return convolve_p(g, w, *places), convolve_weights(g, y, kernel_of(w.tensor), *places)
 
 
 @_bilinear(
@@ -161,7 +161,7 @@ def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
         case((1, 3, 2, 2, 0), (1, 2, 3, 2, 2), **PLANE),
     ),
 )
-def convolve(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node:
+def convolve_p(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Node:
     """The sum over taps and channels of w * x, at every place that the whole kernel fits in."""
     ...
 

@@ -249,7 +249,7 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     batch=batch.dotted,
     public=False,
 )
-def vdot(x1: NodeLike, x2: NodeLike, /) -> Node:
+def vdot_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The sum of the products of all elements: what a sum of products over all axes becomes."""
     ...
 

@@ -1,0 +1,1 @@
+"""NumPy's functions beyond the array API standard, made of those that are in it."""
