@@ -21,6 +21,7 @@ from symgrad.ops.select import select
 from symgrad.passes import DEFAULT, graph_pass
 from symgrad.runtime.workspace import allocate
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
+from symgrad.testing.equality import Run
 from symgrad.testing.spellings import edges_of
 
 SEEDS = range(60)
@@ -74,6 +75,18 @@ def test_what_is_finite_stays_finite():
             points += 1
             said += assert_equivalent(inputs, outputs, arrays)
     assert said >= 0.85 * points
+
+
+def test_products_that_underflow_within_blas_are_noticed():
+    """No flag tells of them: at such numbers a graph says nothing of digits."""
+    x, y = sg.placeholder("x", (3,)), sg.placeholder("y", (3,))
+    for a, b, told in (
+        ([1e-200, 0, 0], [1e-200, 1, 1], True),
+        ([0.0, 1, 0], [1.0, 0, 1], False),
+        ([1.0, 1, 0], [1.0, -1, 1], False),
+        ([1e-310, 0, 0], [1.0, 0, 0], True),
+    ):
+        assert Run([x @ y], {x: np.array(a), y: np.array(b)}).extreme is told
 
 
 def test_random_graphs_are_worth_the_trouble():

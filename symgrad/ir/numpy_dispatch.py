@@ -40,7 +40,7 @@ _UFUNC_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
 )
 # Questions that are answered when the graph is built, and what another function has as a case.
-_DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
+DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
     {
         np.shape: lambda a: a.shape,
         np.ndim: lambda a: a.ndim,
@@ -105,9 +105,9 @@ def _by_scipy(function: np.ufunc) -> Callable[..., Any] | None:
 
 def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The answer of `Node.__array_function__`: NumPy's arguments, put under our names."""
-    if function in _DIRECT:
+    if function in DIRECT:
         try:
-            return _DIRECT[function](*args, **kwargs)
+            return DIRECT[function](*args, **kwargs)
         except SymgradError as error:
             refuse(error, _name(function), args)
     if function not in REGISTRY.by_numpy:

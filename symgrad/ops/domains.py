@@ -1,8 +1,6 @@
 """Values that must lie in a domain: checked when the graph is built if they are known then, and
 when a program runs if not."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Literal, TypeAlias

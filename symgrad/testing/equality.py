@@ -143,6 +143,7 @@ class Run:
                 if operands and not node.op.elementwise and not isinstance(made, tuple):
                     # BLAS signals nothing: what is inf, and was not, has overflowed.
                     self.extreme |= not _finite(made) and all(map(_finite, operands))
+                    self.extreme |= _underflows(node, made, operands, attrs)
                 if not (node.op.view or node.op.identity) and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
                     made = np.asarray(made, order="C")
@@ -230,6 +231,25 @@ def _plain(node: Node) -> dict[str, Any] | None:
 def _finite(value: Any) -> bool:
     parts = value if isinstance(value, tuple) else (value,)
     return all(bool(np.all(np.isfinite(v))) for v in parts)
+
+
+def _underflows(node: Node, made: Any, operands: list[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether products that are summed became too small: of ones instead they are not 0."""
+    if len(operands) < 2 or any(isinstance(x, tuple) for x in operands):
+        return False
+    if any(np.asarray(x).dtype.kind not in "fc" for x in (made, *operands)):
+        return False
+    tiny = np.finfo(np.asarray(made).dtype).tiny
+    if not np.any(np.abs(made) < tiny):
+        return False
+    sizes = [np.abs(x) for x in operands]
+    try:
+        with np.errstate(all="ignore"):
+            terms = node.op.kernel(*sizes, **attrs)
+            ones = node.op.kernel(*(np.not_equal(x, 0).astype(x.dtype) for x in sizes), **attrs)
+    except (np.linalg.LinAlgError, ValueError):  # no system of them can be solved
+        return False
+    return bool(np.any((np.abs(terms) < tiny) & (np.abs(ones) > 0)))
 
 
 def _of_zeros(node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:

@@ -131,9 +131,9 @@ def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
     [
         (lambda: np.linalg.cond(a), r"np\.linalg\.cond has no symbolic form"),
         (lambda: np.fft.rfft2(a), r"np\.fft\.rfft2 has no .* near it are .*sg\.fft\.rfft"),
-        (lambda: np.ravel(a), r"np\.ravel .*near it are sg\.\w+.*dir\(symgrad\) lists all"),
+        (lambda: np.histogram2d(a, a), r"np\.histogram2d .*near it are sg\.\w+.*dir\(symgrad\)"),
         (lambda: np.where(a > 0), "np.where of a condition alone has a shape that depends on data"),
-        (lambda: np.cbrt(a), "np.cbrt has no symbolic form"),
+        (lambda: np.spacing(a), "np.spacing has no symbolic form"),
         (lambda: np.apply_along_axis(len, 0, a), "np.apply_along_axis has no symbolic form"),
         (lambda: np.add(a, 1, out=np.zeros((3, 4))), r"np.add cannot write.*y = np.add\(...\)"),
         (lambda: np.sum(a, out=np.zeros(())), r"np.sum on a symbolic node takes no out; sg.sum\("),
@@ -157,7 +157,9 @@ def test_what_has_no_symbolic_form_is_refused_by_name(call, words):
         call()
 
 
-@pytest.mark.parametrize("call", [lambda: np.nancumsum(a), lambda: np.sum(a, out=np.zeros(()))])
+@pytest.mark.parametrize(
+    "call", [lambda: np.histogram2d(a, a), lambda: np.sum(a, out=np.zeros(()))]
+)
 def test_a_refusal_is_short_and_shows_no_annotations(call):
     with pytest.raises(UnsupportedError) as caught:
         call()
@@ -221,7 +223,9 @@ def test_scipys_functions_on_nodes_are_ours_and_say_the_same(name):
 def test_all_that_symgrad_has_of_scipys_functions_is_reached():
     offered = {n for n in sg.special.__all__ if isinstance(getattr(special, n, None), np.ufunc)}
     offered -= {"airy", "sici", "eval_gegenbauer", "eval_legendre"}  # see below
-    assert offered | {"psi", "jn", "log_expit", "expm1", "log1p", "round"} == set(scipys())
+    assert offered | {"psi", "jn", "log_expit", "expm1", "log1p", "round", "cbrt", "exp2"} == set(
+        scipys()
+    )
 
 
 def test_functions_of_scipys_with_several_results_or_an_int():

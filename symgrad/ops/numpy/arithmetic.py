@@ -1,7 +1,5 @@
 """NumPy's functions element by element beyond the array API standard: cbrt, exp2, deg2rad, …."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Bessel functions of any order, and Airy's: their values are SciPy's."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Special functions that need no SciPy: entropies, Lambert's W, orthogonal polynomials."""
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math

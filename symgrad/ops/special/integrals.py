@@ -3,8 +3,6 @@
 Their values are SciPy's.
 """
 
-# ruff: noqa: PIE790  (the body of a primitive is `...`)
-
 from __future__ import annotations
 
 import math
