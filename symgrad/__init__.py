@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from symgrad.ir.late import SLOTS, Viewer
+from symgrad.ir.late import SLOTS, Loops, Viewer
 
 __version__ = "0.1.0"
 
@@ -60,4 +60,8 @@ def _declare_ops() -> None:
     import_module("symgrad.ops")
 
 
-SLOTS.viewer, SLOTS.declare_ops = _viewer, _declare_ops
+def _loops() -> Loops:
+    return cast(Loops, import_module("symgrad.autodiff.loops"))
+
+
+SLOTS.viewer, SLOTS.declare_ops, SLOTS.loops = _viewer, _declare_ops, _loops

@@ -40,6 +40,9 @@ from symgrad.ir.node import Variable as Variable
 from symgrad.ir.origin import scope as scope
 from symgrad.ir.types import TensorType as TensorType
 from symgrad.ops import *
+from symgrad.ops.loops.scan import fori as fori
+from symgrad.ops.loops.scan import map as map
+from symgrad.ops.loops.scan import scan as scan
 from symgrad.passes import graph_pass as graph_pass
 from symgrad.rewrite.pattern import Attr as Attr
 from symgrad.rewrite.pattern import Const as Const

@@ -8,6 +8,7 @@ with products by an identity matrix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import GradientError
@@ -46,10 +47,12 @@ def batched(
 
 
 class _Walk:
-    """`many` holds batched nodes; `diagonal` the diagonals of batches that are 0 beside them."""
+    """`many` holds batched nodes, a tuple for the results of some with several; `diagonal` the
+    diagonals of batches that are 0 beside them.
+    """
 
     def __init__(self, many: dict[Node, Node], units: Node | None) -> None:
-        self.many = many
+        self.many: dict[Node, Any] = many
         self.diagonal: dict[Node, Node] = {}
         if units is not None:
             self.diagonal[units] = ones(units.shape, dtype=units.dtype)
@@ -75,7 +78,8 @@ class _Walk:
             d = self.diagonal[node]
             mask = reshape(eye(d.size, dtype="bool"), (d.size, *d.shape))
             self.many[node] = select(mask, broadcast_to(d, (d.size, *d.shape)))
-        return self.many[node]
+        found: Node = self.many[node]
+        return found
 
     def _stays_diagonal(self, node: Node) -> bool:
         """Whether a zero in the diagonal operands makes a zero of the result, at the same place."""
@@ -102,15 +106,18 @@ class _Walk:
             return reshape(scaled, (a.shape[1], 1, b.shape[1]))
         return None
 
-    def _batched(self, node: Node) -> Node:
+    def _batched(self, node: Node) -> Any:
         flags = tuple(x in self.many or x in self.diagonal for x in node.inputs)
-        inputs = tuple(
+        inputs: tuple[Any, ...] = tuple(
             self.dense(x) if flag else x for x, flag in zip(node.inputs, flags, strict=True)
         )
         attrs = dict(node.attrs)
         if node.op.elementwise:
             return apply(node.op, aligned(node.inputs, inputs, flags), attrs)
         if node.op.of_several:
+            results = self.many[node.inputs[0]]
+            if isinstance(results, tuple):
+                return results[node.attr("index")]
             return apply(node.op, inputs, attrs)
         if node.op.batch is None:
             raise GradientError(

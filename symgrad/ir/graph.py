@@ -89,9 +89,10 @@ class Graph(Displayed):
                 raise GraphError(f"{describe(node)}: {error}") from error
             if expected != node.type:
                 raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
-            if (inner := node.inner_graph) is not None and inner not in inside:
-                inside.add(inner)
-                inner.verify()
+            for inner in filter(None, (node.inner_graph, node.body)):
+                if inner not in inside:
+                    inside.add(inner)
+                    inner.verify()
             seen.add(node)
 
     @property

@@ -1,4 +1,4 @@
-"""Slots for what stands on higher floors: who draws, and who declares the ops.
+"""Slots for what stands on higher floors: who draws, declares the ops, differentiates loops.
 
 This file imports nothing of symgrad. `symgrad/__init__.py`, which is loaded before any of its
 modules, fills the slots with functions that import when they are called.
@@ -29,11 +29,28 @@ class Viewer(Protocol):
         ...
 
 
+class Loops(Protocol):
+    """How a loop is differentiated, and works on a batch: see the fields of an `Op`."""
+
+    def vjp(self, flows: Any, y: Any, kinks: Any) -> tuple[Any, ...]:
+        """A cotangent for each operand of a loop, from those of its results."""
+        ...
+
+    def jvp(self, tangents: Any, y: Any, kinks: Any) -> tuple[Any, ...]:
+        """A tangent for each result of a loop, from those of its operands."""
+        ...
+
+    def batch(self, inputs: Any, flags: Any, y: Any) -> Any:
+        """The results of a loop for operands of which those flagged have a batch axis."""
+        ...
+
+
 class Slots:
     """The functions that lower floors call without knowing who answers."""
 
     viewer: Callable[[], Viewer]
     declare_ops: Callable[[], None]
+    loops: Callable[[], Loops]
 
 
 SLOTS = Slots()

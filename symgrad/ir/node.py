@@ -123,6 +123,11 @@ class Node(Operators, ArrayLike):
         return self.attr(self.op.inner_graph) if self.op.inner_graph else None
 
     @property
+    def body(self) -> GraphLike | None:
+        """The graph that a loop runs once for each of its steps; None for other nodes."""
+        return self.attr(self.op.body) if self.op.body else None
+
+    @property
     def T(self) -> Node:
         """The axes in reverse order."""
         return self if self.ndim < 2 else call("permute_dims", self, range(self.ndim)[::-1])

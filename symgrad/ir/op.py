@@ -113,8 +113,9 @@ class Op:
     too_small: Callable[..., SymgradError | None] | None = None
 
     # How it works on operands with a leading batch axis, unless it is elementwise:
-    # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis.
-    batch: Callable[..., Node] | None = None
+    # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis; of
+    # an op with several results, it may be a tuple of these.
+    batch: Callable[..., Node | tuple[Node, ...]] | None = None
     # Whether vjp and jvp take `kinks=`, the choice of a slope where there are two.
     one_sided: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
@@ -186,6 +187,8 @@ class Op:
     of_several: bool = False
     # The attribute that holds the graph of what it computes, whose inputs are the operands.
     inner_graph: str = ""
+    # The attribute that holds the graph that it runs once for each of its steps.
+    body: str = ""
 
     storage: Storage = field(default=Storage())
     trials: Trials = field(default=Trials())

@@ -125,7 +125,8 @@ def cost(plan: Plan) -> PlanCost:
     integers count nothing.
 
     Bytes are of arrays: each operand read once, as far as it is seen (a broadcast one is small),
-    and each result written once. Scalars, and what a kernel keeps to itself, are left out.
+    and each result written once; a loop does what its body does, once for each step. Scalars, and
+    what a kernel keeps to itself, are left out.
     """
     tally = _Tally(plan)
     steps = tuple(map(tally.step, plan.steps))
@@ -158,7 +159,7 @@ class _Tally:
             self.group_of[value] = step.group
         types = [t for t, _ in operands]
         flops = step.flops(types, [t for t, _ in results])
-        return StepCost(step, flops, sum(read.values()), sum(n for _, n in results))
+        return StepCost(step, flops, *step.moved(sum(read.values()), sum(n for _, n in results)))
 
     def fused(self, steps: Sequence[StepCost]) -> int:
         """The bytes moved if a group reads what comes into it and writes what leaves it, once."""

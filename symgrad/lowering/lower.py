@@ -15,6 +15,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
+from symgrad.lowering.loops import Loop, Turns
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.plan import Plan
@@ -33,6 +34,7 @@ from symgrad.lowering.steps import (
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
+from symgrad.ops.leaves import placeholder
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
 from symgrad.ops.shape import reshape_p
@@ -125,7 +127,11 @@ class _Lowering:
             ref = self._new(kind, task.type, task.node.name)
             self.leaves[task.node] = ref.slot
             return (ref,)
-        if not task.inputs and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT):
+        if (
+            not task.inputs
+            and not op.body
+            and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT)
+        ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
             return (self._new("constant", task.type, value),)
         operands = tuple(self.values[i][0] for i in task.inputs)
@@ -180,10 +186,25 @@ class _Lowering:
             loop = TileLoop(node, operands, results, task.group, scratch, tiling=task.tiling)
             self._append(loop)
             return results
+        if node.body is not None:
+            turns = self._turns(task)
+            scratch = self._temporaries(turns.scratch, "body")
+            self._append(Loop(node, operands, results, task.group, scratch, turns=turns))
+            return results
         wanted = node.op.storage.scratch if types[0].shape else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
         self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
         return results
+
+    def _turns(self, task: Task) -> Turns:
+        """How a loop runs, its body planned so that each result is written where it belongs."""
+        attrs = dict(task.attrs)
+        body = attrs["body"]
+        targets = [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
+        tiled, threads = self.threads > 0, max(self.threads, 1)
+        plan = lower(body, self.sizes, targets, tiled=tiled, threads=threads)
+        parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
+        return Turns(plan, *parts)
 
     def _temporaries(self, types: Sequence[TensorType], stem: str) -> tuple[Ref, ...]:
         """Slots that only this step uses; their names begin with the stem."""

@@ -116,6 +116,10 @@ class Step(ABC):
         """The floating-point operations for values of these types; None if nobody can tell."""
         return 0
 
+    def moved(self, read: int, written: int) -> tuple[int, int]:
+        """The bytes that it reads and writes in all, of operands and results of so many."""
+        return read, written
+
     @property
     def inner(self) -> Plan | None:
         """The plan that it runs again and again, if it is a loop."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
+from symgrad.lowering.loops import Loop
 from symgrad.lowering.steps import Call, Copy, Step
 from symgrad.lowering.tiling import TileLoop
 
@@ -23,6 +24,8 @@ class Visitor(ABC, Generic[T]):
                 return self.copy(step)
             case TileLoop():
                 return self.tile_loop(step)
+            case Loop():
+                return self.loop(step)
         raise TypeError(f"there is no method for {type(step).__name__}")
 
     @abstractmethod
@@ -33,3 +36,6 @@ class Visitor(ABC, Generic[T]):
 
     @abstractmethod
     def tile_loop(self, step: TileLoop) -> T: ...
+
+    @abstractmethod
+    def loop(self, step: Loop) -> T: ...

@@ -6,6 +6,7 @@ import symgrad.ops.fused
 import symgrad.ops.linalg.decompositions  # with determinants and matrices: what sg.linalg has
 import symgrad.ops.linalg.determinants
 import symgrad.ops.linalg.matrices
+import symgrad.ops.loops.loop
 import symgrad.ops.random.draws  # what sg.random has
 import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has
 import symgrad.ops.special.elementary

@@ -14,6 +14,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
+from symgrad.lowering.loops import Loop
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
@@ -205,6 +206,38 @@ class _Generator(Visitor[Iterable[str]]):
                 (arguments if y.ndim else results).append(f"{part}[{number}]")
         text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
         return f"{', '.join(results)} = {text}" if results else text
+
+    def loop(self, step: Loop) -> Iterator[str]:
+        turns = step.turns
+        init, sequences, fixed = (list(map(self._expression, refs)) for refs in step.parts())
+        names = [self._expression(r) for r in step.results]
+        workspace, spares = turns.shared_out([self.plan.slots[r.slot].name for r in step.scratch])
+        state, others = names[: turns.carries], names[: turns.carries]
+        for i, spare in enumerate(spares):
+            if spare is None:
+                yield f"{names[i]} = {init[i]}"
+                continue
+            # The arrays change places in each step, and the last one is the result.
+            places = [names[i], spare]
+            state[i], others[i] = places if turns.length % 2 == 0 else places[::-1]
+            yield self._copied(state[i], init[i])
+        t = self.module.new("t")
+        self.module.taken.remove(t)
+        targets = [*others, *(f"{name}[{t}]" for name in names[turns.carries :])]
+        made = list(zip(targets, turns.arrays, strict=True))
+        given = [*state, *(f"{x}[{t}]" for x in sequences), *fixed]
+        given += [name for name, is_array in made if is_array]
+        numbers = ", ".join(name for name, is_array in made if not is_array)
+        line = f"{self._function_of(turns.plan)}({', '.join([*given, *workspace])})"
+        last = turns.length - 1
+        yield f"for {t} in {f'range({last}, -1, -1)' if turns.reverse else f'range({last + 1})'}:"
+        yield f"    {numbers} = {line}" if numbers else f"    {line}"
+        pairs = [(a, b) for a, b in zip(state, others, strict=True) if a != b]
+        if pairs:
+            here, there = (", ".join(f"{p[i]}, {p[1 - i]}" for p in pairs) for i in (0, 1))
+            yield f"    {here} = {there}"
+            if turns.length % 2:
+                yield f"{here} = {there}"
 
     def _function_of(self, plan: Plan) -> str:
         """The name of the function of a plan, which is written unless one like it has been."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import KernelError
+from symgrad.lowering.loops import Loop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
@@ -114,6 +115,35 @@ class _Executor(Visitor[None]):
                 self.values[ref.slot] = ufunc.reduce(part, **options)
             else:
                 ufunc.reduce(part, axis=0, out=self.value(ref), **options)
+
+    def loop(self, step: Loop) -> None:
+        turns = step.turns
+        init, sequences, fixed = (list(map(self.value, refs)) for refs in step.parts())
+        workspace, spares = turns.shared_out([self.values[r.slot] for r in step.scratch])
+        targets, stacks = step.results[: turns.carries], step.results[turns.carries :]
+        arrays = turns.arrays[turns.carries :]
+        state, others = list(init), list(init)
+        for i, spare in enumerate(spares):
+            if spare is not None:
+                # The arrays change places in each step, and the last one is the result.
+                places = [self.value(targets[i]), spare]
+                state[i], others[i] = places if turns.length % 2 == 0 else places[::-1]
+                np.copyto(state[i], init[i])
+        written = [self.value(r) if a else None for r, a in zip(stacks, arrays, strict=True)]
+        for t in turns.steps:
+            nexts = [x for x, spare in zip(others, spares, strict=True) if spare is not None]
+            nexts += [stack[t] for stack in written if stack is not None]
+            given = [*state, *(x[t] for x in sequences), *fixed]
+            numbers = iter(execute(turns.plan, given, [], nexts, workspace))
+            for i, spare in enumerate(spares):
+                made = next(numbers) if spare is None else others[i]
+                state[i], others[i] = made, state[i]
+            for ref, is_array in zip(stacks, arrays, strict=True):
+                if not is_array:
+                    self.value(ref)[t] = next(numbers)
+        for i, spare in enumerate(spares):
+            if spare is None:
+                self.values[targets[i].slot] = state[i]
 
 
 def _cut(array: Any, axis: int | None, first: int, end: int) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.lowering.loops import Loop
 from symgrad.lowering.lower import lower
 from symgrad.lowering.steps import Call, Copy, RowSums, Step
 from symgrad.lowering.tiling import TileLoop
@@ -24,6 +25,9 @@ class Namer(Visitor[str]):
     def tile_loop(self, step):
         return "tile_loop"
 
+    def loop(self, step):
+        return "loop"
+
 
 def steps_of(inputs, outputs):
     return sg.compile(inputs, outputs).plan.steps
@@ -35,6 +39,7 @@ PLANS = {
     "call": steps_of(x, sg.exp(x)),
     "copy": steps_of(x, x.T),
     "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
+    "loop": steps_of(x, sg.map(sg.exp, x)),
 }
 
 
@@ -50,7 +55,7 @@ def test_each_kind_has_its_method(method):
 
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
-    assert mine == {Call, RowSums, Copy, TileLoop}
+    assert mine == {Call, RowSums, Copy, TileLoop, Loop}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 

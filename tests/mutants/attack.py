@@ -24,6 +24,7 @@ from tests.mutants.seeds import as_text
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 2**26  # of a plan that is run: larger ones say so, and are left alone
+MOST_STEPS = 10_000
 MOST_FLOPS = 1e9
 SIZES = 3
 LOOKING = ("load", "verify", "again")  # what only reads: nothing may take much memory there
@@ -179,6 +180,8 @@ def called(program, graph):
     plan = program.executables.shown(sizes).plan
     cost = program.cost(**sizes).after
     if plan.peak_bytes + cost.bytes_moved > MOST_BYTES or cost.flops > MOST_FLOPS:
+        return
+    if sum(step.times for step in plan.steps) > MOST_STEPS:
         return
     rng = np.random.default_rng(0)
     feeds = []

@@ -72,6 +72,10 @@ def compositions():
     yield "bits", sg.Graph([keep_by_bits(x > 0, x)])
     spectrum = sg.fft.irfft(sg.fft.rfft(x) * 2)
     yield "spectrum", sg.Graph([spectrum])
+    last, rows = sg.scan(lambda c, row: (sg.tanh(c * row + loss), c[0]), w[:, 0], x)
+    looped = [last, rows, *sg.grad(sg.sum(rows) + sg.sum(last), [x, w])]
+    yield "loops", sg.Graph(looped)
+    yield "loops, compiled", sg.compile([x], looped).graph
     image = sg.placeholder("image", (1, 2, 6, 6), "float32")
     kernel = sg.variable("kernel", np.ones((3, 2, 3, 3), "float32"))
     layer = sg.nn.max_pool(sg.relu(sg.nn.conv(image, kernel)), 2)

@@ -315,7 +315,7 @@ class _Watch:
         judge = _Judge(machine, self.source.text.splitlines(), float(times.sum()))
         costs, found = cost(self.plan).steps, []
         for i, (of, line, seconds) in enumerate(zip(costs, self.lines[-1], times, strict=True)):
-            inner = self._inner(i, seconds, judge) if i in self.inner else ()
+            inner = self._inner(i, seconds, judge) if i in self.function_of else ()
             if inner:
                 flops = [s.flops for s in inner]
                 of = of._replace(flops=None if None in flops else sum(f or 0 for f in flops))

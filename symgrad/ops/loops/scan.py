@@ -1,0 +1,240 @@
+"""`scan`, `fori` and `map`: a function of nodes, traced once, becomes the body of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.ir.dim_text import same_size
+from symgrad.ir.dims import Size
+from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymgradError, UnsupportedError
+from symgrad.ir.forms import Form, Leaf, aligned, flatten
+from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.leaf_ops import PLACEHOLDER
+from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.types import DType, as_shape
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import arange, placeholder
+from symgrad.ops.loops.loop import looped
+from symgrad.ops.shape import astype
+
+
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """The last carry, and the results of all steps, stacked: `(carry, ys)`.
+
+    `step(carry, x)` gives `(next carry, y)`, where x is a slice of `xs` along their first axis.
+    Without xs it is None, and `length`, an int or a named dimension, says how many steps there
+    are. The step is called on nodes: once, or twice if a carry begins as a Python number, which
+    takes the dtype of what it becomes. The carry, x and y are a node each, or lists, tuples and
+    dicts of nodes, nested; y may be None. What the step reaches besides is read whole by every
+    step. With `reverse` it runs from the last slice to the first; ys[t] belongs to xs[t] all the
+    same. There are gradients of every order, in both modes.
+
+    Raises `ShapeError` or `DtypeError` if a step changes the shape or dtype of a carry, or if the
+    sequences have different lengths; `GraphError` for a carry of another form, and for a side
+    effect such as the update of a module's state.
+
+    >>> total, sums = scan(lambda c, x: (c + x, c + x), 0.0, placeholder("x", ("T", 3))[:, 0])
+    >>> total.type, sums.type
+    (float64[], float64[T])
+    """
+    return _scanned(step, init, xs, length, reverse, "scan")
+
+
+def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """The carry after n steps, of which each is `carry = body(i, carry)`, for i from 0 on.
+
+    n is an int or a named dimension, i a scalar node of int64. The rest is as in `scan`.
+
+    >>> x = placeholder("x", 3)
+    >>> fori(10, lambda i, y: y * x + i, x).type
+    float64[3]
+    """
+
+    def step(carry: Any, i: Node) -> tuple[Any, None]:
+        return body(i, carry), None
+
+    return _scanned(step, init, arange(_steps(n)), None, False, "fori")[0]
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """The results of f for each slice of `xs` along their first axis, stacked.
+
+    They are computed one after the other, in the memory of one; `vmap` computes them all at once.
+    The rest is as in `scan`.
+
+    >>> map(lambda row: sum(row * row), placeholder("x", ("N", 3))).type
+    float64[N]
+    """
+    return _scanned(lambda _, x: ((), f(x)), (), xs, None, False, "map")[1]
+
+
+class _Trace(NamedTuple):
+    """What a step made of its stand-ins: the next carries and the results, with their form."""
+
+    nexts: list[Node]
+    ys: list[Node]
+    form: Form
+
+
+def _scanned(
+    step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Any, reverse: bool, name: str
+) -> tuple[Any, Any]:
+    carries, carry_form = _leaves(init, "carry", name)
+    sequences, slice_form = ([], None) if xs is None else _leaves(xs, "xs", name)
+    count = _length(name, sequences, length)
+    starts = [as_node(leaf.value) for leaf in carries]
+    given = [as_node(leaf.value) for leaf in sequences]
+    slices = [placeholder(f"x{i}", x.shape[1:], x.dtype) for i, x in enumerate(given)]
+    x = None if slice_form is None else slice_form(slices)
+
+    def traced(starts: Sequence[Node]) -> tuple[list[Node], _Trace]:
+        states = [placeholder(f"carry{i}", c.shape, c.dtype) for i, c in enumerate(starts)]
+        return states, _traced(name, step(carry_form(states), x), init)
+
+    weak = {i: _least_dtype(c.value) for i, c in enumerate(carries) if _is_number(c.value)}
+    if weak:
+        # A number takes the dtype of what it becomes, if that has been made of more than numbers.
+        trial = [astype(s, weak[i]) if i in weak else s for i, s in enumerate(starts)]
+        try:
+            nexts = traced(trial)[1].nexts
+        except SymgradError:  # not of this dtype
+            nexts = starts
+        starts = [
+            astype(s, n.dtype) if i in weak and n.dtype != weak[i] else s
+            for i, (s, n) in enumerate(zip(starts, nexts, strict=True))
+        ]
+    states, found = traced(starts)
+    nexts = [
+        _fitted(name, leaf, s, n) for leaf, s, n in zip(carries, states, found.nexts, strict=True)
+    ]
+    outputs = [*nexts, *found.ys]
+    if not outputs:
+        raise GraphError(f"{name} has nothing to compute: give it a carry, or return a result")
+    body, fixed = _closed(name, outputs, [*states, *slices])
+    results = looped(body, starts, given, fixed, count, bool(reverse))
+    ends = len(starts)
+    return carry_form(results[:ends]), found.form(results[ends:])
+
+
+def _leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
+    found, form = flatten(value, what)
+    for leaf in found:
+        if leaf.value is None:
+            raise GraphError(f"{name}: {leaf.path} is None; give an array, a node or a number")
+    return found, form if found else lambda results: value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex)) and type(value).__module__ == "builtins"
+
+
+def _least_dtype(number: bool | int | float | complex) -> DType:
+    """The least dtype of the kind of a number: with an array of that kind it gives the array's."""
+    least = {"b": "bool", "i": "int8", "f": "float16", "c": "complex64"}
+    return np.dtype(least[np.dtype(type(number)).kind])
+
+
+def _steps(n: Any) -> Size:
+    (found,) = as_shape(n if isinstance(n, (tuple, list)) else (n,))
+    return found
+
+
+def _length(name: str, sequences: Sequence[Leaf], length: Any) -> Size:
+    """How many steps there are, which all sequences say alike."""
+    told = [] if length is None else [("length", _steps(length))]
+    for leaf in sequences:
+        node = as_node(leaf.value)
+        if not node.ndim:
+            raise ShapeError(
+                f"{name}: {leaf.path} is {describe(node)}, a scalar, which has no slices; let the "
+                f"step read it whole: it need not be among xs{node.origin.place()}"
+            )
+        told.append((leaf.path, node.shape[0]))
+    if not told:
+        raise ShapeError(f"{name}: without xs, length says how many steps there are")
+    for path, size in told[1:]:
+        if not same_size(size, told[0][1]):
+            raise ShapeError(
+                f"{name}: {told[0][0]} has {told[0][1]} steps, and {path} has {size}; all "
+                "sequences have one length"
+            )
+    return told[0][1]
+
+
+def _traced(name: str, found: Any, init: Any) -> _Trace:
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise GraphError(
+            f"{name}: a step returns two things, (carry, y), not {type(found).__name__}; "
+            "y may be None"
+        )
+    after, y = found
+    nexts = [leaf.value for leaf in aligned(after, init, "carry", GraphError)]
+    for value in nexts:
+        if isinstance(value, (list, tuple, dict)):
+            raise GraphError(f"{name}: a carry that was one array becomes {value!r:.60}")
+    if y is None:
+        return _Trace(_nodes(nexts), [], lambda results: None)
+    leaves, form = _leaves(y, "y", name)
+    return _Trace(_nodes(nexts), _nodes([leaf.value for leaf in leaves]), form)
+
+
+def _nodes(values: Sequence[Any]) -> list[Node]:
+    return [as_node(v) for v in values]
+
+
+def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
+    """The next carry, which has the type of the carry."""
+    if after.type == state.type:
+        return after
+    if not after.inputs and after.op is not PLACEHOLDER and after.ndim == state.ndim == 0:
+        return astype(after, state.dtype)
+    kind: type[SymgradError] = ShapeError
+    mend = "a carry keeps its shape; begin with one of the shape that it is to have"
+    if after.shape == state.shape:
+        from_, to = state.dtype.name, after.dtype.name
+        mend = f"begin with sg.astype(carry, {to!r}), or return sg.astype(carry, {from_!r})"
+        kind = DtypeError
+    raise kind(
+        f"{name}: {leaf.path} is {state.type!r} before a step and {after.type!r} after it; {mend}"
+        f"{after.origin.place()}"
+    )
+
+
+def _closed(name: str, outputs: Sequence[Node], own: Sequence[Node]) -> tuple[Graph, list[Node]]:
+    """The body, and what it reads of the graph around it, which becomes its last inputs.
+
+    Constants of one number stay inside, where rules see them.
+    """
+    inside = set(own)
+    order = topological(outputs)
+    for node in order:
+        if any(x in inside for x in node.inputs):
+            inside.add(node)
+            if node.op.update:
+                raise UnsupportedError(
+                    f"{name}: a step has no side effects, and {describe(node)} updates the state "
+                    f"of a module; carry that state, or freeze it{node.origin.place()}"
+                )
+    reads = [x for n in order if n in inside for x in n.inputs] + [*outputs]
+    outer = dict.fromkeys(x for x in reads if x not in inside and not _stays(x))
+    becomes = {x: placeholder(f"k{i}", x.shape, x.dtype) for i, x in enumerate(outer)}
+    done: dict[Node, Node] = dict(becomes)
+    for node in topological(outputs, known=done):
+        inputs = tuple(done.get(x, x) for x in node.inputs)
+        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            done[node] = Node(node.op, inputs, node.attrs, node.type, node.origin)
+    made = [done.get(y, y) for y in outputs]
+    return Graph(made, [*own, *becomes.values()]), list(outer)
+
+
+def _stays(x: Node) -> bool:
+    return not x.inputs and not is_input(x) and x.ndim == 0
