@@ -351,14 +351,6 @@ def test_commutative(op):
         alike(t.run()[0], t.run(*t.arrays[::-1])[0])
 
 
-@every(lambda op: op.associative)
-def test_associative(op):
-    for dtype in op.trials.dtypes.split():
-        rng = generator(op.name)
-        a, b, c = (np.round(sample(rng, (20,), dtype)) for _ in range(3))
-        same(op.kernel(op.kernel(a, b), c), op.kernel(a, op.kernel(b, c)))
-
-
 @every(lambda op: op.idempotent)
 def test_idempotent(op):
     for t in trials(op):

@@ -138,7 +138,6 @@ class Op:
     # Facts about values.
     elementwise: bool = False
     commutative: bool = False
-    associative: bool = False
     idempotent: bool = False
     preserves_zero: bool = False
     linear: bool = False

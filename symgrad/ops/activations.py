@@ -34,7 +34,7 @@ from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
 from symgrad.ops.flows import Masked, Partial
 from symgrad.ops.logic import equal, logical_and, logical_not
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced, sum, sum_along
-from symgrad.ops.select import clip, extremum_slopes, where
+from symgrad.ops.select import clip, extremum, where
 
 # ---- sigmoids and hinges --------------------------------------------------------------------
 
@@ -213,33 +213,13 @@ def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
 # ---- extrema that pass over NaN -------------------------------------------------------------
 
 
-@elementwise(
-    np.fmax,
-    real=True,
-    partials=extremum_slopes(0, 1),
-    commutative=True,
-    associative=True,
-    idempotent=True,
-    dual="fmin",
-    kinks="at ties: shared by two that vary, else from 0 to 1",
-    one_sided=True,
-)
+@extremum(np.fmax, dual="fmin", below=0, above=1)
 def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; if one is NaN, the other. At a tie each gets half of the gradient."""
     ...
 
 
-@elementwise(
-    np.fmin,
-    real=True,
-    partials=extremum_slopes(1, 0),
-    commutative=True,
-    associative=True,
-    idempotent=True,
-    dual="fmax",
-    kinks="at ties: shared by two that vary, else from 1 to 0",
-    one_sided=True,
-)
+@extremum(np.fmin, dual="fmax", below=1, above=0)
 def fmin(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; if one is NaN, the other. At a tie each gets half of the gradient."""
     ...

@@ -67,7 +67,6 @@ def _running_sum_back(g: Node, x: Node, axis: int, reverse: bool) -> Node:
     flops=lambda t, **attrs: t.size,
     batch=batch.over_axes,
     out=True,
-    preserves_zero=True,
     cases=CASES,
     public=False,
 )

@@ -175,6 +175,7 @@ def linear(
         pullback=lambda g, y, x, **attrs: transpose(g, x, **attrs),
         pushforward=lambda t, y, x, **attrs: apply_again(y, widened(t) if accumulates else t),
         linear=True,
+        preserves_zero=True,
         **facts,
     )
 

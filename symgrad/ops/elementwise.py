@@ -23,9 +23,7 @@ from symgrad.ops.select import where
 # ---- arithmetic ----------------------------------------------------------------------------
 
 
-@elementwise(
-    np.add, partials=lambda y, a, b: (1, 1), commutative=True, associative=True, preserves_zero=True
-)
+@elementwise(np.add, partials=lambda y, a, b: (1, 1), commutative=True, preserves_zero=True)
 def add(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 + x2."""
     ...
@@ -37,13 +35,7 @@ def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.multiply,
-    partials=lambda y, a, b: (b, a),
-    commutative=True,
-    associative=True,
-    annihilators=(0, 1),
-)
+@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, annihilators=(0, 1))
 def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * x2."""
     ...
@@ -294,19 +286,21 @@ def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
 # ---- exponentials and logarithms ------------------------------------------------------------
 
 
-@elementwise(np.exp, partials=lambda y, x: (y,), expensive=True, unbounded_slope=True)
+_steep = partial(elementwise, expensive=True, unbounded_slope=True)
+_logarithm = partial(_steep, domain=(POSITIVE,))
+
+
+@_steep(np.exp, partials=lambda y, x: (y,))
 def exp(x: NodeLike, /) -> Node:
     """e to the power of x."""
     ...
 
 
-@elementwise(
+@_steep(
     np.expm1,
     of_complex="complex_expm1",
     partials=lambda y, x: (exp(x),),
     preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
 )
 def expm1(x: NodeLike, /) -> Node:
     """exp(x) - 1, accurate for small x.
@@ -317,46 +311,25 @@ def expm1(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.log, partials=lambda y, x: (1 / x,), domain=(POSITIVE,), expensive=True, unbounded_slope=True
-)
+@_logarithm(np.log, partials=lambda y, x: (1 / x,))
 def log(x: NodeLike, /) -> Node:
     """The natural logarithm."""
     ...
 
 
-@elementwise(
-    np.log1p,
-    partials=lambda y, x: (1 / (1 + x),),
-    domain=(POSITIVE,),
-    preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
-)
+@_logarithm(np.log1p, partials=lambda y, x: (1 / (1 + x),), preserves_zero=True)
 def log1p(x: NodeLike, /) -> Node:
     """log(1 + x), accurate for small x."""
     ...
 
 
-@elementwise(
-    np.log2,
-    partials=lambda y, x: (1 / (x * math.log(2)),),
-    domain=(POSITIVE,),
-    expensive=True,
-    unbounded_slope=True,
-)
+@_logarithm(np.log2, partials=lambda y, x: (1 / (x * math.log(2)),))
 def log2(x: NodeLike, /) -> Node:
     """The logarithm to base 2."""
     ...
 
 
-@elementwise(
-    np.log10,
-    partials=lambda y, x: (1 / (x * math.log(10)),),
-    domain=(POSITIVE,),
-    expensive=True,
-    unbounded_slope=True,
-)
+@_logarithm(np.log10, partials=lambda y, x: (1 / (x * math.log(10)),))
 def log10(x: NodeLike, /) -> Node:
     """The logarithm to base 10."""
     ...

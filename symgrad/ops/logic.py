@@ -14,7 +14,7 @@ INTEGERS = "int32 uint8"
 LOGICAL = "bool"
 
 _comparison = partial(elementwise, compares=True, piecewise_constant=True)
-_connective = partial(elementwise, piecewise_constant=True, commutative=True, associative=True)
+_connective = partial(elementwise, piecewise_constant=True, commutative=True)
 
 
 @_comparison(np.equal, commutative=True, complement="not_equal")

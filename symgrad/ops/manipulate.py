@@ -63,7 +63,6 @@ def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
     kernel=index_kernels.roll,
     transpose=_roll_transpose,
     out=True,
-    preserves_zero=True,
     data_movement=True,
     batch=batch.over_axes,
     flops=lambda t, **attrs: 0,

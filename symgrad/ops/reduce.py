@@ -106,7 +106,6 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
     normalize=_sum_normalize,
     transpose=lambda g, x, axis, keepdims, dtype: _spread(g, x, axis),
     accumulates=True,
-    preserves_zero=True,
     numpy=(np.sum,),
     data_movement=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,10 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import REGISTRY, Builder, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
-from symgrad.ops.declare import (
-    NodeLike,
-    composite,
-    elementwise,
-    op,
-    require,
-)
+from symgrad.ops.declare import NodeLike, P, composite, elementwise, require
 from symgrad.ops.flows import Masked, Partial
 from symgrad.ops.logic import isnan, logical_not
 
@@ -37,19 +32,25 @@ def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, .
     return None, *(np.result_type(*(t.dtype for t in types)),) * len(types)
 
 
-@elementwise(
+# The second operand where the first says so, 0 elsewhere.
+_kept = partial(
+    elementwise,
+    result=lambda condition, x: x.dtype,
+    weak=(1,),
+    in_place=(1,),
+    flops=lambda *types: 0,
+    annihilators=(1,),
+    public=False,
+)
+
+
+@_kept(
     kernels.select,
     partials=lambda y, mask, x: (None, mask),
     promote=_mask_promote,
-    result=lambda mask, x: x.dtype,
-    weak=(1,),
-    in_place=(1,),
     scratch=lambda mask, x: bits_like(x, mask),
-    flops=lambda *types: 0,
-    annihilators=(1,),
     zero_filled=True,
     selection=True,
-    public=False,
 )
 def select(mask: NodeLike, x: NodeLike, /) -> Node:
     """x where the boolean mask holds, 0 elsewhere: a mask multiplied in, exact for inf and NaN."""
@@ -64,17 +65,11 @@ def _bits_promote(bits: TensorType, *types: TensorType) -> tuple[DType | None, .
     return (None,) * (1 + len(types))
 
 
-@elementwise(
+@_kept(
     kernels.keep_bits,
     partials=lambda y, bits, x: (None, bits != 0),
     promote=_bits_promote,
-    result=lambda bits, x: x.dtype,
-    weak=(1,),
-    in_place=(1,),
-    flops=lambda *types: 0,
-    annihilators=(1,),
     dtypes="",  # its first operand is no number
-    public=False,
 )
 def keep_bits(bits: NodeLike, x: NodeLike, /) -> Node:
     """x where all bits are set, 0 where none is: a selection by a mask that has been widened."""
@@ -88,11 +83,10 @@ def _mask_bits_infer(t: TensorType, *, dtype: DType) -> TensorType:
     return t.with_dtype(np.dtype(f"i{dtype.itemsize}"))
 
 
-@op(
+@elementwise(
+    kernels.mask_bits,
     infer=_mask_bits_infer,
-    kernel=kernels.mask_bits,
-    elementwise=True,
-    out=True,
+    in_place=(),
     flops=lambda t, dtype: 0,
     dtypes="bool",
     cases=(case((3, 4), dtype=np.dtype("float32")), case((2, 0), dtype=np.dtype("float64"))),
@@ -169,17 +163,11 @@ def _keep_promote(m: TensorType, x: TensorType) -> tuple[DType | None, ...]:
     return None, None
 
 
-@elementwise(
+@_kept(
     kernels.keep_where_positive,
     partials=lambda y, m, x: (None, m > 0),
     promote=_keep_promote,
-    result=lambda m, x: x.dtype,
-    weak=(1,),
-    in_place=(1,),
     scratch=lambda m, x: bits_like(x, m),
-    flops=lambda *types: 0,
-    annihilators=(1,),
-    public=False,
 )
 def keep_where_positive(m: NodeLike, x: NodeLike, /) -> Node:
     """select(m > 0, x) in one step: what relu's backward becomes."""
@@ -197,8 +185,10 @@ def is_result(x: Node, y: Node) -> Node:
     return found
 
 
-def extremum_slopes(below: float, above: float) -> Callable[..., tuple[Partial, ...]]:
-    """The partials of an extremum of two, of which one is the result, or both.
+def extremum(
+    ufunc: np.ufunc, *, dual: str, below: int, above: int
+) -> Callable[[Callable[P, Node]], Builder[P]]:
+    """Declare an extremum of two, of which one is the result, or both.
 
     A tie of two that vary is shared; at a tie with what does not vary the slope goes from `below`
     to `above` and is chosen.
@@ -212,7 +202,16 @@ def extremum_slopes(below: float, above: float) -> Callable[..., tuple[Partial, 
             for (mask, tie), active in zip(masks, kinks.active, strict=True)
         )
 
-    return partials
+    return elementwise(
+        ufunc,
+        real=True,
+        partials=partials,
+        commutative=True,
+        idempotent=True,
+        dual=dual,
+        kinks=f"at ties: shared by two that vary, else from {below} to {above}",
+        one_sided=True,
+    )
 
 
 def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
@@ -224,33 +223,13 @@ def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
     return logical_not(is_other), is_other & is_result(x, y)
 
 
-@elementwise(
-    np.maximum,
-    real=True,
-    partials=extremum_slopes(0, 1),
-    commutative=True,
-    associative=True,
-    idempotent=True,
-    dual="minimum",
-    kinks="at ties: shared by two that vary, else from 0 to 1",
-    one_sided=True,
-)
+@extremum(np.maximum, dual="minimum", below=0, above=1)
 def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...
 
 
-@elementwise(
-    np.minimum,
-    real=True,
-    partials=extremum_slopes(1, 0),
-    commutative=True,
-    associative=True,
-    idempotent=True,
-    dual="maximum",
-    kinks="at ties: shared by two that vary, else from 1 to 0",
-    one_sided=True,
-)
+@extremum(np.minimum, dual="maximum", below=1, above=0)
 def minimum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...

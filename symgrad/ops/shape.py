@@ -118,7 +118,6 @@ def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     normalize=_reshape_normalize,
     transpose=lambda g, x, shape: call("reshape", g, x.shape),
     view=True,
-    preserves_zero=True,
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
     batch=batch.reshaped,
     data_movement=True,
@@ -159,7 +158,6 @@ def _permute_infer(t: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     normalize=_permute_normalize,
     transpose=lambda g, x, axes: call("permute_dims", g, _inverse(axes)),
     view=True,
-    preserves_zero=True,
     numpy=(np.transpose,),
     cases=(
         case((3, 4), axes=(1, 0)),
@@ -188,7 +186,6 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     normalize=_broadcast_normalize,
     transpose=lambda g, x, shape: sum_to(g, x.shape),
     view=True,
-    preserves_zero=True,
     numpy=(np.broadcast_to,),
     cases=(case((4,), shape=(3, 4)), case((3, 1), shape=(2, 3, 4)), case((), shape=(2,))),
     batch=batch.broadcast,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from symgrad.ir.node import Node
@@ -12,6 +14,8 @@ from symgrad.ops.elementwise import sqrt
 from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
+
+_steep = partial(elementwise, expensive=True, unbounded_slope=True)
 
 
 @elementwise(np.sin, partials=lambda y, x: (call("cos", x),), preserves_zero=True, expensive=True)
@@ -26,39 +30,24 @@ def cos(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.tan,
-    partials=lambda y, x: (1 + y * y,),
-    domain=(UNIT,),
-    preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
-)
+@_steep(np.tan, partials=lambda y, x: (1 + y * y,), domain=(UNIT,), preserves_zero=True)
 def tan(x: NodeLike, /) -> Node:
     """The tangent of x radians."""
     ...
 
 
-@elementwise(
+@_steep(
     np.arcsin,
     partials=lambda y, x: (1 / sqrt((1 - x) * (1 + x)),),
     domain=(UNIT,),
     preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
 )
 def asin(x: NodeLike, /) -> Node:
     """The inverse sine, in radians."""
     ...
 
 
-@elementwise(
-    np.arccos,
-    partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),),
-    domain=(UNIT,),
-    expensive=True,
-    unbounded_slope=True,
-)
+@_steep(np.arccos, partials=lambda y, x: (-1 / sqrt((1 - x) * (1 + x)),), domain=(UNIT,))
 def acos(x: NodeLike, /) -> Node:
     """The inverse cosine, in radians."""
     ...
@@ -84,19 +73,13 @@ def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    np.sinh,
-    partials=lambda y, x: (call("cosh", x),),
-    preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
-)
+@_steep(np.sinh, partials=lambda y, x: (call("cosh", x),), preserves_zero=True)
 def sinh(x: NodeLike, /) -> Node:
     """The hyperbolic sine."""
     ...
 
 
-@elementwise(np.cosh, partials=lambda y, x: (sinh(x),), expensive=True, unbounded_slope=True)
+@_steep(np.cosh, partials=lambda y, x: (sinh(x),))
 def cosh(x: NodeLike, /) -> Node:
     """The hyperbolic cosine."""
     ...
@@ -132,25 +115,17 @@ def _acosh_partials(y: Node, x: Node) -> tuple[Partial, ...]:
     return (1 / sqrt((x - 1) * (x + 1)),)
 
 
-@elementwise(
-    np.arccosh,
-    partials=_acosh_partials,
-    domain=(ABOVE_ONE,),
-    expensive=True,
-    unbounded_slope=True,
-)
+@_steep(np.arccosh, partials=_acosh_partials, domain=(ABOVE_ONE,))
 def acosh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic cosine, for x >= 1."""
     ...
 
 
-@elementwise(
+@_steep(
     np.arctanh,
     partials=lambda y, x: (1 / ((1 - x) * (1 + x)),),
     domain=(UNIT,),
     preserves_zero=True,
-    expensive=True,
-    unbounded_slope=True,
 )
 def atanh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic tangent, for -1 <= x <= 1."""

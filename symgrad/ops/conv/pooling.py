@@ -46,7 +46,6 @@ def _sum_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
     batch=batch.over_axes,
     out=True,
-    preserves_zero=True,
     cases=CASES,
     public=False,
 )
@@ -63,7 +62,6 @@ def window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int)
     flops=lambda t, size, **attrs: size * t.size,
     batch=batch.over_axes,
     out=True,
-    preserves_zero=True,
     cases=BACK,
     public=False,
 )

@@ -93,7 +93,6 @@ def _fourier_transpose(g: Node, x: Node, **attrs: Any) -> Node:
     batch=batch.over_axes,
     out=True,
     expensive=True,
-    preserves_zero=True,
     cases=(
         case((5,), axis=0, inverse=False, norm="backward"),
         case((3, 4), axis=(0, 1), inverse=True, norm="backward"),
@@ -156,7 +155,6 @@ def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
     batch=batch.over_axes,
     out=True,
     expensive=True,
-    preserves_zero=True,
     cases=(
         case((5,), axis=0, norm="backward"),
         case((3, 4), axis=-1, norm="forward"),
@@ -196,7 +194,6 @@ def _to_real_transpose(g: Node, x: Node, axis: int, n: int, norm: str) -> Node:
     batch=batch.over_axes,
     out=True,
     expensive=True,
-    preserves_zero=True,
     dtypes=COMPLEX,
     cases=(
         case((3,), axis=0, n=5, norm="backward"),
