@@ -13,21 +13,21 @@ MOST_NODES_INLINE = 150
 
 def render(thing: Any, path: str | Path, **options: Any) -> Path:
     """Draw a graph or program into a file; its suffix (.svg, .png, .dot) says how."""
-    written = import_module("symgrad_viz").save(thing, path, **options)
-    assert isinstance(written, Path)
-    return written
+    return _written("save", thing, path, **options)
 
 
 def explore(program: Any, path: str | Path, **options: Any) -> Path:
     """Write a page that shows a program, stage by stage."""
-    written = import_module("symgrad_viz").explore(program, path, **options)
-    assert isinstance(written, Path)
-    return written
+    return _written("explore", program, path, **options)
 
 
 def story(program: Any, path: str | Path, **options: Any) -> Path:
     """Draw all stages of a program's making into one SVG."""
-    written = import_module("symgrad_viz").story(program, path, **options)
+    return _written("story", program, path, **options)
+
+
+def _written(how: str, thing: Any, path: str | Path, **options: Any) -> Path:
+    written = getattr(import_module("symgrad_viz"), how)(thing, path, **options)
     assert isinstance(written, Path)
     return written
 

@@ -33,8 +33,6 @@ LAZY = {
     "matplotlib": "symgrad.train", "tqdm": "symgrad.train",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
-# Who reads private attributes of others, each of a class in its own folder.
-REACHERS = {"symgrad.nn.updates", "symgrad.train.loop"}
 SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.")
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
@@ -120,7 +118,7 @@ def private_faults(module, tree):
     read = [n for n in nodes if isinstance(n, ast.Attribute) and re.match("_[^_]", n.attr)]
     mine = [n for n in read if getattr(n.value, "id", "") in ("self", "cls", "sys")]
     own.update(n.attr for n in mine)
-    for node in read if module not in REACHERS else ():
+    for node in read:
         if node not in mine and node.attr not in own:
             yield node, f"reads {node.attr}, which is private to another file"
 

@@ -30,6 +30,7 @@ class _Cell(Module):
     """Weights for so many gates of `size` units."""
 
     gates: ClassVar[int]
+    biases_state: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -48,6 +49,8 @@ class _Cell(Module):
         self.weight_state = weights(init_state, second, inner, (size, size), dtype)
         self.bias = parameter(np.zeros(self.gates * size, dtype))
         self.size = size
+        if self.biases_state:
+            self.bias_state = parameter(np.zeros(size, dtype))
 
     def forward(self, x: NodeLike, state: Any = None) -> Any:
         """The next state, given the one before; without it this is the first step."""
@@ -124,19 +127,7 @@ class GRUCell(_Cell):
     """
 
     gates = 3
-
-    def __init__(
-        self,
-        size_in: int,
-        size: int,
-        *,
-        key: NodeLike = None,
-        init: Initializer = "xavier_uniform",
-        init_state: Initializer = "orthogonal",
-        dtype: Any = "float64",
-    ) -> None:
-        super().__init__(size_in, size, key=key, init=init, init_state=init_state, dtype=dtype)
-        self.bias_state = parameter(np.zeros(size, dtype))
+    biases_state = True
 
     def _step(self, entering: Node, state: Any) -> Node:
         h = self._zeros(entering) if state is None else alike(state, self.weight_state)

@@ -10,6 +10,7 @@ from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, Variable, describe, updated_variable
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
+from symgrad.nn.tree import named_leaves
 
 if TYPE_CHECKING:
     from symgrad.nn.module import Module
@@ -70,7 +71,9 @@ def left_behind(module: Module, outputs: Sequence[Node], found: Iterable[Variabl
     there = {n.cell for n in topological(outputs) if isinstance(n, Variable)}
     listed = []
     for path, part in module.named_modules():
-        in_use = any(isinstance(v, Variable) and v.cell in there for _, v in part._parts())
+        in_use = any(
+            isinstance(v, Variable) and v.cell in there for _, v in named_leaves(vars(part).items())
+        )
         for buffer in part.buffers:
             cell = getattr(part, buffer).cell
             if cell not in updated and (not part.training or (in_use and cell not in there)):

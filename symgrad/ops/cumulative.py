@@ -22,7 +22,7 @@ from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.select import is_result, select
-from symgrad.ops.shape import astype, concat, reshape
+from symgrad.ops.shape import astype, concat, flattened, reshape
 
 
 def wide(t: TensorType) -> DType:
@@ -222,10 +222,8 @@ def running_extremum(x: NodeLike, /, axis: int, largest: bool) -> Node:
 def _prepared(x: NodeLike, axis: Any, dtype: Any) -> tuple[Node, int]:
     """x in the dtype and shape to accumulate in, and its axis; None flattens, as in NumPy."""
     node = as_node(x)
-    node = astype(node, wide(node.tensor) if dtype is None else as_dtype(dtype))
-    if axis is None:
-        return (node if node.ndim == 1 else reshape(node, (-1,))), 0
-    return node, normalize_axis(axis, node.ndim)
+    kind = wide(node.tensor) if dtype is None else as_dtype(dtype)
+    return flattened(astype(node, kind), axis)
 
 
 @composite(numpy=(np.cumsum, np.cumulative_sum))
@@ -266,20 +264,15 @@ def cummax(x: NodeLike, /, *, axis: int | None = None) -> Node:
     >>> np.asarray(cummax(np.array([1, 3, 2, 4])))
     array([1, 3, 3, 4])
     """
-    return _extremum(x, axis, True)
+    node, along = flattened(as_node(x), axis)
+    return running_extremum(node, axis=along, largest=True)
 
 
 @composite()
 def cummin(x: NodeLike, /, *, axis: int | None = None) -> Node:
     """For each element the smallest of those up to it along an axis; see `cummax`."""
-    return _extremum(x, axis, False)
-
-
-def _extremum(x: NodeLike, axis: int | None, largest: bool) -> Node:
-    node = as_node(x)
-    if axis is None:
-        node, axis = (node if node.ndim == 1 else reshape(node, (-1,))), 0
-    return running_extremum(node, axis=axis, largest=largest)
+    node, along = flattened(as_node(x), axis)
+    return running_extremum(node, axis=along, largest=False)
 
 
 __all__ = REGISTRY.public(__name__)

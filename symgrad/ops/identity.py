@@ -244,18 +244,12 @@ def _custom_jvp(
     return found if count > 1 else found[0]
 
 
-def _custom_batch(
-    inputs: Sequence[Node], flags: Sequence[bool], node: Node, rule: CustomRule, count: int
-) -> Node:
-    return rule.batch(inputs, flags, node)
-
-
 @op(
     infer=_custom_infer,
     kernel=_custom_kernel,
     vjp=_custom_vjp,
     jvp=_custom_jvp,
-    batch=_custom_batch,
+    batch=lambda inputs, flags, node, rule, count: rule.batch(inputs, flags, node),
     identity=True,
     holomorphic=False,
     one_sided=True,

@@ -28,7 +28,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import any, as_float, reduced_shape, sum
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype, expand_dims, permute_dims, reshape
+from symgrad.ops.shape import astype, expand_dims, flattened, permute_dims, reshape
 
 CASES = (
     case((5,), axis=0, descending=False),
@@ -103,7 +103,7 @@ def sort(
     It is always stable. Elements that tie share the gradient alike. Raises `ShapeError` for an axis
     out of range.
     """
-    node, along = _flattened(x, axis)
+    node, along = flattened(as_node(x), axis)
     return sort_p(node, axis=along, descending=descending)
 
 
@@ -134,7 +134,7 @@ def argsort(
     It is always stable: equal elements stay in order. No gradient flows through it. Raises as
     `sort` does.
     """
-    node, along = _flattened(x, axis)
+    node, along = flattened(as_node(x), axis)
     return argsort_p(node, axis=along, descending=descending)
 
 
@@ -188,16 +188,11 @@ def argmin(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -
 
 
 def _positions(find: Any, x: Node, axis: int | None, keepdims: bool) -> Node:
-    found: Node = find(*_flattened(x, axis))
+    found: Node = find(*flattened(x, axis))
     if not keepdims:
         return found
     over = normalize_axes(axis, x.ndim)
     return reshape(found, reduced_shape(x.tensor, over, True))
-
-
-def _flattened(x: NodeLike, axis: int | None) -> tuple[Node, int]:
-    node = as_node(x)
-    return (reshape(node, (-1,)), 0) if axis is None else (node, axis)
 
 
 @composite(numpy=(np.median,), widens=True)

@@ -224,7 +224,13 @@ def _count(x: Node, axis: Any) -> Any:
     return product(x.shape[a] for a in normalize_axes(axis, x.ndim))
 
 
-def corrected_count(x: Node, axis: Any, correction: float) -> Any:
+def deviations(x: Node, axis: Any, correction: float) -> tuple[Node, Any]:
+    """The distances from the mean, and by how many they are averaged."""
+    away: Node = x - mean(x, axis=axis, keepdims=True)
+    return (abs(away) if x.tensor.is_complex else away), _corrected_count(x, axis, correction)
+
+
+def _corrected_count(x: Node, axis: Any, correction: float) -> Any:
     """How many elements are averaged, less the correction: a number, a dim or a node.
 
     It is NaN if nothing is left, so that what is divided by it is.
@@ -250,11 +256,7 @@ def var(
     x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The mean squared distance from the mean; `correction=1` divides by one element less."""
-    node = as_float(x)
-    away = node - mean(node, axis=axis, keepdims=True)
-    if node.tensor.is_complex:
-        away = abs(away)
-    count = corrected_count(node, axis, correction)
+    away, count = deviations(as_float(x), axis, correction)
     return divide(sum(square(away), axis=axis, keepdims=keepdims), count)
 
 

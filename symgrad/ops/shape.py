@@ -314,6 +314,13 @@ def concat_p(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     ...
 
 
+def flattened(x: Node, axis: int | None) -> tuple[Node, int]:
+    """An array and an axis of it; None flattens it first, as in NumPy."""
+    if axis is not None:
+        return x, normalize_axis(axis, x.ndim)
+    return (x if x.ndim == 1 else reshape(x, (-1,))), 0
+
+
 def _several(arrays: Sequence[NodeLike]) -> list[Node]:
     nodes = [as_node(a) for a in in_order(arrays, "arrays", ShapeError)]
     if not nodes:

@@ -28,7 +28,7 @@ class Means:
         for name, value in figures.items():
             self.sums[name] = self.sums.get(name, 0.0) + rows * value
 
-    def means(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         return {name: total / max(self.rows, 1) for name, total in self.sums.items()}
 
 
@@ -38,14 +38,14 @@ class History:
 
     `losses` has the loss of each step, `records` the figures of each epoch, by name: means over its
     rows. `history["loss"]` is one figure over the epochs. `epoch` epochs are done, and `batch`
-    batches of the next.
+    batches of the next, whose figures so far are in `means`.
     """
 
     epoch: int = 0
     batch: int = 0
     losses: list[float] = field(default_factory=list)
     records: list[dict[str, float]] = field(default_factory=list)
-    _means: Means = field(default_factory=Means, repr=False)
+    means: Means = field(default_factory=Means, repr=False)
 
     @staticmethod
     def after(steps: int, batches: Sized) -> History:

@@ -85,7 +85,7 @@ def fit(
                 figures, rows = _run(program, batch, shapes, history.batch, of)
                 history.losses.append(next(iter(figures.values())))
                 _warn_of_nan(history.losses)
-                history._means.add(figures, rows)
+                history.means.add(figures, rows)
                 history.batch += 1
                 shown.step(history.epoch, history.batch, history.losses[-1])
                 over = _over(after_step, history)
@@ -97,12 +97,12 @@ def fit(
                     f"there are no batches in epoch {history.epoch}; a generator can be gone over "
                     "once: give a list, sg.batches(…), or a function of the number of the epoch"
                 )
-            record = history._means.means()
+            record = history.means.figures()
             if test is not None:
                 measured = _evaluated(*test, "the test", interrupts)
                 record |= {f"{TEST}{n}": v for n, v in measured.items()}
             history.records.append(record)
-            history._means = Means()
+            history.means = Means()
             history.epoch, history.batch = history.epoch + 1, 0
             shown.epoch(history.epoch, record)
             over = _over(after_epoch, history)
@@ -130,7 +130,7 @@ def _evaluated(
         interrupts.raise_if_any()
     if not means.sums:
         raise FeedError("there are no batches to evaluate on")
-    return means.means()
+    return means.figures()
 
 
 def _warn_of_nan(losses: Sequence[float]) -> None:

@@ -16,6 +16,7 @@ from symgrad.ir.dims import evaluate, product
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch
 from symgrad.ops.complexes import COMPLEX, conj, part_dtype
@@ -79,16 +80,12 @@ def _fourier_normalize(t: TensorType, axis: Any, inverse: Any, norm: Any) -> dic
     return {"axis": axes, "inverse": bool(inverse), "norm": _norm(norm)}
 
 
-def _fourier_transpose(g: Node, x: Node, **attrs: Any) -> Node:
-    return fourier(g, **attrs)
-
-
 @linear(
     infer=_fourier_infer,
     kernel=kernels.fourier,
     normalize=_fourier_normalize,
     promote=_single,
-    transpose=_fourier_transpose,
+    transpose=lambda g, x, **attrs: call("fourier", g, **attrs),
     flops=_flops,
     batch=batch.over_axes,
     out=True,
@@ -135,8 +132,8 @@ def _of_real_infer(t: TensorType, *, axis: int, norm: Norm) -> TensorType:
     return TensorType(shape, *_complex(t))
 
 
-def _of_real_normalize(t: TensorType, axis: Any, norm: Any) -> dict[str, Any]:
-    return {"axis": normalize_axis(axis, t.ndim), "norm": _norm(norm)}
+def _real_normalize(t: TensorType, axis: Any, norm: Any, **n: int) -> dict[str, Any]:
+    return {"axis": normalize_axis(axis, t.ndim), "norm": _norm(norm), **n}
 
 
 def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
@@ -147,7 +144,7 @@ def _of_real_transpose(g: Node, x: Node, axis: int, norm: str) -> Node:
 @linear(
     infer=_of_real_infer,
     kernel=kernels.fourier_of_real,
-    normalize=_of_real_normalize,
+    normalize=_real_normalize,
     promote=_single,
     transpose=_of_real_transpose,
     holomorphic=False,
@@ -175,20 +172,14 @@ def _to_real_infer(t: TensorType, *, axis: int, n: int, norm: Norm) -> TensorTyp
     return TensorType(shape, part_dtype(t.dtype))
 
 
-def _to_real_normalize(t: TensorType, axis: Any, n: int, norm: Any) -> dict[str, Any]:
-    return {"axis": normalize_axis(axis, t.ndim), "n": n, "norm": _norm(norm)}
-
-
-def _to_real_transpose(g: Node, x: Node, axis: int, n: int, norm: str) -> Node:
-    return _weighted(fourier_of_real(g, axis=axis, norm=_swapped(norm)), axis, n, 2)
-
-
 @linear(
     infer=_to_real_infer,
     kernel=kernels.fourier_to_real,
-    normalize=_to_real_normalize,
+    normalize=_real_normalize,
     promote=_complex,
-    transpose=_to_real_transpose,
+    transpose=lambda g, x, axis, n, norm: _weighted(
+        fourier_of_real(g, axis=axis, norm=_swapped(norm)), axis, n, 2
+    ),
     holomorphic=False,
     flops=lambda t, axis, n, norm: _flops(t, axis),
     batch=batch.over_axes,

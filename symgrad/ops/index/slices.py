@@ -93,10 +93,6 @@ def _within(size: Size, bound: Bound) -> str:
     return f"min({size}, {bound})" if bound >= 0 else f"max({size} - {-bound}, 0)"
 
 
-def _slice_transpose(g: Node, x: Node, index: Index) -> Node:
-    return place(g, shape=x.shape, index=index)
-
-
 def _slice_kernel(x: Any, index: Index) -> Any:
     return x[tuple(slice(*i) for i in index)]
 
@@ -105,7 +101,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     infer=_slice_infer,
     kernel=_slice_kernel,
     view=True,
-    transpose=_slice_transpose,
+    transpose=lambda g, x, index: call("place", g, shape=x.shape, index=index),
     too_small=lambda t, sizes, index: too_short(t.shape, index, sizes),
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
     batch=batch.sliced,

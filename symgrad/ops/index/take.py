@@ -17,7 +17,7 @@ from symgrad.ops.index import kernels
 from symgrad.ops.index.gather import as_integers, gather
 from symgrad.ops.index.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
-from symgrad.ops.shape import astype, broadcast_to, expand_dims, moveaxis, reshape
+from symgrad.ops.shape import astype, broadcast_to, expand_dims, flattened, moveaxis, reshape
 
 
 @composite(numpy=(np.take,))
@@ -33,10 +33,7 @@ def take(x: NodeLike, indices: NodeLike, /, *, axis: int | None = None) -> Node:
     array([[5, 6],
            [1, 2]])
     """
-    node, found = as_node(x), as_integers(indices)
-    if axis is None:
-        node, axis = reshape(node, (-1,)), 0
-    along = normalize_axis(axis, node.ndim)
+    (node, along), found = flattened(as_node(x), axis), as_integers(indices)
     return gather(node, in_bounds(found, node.shape[along], along), axis=along)
 
 
@@ -50,12 +47,9 @@ def take_along_axis(x: NodeLike, indices: NodeLike, /, *, axis: int | None = -1)
     >>> np.asarray(take_along_axis(np.array([[3, 1, 2]]), [[1, 2]], axis=1))
     array([[1, 2]])
     """
-    node, found = as_node(x), as_integers(indices)
-    if axis is None:
-        node, axis = reshape(node, (-1,)), 0
+    (node, along), found = flattened(as_node(x), axis), as_integers(indices)
     if found.ndim != node.ndim:
         raise ShapeError(f"{found.type!r} and {node.type!r} must have as many dimensions")
-    along = normalize_axis(axis, node.ndim)
     found = in_bounds(found, node.shape[along], along)
     others = [(*t.shape[:along], 1, *t.shape[along + 1 :]) for t in (node, found)]
     shape = list(broadcast_shapes(*others))
@@ -78,10 +72,7 @@ def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
     >>> np.asarray(repeat(np.array([5, 6]), [1, 3]))
     array([5, 6, 6, 6])
     """
-    node, counts = as_node(x), as_integers(repeats)
-    if axis is None:
-        node, axis = reshape(node, (-1,)), 0
-    along, value = normalize_axis(axis, node.ndim), known(counts)
+    (node, along), value = flattened(as_node(x), axis), known(as_integers(repeats))
     if value is None:
         raise ShapeError(
             "how many elements there are is known only when the program runs; give the counts as "

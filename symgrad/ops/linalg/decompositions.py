@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir.dims import least
 from symgrad.ir.errors import GradientError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import imag, part_dtype, real
@@ -296,6 +296,3 @@ def qr(x: NodeLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Q
         return QRResult(y[0], y[1])
     y = qr_p(node[..., :k], complete=mode == "complete" and m != k)
     return QRResult(y[0], concat([y[1], matmul_p(adjoint(y[0]), node[..., k:])], axis=-1))
-
-
-__all__ = REGISTRY.public(__name__)

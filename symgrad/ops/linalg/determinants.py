@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.batch import in_front, repeated
 from symgrad.ops.complexes import conj, imag, part_dtype, real
@@ -204,6 +204,3 @@ def logdet(x: NodeLike, /) -> Node:
     float64[2]
     """
     return slogdet(x).logabsdet
-
-
-__all__ = REGISTRY.public(__name__)

@@ -20,7 +20,7 @@ import numpy as np
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
+from symgrad.ir.op import POSITIVE, Cotangent, case
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
@@ -301,6 +301,3 @@ def eigvals(x: NodeLike, /) -> Node:
     complex128[3]
     """
     return eig(x).eigenvalues
-
-
-__all__ = REGISTRY.public(__name__)

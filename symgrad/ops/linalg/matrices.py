@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REAL, REGISTRY, case
+from symgrad.ir.op import REAL, case
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.batch import in_front, repeated
 from symgrad.ops.declare import NodeLike, composite, op, require
@@ -281,6 +281,3 @@ def expm(x: NodeLike, /) -> Node:
     float64[3, 3]
     """
     return expm_p(as_float(x))
-
-
-__all__ = REGISTRY.public(__name__)

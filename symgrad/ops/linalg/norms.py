@@ -23,10 +23,9 @@ from symgrad.ops.reduce import (
     CASES,
     all,
     as_float,
-    corrected_count,
+    deviations,
     kept,
     max,
-    mean,
     min,
     normalize_over,
     reduced_shape,
@@ -161,10 +160,7 @@ def std(
 ) -> Node:
     """The square root of `var`. Where all elements are equal its derivative is 0."""
     node = as_float(x)
-    away = node - mean(node, axis=axis, keepdims=True)
-    if node.tensor.is_complex:
-        away = abs(away)
-    count = corrected_count(node, axis, correction)
+    away, count = deviations(node, axis, correction)
     if isinstance(count, Dim):
         count = call("size_of", dim=count, dtype=node.dtype)
     root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan

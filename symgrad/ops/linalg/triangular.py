@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
@@ -305,6 +305,3 @@ def log_diagonal(x: Node) -> Node:
     """The sum of the logarithms of the diagonal."""
     total: Node = sum(log(real(diagonal_p(x, offset=0))), axis=-1)
     return total
-
-
-__all__ = REGISTRY.public(__name__)
