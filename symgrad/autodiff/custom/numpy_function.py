@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from symgrad.autodiff.custom.arrays import Backward, Forward, Place
 from symgrad.autodiff.custom.call import CustomCall
 from symgrad.autodiff.custom.function import Function
-from symgrad.autodiff.custom.traced import batched_custom
+from symgrad.autodiff.custom.traced import PerElement
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as
@@ -83,7 +83,7 @@ class NumpyFunction(Function):
 
 
 @dataclass(frozen=True, eq=False)
-class _Rule:
+class _Rule(PerElement):
     """The rule of a function over arrays; see `CustomRule`."""
 
     place: Place
@@ -120,13 +120,9 @@ class _Rule:
         """Refused."""
         Forward(self.place).no_derivative()
 
-    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
-        """The custom node for a batch."""
-        return batched_custom(self, inputs, flags, y)
-
 
 @dataclass(frozen=True, eq=False)
-class _Refused:
+class _Refused(PerElement):
     """The rule of what a body made that cannot be differentiated; see `CustomRule`."""
 
     body: Body
@@ -141,7 +137,3 @@ class _Refused:
     def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """Refused."""
         self.body.no_derivative()
-
-    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
-        """The custom node for a batch."""
-        return batched_custom(self, inputs, flags, y)

@@ -77,8 +77,17 @@ def _nodes_on(ctx: Any) -> Iterator[Node]:
                 yield item
 
 
+class PerElement(CustomRule):
+    """A rule that on a batch does the same for each element."""
+
+    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+        """The custom node for a batch, differentiated by this rule element for element."""
+        many, count = of_all(inputs, flags), len(results_of(y))
+        return custom(many[:count], many[count:], Batched(self, y, batch_size(inputs, flags)))
+
+
 @dataclass(frozen=True, eq=False)
-class Traced:
+class Traced(PerElement):
     """The rule of a function of nodes; see `CustomRule`.
 
     `template` is what forward built on the stand-ins: its results, the stand-ins, what it kept.
@@ -120,10 +129,6 @@ class Traced:
                     "define jvp(ctx, *tangents)",
                 )
             return [flows.get(s) for s in seeds]
-
-    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
-        """The custom node for a batch."""
-        return batched_custom(self, inputs, flags, y)
 
     def _actual(self, y: Node) -> dict[Node, Node]:
         """The nodes that replace those of the template; for a result, the one that others read."""
@@ -233,16 +238,8 @@ def _mask(factor: Node) -> Node | None:
 # ---- on a batch -----------------------------------------------------------------------------
 
 
-def batched_custom(
-    rule: CustomRule, inputs: Sequence[Node], flags: Sequence[bool], y: Node
-) -> Node:
-    """The custom node `y` on a batch, differentiated by `rule` element for element."""
-    many, count = of_all(inputs, flags), len(results_of(y))
-    return custom(many[:count], many[count:], Batched(rule, y, batch_size(inputs, flags)))
-
-
 @dataclass(frozen=True, eq=False)
-class Batched:
+class Batched(PerElement):
     """The rule of a custom node on a batch: that of the node `one`, done for all at once."""
 
     rule: CustomRule
@@ -259,10 +256,6 @@ class Batched:
     def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
         """The tangents of one element, for all."""
         return self._of_all(self.rule.jvp, tangents, self.one.inputs, y, kinks)
-
-    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
-        """A batch of batches."""
-        return batched_custom(self, inputs, flags, y)
 
     def _of_all(
         self,
