@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.ir import numpy_dispatch
+from symgrad.ir.array_methods import ArrayMethods
 from symgrad.ir.arraylike import ArrayLike
 from symgrad.ir.arraylike import describe as describe
 from symgrad.ir.at import At
@@ -38,7 +39,7 @@ Attrs = tuple[tuple[str, Any], ...]
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
 
 
-class Node(Operators, ArrayLike):
+class Node(Operators, ArrayMethods, ArrayLike):
     """A value that is not computed yet: an op applied to other nodes. Frozen.
 
     `shape` and `dtype` are known when the node is built. `==` builds a node; hashing and
