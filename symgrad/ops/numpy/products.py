@@ -21,8 +21,9 @@ from symgrad.ops.shape import expand_dims, flip, reshape, squeeze
 
 @composite(numpy=(np.dot,))
 def dot(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """NumPy's dot: a product with a scalar, else sums over the last axis of x1 and the last but one
-    of x2, or its only one. Of matrices and vectors it is `x1 @ x2`.
+    """NumPy's dot: a product with a scalar, of matrices and vectors `x1 @ x2`.
+
+    Else it sums over the last axis of x1 and the last but one of x2, or its only one.
     """
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:
