@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from symgrad.ops.fourier.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
+from symgrad.ops.fourier.planes import fft2, ifft2, irfft2, rfft2
 from symgrad.ops.fourier.transforms import (
     fft,
     fftn,
@@ -21,17 +22,21 @@ from symgrad.ops.fourier.transforms import (
 
 __all__ = [
     "fft",
+    "fft2",
     "fftfreq",
     "fftn",
     "fftshift",
     "hfft",
     "ifft",
+    "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
     "irfft",
+    "irfft2",
     "irfftn",
     "rfft",
+    "rfft2",
     "rfftfreq",
     "rfftn",
 ]

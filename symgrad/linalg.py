@@ -32,6 +32,7 @@ from symgrad.ops.linalg.products import matmul, multi_dot, tensordot, vecdot
 from symgrad.ops.linalg.solve import diagonal as _diagonal
 from symgrad.ops.linalg.solve import inv, solve
 from symgrad.ops.linalg.solve import trace as _trace
+from symgrad.ops.linalg.tensors import cond, tensorinv, tensorsolve
 from symgrad.ops.linalg.triangular import cho_solve, cholesky, solve_triangular
 from symgrad.ops.shape import matrix_transpose
 
@@ -57,6 +58,7 @@ __all__ = [
     "block_diag",
     "cho_solve",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -84,6 +86,8 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",

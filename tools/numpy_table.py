@@ -33,7 +33,7 @@ REASONS = {
         ascontiguousarray asfortranarray require array asarray asanyarray""",
     "the shape of its result depends on the data": """
         argwhere compress extract flatnonzero intersect1d setdiff1d setxor1d trim_zeros union1d
-        unique_all unique_counts unique_inverse unique_values""",
+        lstsq unique_all unique_counts unique_inverse unique_values""",
     "it writes into its argument; write `x.at[...].set(...)`": """
         copyto fill_diagonal place put put_along_axis putmask""",
     "it is about dates": """

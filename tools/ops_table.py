@@ -61,6 +61,8 @@ CALLS = {
     "rollaxis": lambda f, x: f(x(4, 4), 1),
     "select_first": lambda f, x: f([np.eye(4) > 0], [x(4, 4)]),
     "swapaxes": lambda f, x: f(x(4, 4), 0, 1),
+    "tensorinv": lambda f, x: f(x(4, 2, 2), ind=1),
+    "tensorsolve": lambda f, x: f(x(2, 2, 4), x(2, 2)),
     "vander": lambda f, x: f(x(4)),
     **{n: lambda f, x: f(x(4, 4, 4), 2) for n in SPLITS},
     "eval_gegenbauer": lambda f, x: f(2, 1.5, x(4, 4)),

@@ -2,10 +2,12 @@
 
 import symgrad.ops.domains
 import symgrad.ops.fourier.frequencies  # with fourier: what sg.fft has
+import symgrad.ops.fourier.planes
 import symgrad.ops.fused
 import symgrad.ops.linalg.decompositions  # with determinants and matrices: what sg.linalg has
 import symgrad.ops.linalg.determinants
 import symgrad.ops.linalg.matrices
+import symgrad.ops.linalg.tensors
 import symgrad.ops.loops.loop
 import symgrad.ops.random.draws  # what sg.random has
 import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has

@@ -129,9 +129,8 @@ def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: np.linalg.cond(a), r"np\.linalg\.cond has no symbolic form"),
-        (lambda: np.fft.rfft2(a), r"np\.fft\.rfft2 has no .* near it are .*sg\.fft\.rfft"),
-        (lambda: np.histogram2d(a, a), r"np\.histogram2d .*near it are sg\.\w+.*dir\(symgrad\)"),
+        (lambda: np.linalg.lstsq(a, b), r"np\.linalg\.lstsq has no symbolic form"),
+        (lambda: np.histogram2d(a, a), r"np\.histogram2d .*near it are sg\.\w+.*dir\(symg"),
         (lambda: np.where(a > 0), "np.where of a condition alone has a shape that depends on data"),
         (lambda: np.spacing(a), "np.spacing has no symbolic form"),
         (lambda: np.apply_along_axis(len, 0, a), "np.apply_along_axis has no symbolic form"),
