@@ -57,7 +57,7 @@ def _viewer() -> Viewer:
 
 
 def _declare_ops() -> None:
-    import_module("symgrad.ops")
+    import_module("symgrad.ops.families")
 
 
 def _loops() -> Loops:

@@ -40,6 +40,7 @@ from symgrad.ir.node import Variable as Variable
 from symgrad.ir.origin import scope as scope
 from symgrad.ir.types import TensorType as TensorType
 from symgrad.ops import *
+from symgrad.ops.families import *
 from symgrad.ops.loops.scan import fori as fori
 from symgrad.ops.loops.scan import map as map
 from symgrad.ops.loops.scan import scan as scan

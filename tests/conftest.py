@@ -1,5 +1,5 @@
 """One hypothesis profile and one BLAS thread for all tests: the same examples and the same bits
-on every machine, however slow or busy.
+on every machine, however slow or busy. Every op is declared, whatever is imported first.
 """
 
 import os
@@ -11,3 +11,5 @@ settings.load_profile("symgrad")
 
 # Read when NumPy is imported, which is later than this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import symgrad.ops.families  # noqa: E402, F401

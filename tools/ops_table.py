@@ -103,6 +103,7 @@ def loaded():
     """All functions by the name that a user writes, once every namespace is there."""
     spaces = {name: importlib.import_module(f"symgrad.{name}") for name in SPACES}
     assert sg.compile  # and all that the compiler declares
+    REGISTRY.every()
     found = {REGISTRY.qualified_name(n)[3:]: f for n, f in REGISTRY.functions.items()}
     for space, module in spaces.items():
         for name in module.__all__:

@@ -180,6 +180,8 @@ class Node(Operators, ArrayMethods, ArrayLike):
         return sys.modules[__name__.partition(".")[0]]
 
     def __getattr__(self, name: str) -> NoReturn:
+        if not name.startswith("_"):  # those are protocols, which are asked for all the time
+            REGISTRY.every()
         hint = f"; write {REGISTRY.qualified_name(name)}(x)" if name in REGISTRY.functions else ""
         raise AttributeError(f"a node has no attribute {name!r}{hint}")
 

@@ -74,7 +74,7 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
         return _call(f"{name}.reduce", target, inputs[:1], given, _UFUNC_DEFAULTS)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
-    ours = REGISTRY.by_numpy.get(function)
+    ours = REGISTRY.of_numpy(function)
     found = _by_scipy(function) if ours is None else REGISTRY.functions[ours]
     if found is None:
         raise _unknown(function)
@@ -95,7 +95,6 @@ def _by_scipy(function: np.ufunc) -> Callable[..., Any] | None:
     """
     if not _is_scipys(function):
         return None
-    REGISTRY.every()
     ours = _BY_SCIPY.get(function.__name__, function.__name__)
     for target in (REGISTRY.functions.get(ours), REGISTRY.builders.get(ours)):
         if target and target.__module__.startswith("symgrad.ops."):
@@ -110,14 +109,14 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             return DIRECT[function](*args, **kwargs)
         except SymgradError as error:
             refuse(error, _name(function), args)
-    if function not in REGISTRY.by_numpy:
+    ours = REGISTRY.of_numpy(function)
+    if ours is None:
         raise _unknown(function)
     if function is np.where and len(args) + len(kwargs) == 1:
         raise UnsupportedError(
             "np.where of a condition alone has a shape that depends on data; "
             "write np.where(condition, a, b)"
         )
-    ours = REGISTRY.by_numpy[function]
     known = _parameters(REGISTRY.functions[ours])
     arrays = [p for p in known if p.kind is not p.KEYWORD_ONLY]
     options = [p.name for p in known if p.kind is p.KEYWORD_ONLY]

@@ -297,6 +297,12 @@ class Registry:
         SLOTS.declare_ops()
         return self.ops
 
+    def of_numpy(self, function: Callable[..., Any]) -> str | None:
+        """The name of our function for one of NumPy's, None if there is none."""
+        if function not in self.by_numpy:
+            self.every()
+        return self.by_numpy.get(function)
+
     def find(self, name: str) -> Op:
         """The op of this name. Raises `GraphError` if there is none."""
         found = self.ops.get(name) or self.every().get(name)

@@ -20,7 +20,11 @@ def call(name: str, *args: Any, **attrs: Any) -> Node:
 
     It is a public one, or else the builder of the op of that name.
     """
-    made: Node = (REGISTRY.functions.get(name) or REGISTRY.builders[name])(*args, **attrs)
+    found = REGISTRY.functions.get(name) or REGISTRY.builders.get(name)
+    if found is None:
+        REGISTRY.every()
+        found = REGISTRY.functions.get(name) or REGISTRY.builders[name]
+    made: Node = found(*args, **attrs)
     return made
 
 

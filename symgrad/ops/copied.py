@@ -11,8 +11,6 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-from symgrad.ir.op import REGISTRY
-
 HOME = f"{__package__}."
 
 
@@ -54,5 +52,5 @@ def source_of(function: Callable[..., Any]) -> str:
 
 def own_names() -> set[str]:
     """The names that copied source takes; nothing else in a program may have them."""
-    homes = {op.kernel.__module__ for op in REGISTRY.ops.values() if is_own(op.kernel)}
-    return {name for home in homes for name, f in vars(sys.modules[home]).items() if is_own(f)}
+    homes = [m for n, m in sys.modules.items() if n.startswith(HOME) and n.endswith("kernels")]
+    return {name for home in homes for name, f in vars(home).items() if is_own(f)}

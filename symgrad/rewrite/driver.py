@@ -85,10 +85,11 @@ class Index:
     """The rules worth trying at a node, found by its op, its kind of dtype and the ops below it."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._by_op: dict[Op, list[Rule]] = defaultdict(list)
-        for rule in rules:
-            for op in rule.ops:
-                self._by_op[op].append(rule)
+        # By the ops of their patterns, numbered; those for ops by a fact are under None.
+        self._by_root: dict[Op | None, list[tuple[int, Rule]]] = defaultdict(list)
+        for numbered in enumerate(rules):
+            self._by_root[numbered[1].root].append(numbered)
+        self._by_op: dict[Op, list[Rule]] = {}
         self._by_operands: dict[Op, _ByOperands] = {}
         self._known: dict[Any, WorthTrying] = {}
 
@@ -98,7 +99,7 @@ class Index:
 
     def at(self, node: Node) -> WorthTrying:
         """Rules in their order, with the forms that the ops two levels down do not rule out."""
-        if node.op not in self._by_op:
+        if not self._rules(node.op):
             return ()
         kind = node.type.dtype.kind if isinstance(node.type, TensorType) else ""
         key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in node.inputs])
@@ -110,9 +111,18 @@ class Index:
             found = self._known[key] = tuple([(rule, forms) for _, rule, forms in worth])
         return found
 
+    def _rules(self, op: Op) -> list[Rule]:
+        """The rules that are tried at an op, in their order."""
+        found = self._by_op.get(op)
+        if found is None:
+            by_fact = [(i, rule) for i, rule in self._by_root[None] if rule.is_for(op)]
+            both = sorted([*self._by_root.get(op, ()), *by_fact], key=itemgetter(0))
+            found = self._by_op[op] = [rule for _, rule in both]
+        return found
+
     def _find(self, node: Node, kind: str) -> Iterator[_Entry]:
         if node.op not in self._by_operands:
-            self._by_operands[node.op] = _by_operands(self._by_op[node.op])
+            self._by_operands[node.op] = _by_operands(self._rules(node.op))
         table = self._by_operands[node.op]
         operands = [x.op for x in node.inputs]
         for entry in table[None]:

@@ -110,6 +110,28 @@ def as_pattern(value: Any) -> Pattern:
     raise RewriteError(f"a pattern is made of variables, numbers and ops, not of {value!r}")
 
 
+def names_in(pattern: Pattern) -> list[str]:
+    """The variables of a pattern, those for attributes too, as often as they occur."""
+    if isinstance(pattern, Var):
+        return [pattern.name]
+    found = []
+    if isinstance(pattern, Applied):
+        for part in pattern.inputs:
+            found += names_in(part)
+        for _, value in pattern.attrs:
+            if isinstance(value, Attr):
+                found.append(value.name)
+    return found
+
+
+def applied_in(pattern: Pattern) -> Iterator[Applied]:
+    """The ops that a pattern applies."""
+    if isinstance(pattern, Applied):
+        yield pattern
+        for x in pattern.inputs:
+            yield from applied_in(x)
+
+
 def variants(pattern: Applied) -> tuple[Applied, ...]:
     """The pattern with the operands of its commutative ops in either order."""
     found = []

@@ -21,10 +21,12 @@ from symgrad.rewrite.pattern import (
     Pattern,
     Substitution,
     Var,
+    applied_in,
     as_pattern,
     instantiate,
     interior,
     match,
+    names_in,
     variants,
 )
 
@@ -93,22 +95,22 @@ class Match(NamedTuple):
 class Rule:
     """A named rewrite with its reason, its grade and its guard.
 
-    `ops` are the ops at which it is tried. `single_use` says that the nodes within the pattern must
-    have no other reader, since their work would otherwise be done twice. `stable` says that the
-    rule is judged by the truth and not by what was written; see `rule`. One that is `last` waits
-    until no other fits: what it makes is a kernel of its own, which no other rule knows. One for
-    `after_grad` need not keep the gradient. `at` tells at which nodes it is tried, if not at all.
-    `examples` are what the tests bind the variables to: shapes for `Var`, numbers for `Const`,
-    values for `Attr`; or functions that spell out, of nodes, what the rule is there for. `twins`
-    are the other rules of its family, each made of it by the last of its `twin_by`. `definition`
-    is the function that declared it.
+    It is tried at the op of its pattern, or at all of which a `fact` holds. `single_use` says that
+    the nodes within the pattern must have no other reader, since their work would otherwise be done
+    twice. `stable` says that the rule is judged by the truth and not by what was written; see
+    `rule`. One that is `last` waits until no other fits: what it makes is a kernel of its own,
+    which no other rule knows. One for `after_grad` need not keep the gradient. `at` tells at which
+    nodes it is tried, if not at all. `examples` are what the tests bind the variables to: shapes
+    for `Var`, numbers for `Const`, values for `Attr`; or functions that spell out, of nodes, what
+    the rule is there for. `twins` are the other rules of its family, each made of it by the last of
+    its `twin_by`. `definition` is the function that declared it.
     """
 
     name: str
     exact: Exact
-    ops: tuple[Op, ...]
     definition: Callable[..., Any] = field(repr=False)
     rewrite: Rewrite | None = None
+    fact: Callable[[Op], bool] | None = None
     function: Callable[[Node], Node | None] | None = None
     operands: Callable[[Sequence[Op]], bool] | None = None
     when: Callable[..., bool] | None = None
@@ -131,6 +133,21 @@ class Rule:
         for twin in self.twin_by:
             reason = twin.reason(reason)
         return reason
+
+    @property
+    def root(self) -> Op | None:
+        """The op of its pattern; None if it is for those of which a fact holds."""
+        op: Op | None = None if self.rewrite is None else self.rewrite.before.op
+        return op
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The ops at which it is tried, of all that there are, by name."""
+        return tuple(op for _, op in sorted(REGISTRY.every().items()) if self.is_for(op))
+
+    def is_for(self, op: Op) -> bool:
+        """Whether it is tried at an op."""
+        return op is self.root if self.fact is None else self.fact(op)
 
     @property
     def family(self) -> tuple[Rule, ...]:
@@ -175,7 +192,7 @@ class Rule:
 
     def fits(self, node: Node) -> bool:
         """Whether the rule fits a node, if its inner nodes had no other reader."""
-        return node.op in self.ops and any(self.matches(node, lambda inner: True, None))
+        return self.is_for(node.op) and any(self.matches(node, lambda inner: True, None))
 
     def only(self, at: Callable[[Node], bool]) -> Rule:
         """The rule, tried at nodes of which something holds: as a pass has seen in the graph."""
@@ -194,7 +211,7 @@ class Rule:
         What a function makes, it may; of a pattern, only what works element by element.
         """
         after = None if self.rewrite is None else self.rewrite.after
-        return not isinstance(after, Pattern) or all(p.op.elementwise for p in _applied(after))
+        return not isinstance(after, Pattern) or all(p.op.elementwise for p in applied_in(after))
 
     def __str__(self) -> str:
         if self.rewrite is None:
@@ -259,14 +276,13 @@ def rule(
         if not isinstance(before, Applied):
             raise RewriteError(f"the rule {name} must match an op, not {before!r}")
         after = made.after if callable(made.after) else as_pattern(made.after)
-        bound = _names(before)
+        bound = names_in(before)
         _check_bound(name, before, bound, "after", after)
         if when is not None:
             _check_bound(name, before, bound, "when", when)
         declared = Rule(
             name=name,
             exact=Exact.of(exact),
-            ops=(before.op,),
             rewrite=Rewrite(before, after),
             when=when,
             single_use=single_use,
@@ -308,7 +324,6 @@ def _twin(rule: Rule, twin: Twin) -> Rule | None:
         rule,
         name=name,
         twin_by=(*rule.twin_by, twin),
-        ops=(before.op,),
         rewrite=Rewrite(before, after),
     )
 
@@ -332,7 +347,7 @@ def rule_for(
         return Rule(
             name=_name(function),
             exact=Exact.of(exact),
-            ops=tuple(filter(fact, REGISTRY.ops.values())),
+            fact=fact,
             function=function,
             operands=operands,
             when=when,
@@ -384,7 +399,7 @@ def _variable(rule_name: str, name: str, kind: Any) -> Var | Attr:
 def _check_bound(name: str, before: Pattern, bound: Sequence[str], part: str, wanted: Any) -> None:
     """Refuse variables that a match does not bind, in a pattern or in a function's parameters."""
     if isinstance(wanted, Pattern):
-        used: Sequence[str] = _names(wanted)
+        used: Sequence[str] = names_in(wanted)
     elif isinstance(wanted, FunctionType):
         used = _parameters(wanted)
     else:
@@ -395,25 +410,3 @@ def _check_bound(name: str, before: Pattern, bound: Sequence[str], part: str, wa
             f"the rule {name}: `{part}` uses {', '.join(dict.fromkeys(free))}, "
             f"which `before` does not bind: {before!r}"
         )
-
-
-def _names(pattern: Pattern) -> list[str]:
-    """The variables of a pattern, those for attributes too, as often as they occur."""
-    if isinstance(pattern, Var):
-        return [pattern.name]
-    found = []
-    if isinstance(pattern, Applied):
-        for part in pattern.inputs:
-            found += _names(part)
-        for _, value in pattern.attrs:
-            if isinstance(value, Attr):
-                found.append(value.name)
-    return found
-
-
-def _applied(pattern: Pattern) -> Iterator[Applied]:
-    """The ops that a pattern applies."""
-    if isinstance(pattern, Applied):
-        yield pattern
-        for x in pattern.inputs:
-            yield from _applied(x)

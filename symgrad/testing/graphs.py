@@ -182,10 +182,10 @@ class _Grower:
         self.values: dict[Node, Any] = {}
         self.extremes: dict[Node, Any] = {}
         self.read: set[Node] = set()
-        watched = {op for rule in RULES if rule.function is None for op in rule.ops}
+        watched = {rule.root for rule in RULES}
         self.ops = [
             op
-            for _, op in sorted(REGISTRY.ops.items())  # whatever was imported first
+            for _, op in sorted(REGISTRY.every().items())
             for _ in range(4 if op in watched else 1)
             if (op.elementwise or op.trials.cases) and {*op.trials.dtypes.split()} & {*dtypes}
             if op.vjp is not None

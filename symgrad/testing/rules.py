@@ -76,7 +76,7 @@ def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | Non
     """
     graph = Graph([before], inputs)
     for node in reversed(topological([before])):
-        if node.op not in rule.ops:
+        if not rule.is_for(node.op):
             continue
         trace = Trace()
         keep_layout = rule.exact < Exact.ROUNDING

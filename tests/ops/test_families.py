@@ -1,0 +1,62 @@
+"""Ops that are declared when one of them is used, each asked for in a process that has none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symgrad.ops
+
+ROOT = Path(symgrad.ops.__file__).parent
+START = """
+import sys
+import numpy as np
+import symgrad as sg
+from symgrad.ir.op import REGISTRY
+x = sg.placeholder("x", 3)
+sg.compile(x, sg.grad(sg.sum(sg.relu(-x) ** 2), x))(np.ones(3))
+assert "symgrad.ops.families" not in sys.modules
+assert "erf" not in REGISTRY.ops
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        "sg.erf(x).op.name == 'erf'",
+        "np.fft.fft(x).op.name == 'fourier'",
+        "np.cov(x).shape == ()",
+        "REGISTRY.find('erf').elementwise",
+        "sg.Graph.parse(str(sg.Graph([sg.erf(x)]))).outputs[0].op.name == 'erf'",
+        "'erf' in sg.__all__",
+    ],
+)
+def test_an_op_is_declared_when_it_is_asked_for(found):
+    run(f"assert {found}")
+
+
+def test_a_node_tells_of_a_function_that_nobody_has_used():
+    run(
+        "try:\n    x.erf\nexcept AttributeError as error:\n    assert 'sg.erf(x)' in str(error)\n"
+        "else:\n    raise AssertionError"
+    )
+
+
+def test_rules_that_go_by_a_fact_know_ops_that_were_declared_after_they_were_used():
+    run(
+        "program = sg.compile(x, x + sg.erf(sg.constant(0.5)))\n"
+        "assert program.trace.rules()['constant_folding'] == 1\n"
+    )
+
+
+def test_the_names_of_all_kernels_are_known_before_their_ops_are():
+    files = [f.relative_to(ROOT).with_suffix("").parts for f in ROOT.rglob("*kernels.py")]
+    assert len(files) > 10
+    names = [".".join(("symgrad", "ops", *parts)) for parts in files]
+    run(f"assert {set(names)} <= sys.modules.keys()")
