@@ -28,21 +28,21 @@ def call(name: str, *args: Any, **attrs: Any) -> Node:
     return made
 
 
-def _unary(name: str) -> Callable[[Any], Any]:
+def _unary(name: str) -> Callable[[Any], Node]:
     def method(self: Any) -> Any:
         return REGISTRY.functions[name](self)
 
     return method
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
+def _binary(name: str) -> Callable[[Any, Any], Node]:
     def method(self: Any, other: Any) -> Any:
         return REGISTRY.functions[name](self, other)
 
     return method
 
 
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
+def _reflected(name: str) -> Callable[[Any, Any], Node]:
     def method(self: Any, other: Any) -> Any:
         return REGISTRY.functions[name](other, self)
 

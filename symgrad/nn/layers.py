@@ -297,5 +297,4 @@ class Residual(Module):
         y = as_node(self.body(node))
         if y.shape != node.shape:
             raise ShapeError(f"the body makes {y.type!r} of {node.type!r}, and they are added")
-        total: Node = node + y
-        return total
+        return node + y

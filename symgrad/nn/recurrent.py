@@ -84,8 +84,7 @@ class _Cell(Module):
 
     def _entering(self, x: NodeLike) -> Node:
         """The contribution of x to the gates."""
-        found: Node = alike(x, self.weight) @ self.weight + self.bias
-        return found
+        return alike(x, self.weight) @ self.weight + self.bias
 
     def _step(self, entering: Node, state: Any) -> Any:
         raise NotImplementedError
@@ -134,8 +133,7 @@ class GRUCell(_Cell):
         of_x, of_h = self._split(entering), self._split(h @ self.weight_state)
         reset, update = (sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
         new = tanh(of_x[2] + reset * (of_h[2] + self.bias_state))
-        found: Node = new + update * (h - new)
-        return found
+        return new + update * (h - new)
 
 
 class LSTMCell(_Cell):

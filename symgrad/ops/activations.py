@@ -157,8 +157,7 @@ def logsumexp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> No
 
 @in_single
 def _softmax_flow(flow: Node, y: Node, x: Node, axis: tuple[int, ...]) -> Node:
-    found: Node = y * (flow - sum_along(flow, y, axis, True))
-    return found
+    return y * (flow - sum_along(flow, y, axis, True))
 
 
 def _softmax_infer(t: TensorType, *, axis: tuple[int, ...]) -> TensorType:
@@ -191,8 +190,7 @@ def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
 
 @in_single
 def _log_softmax_back(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> Node:
-    found: Node = g - exp(y) * sum(g, axis=axis, keepdims=True)
-    return found
+    return g - exp(y) * sum(g, axis=axis, keepdims=True)
 
 
 @_over_axes(

@@ -172,8 +172,7 @@ def _ties(y: Node, x: Node, axis: int) -> tuple[Node, Node, Node]:
 def _along_runs(b: Node, stays: Node, axis: int) -> Node:
     """For each element the sum of those up to it, back to where the extremum changed."""
     kept = astype(stays, b.dtype)
-    found: Node = select(stays, scan(kept, b, axis=axis, reverse=False)) + b
-    return found
+    return select(stays, scan(kept, b, axis=axis, reverse=False)) + b
 
 
 def _running_extremum_pullback(g: Node, y: Node, x: Node, axis: int, largest: bool) -> Node:
@@ -186,8 +185,7 @@ def _running_extremum_pullback(g: Node, y: Node, x: Node, axis: int, largest: bo
 def _running_extremum_pushforward(t: Node, y: Node, x: Node, axis: int, largest: bool) -> Node:
     stays, tie, count = _ties(y, x, axis)
     given = astype(select(tie, t), count.dtype)
-    flow: Node = _along_runs(given, stays, axis) / count
-    return flow
+    return _along_runs(given, stays, axis) / count
 
 
 @op(

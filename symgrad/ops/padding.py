@@ -125,8 +125,7 @@ def _mirror(x: Node, axis: int, places: Node, skip: int, odd: bool) -> Node:
     column = (*places.shape, *(1,) * (x.ndim - 1 - axis))
     first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, None)
     level = reshape(astype(image, x.dtype), column) * (last - first)
-    found: Node = level + where(reshape(is_turned, column), first + last - seen, seen)
-    return found
+    return level + where(reshape(is_turned, column), first + last - seen, seen)
 
 
 def _edges(x: Node, axis: int, widths: tuple[int, int]) -> Node:

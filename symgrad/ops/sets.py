@@ -89,8 +89,7 @@ def _bound(size: Any, name: str, x: Node) -> Size:
 
 def _numbered(is_new: Node) -> Node:
     """For each element how many are new up to it, less 1."""
-    number: Node = cumulative_sum(astype(is_new, INDEX)) - 1
-    return number
+    return cumulative_sum(astype(is_new, INDEX)) - 1
 
 
 def _filled(size: Size, number: Node, values: Node, fill_value: Any) -> Node:

@@ -57,14 +57,12 @@ class WithOdds(Counted):
     @property
     def success(self) -> Node:
         """The probability of success."""
-        p: Node = sigmoid(self.logits) if self.p is None else self.p
-        return p
+        return sigmoid(self.logits) if self.p is None else self.p
 
     @property
     def failure(self) -> Node:
         """1 - success."""
-        q: Node = sigmoid(-self.logits) if self.p is None else 1 - self.p
-        return q
+        return sigmoid(-self.logits) if self.p is None else 1 - self.p
 
     def _log_success(self, times: Any = 1) -> NodeLike:
         """log(success), so many times: none of it is 0."""
@@ -295,8 +293,7 @@ class WithClasses(Counted):
     @property
     def probabilities(self) -> Node:
         """The probability of each class, along the last axis."""
-        found: Node = softmax(self.logits) if self.p is None else self.p
-        return found
+        return softmax(self.logits) if self.p is None else self.p
 
     @property
     def log_probabilities(self) -> Node:

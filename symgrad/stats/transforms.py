@@ -90,8 +90,7 @@ class Sigmoid(Transform):
 
     def outside(self, y: Node) -> Node | None:
         """Not between 0 and 1."""
-        found: Node = (y <= 0) | (y >= 1)
-        return found
+        return (y <= 0) | (y >= 1)
 
 
 @declared

@@ -34,8 +34,7 @@ def _with_bias(y: Node, bias: NodeLike) -> Node:
     groups, filters = y.shape[0], y.shape[2]
     if b.shape != (groups * filters,):
         raise ShapeError(f"the bias has one number for each of {groups * filters}, not {b.type!r}")
-    found: Node = y + reshape(b, (groups, 1, filters, *(1,) * (y.ndim - 3)))
-    return found
+    return y + reshape(b, (groups, 1, filters, *(1,) * (y.ndim - 3)))
 
 
 def _checked(

@@ -111,8 +111,7 @@ def _weighted(x: Node, axis: int, n: int, inner: float) -> Node:
     if n % 2 == 0:
         weights[-1] = 1
     behind = (1,) * (x.ndim - axis - 1)
-    scaled: Node = x * constant(weights.reshape(-1, *behind), part_dtype(x.dtype))
-    return scaled
+    return x * constant(weights.reshape(-1, *behind), part_dtype(x.dtype))
 
 
 def _known(t: TensorType, axis: int) -> int:

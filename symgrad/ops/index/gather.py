@@ -220,8 +220,7 @@ def _scatter_jvp(
     x_ties, u_ties, count = _ties(y, x, u, indices, axis)
     parts = select(x_ties, by_x), select(u_ties, by_u)
     wide = (call("astype", t, count.dtype) for t in parts)
-    total: Node = scatter(*wide, *indices, axis=axis, mode="add") / count
-    return total
+    return scatter(*wide, *indices, axis=axis, mode="add") / count
 
 
 def _scatter_batch(

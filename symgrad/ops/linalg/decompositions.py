@@ -87,8 +87,7 @@ def _over(x: Node, s: Node) -> Node:
 
 def _phases(x: Node, s: Node) -> Node:
     """The imaginary part of the diagonal, over s, on a diagonal."""
-    found: Node = placed(imag(diagonal_p(x, offset=0)) / s, x) * 1j
-    return found
+    return placed(imag(diagonal_p(x, offset=0)) / s, x) * 1j
 
 
 def _svd_pullback(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Cotangent:

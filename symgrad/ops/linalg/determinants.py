@@ -66,8 +66,7 @@ def _adjugate_bend(x: Node, s: Node, t: Node) -> Node:
     both = matmul_p(a, b)
     of_a, of_b, of_both = (_factors(sum(diagonal_p(m, offset=0), axis=-1)) for m in (a, b, both))
     inner = both + matmul_p(b, a) - of_a * b - of_b * a
-    bend: Node = (of_a * of_b - of_both) * y + matmul_p(inner, y)
-    return bend
+    return (of_a * of_b - of_both) * y + matmul_p(inner, y)
 
 
 def _adjugate_slope_vjp(g: Node, y: Node, x: Node, t: Node) -> tuple[Cotangent, ...]:

@@ -46,8 +46,7 @@ def policy(degenerate: str) -> str:
 
 def row(x: Node) -> Node:
     """A vector as a row, to scale columns by."""
-    made: Node = expand_dims(x, axis=-2)
-    return made
+    return expand_dims(x, axis=-2)
 
 
 def placed(x: Node, like: Node) -> Node:

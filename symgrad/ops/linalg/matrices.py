@@ -46,8 +46,7 @@ def outer(x1: NodeLike, x2: NodeLike, /) -> Node:
     a, b = as_node(x1), as_node(x2)
     if (a.ndim, b.ndim) != (1, 1):
         raise ShapeError(f"outer({a.type!r}, {b.type!r}): write reshape(x, -1) to make vectors")
-    products: Node = reshape(a, (*a.shape, 1)) * b
-    return products
+    return reshape(a, (*a.shape, 1)) * b
 
 
 @composite(numpy=(np.cross, np.linalg.cross))
@@ -64,8 +63,7 @@ def cross(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
         raise ShapeError(f"a cross product is of 3 elements, not {a.shape[-1]} and {b.shape[-1]}")
 
     def turned(x: Node, by: int) -> Node:
-        found: Node = concat([x[..., by:], x[..., :by]], axis=-1)
-        return found
+        return concat([x[..., by:], x[..., :by]], axis=-1)
 
     y = turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
     return moveaxis(y, -1, axis)
@@ -104,8 +102,7 @@ def block_diag(*arrays: NodeLike) -> Node:
     dtype = np.result_type(*(x.dtype for x in blocks))
 
     def beside(row: Node, x: Node) -> Node:
-        found: Node = row if x is row else zeros((row.shape[0], x.shape[1]), dtype=dtype)
-        return found
+        return row if x is row else zeros((row.shape[0], x.shape[1]), dtype=dtype)
 
     rows = [concat([beside(row, x) for x in blocks], axis=1) for row in blocks]
     return concat(rows, axis=0)
@@ -191,8 +188,7 @@ def _pinv_pullback(g: Node, y: Node, x: Node, rtol: Node) -> Node:
     left = matmul(matmul(back, y), p)
     right = matmul(matmul(p, y), back)
     beside = left - matmul(x, matmul(y, left)) + right - matmul(matmul(right, y), x)
-    cotangent: Node = beside - matmul(matmul(p, g), p)
-    return cotangent
+    return beside - matmul(matmul(p, g), p)
 
 
 def _pinv_pushforward(t: Node, y: Node, x: Node, rtol: Node) -> Node:
@@ -200,8 +196,7 @@ def _pinv_pushforward(t: Node, y: Node, x: Node, rtol: Node) -> Node:
     left = matmul(matmul(y, p), back)
     right = matmul(matmul(back, p), y)
     beside = left - matmul(matmul(left, x), y) + right - matmul(y, matmul(x, right))
-    tangent: Node = beside - matmul(matmul(y, t), y)
-    return tangent
+    return beside - matmul(matmul(y, t), y)
 
 
 @op(

@@ -45,8 +45,7 @@ def square_infer(t: TensorType) -> TensorType:
 
 def _inv_pullback(g: Node, y: Node, x: Node) -> Node:
     back = matrix_transpose(y)
-    flow: Node = -matmul_p(matmul_p(back, g), back)
-    return flow
+    return -matmul_p(matmul_p(back, g), back)
 
 
 @op(

@@ -61,21 +61,18 @@ def triangle(x: Node, lower: bool) -> Node:
 
 def hermitian(x: Node) -> Node:
     """The Hermitian part."""
-    part: Node = (x + adjoint(x)) / 2
-    return part
+    return (x + adjoint(x)) / 2
 
 
 def _half_lower(x: Node) -> Node:
     """The lower triangle with half of the diagonal: a Hermitian x is its sum with its adjoint."""
-    half: Node = (tril(x) + tril(x, k=-1)) / 2
-    return half
+    return (tril(x) + tril(x, k=-1)) / 2
 
 
 def from_lower(x: Node) -> Node:
     """The Hermitian matrix with the lower triangle of x."""
     half = _half_lower(x)
-    whole: Node = half + adjoint(half)
-    return whole
+    return half + adjoint(half)
 
 
 # ---- systems --------------------------------------------------------------------------------
@@ -180,8 +177,7 @@ def inv_triangular(x: NodeLike, /, lower: bool) -> Node:
 def _cholesky_pullback(g: Node, y: Node, x: Node) -> Node:
     inner = from_lower(matmul_p(adjoint(y), g))
     half = solve_triangular_p(adjoint(y), inner, lower=False)
-    found: Node = adjoint(solve_triangular_p(adjoint(y), adjoint(half), lower=False)) / 2
-    return found
+    return adjoint(solve_triangular_p(adjoint(y), adjoint(half), lower=False)) / 2
 
 
 def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
@@ -303,5 +299,4 @@ def logdet_definite(x: NodeLike, /) -> Node:
 
 def log_diagonal(x: Node) -> Node:
     """The sum of the logarithms of the diagonal."""
-    total: Node = sum(log(real(diagonal_p(x, offset=0))), axis=-1)
-    return total
+    return sum(log(real(diagonal_p(x, offset=0))), axis=-1)

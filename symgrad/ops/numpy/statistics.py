@@ -108,7 +108,7 @@ def corrcoef(x: NodeLike, /, y: NodeLike = None, *, rowvar: bool = True) -> Node
     """The correlations of variables, see cov: from -1 to 1."""
     found = cov(x, y, rowvar=rowvar)
     if found.ndim == 0:
-        return found / found  # type: ignore[no-any-return]
+        return found / found
     spread = sqrt(diagonal(found, axis1=-2, axis2=-1))
     scaled = found / expand_dims(spread, axis=1) / expand_dims(spread, axis=0)
     return scaled if scaled.tensor.is_complex else clip(scaled, -1, 1)

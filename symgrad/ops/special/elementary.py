@@ -45,8 +45,7 @@ def entr(x: NodeLike, /) -> Node:
 
 def _over(a: Node, b: Node) -> Node:
     """a / b, and 0 where a is 0."""
-    found: Node = a / where(equal(a, 0), 1, b)
-    return found
+    return a / where(equal(a, 0), 1, b)
 
 
 def _rel_entr_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:

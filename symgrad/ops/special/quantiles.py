@@ -78,8 +78,7 @@ def multigammaln(a: NodeLike, d: int, /) -> Node:
     x = as_node(a)
     halves = constant(np.arange(int(d)) / 2, x.dtype if x.dtype.kind == "f" else np.float64)
     terms = gammaln(expand_dims(x, axis=-1) - halves)
-    found: Node = sum(terms, axis=-1) + d * (d - 1) / 4 * math.log(math.pi)
-    return found
+    return sum(terms, axis=-1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
 # ---- the incomplete gamma function, inverted ------------------------------------------------
@@ -159,8 +158,7 @@ def student_log_density(df: Node, t: Node) -> Node:
     series = ((17 / 14336 * bend - 1 / 640) * bend + 1 / 192) * bend - 1 / 8
     few = negative(betaln(df / 2, 0.5) + log(df) / 2)
     many = series * inverse - math.log(2 * math.pi) / 2
-    found: Node = where(df < 100, few, many) - (df + 1) / 2 * log1p(square(t) / df)
-    return found
+    return where(df < 100, few, many) - (df + 1) / 2 * log1p(square(t) / df)
 
 
 def _student_slope(df: Node, t: Node) -> Node:
