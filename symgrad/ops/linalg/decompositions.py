@@ -17,13 +17,12 @@ from symgrad.ir.errors import GradientError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import imag, part_dtype, real
 from symgrad.ops.creation import tril
-from symgrad.ops.declare import NodeLike, composite, op
+from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, over_gaps, placed, policy, row
-from symgrad.ops.linalg.products import matmul_p, require_matrix
+from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.linalg.solve import diagonal_p, require_lapack
 from symgrad.ops.linalg.triangular import (
     adjoint,
@@ -140,7 +139,7 @@ def _svd_pushforward(t: Node, y: Node, x: Node, full_matrices: bool, degenerate:
     return du, real(diagonal_p(inner, offset=0)), adjoint(dv)
 
 
-@op(
+@matrix_op(
     infer=_svd_infer,
     kernel=kernels.svd,
     normalize=_svd_normalize,
@@ -150,29 +149,25 @@ def _svd_pushforward(t: Node, y: Node, x: Node, full_matrices: bool, degenerate:
     holomorphic=False,
     ill_conditioned=True,
     projections=("", "svdvals", ""),
-    expensive=True,
     unbounded_slope=True,
     cases=(
         case((3, 3), full_matrices=False, degenerate="nan"),
         case((4, 2), full_matrices=False, degenerate="mask"),
         case((2, 2, 3), full_matrices=False, degenerate="error"),
     ),
-    batch=in_front,
 )
 def svd_p(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
     """The singular vectors and values of a matrix."""
     ...
 
 
-@op(
+@matrix_op(
     infer=_svdvals_infer,
     kernel=kernels.svdvals,
     source="np.linalg.svdvals({0})",
     normalize=_svd_normalize,
     flops=lambda t, **attrs: 4 * t.size * min(t.shape[-2:]),
-    expensive=True,
     cases=(case((4, 2), full_matrices=False, degenerate="nan"),),
-    batch=in_front,
 )
 def svdvals_p(x: NodeLike, /, full_matrices: bool, degenerate: str) -> Node:
     """The values of `svd` where nothing else is read; it has no derivative of its own."""
@@ -254,7 +249,7 @@ def _qr_pushforward(t: Node, y: Node, x: Node, complete: bool) -> Parts:
     return moved - matmul_p(q, upper), matmul_p(triangle(upper, False), r)
 
 
-@op(
+@matrix_op(
     infer=_qr_infer,
     kernel=kernels.qr,
     pullback=_qr_pullback,
@@ -262,10 +257,8 @@ def _qr_pushforward(t: Node, y: Node, x: Node, complete: bool) -> Parts:
     flops=lambda t, **attrs: 4 * t.size * t.shape[-1],
     holomorphic=False,
     ill_conditioned=True,
-    expensive=True,
     unbounded_slope=True,
     cases=tuple(case(s, complete=False) for s in ((3, 3), (4, 2), (2, 3, 2))),
-    batch=in_front,
 )
 def qr_p(x: NodeLike, /, complete: bool) -> Node:
     """The orthogonal and the upper triangular factor of a matrix that is not wider than high."""

@@ -14,12 +14,12 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops.batch import in_front, repeated
+from symgrad.ops.batch import repeated
 from symgrad.ops.complexes import conj, imag, part_dtype, real
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import sign
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p, square_infer
 from symgrad.ops.linalg.triangular import adjoint, total
 from symgrad.ops.reduce import as_float, sum
@@ -44,16 +44,14 @@ def _slope(x: Node) -> Node:
     return matrix_transpose(adjugate(x))
 
 
-@op(
+@matrix_op(
     infer=_det_infer,
     kernel=np.linalg.det,
     source="np.linalg.det",
     pullback=lambda g, y, x: _factors(g) * _slope(x),
     pushforward=lambda t, y, x: sum(_slope(x) * t, axis=(-2, -1)),
     flops=lambda t: 2 * t.size * t.shape[-1] // 3,
-    expensive=True,
     cases=SQUARES,
-    batch=in_front,
 )
 def det_p(x: NodeLike, /) -> Node:
     """The determinant of a square matrix."""
@@ -106,16 +104,14 @@ def adjugate_slope(x: NodeLike, along: NodeLike, /) -> Node:
     ...
 
 
-@op(
+@matrix_op(
     infer=square_infer,
     kernel=kernels.adjugate,
     pullback=lambda g, y, x: matrix_transpose(adjugate_slope(x, matrix_transpose(g))),
     pushforward=lambda t, y, x: adjugate_slope(x, t),
     flops=lambda t: 20 * t.size * t.shape[-1],
-    expensive=True,
     unbounded_slope=True,
     cases=SQUARES,
-    batch=in_front,
     public=False,
 )
 def adjugate(x: NodeLike, /) -> Node:
@@ -161,7 +157,7 @@ def _slogdet_pushforward(t: Node, y: Node, x: Node) -> tuple[Cotangent, Cotangen
     return (y[0] * imag(along) * 1j if x.tensor.is_complex else None), real(along)
 
 
-@op(
+@matrix_op(
     infer=_slogdet_infer,
     kernel=np.linalg.slogdet,
     source="np.linalg.slogdet",
@@ -169,10 +165,8 @@ def _slogdet_pushforward(t: Node, y: Node, x: Node) -> tuple[Cotangent, Cotangen
     pushforward=_slogdet_pushforward,
     flops=lambda t: 2 * t.size * t.shape[-1] // 3,
     holomorphic=False,
-    expensive=True,
     unbounded_slope=True,
     cases=SQUARES,
-    batch=in_front,
 )
 def slogdet_p(x: NodeLike, /) -> Node:
     """The sign of the determinant, and the logarithm of its absolute value."""

@@ -26,7 +26,7 @@ from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import diagonal_p, on_diagonal, require_square, solve_p
 from symgrad.ops.linalg.triangular import adjoint, hermitian, total
 from symgrad.ops.reduce import as_float, sum
@@ -138,7 +138,7 @@ def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, .
     return _values_infer(t, degenerate=degenerate), t
 
 
-@op(
+@matrix_op(
     infer=_eigh_infer,
     kernel=kernels.eigh,
     source="np.linalg.eigh({0})",
@@ -149,25 +149,21 @@ def _eigh_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, .
     symmetric=True,
     ill_conditioned=True,
     projections=("eigvalsh", ""),
-    expensive=True,
     unbounded_slope=True,
     cases=(case((3, 3), degenerate="nan"), case((2, 2, 2), degenerate="mask")),
-    batch=in_front,
 )
 def eigh_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix."""
     ...
 
 
-@op(
+@matrix_op(
     infer=_values_infer,
     kernel=kernels.eigvalsh,
     source="np.linalg.eigvalsh({0})",
     flops=lambda t, **attrs: 4 * t.size * t.shape[-1] // 3,
     symmetric=True,
-    expensive=True,
     cases=(case((3, 3), degenerate="nan"),),
-    batch=in_front,
 )
 def eigvalsh_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues of `eigh` where nothing else is read; it has no derivative of its own."""
@@ -242,7 +238,7 @@ def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ..
     return values, t.with_dtype(values.dtype)
 
 
-@op(
+@matrix_op(
     infer=_eig_infer,
     kernel=kernels.eig,
     pullback=_eig_pullback,
@@ -251,25 +247,21 @@ def _eig_infer(t: TensorType, *, degenerate: Degenerate) -> tuple[TensorType, ..
     holomorphic=False,
     ill_conditioned=True,
     projections=("eigvals", ""),
-    expensive=True,
     unbounded_slope=True,
     domain=(POSITIVE,),
     cases=(case((2, 2), degenerate="nan"), case((3, 2, 2), degenerate="mask")),
-    batch=in_front,
 )
 def eig_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues and eigenvectors of a square matrix, complex."""
     ...
 
 
-@op(
+@matrix_op(
     infer=_complex_values,
     kernel=kernels.eigvals,
     flops=lambda t, **attrs: 10 * t.size * t.shape[-1],
-    expensive=True,
     domain=(POSITIVE,),
     cases=(case((2, 2), degenerate="nan"),),
-    batch=in_front,
 )
 def eigvals_p(x: NodeLike, /, degenerate: str) -> Node:
     """The eigenvalues of `eig` where nothing else is read; it has no derivative of its own."""

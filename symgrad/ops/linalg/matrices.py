@@ -11,13 +11,13 @@ from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REAL, case
 from symgrad.ir.types import TensorType, broadcast_shapes
-from symgrad.ops.batch import in_front, repeated
+from symgrad.ops.batch import repeated
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import eye, zeros, zeros_like
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.decompositions import svdvals
-from symgrad.ops.linalg.products import matmul, require_matrix
+from symgrad.ops.linalg.products import matmul, matrix_op, require_matrix
 from symgrad.ops.linalg.solve import inv, require_lapack, square_infer
 from symgrad.ops.linalg.triangular import adjoint
 from symgrad.ops.reduce import as_float, sum
@@ -249,15 +249,13 @@ def _frechet(x: Node, t: Node) -> Node:
     return expm_p(concat([above, below], axis=-2))[..., :n, n:]
 
 
-@op(
+@matrix_op(
     infer=square_infer,
     kernel=kernels.expm,
     pullback=lambda g, y, x: _frechet(matrix_transpose(x), g),
     pushforward=lambda t, y, x: _frechet(x, t),
     flops=lambda t: 20 * t.size * t.shape[-1],
-    expensive=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
-    batch=in_front,
 )
 def expm_p(x: NodeLike, /) -> Node:
     """The exponential of a square matrix."""

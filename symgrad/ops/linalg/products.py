@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -41,6 +42,9 @@ from symgrad.ops.shape import (
     permute_dims,
     reshape,
 )
+
+# An op that LAPACK computes, over the last two axes; it broadcasts over the others.
+matrix_op = partial(op, expensive=True, batch=batch.in_front)
 
 
 def require_matrix(*types: TensorType) -> None:

@@ -15,8 +15,8 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
 from symgrad.ops import kernels
 from symgrad.ops.batch import in_front
-from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, op, require
-from symgrad.ops.linalg.products import matmul_p, require_matrix
+from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, require
+from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
 
@@ -48,17 +48,15 @@ def _inv_pullback(g: Node, y: Node, x: Node) -> Node:
     return -matmul_p(matmul_p(back, g), back)
 
 
-@op(
+@matrix_op(
     infer=square_infer,
     kernel=np.linalg.inv,
     source="np.linalg.inv",
     pullback=_inv_pullback,
     pushforward=lambda t, y, x: -matmul_p(matmul_p(y, t), y),
     flops=lambda t: 2 * t.size * t.shape[-1],
-    expensive=True,
     unbounded_slope=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
-    batch=in_front,
 )
 def inv_p(x: NodeLike, /) -> Node:
     """The inverse of a square matrix, over the last two axes."""
@@ -94,7 +92,7 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     return -solve_p(a, left) if t[1] is None else solve_p(a, t[1] - left)
 
 
-@op(
+@matrix_op(
     infer=solve_infer,
     kernel=np.linalg.solve,
     source="np.linalg.solve",
@@ -102,10 +100,8 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     vjp=_solve_vjp,
     jvp=_solve_jvp,
     flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * solve_infer(a, b).size * a.shape[-1],
-    expensive=True,
     unbounded_slope=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
-    batch=in_front,
 )
 def solve_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix y with x1 @ y = x2."""

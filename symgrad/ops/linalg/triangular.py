@@ -12,14 +12,13 @@ from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
-from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.creation import tril, triu
-from symgrad.ops.declare import NodeLike, common_dtype, composite, op
+from symgrad.ops.declare import NodeLike, common_dtype, composite
 from symgrad.ops.elementwise import log
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import (
     diagonal_p,
     on_columns,
@@ -94,20 +93,18 @@ def _solve_triangular_jvp(
     return None if moved is None else solve_triangular_p(a, moved, lower=lower)
 
 
-@op(
+@matrix_op(
     infer=_solve_triangular_infer,
     kernel=kernels.solve_triangular,
     promote=common_dtype,
     vjp=_solve_triangular_vjp,
     jvp=_solve_triangular_jvp,
     flops=lambda a, b, lower: solve_infer(a, b).size * a.shape[-1],
-    expensive=True,
     cases=(
         case((3, 3), (3, 2), lower=True),
         case((2, 1, 2, 2), (3, 2, 1), lower=False),
         case((0, 0), (0, 2), lower=True),
     ),
-    batch=in_front,
 )
 def solve_triangular_p(a: NodeLike, b: NodeLike, /, lower: bool) -> Node:
     """The y with a @ y = b, of matrices, where of a only one triangle is read."""
@@ -155,15 +152,13 @@ def _inv_triangular_pullback(g: Node, y: Node, x: Node, lower: bool) -> Node:
     return triangle(-matmul_p(matmul_p(back, g), back), lower)
 
 
-@op(
+@matrix_op(
     infer=_inv_triangular_infer,
     kernel=kernels.inv_triangular,
     pullback=_inv_triangular_pullback,
     pushforward=lambda t, y, x, lower: -matmul_p(matmul_p(y, triangle(t, lower)), y),
     flops=lambda t, lower: t.size * t.shape[-1] // 3,
-    expensive=True,
     cases=(case((3, 3), lower=True), case((2, 2, 2), lower=False), case((0, 0), lower=True)),
-    batch=in_front,
     public=False,
 )
 def inv_triangular(x: NodeLike, /, lower: bool) -> Node:
@@ -185,7 +180,7 @@ def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
     return matmul_p(y, _half_lower(solve_triangular_p(y, adjoint(half), lower=True)))
 
 
-@op(
+@matrix_op(
     infer=square_infer,
     kernel=np.linalg.cholesky,
     source="np.linalg.cholesky",
@@ -194,9 +189,7 @@ def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
     flops=lambda t: t.size * t.shape[-1] // 3,
     holomorphic=False,
     symmetric=True,
-    expensive=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
-    batch=in_front,
 )
 def cholesky_p(x: NodeLike, /) -> Node:
     """The lower triangular y with y @ y.mH = x, of a positive definite x."""
@@ -251,7 +244,7 @@ def _solve_definite_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> 
     return None if moved is None else solve_definite(a, moved)
 
 
-@op(
+@matrix_op(
     infer=solve_infer,
     kernel=kernels.solve_definite,
     promote=common_dtype,
@@ -260,9 +253,7 @@ def _solve_definite_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> 
     flops=lambda a, b: a.size * a.shape[-1] // 3 + 2 * solve_infer(a, b).size * a.shape[-1],
     holomorphic=False,
     symmetric=True,
-    expensive=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
-    batch=in_front,
     public=False,
 )
 def solve_definite(a: NodeLike, b: NodeLike, /) -> Node:
@@ -275,7 +266,7 @@ def _logdet_definite_infer(t: TensorType) -> TensorType:
     return TensorType(t.shape[:-2], part_dtype(t.dtype))
 
 
-@op(
+@matrix_op(
     infer=_logdet_definite_infer,
     kernel=kernels.logdet_definite,
     pullback=lambda g, y, x: (
@@ -287,9 +278,7 @@ def _logdet_definite_infer(t: TensorType) -> TensorType:
     flops=lambda t: t.size * t.shape[-1] // 3,
     holomorphic=False,
     symmetric=True,
-    expensive=True,
     cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
-    batch=in_front,
     public=False,
 )
 def logdet_definite(x: NodeLike, /) -> Node:

@@ -7,14 +7,14 @@ where and as often as the compiler likes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from symgrad.ir.dims import Shape, Size
 from symgrad.ir.errors import DtypeError, ShapeError
-from symgrad.ir.node import Node, apply
+from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_shape, require_equal
 from symgrad.ops import batch
@@ -36,13 +36,21 @@ def require_key(t: TensorType) -> None:
         raise DtypeError(f"a key is uint64[2], not {t!r}; make one with sg.random.key(0)")
 
 
-def _batch_keys(inputs: Sequence[Node], flags: Sequence[bool], node: Node, **attrs: Any) -> Node:
-    return apply(node.op, batch.of_all(inputs, flags), attrs)
-
-
 def _drawn(key: TensorType, shape: Any, dtype: DType) -> TensorType:
     require_key(key)
     return TensorType((*key.shape[:-1], *shape), dtype)
+
+
+_drawing = partial(
+    op,
+    batch=batch.repeated,
+    out=True,
+    flops=lambda *types, **attrs: 0,
+    expensive=True,
+    public=False,
+)
+_by_key = partial(_drawing, dtypes="uint64")
+_by_law = partial(_drawing, ill_conditioned=True, weak=(0,), indices=1)
 
 
 def _draw_key_infer(key: TensorType, *, count: int) -> TensorType:
@@ -52,7 +60,7 @@ def _draw_key_infer(key: TensorType, *, count: int) -> TensorType:
 @op(
     infer=_draw_key_infer,
     kernel=kernels.draw_key,
-    batch=_batch_keys,
+    batch=batch.repeated,
     dtypes="uint64",
     cases=(case((2,), count=3), case((3, 2), count=1)),
     public=False,
@@ -73,7 +81,7 @@ def _fold_infer(key: TensorType, data: TensorType) -> TensorType:
 @op(
     infer=_fold_infer,
     kernel=kernels.fold_key,
-    batch=_batch_keys,
+    batch=batch.repeated,
     dtypes="uint64",
     cases=(case((2,), ()), case((3, 2), (3,))),
     public=False,
@@ -93,21 +101,15 @@ def _draw_infer(key: TensorType, *, law: Law, shape: Shape, dtype: DType) -> Ten
     return _drawn(key, shape, dtype)
 
 
-@op(
+@_by_key(
     infer=_draw_infer,
     normalize=_law,
     kernel=kernels.draw,
-    batch=_batch_keys,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
-    dtypes="uint64",
     cases=(
         case((2,), law="random", shape=(3, 4), dtype=SINGLE),
         case((3, 2), law="standard_normal", shape=(), dtype=SINGLE),
         case((2,), law="standard_exponential", shape=(0,), dtype=np.dtype(np.float64)),
     ),
-    public=False,
 )
 def draw(key: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
     """Floats by a law that is a method of NumPy's generator."""
@@ -125,19 +127,13 @@ def _draw_integers_infer(
     return _drawn(key, shape, dtype)
 
 
-@op(
+@_by_key(
     infer=_draw_integers_infer,
     kernel=kernels.draw_integers,
-    batch=_batch_keys,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
-    dtypes="uint64",
     cases=(
         case((2,), low=-2, high=5, shape=(3, 4), dtype=INT),
         case((3, 2), low=0, high=200, shape=(), dtype=np.dtype(np.uint8)),
     ),
-    public=False,
 )
 def draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any) -> Node:
     """Integers from low on and below high."""
@@ -148,16 +144,10 @@ def _draw_order_infer(key: TensorType, *, count: Size) -> TensorType:
     return _drawn(key, (count,), INT)
 
 
-@op(
+@_by_key(
     infer=_draw_order_infer,
     kernel=kernels.draw_order,
-    batch=_batch_keys,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
-    dtypes="uint64",
     cases=(case((2,), count=5), case((3, 2), count=1)),
-    public=False,
 )
 def draw_order(key: NodeLike, /, count: Any) -> Node:
     """The integers below `count` in any order."""
@@ -183,20 +173,12 @@ def _key_promote(t: TensorType, key: TensorType) -> tuple[DType | None, ...]:
     return None, WORD
 
 
-@op(
+@_by_law(
     infer=_gamma_infer,
     promote=_key_promote,
     kernel=kernels.draw_gamma,
-    ill_conditioned=True,
-    batch=_batch_keys,
-    weak=(0,),
-    indices=1,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
     domain=(POSITIVE, REAL),
     cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
-    public=False,
 )
 def draw_gamma(concentration: NodeLike, key: NodeLike, /) -> Node:
     """The gamma law of scale 1. It has no derivative: `_reparameterised` knows it."""
@@ -208,23 +190,13 @@ def _poisson_infer(t: TensorType, key: TensorType) -> TensorType:
     return t.with_dtype(INT)
 
 
-@op(
+@_by_law(
     infer=_poisson_infer,
     promote=_key_promote,
     kernel=kernels.draw_poisson,
-    ill_conditioned=True,
-    batch=_batch_keys,
-    weak=(0,),
-    indices=1,
-    vjp=lambda g, y, rate, key: (None, None),
-    jvp=lambda t, y, rate, key: None,
     piecewise_constant=True,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
     domain=(POSITIVE, REAL),
     cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
-    public=False,
 )
 def draw_poisson(rate: NodeLike, key: NodeLike, /) -> Node:
     """How many of what is rare happen. No gradient flows to the rate."""
@@ -246,43 +218,25 @@ def _multinomial_promote(p: TensorType, n: TensorType, key: TensorType) -> tuple
     return None, INT, WORD
 
 
-@op(
+@_by_law(
     infer=_multinomial_infer,
     promote=_multinomial_promote,
     kernel=kernels.draw_multinomial,
-    ill_conditioned=True,
-    batch=_batch_keys,
-    weak=(0,),
-    indices=1,
-    vjp=lambda g, y, p, n, key: (None, None, None),
-    jvp=lambda t, y, p, n, key: None,
     piecewise_constant=True,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
     domain=(POSITIVE, POSITIVE, REAL),
     cases=(case((3, 4), (3,), (2,)), case((3, 2), (3,), (3, 2)), case((5,), (), (2,))),
-    public=False,
 )
 def draw_multinomial(p: NodeLike, n: NodeLike, key: NodeLike, /) -> Node:
     """How often each class is drawn in n draws, with probabilities in proportion to p."""
     ...
 
 
-@op(
+@_by_law(
     infer=_gamma_infer,
     promote=_key_promote,
     kernel=kernels.draw_vonmises,
-    ill_conditioned=True,
-    batch=_batch_keys,
-    weak=(0,),
-    indices=1,
-    out=True,
-    flops=lambda *types, **attrs: 0,
-    expensive=True,
     domain=(POSITIVE, REAL),
     cases=(case((3, 4), (2,)), case((3,), (3, 2)), case((), (2,))),
-    public=False,
 )
 def draw_vonmises(concentration: NodeLike, key: NodeLike, /) -> Node:
     """Angles around 0 from von Mises's law. It has no derivative."""
@@ -298,17 +252,13 @@ def _implicit(flow: Cotangent, y: Node, a: Node) -> Cotangent:
     return multiply(negative(flow), gamma_slope(a, y, order=1))
 
 
-def _batch_both(inputs: Sequence[Node], flags: Sequence[bool], node: Node) -> Node:
-    return apply(node.op, batch.of_all(inputs, flags))
-
-
 @op(
     infer=lambda y, a: y,
     kernel=lambda y, a: y,
     promote=as_floats,
     vjp=lambda g, y, drawn, a: (None, _implicit(g, y, a)),
     jvp=lambda t, y, drawn, a: _implicit(t[1], y, a),
-    batch=_batch_both,
+    batch=batch.repeated,
     identity=True,
     cases=(case((3, 4), (3, 4)),),
     public=False,

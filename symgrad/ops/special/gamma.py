@@ -16,6 +16,7 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import (
@@ -302,61 +303,43 @@ def _over(y: Node, x: Node) -> Node:
     return where(is_zero, 0.5, y / where(is_zero, 1, x))
 
 
-def _i0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (i1(x),)
-
-
-@from_scipy("i0", _i0_partials, (REAL,), UNARY, numpy=(np.i0,))
+@from_scipy("i0", lambda y, x: (call("i1", x),), (REAL,), UNARY, numpy=(np.i0,))
 def i0(x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of order 0. d = i1(x) dx."""
     ...
 
 
-def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (i0(x) - _over(y, x),)
-
-
-@from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
+@from_scipy("i1", lambda y, x: (i0(x) - _over(y, x),), (REAL,), UNARY, preserves_zero=True)
 def i1(x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of order 1. d = i0(x) - y / x dx."""
     ...
 
 
-def _i0e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (i1e(x) - sign(x) * y,)
-
-
-@from_scipy("i0e", _i0e_partials, (POSITIVE,), UNARY, kinks="at 0")
+@from_scipy("i0e", lambda y, x: (call("i1e", x) - sign(x) * y,), (POSITIVE,), UNARY, kinks="at 0")
 def i0e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""
     ...
 
 
-def _i1e_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (i0e(x) - sign(x) * y - _over(y, x),)
-
-
-@from_scipy("i1e", _i1e_partials, (POSITIVE,), UNARY, preserves_zero=True)
+@from_scipy(
+    "i1e",
+    lambda y, x: (i0e(x) - sign(x) * y - _over(y, x),),
+    (POSITIVE,),
+    UNARY,
+    preserves_zero=True,
+)
 def i1e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i1(x), without overflow."""
     ...
 
 
-def _j0_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (-j1(x),)
-
-
-@from_scipy("j0", _j0_partials, (REAL,), UNARY)
+@from_scipy("j0", lambda y, x: (-call("j1", x),), (REAL,), UNARY)
 def j0(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 0. d = -j1(x) dx."""
     ...
 
 
-def _j1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (j0(x) - _over(y, x),)
-
-
-@from_scipy("j1", _j1_partials, (REAL,), UNARY, preserves_zero=True)
+@from_scipy("j1", lambda y, x: (j0(x) - _over(y, x),), (REAL,), UNARY, preserves_zero=True)
 def j1(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
     ...
