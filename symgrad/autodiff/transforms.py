@@ -8,7 +8,7 @@ it was written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.checks import Several, check_loss, check_outputs, check_wrt, several
@@ -33,14 +33,17 @@ Mode = Literal["forward", "reverse"] | None
 Nodes: TypeAlias = Any  # a node, or lists, tuples and dicts of nodes
 
 
+class Options(TypedDict, total=False):
+    """The options that all derivatives take; see `grad`."""
+
+    kinks: Policy
+    disconnected: Disconnected
+
+
 @overload
-def grad(
-    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> Node: ...
+def grad(loss: Node, wrt: Node, **options: Unpack[Options]) -> Node: ...
 @overload
-def grad(
-    loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> Any: ...
+def grad(loss: Node, wrt: Nodes, **options: Unpack[Options]) -> Any: ...
 @explaining
 def grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
@@ -68,13 +71,9 @@ def grad(
 
 
 @overload
-def value_and_grad(
-    loss: Node, wrt: Node, *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> tuple[Node, Node]: ...
+def value_and_grad(loss: Node, wrt: Node, **options: Unpack[Options]) -> tuple[Node, Node]: ...
 @overload
-def value_and_grad(
-    loss: Node, wrt: Nodes, *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> tuple[Node, Any]: ...
+def value_and_grad(loss: Node, wrt: Nodes, **options: Unpack[Options]) -> tuple[Node, Any]: ...
 @explaining
 def value_and_grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
@@ -84,23 +83,9 @@ def value_and_grad(
 
 
 @overload
-def vjp(
-    outputs: Nodes,
-    wrt: Node,
-    cotangents: Any,
-    *,
-    kinks: Policy = ...,
-    disconnected: Disconnected = ...,
-) -> Node: ...
+def vjp(outputs: Nodes, wrt: Node, cotangents: Any, **options: Unpack[Options]) -> Node: ...
 @overload
-def vjp(
-    outputs: Nodes,
-    wrt: Nodes,
-    cotangents: Any,
-    *,
-    kinks: Policy = ...,
-    disconnected: Disconnected = ...,
-) -> Any: ...
+def vjp(outputs: Nodes, wrt: Nodes, cotangents: Any, **options: Unpack[Options]) -> Any: ...
 @explaining
 def vjp(
     outputs: Nodes,
@@ -155,23 +140,9 @@ def _pulled(
 
 
 @overload
-def jvp(
-    outputs: Node,
-    wrt: Nodes,
-    tangents: Any,
-    *,
-    kinks: Policy = ...,
-    disconnected: Disconnected = ...,
-) -> Node: ...
+def jvp(outputs: Node, wrt: Nodes, tangents: Any, **options: Unpack[Options]) -> Node: ...
 @overload
-def jvp(
-    outputs: Nodes,
-    wrt: Nodes,
-    tangents: Any,
-    *,
-    kinks: Policy = ...,
-    disconnected: Disconnected = ...,
-) -> Any: ...
+def jvp(outputs: Nodes, wrt: Nodes, tangents: Any, **options: Unpack[Options]) -> Any: ...
 @explaining
 def jvp(
     outputs: Nodes,
@@ -217,18 +188,9 @@ def _pushed(
 
 
 @overload
-def hvp(
-    loss: Node, wrt: Node, vectors: Any, *, kinks: Policy = ..., disconnected: Disconnected = ...
-) -> Node: ...
+def hvp(loss: Node, wrt: Node, vectors: Any, **options: Unpack[Options]) -> Node: ...
 @overload
-def hvp(
-    loss: Node,
-    wrt: Nodes,
-    vectors: Any,
-    *,
-    kinks: Policy = ...,
-    disconnected: Disconnected = ...,
-) -> Any: ...
+def hvp(loss: Node, wrt: Nodes, vectors: Any, **options: Unpack[Options]) -> Any: ...
 @explaining
 def hvp(
     loss: Node,
