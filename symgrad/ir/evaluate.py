@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.ir.dims import Dim
-from symgrad.ir.errors import (
-    AllocationError,
-    BoundsError,
-    KernelError,
-    LinAlgError,
-    SymbolicError,
-)
+from symgrad.ir.errors import AllocationError, BoundsError, KernelError, LinAlgError, SymbolicError
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import Cell

@@ -10,13 +10,7 @@ import numpy as np
 
 from symgrad.autodiff.custom.function import Function
 from symgrad.autodiff.custom.traced import replaced
-from symgrad.ir.errors import (
-    GradientError,
-    GraphError,
-    ShapeError,
-    SymgradError,
-    UnsupportedError,
-)
+from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.messages import refuse
 from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell

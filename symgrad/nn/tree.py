@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import (
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Set,
-    ValuesView,
-)
+from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping, Set, ValuesView
 from contextlib import suppress
 from copy import copy
 from functools import partial

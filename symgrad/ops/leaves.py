@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size
-from symgrad.ir.errors import (
-    DtypeError,
-    GraphError,
-    ShapeError,
-    SymbolicError,
-    UnsupportedError,
-)
+from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, case

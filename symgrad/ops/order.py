@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import REGISTRY, Builder, case
@@ -28,7 +27,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import any, as_float, reduced_shape, sum
 from symgrad.ops.select import select, where
-from symgrad.ops.shape import astype, expand_dims, flattened, permute_dims, reshape
+from symgrad.ops.shape import astype, expand_dims, flattened, joined_last, reshape
 
 CASES = (
     case((5,), axis=0, descending=False),
@@ -207,10 +206,8 @@ def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 def median_of(node: Node, axis: Any, keepdims: bool, *, without_nan: bool) -> Node:
     """The median of floats, or of those among them that are no NaN."""
     axes = normalize_axes(axis, node.ndim)
-    rest = tuple(i for i in range(node.ndim) if i not in axes)
-    size = product(node.shape[a] for a in axes)
-    shape = (*(node.shape[i] for i in rest), size)
-    flat = reshape(permute_dims(node, (*rest, *axes)), shape)
+    flat = joined_last(node, axes)
+    size = flat.shape[-1]
     # NaNs are last in order.
     count = sum(~isnan(flat), axis=-1, keepdims=True) if without_nan else size
     # Selected, not indexed: the size of a named dimension is not known here.

@@ -20,7 +20,7 @@ from symgrad.ops.declare import NodeLike, composite, in_single, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import is_result, select, where
-from symgrad.ops.shape import astype, broadcast_to, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, joined_last, permute_dims, reshape
 
 CASES = (
     case((3, 4), axis=None),
@@ -129,10 +129,8 @@ def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
         return ones_like(x)
     if len(axis) == 1:
         return product_of_others(x, axis[0])
-    rest = tuple(i for i in range(x.ndim) if i not in axis)
-    order = (*rest, *axis)
-    count = product(x.shape[a] for a in axis)
-    flat = reshape(permute_dims(x, order), (*(x.shape[i] for i in rest), count))
+    order = (*(i for i in range(x.ndim) if i not in axis), *axis)
+    flat = joined_last(x, axis)
     others = reshape(product_of_others(flat, flat.ndim - 1), tuple(x.shape[i] for i in order))
     return permute_dims(others, tuple(order.index(i) for i in range(x.ndim)))
 

@@ -25,15 +25,7 @@ from symgrad.ir.types import (
 )
 from symgrad.ops import batch, kernels
 from symgrad.ops.complexes import keep_imaginary, real
-from symgrad.ops.declare import (
-    NodeLike,
-    again,
-    common_dtype,
-    composite,
-    elementwise,
-    linear,
-    op,
-)
+from symgrad.ops.declare import NodeLike, again, common_dtype, composite, elementwise, linear, op
 from symgrad.ops.index.slices import getitem
 from symgrad.ops.leaves import require_cpu
 
@@ -312,6 +304,13 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
 def concat_p(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""
     ...
+
+
+def joined_last(x: Node, axes: tuple[int, ...]) -> Node:
+    """x with some of its axes joined to one, the last."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    shape = (*(x.shape[i] for i in rest), product(x.shape[a] for a in axes))
+    return reshape(permute_dims(x, (*rest, *axes)), shape)
 
 
 def flattened(x: Node, axis: int | None) -> tuple[Node, int]:

@@ -25,7 +25,7 @@ from symgrad.ops.logic import isfinite, isnan
 from symgrad.ops.order import median_of, searchsorted, sort
 from symgrad.ops.reduce import all, as_float, max, min, prod, reduced_shape, sum
 from symgrad.ops.select import clip, select, where
-from symgrad.ops.shape import astype, broadcast_to, moveaxis, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, joined_last, moveaxis, reshape
 
 # ---- quantiles ------------------------------------------------------------------------------
 
@@ -63,14 +63,13 @@ def _quantile(
     if value is not None and not ((value >= 0) & (value <= 1)).all():
         raise ShapeError(f"a quantile is a number from 0 to 1: {value}")
     axes = normalize_axes(axis, node.ndim)
-    rest = tuple(i for i in range(node.ndim) if i not in axes)
     size = product(node.shape[a] for a in axes)
     shape = (*asked.shape, *reduced_shape(node.tensor, axes, keepdims))
     if size == 0 and without_nan:
         return broadcast_to(nanmean(node, axis=axes, keepdims=keepdims), shape)
     if size == 0:
         raise ShapeError(f"of no elements, as along axes {axes} of {node.type!r}, is no quantile")
-    flat = reshape(permute_dims(node, (*rest, *axes)), (*(node.shape[i] for i in rest), size))
+    flat = joined_last(node, axes)
     ordered, flat_q = sort(flat), reshape(asked, (-1,))
     if without_nan:
         # NaNs are last in order, so that each row is as long as it has numbers.

@@ -9,13 +9,7 @@ from warnings import warn
 import numpy as np
 
 from symgrad.autodiff.transforms import grad
-from symgrad.ir.errors import (
-    GradientError,
-    GraphError,
-    ShapeError,
-    SymbolicError,
-    UnsupportedError,
-)
+from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.ir.types import in_order

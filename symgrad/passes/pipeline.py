@@ -12,15 +12,7 @@ from typing import TypeAlias
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
-from symgrad.passes import (
-    cse,
-    dead,
-    erase_identities,
-    expand_softmax,
-    fuse,
-    recompute,
-    share_masks,
-)
+from symgrad.passes import cse, dead, erase_identities, expand_softmax, fuse, recompute, share_masks
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of

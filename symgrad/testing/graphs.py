@@ -17,6 +17,7 @@ from symgrad.ir.op import REAL, REGISTRY, Interval, Op
 from symgrad.ir.types import TensorType
 from symgrad.ops import reduce
 from symgrad.ops.complexes import part_dtype, real
+from symgrad.ops.identity import results_of
 from symgrad.ops.leaves import constant, placeholder
 from symgrad.ops.logic import greater
 from symgrad.ops.shape import astype, broadcast_to, reshape
@@ -31,11 +32,6 @@ DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
 SHAPES = ((), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (1,), (0, 4))
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (3.0, 0.5, -2.0, 0.1, 1.0, -1.0, 0.0, -0.0, 2.0, 7.0)
-
-
-def results_of(node: Node) -> list[Node]:
-    """A node itself, or the results of one that has several."""
-    return [node[i] for i in range(len(node.type))] if isinstance(node.type, tuple) else [node]
 
 
 def cases_of(op: Op) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:

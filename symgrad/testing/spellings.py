@@ -18,6 +18,7 @@ from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
+from symgrad.ops.identity import results_of
 from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.ops.shape import broadcast_to, permute_dims
 from symgrad.rewrite.pattern import Attr, Const, Substitution, Var
@@ -31,7 +32,6 @@ from symgrad.testing.graphs import (
     instantiate,
     neighbours,
     random_feeds,
-    results_of,
     special_values,
     wide_feeds,
 )

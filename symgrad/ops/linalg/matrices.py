@@ -22,14 +22,7 @@ from symgrad.ops.linalg.solve import inv, require_lapack, square_infer
 from symgrad.ops.linalg.triangular import adjoint
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import maximum
-from symgrad.ops.shape import (
-    astype,
-    broadcast_to,
-    concat,
-    matrix_transpose,
-    moveaxis,
-    reshape,
-)
+from symgrad.ops.shape import astype, broadcast_to, concat, matrix_transpose, moveaxis, reshape
 
 NAMESPACE = "linalg"
 

@@ -14,13 +14,7 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import (
-    TensorType,
-    broadcast_shapes,
-    in_order,
-    normalize_axis,
-    require_equal,
-)
+from symgrad.ir.types import TensorType, broadcast_shapes, in_order, normalize_axis, require_equal
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import (
     NodeLike,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import add, sub
 from typing import Any
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REAL, REGISTRY, case
+from symgrad.ir.op import REAL, REGISTRY, Builder, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
-from symgrad.ops.declare import NodeLike, composite, elementwise
+from symgrad.ops.declare import NodeLike, P, composite, elementwise
 from symgrad.ops.flows import Partial
 from symgrad.ops.special.gamma import BINARY, PAIR
 from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
@@ -16,11 +19,18 @@ from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
 NAMESPACE = "special"
 
 
-def _jv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
-    return None, (jv(v - 1, x) - jv(v + 1, x)) / 2
+def _of_order(
+    name: str, joined: Callable[[Node, Node], Node], divisor: int = 2
+) -> Callable[[Callable[P, Node]], Builder[P]]:
+    """Declare a function of an order whose slope is made of those of the orders beside it."""
+
+    def partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
+        return None, joined(call(name, v - 1, x), call(name, v + 1, x)) / divisor
+
+    return from_scipy(name, partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
 
 
-@from_scipy("jv", _jv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+@_of_order("jv", sub)
 def jv(v: NodeLike, x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of a real order v; NaN where it is complex.
 
@@ -30,11 +40,7 @@ def jv(v: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def _yv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
-    return None, (yv(v - 1, x) - yv(v + 1, x)) / 2
-
-
-@from_scipy("yv", _yv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+@_of_order("yv", sub)
 def yv(v: NodeLike, x: NodeLike, /) -> Node:
     """The Bessel function of the second kind, of a real order v, for x > 0.
 
@@ -44,11 +50,7 @@ def yv(v: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def _iv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
-    return None, (iv(v - 1, x) + iv(v + 1, x)) / 2
-
-
-@from_scipy("iv", _iv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+@_of_order("iv", add)
 def iv(v: NodeLike, x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of a real order v; NaN where it is complex.
 
@@ -58,11 +60,7 @@ def iv(v: NodeLike, x: NodeLike, /) -> Node:
     ...
 
 
-def _kv_partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
-    return None, (kv(v - 1, x) + kv(v + 1, x)) / -2
-
-
-@from_scipy("kv", _kv_partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
+@_of_order("kv", add, -2)
 def kv(v: NodeLike, x: NodeLike, /) -> Node:
     """The modified Bessel function of the second kind, of a real order v, for x > 0.
 

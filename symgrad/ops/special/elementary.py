@@ -12,13 +12,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REGISTRY, UNIT, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.activations import xlogy
-from symgrad.ops.declare import (
-    NodeLike,
-    as_floats,
-    composite,
-    elementwise,
-    require_order,
-)
+from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise, require_order
 from symgrad.ops.elementwise import exp, log, negative
 from symgrad.ops.flows import Partial
 from symgrad.ops.logic import equal, less

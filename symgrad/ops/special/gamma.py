@@ -19,12 +19,7 @@ from symgrad.ir.op import POSITIVE, REAL, REGISTRY, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
-from symgrad.ops.declare import (
-    NodeLike,
-    composite,
-    elementwise,
-    require_order,
-)
+from symgrad.ops.declare import NodeLike, composite, elementwise, require_order
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.flows import Partial
 from symgrad.ops.select import select, where

@@ -23,11 +23,7 @@ from symgrad.ops.trigonometry import cos
 NAMESPACE = "special"
 
 
-def _expi_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (exp(x) / x,)
-
-
-@from_scipy("expi", _expi_partials, (POSITIVE,), UNARY, unbounded_slope=True)
+@from_scipy("expi", lambda y, x: (exp(x) / x,), (POSITIVE,), UNARY, unbounded_slope=True)
 def expi(x: NodeLike, /) -> Node:
     """The exponential integral Ei(x), the principal value of that of exp(t) / t from -inf to x.
 
@@ -36,11 +32,7 @@ def expi(x: NodeLike, /) -> Node:
     ...
 
 
-def _exp1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (-exp(-x) / x,)
-
-
-@from_scipy("exp1", _exp1_partials, (POSITIVE,), UNARY, unbounded_slope=True)
+@from_scipy("exp1", lambda y, x: (-exp(-x) / x,), (POSITIVE,), UNARY, unbounded_slope=True)
 def exp1(x: NodeLike, /) -> Node:
     """The exponential integral E1(x), that of exp(-t) / t from x to inf, for x >= 0.
 

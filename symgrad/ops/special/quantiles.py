@@ -41,11 +41,7 @@ NAMESPACE = "special"
 UNIT_INTERVAL = (0.1, 0.9)
 
 
-def _gamma_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (y * digamma(x),)
-
-
-@from_scipy("gamma", _gamma_partials, (POSITIVE,), UNARY, unbounded_slope=True)
+@from_scipy("gamma", lambda y, x: (y * digamma(x),), (POSITIVE,), UNARY, unbounded_slope=True)
 def gamma_p(x: NodeLike, /) -> Node:
     """The gamma function."""
     ...
