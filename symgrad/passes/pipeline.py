@@ -12,7 +12,16 @@ from typing import TypeAlias
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
-from symgrad.passes import cse, dead, erase_identities, expand_softmax, fuse, recompute, share_masks
+from symgrad.passes import (
+    cse,
+    dead,
+    erase_identities,
+    expand_softmax,
+    fuse,
+    loops,
+    recompute,
+    share_masks,
+)
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of
@@ -93,6 +102,19 @@ DECLARED: tuple[Rule, ...] = rules_of(
 RULES = tuple(rule for rule in DECLARED if not rule.last)
 KERNELS = tuple(rule for rule in DECLARED if rule.last)
 
+
+def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
+    """Loops merged and made smaller, and their bodies compiled as graphs are."""
+
+    def compiled(body: Graph) -> Graph:
+        inner = Trace()
+        found = run_passes(body, DEFAULT, exact, inner)
+        trace.fired += (fired._replace(stage="loops") for fired in inner.fired)
+        return found
+
+    return loops.improved(graph, compiled)
+
+
 HOIST = Pass(
     "hoist_invariants",
     "before fusion, which would join what is computed once with what is computed in every call",
@@ -125,6 +147,11 @@ DEFAULT: tuple[Pass, ...] = (
         "merge",
         "again, for what the rules have made equal",
         cse.common_subexpressions,
+    ),
+    Pass(
+        "loops",
+        "when what loops are given is merged, so that those that begin alike are seen to be alike",
+        _improved_loops,
     ),
     Pass(
         "expand_softmax",

@@ -14,6 +14,7 @@ a graph, and its derivative is one, so that the derivative of a loop is a loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType, Type, types_of
-from symgrad.ir.walk import GraphLike
+from symgrad.ir.walk import GraphLike, topological
 from symgrad.ops.declare import op
 
 Sizes = tuple[tuple[str, int | Dim], ...]
@@ -163,6 +164,16 @@ def looped(
         sizes=named_sizes(body.nodes),
     )
     return list(made)
+
+
+def substituted(ys: Sequence[Node], becomes: Mapping[Node, Node]) -> list[Node]:
+    """Nodes with others of the same types in the places of some that they are made of."""
+    done = dict(becomes)
+    for node in topological(ys, known=done):
+        inputs = tuple(done.get(x, x) for x in node.inputs)
+        if not all(map(is_, inputs, node.inputs)):
+            done[node] = Node(node.op, inputs, node.attrs, node.type, node.origin)
+    return [done.get(y, y) for y in ys]
 
 
 def named_sizes(nodes: Iterable[Node]) -> Sizes:

@@ -17,7 +17,7 @@ from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.types import DType, as_shape
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import arange, placeholder
-from symgrad.ops.loops.loop import looped
+from symgrad.ops.loops.loop import looped, substituted
 from symgrad.ops.shape import astype
 
 
@@ -227,12 +227,7 @@ def _closed(name: str, outputs: Sequence[Node], own: Sequence[Node]) -> tuple[Gr
     reads = [x for n in order if n in inside for x in n.inputs] + [*outputs]
     outer = dict.fromkeys(x for x in reads if x not in inside and not _stays(x))
     becomes = {x: placeholder(f"k{i}", x.shape, x.dtype) for i, x in enumerate(outer)}
-    done: dict[Node, Node] = dict(becomes)
-    for node in topological(outputs, known=done):
-        inputs = tuple(done.get(x, x) for x in node.inputs)
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            done[node] = Node(node.op, inputs, node.attrs, node.type, node.origin)
-    made = [done.get(y, y) for y in outputs]
+    made = substituted(outputs, becomes)
     return Graph(made, [*own, *becomes.values()]), list(outer)
 
 

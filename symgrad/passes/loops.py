@@ -1,0 +1,276 @@
+"""Loops: what two compute alike is computed once, what nobody reads is not, bodies are compiled.
+
+A loop that computes the gradient stacks what it reads of the forward in a copy of the loop; the two
+become one here. Which carries are equal is found as the states of an automaton are that cannot be
+told apart (Moore 1956): those that begin alike are, unless a step makes a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.origin import built_as
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import placeholder
+from symgrad.ops.loops.loop import looped, substituted
+from symgrad.rewrite.driver import rebuild
+
+
+class _Loop:
+    """A loop with its parts by name. A slot of the body is an input, known by what it is given."""
+
+    def __init__(self, node: Node) -> None:
+        body = node.attr("body")
+        assert isinstance(body, Graph)
+        self.node, self.body = node, body
+        self.length, self.reverse = node.attr("length"), node.attr("reverse")
+        first, end = node.attr("carries"), node.attr("carries") + node.attr("sequences")
+        self.states, self.init = body.inputs[:first], node.inputs[:first]
+        self.slices, self.sequences = body.inputs[first:end], node.inputs[first:end]
+        self.fixed, self.whole = body.inputs[end:], node.inputs[end:]
+        self.nexts, self.rows = body.outputs[:first], body.outputs[first:]
+
+    def given(self) -> Iterator[tuple[Node, tuple[str, Node]]]:
+        """What each input but the carries stands for."""
+        for kind, inputs, operands in (
+            ("slice", self.slices, self.sequences),
+            ("fixed", self.fixed, self.whole),
+        ):
+            yield from ((x, (kind, given)) for x, given in zip(inputs, operands, strict=True))
+
+
+def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> Graph:
+    """The graph with loops merged, what is dead in them left out, and bodies `compiled`."""
+    if not any(n.op.body for n in graph.nodes):
+        return graph
+    while (found := _mergeable(graph)) is not None:
+        graph = _merged(graph, *found)
+    becomes: dict[Node, Any] = {}
+    reads: dict[Node, set[int]] = {}
+    for node in graph.nodes:
+        if node.op.of_several:
+            reads.setdefault(node.inputs[0], set()).add(node.attr("index"))
+    known: dict[Graph, Graph] = {}
+    for node in graph.nodes:
+        inputs = node.inputs
+        if node.op.of_several and inputs[0] in reads and isinstance(becomes[inputs[0]], dict):
+            becomes[node] = becomes[inputs[0]][node.attr("index")]
+        elif node.op.body:
+            again = rebuild(node, tuple(becomes[x] for x in inputs))
+            with built_as(node.origin):
+                becomes[node] = _smaller(_Loop(again), reads.get(node, set()), compiled, known)
+        else:
+            becomes[node] = rebuild(node, tuple(becomes[x] for x in inputs))
+    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+
+
+# ---- merging --------------------------------------------------------------------------------
+
+
+def _mergeable(graph: Graph) -> tuple[_Loop, _Loop, dict[Node, Node]] | None:
+    """A loop, another that has all its carries, and which these are; None if there are none."""
+    before: dict[Node, frozenset[Node]] = {}
+    loops: list[_Loop] = []
+    for node in graph.nodes:
+        above = frozenset[Node]().union(*(before[x] for x in node.inputs))
+        before[node] = above | {node} if node.op.body else above
+        if node.op.body:
+            loops.append(_Loop(node))
+    for small in loops:
+        for large in loops:
+            alike = small.length == large.length and small.reverse == large.reverse
+            apart = large.node not in before[small.node] and small.node not in before[large.node]
+            if small is not large and alike and apart:
+                carries = _carries(small, large)
+                if carries is not None:
+                    return small, large, carries
+    return None
+
+
+def _carries(small: _Loop, large: _Loop) -> dict[Node, Node] | None:
+    """For each carry of a loop the equal one of another; None if one has no equal."""
+    if {*map(id, small.init)} - {*map(id, large.init)}:
+        return None
+    if not small.states and {*map(id, small.sequences)}.isdisjoint(map(id, large.sequences)):
+        return None
+    states = [*small.states, *large.states]
+    nexts = [*small.nexts, *large.nexts]
+    kinds: list[Any] = [(id(x), x.type) for x in (*small.init, *large.init)]
+    while True:
+        numbers = {kind: i for i, kind in enumerate(dict.fromkeys(kinds))}
+        of = {x: numbers[kind] for x, kind in zip(states, kinds, strict=True)}
+        table: dict[Any, int] = {}
+        value = _numbered(small, of, table) | _numbered(large, of, table)
+        finer = [(of[x], value[y]) for x, y in zip(states, nexts, strict=True)]
+        if len(set(finer)) == len(numbers):
+            break
+        kinds = finer
+    equal = {of[x]: x for x in reversed(large.states)}
+    found = {x: equal[of[x]] for x in small.states if of[x] in equal}
+    return found if len(found) == len(small.states) else None
+
+
+def _numbered(loop: _Loop, of: Mapping[Node, int], table: dict[Any, int]) -> dict[Node, int]:
+    """Numbers for the nodes of a body, equal for those that compute the same."""
+    found: dict[Node, int] = {}
+    given = {x: (kind, id(operand)) for x, (kind, operand) in loop.given()}
+    for node in loop.body.nodes:
+        key: Any = ("carry", of[node]) if node in of else given.get(node)
+        key = key or (node.op, tuple(found[x] for x in node.inputs), node.attrs, node.type)
+        found[node] = table.setdefault(key, len(table))
+    return found
+
+
+def _merged(graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Node]) -> Graph:
+    """The graph with the results of one loop computed by another."""
+    taken = {x.name for x in large.body.inputs}
+    names = (name for i in count() if (name := f"p{i}") not in taken)
+    there = {given: x for x, given in large.given()}
+    more: dict[str, list[tuple[Node, Node]]] = {"slice": [], "fixed": []}
+    becomes: dict[Node, Node] = dict(carries)
+    for x, given in small.given():
+        if given not in there:
+            there[given] = placeholder(next(names), x.shape, x.dtype)
+            more[given[0]].append((there[given], given[1]))
+        becomes[x] = there[given]
+    same: dict[Any, Node] = {}
+    for node in large.body.nodes:
+        same.setdefault((node.op, tuple(map(id, node.inputs)), node.attrs, node.type), node)
+    for node in small.body.nodes:
+        if node not in becomes:
+            inputs = tuple(becomes[x] for x in node.inputs)
+            key = (node.op, tuple(map(id, inputs)), node.attrs, node.type)
+            becomes[node] = same.setdefault(key, rebuild(node, inputs))
+    rows = list(dict.fromkeys((*large.rows, *(becomes[y] for y in small.rows))))
+    body = Graph(
+        (*large.nexts, *rows),
+        (
+            *large.states,
+            *large.slices, *(x for x, _ in more["slice"]),
+            *large.fixed, *(x for x, _ in more["fixed"]),
+        ),
+    )  # fmt: skip
+    operands = [
+        large.init,
+        (*large.sequences, *(given for _, given in more["slice"])),
+        (*large.whole, *(given for _, given in more["fixed"])),
+    ]
+    origin = large.node.origin.merged([small.node.origin])
+    results: list[Node] = []
+    place = {x: i for i, x in enumerate(large.states)}
+    row = {y: i for i, y in enumerate(rows, len(large.states))}
+
+    def result(node: Node, index: int) -> Node:
+        loop, mine = (small, becomes) if node is small.node else (large, {})
+        y = loop.body.outputs[index]
+        if index >= len(loop.states):
+            return results[row[mine.get(y, y)]]
+        x = loop.states[index]
+        return results[place[mine.get(x, x)]]
+
+    done: dict[Node, Node] = {}
+    both = {small.node, large.node}
+    waiting = [n for n in graph.nodes if n not in both]
+    while waiting:
+        left: list[Node] = []
+        for node in waiting:
+            if node.inputs and node.inputs[0] in both and results:
+                done[node] = result(node.inputs[0], node.attr("index"))
+            elif all(x in done for x in node.inputs):
+                done[node] = rebuild(node, tuple(done[x] for x in node.inputs))
+            else:
+                left.append(node)
+        if not results:
+            with built_as(origin):
+                init, sequences, whole = ([done[x] for x in xs] for xs in operands)
+                results = looped(body, init, sequences, whole, large.length, large.reverse)
+        waiting = left
+    return Graph((done[y] for y in graph.outputs), graph.inputs)
+
+
+# ---- one loop -------------------------------------------------------------------------------
+
+
+def _smaller(
+    loop: _Loop,
+    read: set[int],
+    compiled: Callable[[Graph], Graph],
+    known: dict[Graph, Graph],
+) -> dict[int, Node]:
+    """The results of a loop that are read, without what is not needed for them."""
+    first, outputs = len(loop.states), loop.body.outputs
+    place = {x: i for i, x in enumerate(loop.states)}
+    rows = list(dict.fromkeys(outputs[i] for i in sorted(read) if i >= first))
+    live = {i for i in read if i < first}
+    while True:
+        nodes = topological([*(outputs[i] for i in sorted(live)), *rows])
+        more = {place[x] for x in nodes if x in place} - live
+        if not more:
+            break
+        live |= more
+    # What a step hands on as it is, is read whole.
+    still = [i for i in sorted(live) if outputs[i] is loop.states[i]]
+    moving = [i for i in sorted(live) if outputs[i] is not loop.states[i]]
+    results = {i: loop.init[i] for i in still}
+    used = set(nodes)
+    whole = {loop.states[i]: loop.init[i] for i in still}
+    whole |= {x: given for x, given in zip(loop.fixed, loop.whole, strict=True) if x in used}
+    slices = [(x, s) for x, s in zip(loop.slices, loop.sequences, strict=True) if x in used]
+    states = [loop.states[i] for i in moving]
+    wanted = [*(outputs[i] for i in moving), *rows]
+    if not wanted:
+        return results
+    wanted, whole = _hoisted(wanted, {*states, *(x for x, _ in slices)}, whole)
+    body = Graph(wanted, [*states, *(x for x, _ in slices), *whole])
+    if body not in known:
+        known[body] = compiled(body)
+    body = known[body]
+    made = looped(
+        body,
+        [loop.init[i] for i in moving],
+        [s for _, s in slices],
+        list(whole.values()),
+        loop.length,
+        loop.reverse,
+    )
+    results |= dict(zip(moving, made, strict=False))
+    stacks = dict(zip(rows, made[len(moving) :], strict=True))
+    return results | {i: stacks[outputs[i]] for i in read if i >= first}
+
+
+def _hoisted(
+    outputs: Sequence[Node], moving: set[Node], whole: Mapping[Node, Node]
+) -> tuple[list[Node], dict[Node, Node]]:
+    """The outputs of a body, and what it reads whole, with what no step changes computed before.
+
+    `moving` are the inputs that change. What may fail stays, for there may be no step at all.
+    """
+    moving, steady = set(moving), set(whole)
+    ends = list(outputs)
+    for node in topological(outputs):
+        if any(x in moving for x in node.inputs):
+            moving.add(node)
+        elif any(x in steady for x in node.inputs):
+            op = node.op
+            never_fails = op.elementwise or op.view or op.combiner or op.annihilators
+            (steady if never_fails else moving).add(node)
+        if node in moving:
+            ends += node.inputs
+    found: dict[Node, None] = {}
+    for end in ends:
+        while end in steady and end.op.view:
+            end = end.inputs[0]
+        if end in steady and end.inputs:
+            found[end] = None
+    taken = {x.name for x in (*moving, *whole)}
+    names = (name for i in count() if (name := f"p{i}") not in taken)
+    before = substituted(list(found), whole)
+    becomes = {n: placeholder(next(names), n.shape, n.dtype) for n in found}
+    made = substituted(outputs, becomes)
+    used = set(topological(made))
+    given = {**whole, **{becomes[n]: b for n, b in zip(found, before, strict=True)}}
+    return made, {x: g for x, g in given.items() if x in used}
