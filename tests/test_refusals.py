@@ -10,7 +10,7 @@ import symgrad as sg
 from symgrad.ir.op import REGISTRY
 
 REGISTRY.every()
-SPACES = (sg.linalg, sg.fft, sg.nn, sg.random, sg.special)
+SPACES = (sg.linalg, sg.fft, sg.nn, sg.random, sg.special, sg.stats)
 X = sg.placeholder("x", ("N", 3))
 SMALL, OTHER = sg.placeholder("small", (2, 3)), sg.placeholder("other", (4, 5))
 INDEX = sg.placeholder("i", (4,), "int64")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from symgrad.ir.dims import Shape
-from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.errors import ArgumentError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_shape, broadcast_shapes
 from symgrad.ops.declare import NodeLike, explaining, require
@@ -42,6 +42,9 @@ class Law(Declared):
     def check(self) -> None:
         """Make nodes of the parameters, and check that each lies in its domain."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
+        optional = {f.name for f in fields(self) if f.default is None}
+        if missing := [n for n, v in given.items() if v is None and n not in optional]:
+            raise ArgumentError(f"{type(self).__name__} takes a number or array for {missing[0]}")
         dtype = dtype_of([v for v in given.values() if v is not None])
         for (name, value), domain in zip(given.items(), self.domains, strict=True):
             if value is not None:
@@ -253,6 +256,9 @@ def kl(p: Law, q: Law, /) -> Node:
     Raises `UnsupportedError` for laws of two kinds, and for those that have no closed form: the
     mean of `p.log_prob(x) - q.log_prob(x)` over samples of p estimates it.
     """
+    for law in (p, q):
+        if not isinstance(law, Law):
+            raise ArgumentError(f"a divergence is one of two laws of sg.stats, not {law!r:.60}")
     if type(p) is not type(q):
         raise UnsupportedError(
             f"the divergence of {type(p).__name__} from {type(q).__name__} has no closed form here;"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Shape
-from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.errors import ArgumentError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import sigmoid, softplus
@@ -247,6 +247,15 @@ class Transformed(Changed):
 
     law: Law
     transform: Transform
+
+    def check(self) -> None:
+        """Refuse what is no law, or no transform."""
+        given: tuple[Any, Any] = (self.law, self.transform)
+        if not isinstance(given[0], Law) or not isinstance(given[1], Transform):
+            raise ArgumentError(
+                "a law and a transform are taken, Transformed(Normal(), Exp()), not "
+                f"{self.law!r:.60} and {self.transform!r:.60}"
+            )
 
 
 @declared

@@ -186,6 +186,8 @@ class Independent(Law):
 
     def check(self) -> None:
         """Refuse parameters that make no law."""
+        if not isinstance(self.law, Law):
+            raise ArgumentError(f"laws of sg.stats are joined, not {self.law!r:.60}")
         if not isinstance(self.axes, int) or self.axes is True or self.axes < 0:
             raise ArgumentError(f"axes is the number of axes, an int, not {self.axes!r}")
         if self.axes > len(self.law.batch_shape):

@@ -341,6 +341,15 @@ def test_what_is_no_law_is_refused():
             attempt()
     with pytest.raises(sg.ShapeError):
         L.MultivariateNormal(np.zeros(3), scale_tril=np.eye(2))
+    for attempt, words in (
+        (lambda: L.Normal(None), "Normal takes a number or array for loc"),
+        (lambda: L.Transformed(3.0, L.Exp()), "a law and a transform"),
+        (lambda: L.Transformed(L.Normal(), np.exp), "a law and a transform"),
+        (lambda: L.Independent(3.0), "laws of sg.stats are joined"),
+        (lambda: L.kl(3, 4), "two laws of sg.stats"),
+    ):
+        with pytest.raises(sg.ArgumentError, match=words):
+            attempt()
     with pytest.raises(TypeError, match=r"Normal\(loc=0\.0, scale=1\.0\)"):
         L.Normal(0.0, sigma=1.0)
     with pytest.raises(AttributeError):
