@@ -1,6 +1,7 @@
 """The generated source computes what the executor does, to the bit, and what the nodes say."""
 
 import re
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_every_elementwise_op(op, dtype):
         dtypes = ["bool"] * masks + [dtype] * (arity - masks)
         xs = [
             sg.placeholder(f"x{i}", s, d)
-            for i, (s, d) in enumerate(zip(shapes, dtypes, strict=False))
+            for i, (s, d) in enumerate(zip(cycle(shapes), dtypes, strict=False))
         ]
         try:
             y = apply(op, xs, attrs)

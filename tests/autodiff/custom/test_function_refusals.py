@@ -53,7 +53,7 @@ NOT_THE_TYPE = "the gradient of 'x' is"
         (sg.UnsupportedError, lambda ctx, g: np.array(g), ["has no value", "sg.NumpyFunction"]),
         (sg.UnsupportedError, branched, ["has no value before", "sg.NumpyFunction"]),
         (sg.UnsupportedError, assigned, ["applied", "sg.NumpyFunction"]),
-        (sg.UnsupportedError, lambda ctx, g: g.copy(), ["no attribute 'copy'", "NumpyFunction"]),
+        (sg.UnsupportedError, lambda ctx, g: g.fill(0), ["no attribute 'fill'", "NumpyFunction"]),
         (sg.UnsupportedError, added, ["into an array", "sg.NumpyFunction"]),
     ],
 )  # fmt: skip
