@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -51,24 +51,28 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         several = isinstance(found, (tuple, list))
         results = [as_node(y) for y in (found if several else [found])]
         around = _around(results, inner.values())
-        node = custom(replaced(results, around), [*inner.values(), *around.values()], _Recomputed())
+        # What went in stays as it is: what it was made of may read what is captured, too.
+        becomes = {held: held for held in inner.values()} | around
+        inputs = [*inner.values(), *around.values()]
+        node = custom(replaced(results, becomes), inputs, _Recomputed())
         made = results_of(node)
         return type(found)(made) if several else made[0]
 
     return checkpointed
 
 
-def _around(results: Sequence[Node], begins: Any) -> dict[Node, Node]:
+def _around(results: Sequence[Node], begins: Iterable[Node]) -> dict[Node, Node]:
     """The captured nodes that the results are made of besides, each with its barrier."""
     inside = set(begins)
-    around: dict[Node, Node] = {}
-    for node in topological(results):
-        if node not in inside and any(x in inside for x in node.inputs):
+    order = topological(results, known=set(inside))
+    for node in order:
+        if any(x in inside for x in node.inputs):
             inside.add(node)
-            for x in node.inputs:
-                if x not in inside and x not in around and constant_value(x) is None:
-                    around[x] = optimization_barrier(x)
-    return around
+    captured = [y for y in results if y not in inside]
+    captured += [x for n in order if n in inside for x in n.inputs if x not in inside]
+    return {
+        x: optimization_barrier(x) for x in dict.fromkeys(captured) if constant_value(x) is None
+    }
 
 
 def _is_computed(held: Node) -> bool:

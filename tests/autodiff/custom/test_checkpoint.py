@@ -136,3 +136,82 @@ def test_the_text_names_it_and_the_origin_says_what_is_computed_again():
     again = str(sg.Graph([sg.grad(sg.sum(y), x)]))
     assert "by vjp(checkpoint)" in again
     assert sg.Graph.parse(str(sg.compile([x], sg.grad(sg.sum(y), x)).graph))
+
+
+class Sine(sg.Function):
+    """A custom function that a checkpoint contains."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return sg.sin(x * w)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * sg.cos(x * w) * w, g * sg.cos(x * w) * x
+
+
+def chains(w, count):
+    """Ways to call functions that share a captured weight, several times in a row."""
+    f, s = (lambda a: sg.tanh(a * w + sg.sin(w))), (lambda a: Sine.apply(a, w))
+
+    def repeated(y, *functions):
+        for _ in range(count):
+            for f in functions:
+                y = f(y)
+        return y
+
+    def added(y, f):
+        for _ in range(count):
+            y = y + f(y)
+        return y
+
+    return {
+        "in a row": lambda wrap, x: repeated(x, wrap(f)),
+        "residual": lambda wrap, x: added(x, wrap(f)),
+        "with more between": lambda wrap, x: repeated(x, wrap(f), lambda y: y * w, wrap(f)),
+        "nested": lambda wrap, x: repeated(x, wrap(lambda a: wrap(f)(wrap(f)(a) * w) + f(a))),
+        "functions": lambda wrap, x: repeated(x, wrap(s), wrap(f), s),
+        "two arguments": lambda wrap, x: repeated(x, lambda y: wrap(lambda a, b: a * f(b))(y, x)),
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("name", chains(None, 1))
+def test_checkpoints_that_share_what_they_capture(name, count):
+    x, w = sg.placeholder("x", 3), sg.variable("w", np.array([0.5, 0.9, -0.7]))
+    at = generator(name).standard_normal(3)
+    found = []
+    for wrap in (plain, sg.checkpoint):
+        y = chains(w, count)[name](wrap, x)
+        first = sg.grad(sg.sum(y * y), [x, w])
+        second = sg.grad(sum(sg.sum(g * g) for g in first), [x, w])
+        ahead = [sg.jvp(y, [x, w], [x, w]), sg.hvp(sg.sum(y * y), [x, w], [x, w])]
+        found.append(sg.compile([x], [y, first, second, ahead])(at))
+    flat = [[y, *first, *second, jvp, *hvp] for y, first, second, (jvp, hvp) in found]
+    for a, b in zip(*flat, strict=True):
+        close(a, b)
+
+
+def test_a_result_that_is_captured_is_differentiated_too():
+    x, w = sg.placeholder("x", 3), sg.variable("w", np.array([1.0, 2, 3]))
+    found = []
+    for wrap in (plain, sg.checkpoint):
+        y, z, v = wrap(lambda a: (sg.tanh(a), sg.exp(w), w))(x)
+        loss = sg.sum(y * z * v)
+        found.append(sg.compile([x], [*sg.grad(loss, [x, w]), sg.jvp(loss, w, w)])(np.ones(3)))
+    for a, b in zip(*found, strict=True):
+        close(a, b)
+
+
+def test_modules_in_checkpoints_in_a_row_have_the_gradients_of_the_modules():
+    x = sg.placeholder("x", ("N", 3))
+    norm = sg.nn.BatchNorm(3)
+    found = []
+    for f in (norm, sg.checkpoint(norm)):
+        loss = sg.sum(f(sg.tanh(f(x)) * x) ** 3)
+        found.append(sg.compile([x], sg.grad(loss, [x, *norm.parameters()])))
+    at = generator("norms").normal(size=(5, 3))
+    for a, b in zip(*(program(at) for program in found), strict=True):
+        close(a, b)
