@@ -34,6 +34,7 @@ from symgrad.ops.linalg.solve import inv, solve
 from symgrad.ops.linalg.solve import trace as _trace
 from symgrad.ops.linalg.tensors import cond, tensorinv, tensorsolve
 from symgrad.ops.linalg.triangular import cho_solve, cholesky, solve_triangular
+from symgrad.ops.numpy.least_squares import LstsqResult, lstsq
 from symgrad.ops.shape import matrix_transpose
 
 
@@ -52,6 +53,7 @@ def trace(x: NodeLike, /, *, offset: int = 0, dtype: Any = None) -> Node:
 __all__ = [
     "EigResult",
     "EighResult",
+    "LstsqResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
@@ -70,6 +72,7 @@ __all__ = [
     "inv",
     "kron",
     "logdet",
+    "lstsq",
     "matmul",
     "matrix_norm",
     "matrix_power",

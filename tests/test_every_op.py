@@ -38,7 +38,7 @@ SHAPES = {
 COMPLEX = ("complex64", "complex128")
 GRID = ("?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16")
 
-OPS = [op for op in REGISTRY.ops.values() if not is_leaf(leaf(op, TensorType((), "bool")))]
+OPS = [op for op in REGISTRY.every().values() if not is_leaf(leaf(op, TensorType((), "bool")))]
 
 
 @dataclass

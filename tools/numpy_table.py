@@ -10,6 +10,7 @@ import numpy as np
 import symgrad as sg
 from symgrad.ir import numpy_dispatch
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.refusals import INSTEAD
 from tools.rules_table import ROOT, row, updated
 
 PAGE = ROOT / "symgrad" / "ops" / "NUMPY.md"
@@ -65,7 +66,8 @@ def ours(function):
 
 def reason(name):
     """Why a function is not answered."""
-    return next((why for why, names in REASONS.items() if name in names.split()), "")
+    known = next((why for why, names in REASONS.items() if name in names.split()), "")
+    return INSTEAD.get(name, known)
 
 
 def methods():

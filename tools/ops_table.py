@@ -16,6 +16,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from tests.conformance.names import FFT, LINALG, MAIN
+from tools import numpy_calls
 from tools.rules_table import ROOT, row, updated
 
 SPACES = ("fft", "linalg", "nn", "random", "special")
@@ -99,9 +100,28 @@ CALLS = {
 }
 
 
+class _Letters(dict):
+    """What the letters of `numpy_calls` stand for: the function, and arrays that x makes."""
+
+    def __init__(self, function, x):
+        super().__init__(numpy_calls.PLAIN, f=function)
+        self.make = x
+
+    def __missing__(self, letter):
+        value = numpy_calls.ARRAYS[letter]
+        self[letter] = self.make(*np.shape(value)) if value.dtype.kind == "f" else value
+        return self[letter]
+
+
+def numpy_of(name):
+    """The first function of NumPy's that one of ours answers."""
+    return next((f for f, ours in REGISTRY.by_numpy.items() if ours == name), None)
+
+
 def loaded():
     """All functions by the name that a user writes, once every namespace is there."""
     spaces = {name: importlib.import_module(f"symgrad.{name}") for name in SPACES}
+    REGISTRY.every()
     assert sg.compile  # and all that the compiler declares
     REGISTRY.every()
     found = {REGISTRY.qualified_name(n)[3:]: f for n, f in REGISTRY.functions.items()}
@@ -124,6 +144,9 @@ def called(name, function, dtype):
     last = name.rpartition(".")[2]
     if call := CALLS.get(name) or CALLS.get(last):
         return call(function, x), xs
+    if function.__module__.startswith("symgrad.ops.numpy."):
+        call = numpy_calls.calls_of(name, numpy_of(last))[0]
+        return eval(call, {}, _Letters(function, x)), xs
     if name.startswith("random."):
         GIVEN["key"] = sg.random.key(0)
     args, named = [], {}

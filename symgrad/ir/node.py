@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.ir import numpy_dispatch
-from symgrad.ir.array_methods import ArrayMethods
+from symgrad.ir.array_methods import ArrayMethods, missing
 from symgrad.ir.arraylike import ArrayLike
 from symgrad.ir.arraylike import describe as describe
 from symgrad.ir.at import At
@@ -182,8 +182,7 @@ class Node(Operators, ArrayMethods, ArrayLike):
     def __getattr__(self, name: str) -> NoReturn:
         if not name.startswith("_"):  # those are protocols, which are asked for all the time
             REGISTRY.every()
-        hint = f"; write {REGISTRY.qualified_name(name)}(x)" if name in REGISTRY.functions else ""
-        raise AttributeError(f"a node has no attribute {name!r}{hint}")
+        raise AttributeError(missing(name))
 
     def __copy__(self) -> Node:
         return self

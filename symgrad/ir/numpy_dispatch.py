@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import SymgradError, UnsupportedError, nearest
+from symgrad.ir.masked import REDUCTIONS, reduced
 from symgrad.ir.messages import refuse, signature_text
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
+from symgrad.ir.refusals import INSTEAD
 from symgrad.ir.types import normalize_axis
 
 _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
@@ -31,6 +33,8 @@ _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
     }
 )
 _OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by other names
+# Arguments of reductions, and what they are unless given.
+_PARTIAL: Mapping[str, Any] = MappingProxyType({"where": True, "initial": None})
 _HOW = frozenset({"optimize", "kind"})  # these say how to compute, not what
 _BY_SCIPY: Mapping[str, str] = MappingProxyType(
     {"psi": "digamma", "expit": "sigmoid", "log_expit": "log_sigmoid"}
@@ -49,6 +53,7 @@ DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         ),
         np.iscomplexobj: lambda x: x.dtype.kind == "c",
         np.isrealobj: lambda x: x.dtype.kind != "c",
+        np.outer: lambda a, b: call("outer", call("reshape", a, -1), call("reshape", b, -1)),
         np.linalg.diagonal: lambda x, /, *, offset=0: call(
             "diagonal", x, offset=offset, axis1=-2, axis2=-1
         ),
@@ -160,7 +165,14 @@ def _call(
 ) -> Any:
     """Our function, of NumPy's arguments; what it does not know may be as NumPy has it anyway."""
     known = {p.name: p.default for p in _parameters(target)}
-    named = {_OURS.get(k, k): v for k, v in kwargs.items()}
+    named = {k if k in known else _OURS.get(k, k): v for k, v in kwargs.items()}
+    partial = {k: v for k, v in named.items() if k in _PARTIAL and v is not _PARTIAL[k]}
+    if partial and target.__name__.rstrip("_") in REDUCTIONS:
+        kept = {k: v for k, v in named.items() if k in known and v is not None}
+        try:
+            return reduced(target.__name__.rstrip("_"), args[0], **{**kept, **partial})
+        except SymgradError as error:
+            refuse(error, name, args)
     unknown = [k for k, v in named.items() if k not in known and not _is_default(v, k, defaults)]
     if unknown:
         raise UnsupportedError(
@@ -208,8 +220,10 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
-    near = nearest(function.__name__, REGISTRY.functions)
-    hint = f"near it are {', '.join(map(REGISTRY.qualified_name, near))}; " if near else ""
-    return UnsupportedError(
-        f"{_name(function)} has no symbolic form; {hint}dir(symgrad) lists all that there is"
-    )
+    name = _name(function)
+    hint = INSTEAD.get(name.removeprefix("np."))
+    if hint is None:
+        near = nearest(function.__name__, REGISTRY.functions)
+        hint = f"near it are {', '.join(map(REGISTRY.qualified_name, near))}; " if near else ""
+        hint += "dir(symgrad) lists all that there is"
+    return UnsupportedError(f"{name} has no symbolic form; {hint}")

@@ -226,7 +226,7 @@ def _prepared(x: NodeLike, axis: Any, dtype: Any) -> tuple[Node, int]:
 
 @composite(numpy=(np.cumsum, np.cumulative_sum))
 def cumulative_sum(
-    x: NodeLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NodeLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Node:
     """For each element the sum of those up to it along an axis; None flattens x first.
 
@@ -240,7 +240,7 @@ def cumulative_sum(
 
 @composite(numpy=(np.cumprod, np.cumulative_prod))
 def cumulative_prod(
-    x: NodeLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NodeLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Node:
     """For each element the product of those up to it along an axis; None flattens x first.
 
@@ -253,7 +253,7 @@ def cumulative_prod(
 
 
 @composite()
-def cummax(x: NodeLike, /, *, axis: int | None = None) -> Node:
+def cummax(x: NodeLike, /, axis: int | None = None) -> Node:
     """For each element the largest of those up to it along an axis; None flattens x first.
 
     From the first NaN on it is NaN. Elements that tie share the gradient. Raises `ShapeError` for
@@ -267,7 +267,7 @@ def cummax(x: NodeLike, /, *, axis: int | None = None) -> Node:
 
 
 @composite()
-def cummin(x: NodeLike, /, *, axis: int | None = None) -> Node:
+def cummin(x: NodeLike, /, axis: int | None = None) -> Node:
     """For each element the smallest of those up to it along an axis; see `cummax`."""
     node, along = flattened(as_node(x), axis)
     return running_extremum(node, axis=along, largest=False)

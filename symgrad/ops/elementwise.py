@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY
@@ -220,11 +221,23 @@ def rint(x: NodeLike, /) -> Node:
     ...
 
 
-@composite(numpy=(np.round,))
-def round(x: NodeLike, /) -> Node:
-    """x rounded to the nearest integer, halves to the even one; integers stay as they are."""
+@composite(numpy=(np.round, np.around))
+def round(x: NodeLike, /, *, decimals: int = 0) -> Node:
+    """x rounded to so many decimals, halves to the even one; integers stay as they are.
+
+    Raises `UnsupportedError` for integers that are to be rounded to tens.
+    """
     node = as_node(x)
-    return node if node.dtype.kind in "iu" else rint(node)
+    if node.dtype.kind in "iu":
+        if decimals < 0:
+            raise UnsupportedError(f"integers are rounded to {decimals} decimals as floats: astype")
+        return node
+    if decimals == 0:
+        return rint(node)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    if decimals > 0:
+        return divide(rint(multiply(node, scale)), scale)
+    return multiply(rint(divide(node, scale)), scale)
 
 
 # ---- powers and roots -----------------------------------------------------------------------

@@ -8,6 +8,7 @@ import symgrad.ops.fourier.frequencies  # with fourier: what sg.fft has
 import symgrad.ops.fourier.planes
 import symgrad.ops.linalg.tensors
 import symgrad.ops.loops.loop
+import symgrad.ops.numpy.least_squares
 import symgrad.ops.random.draws  # what sg.random has
 import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has
 import symgrad.ops.special.elementary
@@ -17,6 +18,10 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ops.conv.convolution import *
 from symgrad.ops.numpy.arithmetic import *
 from symgrad.ops.numpy.joins import *
+from symgrad.ops.numpy.numbers import *
+from symgrad.ops.numpy.orders import *
+from symgrad.ops.numpy.places import *
+from symgrad.ops.numpy.polynomials import *
 from symgrad.ops.numpy.products import *
 from symgrad.ops.numpy.statistics import *
 from symgrad.ops.opaque import *

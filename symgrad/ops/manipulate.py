@@ -129,7 +129,7 @@ def tile(x: NodeLike, repetitions: Any, /) -> Node:
 
 
 @composite(numpy=(np.unstack,))
-def unstack(x: NodeLike, /, *, axis: int = 0) -> tuple[Node, ...]:
+def unstack(x: NodeLike, /, axis: int = 0) -> tuple[Node, ...]:
     """The parts of x along an axis, without that axis.
 
     Raises `ShapeError` for a named dimension: how many parts there are must be known.
@@ -147,13 +147,7 @@ def unstack(x: NodeLike, /, *, axis: int = 0) -> tuple[Node, ...]:
 
 @composite(numpy=(np.diff,))
 def diff(
-    x: NodeLike,
-    /,
-    *,
-    axis: int = -1,
-    n: int = 1,
-    prepend: NodeLike = None,
-    append: NodeLike = None,
+    x: NodeLike, /, n: int = 1, axis: int = -1, *, prepend: NodeLike = None, append: NodeLike = None
 ) -> Node:
     """The differences of neighbours along an axis, taken n times; of booleans, whether they differ.
 
@@ -183,7 +177,7 @@ def diff(
 
 
 @composite(numpy=(np.count_nonzero,))
-def count_nonzero(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def count_nonzero(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """How many elements over axes are not 0; None is all of them. NaN is not 0.
 
     >>> count_nonzero(placeholder("x", ("N", 3)), axis=0).type

@@ -95,7 +95,7 @@ def sort_p(x: NodeLike, /, axis: int, descending: bool) -> Node:
 
 @composite(numpy=(np.sort,))
 def sort(
-    x: NodeLike, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True
+    x: NodeLike, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> Node:
     """x in order along an axis, NaNs last; None flattens x first, as in NumPy.
 
@@ -126,7 +126,7 @@ def argsort_p(x: NodeLike, /, axis: int, descending: bool) -> Node:
 
 @composite(numpy=(np.argsort,))
 def argsort(
-    x: NodeLike, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True
+    x: NodeLike, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> Node:
     """The indices that sort x along an axis, NaNs last; None flattens x first, as in NumPy.
 
@@ -172,7 +172,7 @@ def argmin_p(x: NodeLike, /, axis: int) -> Node:
 
 
 @composite(numpy=(np.argmax,))
-def argmax(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -> Node:
+def argmax(x: NodeLike, /, axis: int | None = None, *, keepdims: bool = False) -> Node:
     """The index of the first largest element along an axis, a NaN counting as the largest.
 
     Without an axis it is the index into x flattened. No gradient flows through it.
@@ -181,7 +181,7 @@ def argmax(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -
 
 
 @composite(numpy=(np.argmin,))
-def argmin(x: NodeLike, /, *, axis: int | None = None, keepdims: bool = False) -> Node:
+def argmin(x: NodeLike, /, axis: int | None = None, *, keepdims: bool = False) -> Node:
     """The index of the first smallest element along an axis; see `argmax`."""
     return _positions(argmin_p, as_node(x), axis, keepdims)
 
@@ -195,7 +195,7 @@ def _positions(find: Any, x: Node, axis: int | None, keepdims: bool) -> Node:
 
 
 @composite(numpy=(np.median,), widens=True)
-def median(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def median(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The middle element in order over axes, or the mean of the middle two; NaN if one is NaN.
 
     Of no elements it is NaN. Integers become float64. Elements that tie share the gradient.
@@ -223,7 +223,7 @@ def median_of(node: Node, axis: Any, keepdims: bool, *, without_nan: bool) -> No
 
 
 @composite()
-def top_k(x: NodeLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Node, Node]:
+def top_k(x: NodeLike, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[Node, Node]:
     """The k largest (or smallest) elements along an axis, the largest first, and their indices.
 
     NaNs come last. Elements that tie share the gradient, those beyond the k-th too. Raises

@@ -109,7 +109,7 @@ def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:
     numpy=(np.sum,),
     data_movement=True,
 )
-def sum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+def sum(x: NodeLike, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
     """The sum over axes; None is all of them. Of no elements it is 0."""
     ...
 
@@ -146,7 +146,7 @@ def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
     domain=(POSITIVE,),
     numpy=(np.prod,),
 )
-def prod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+def prod(x: NodeLike, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
     """The product over axes; None is all of them. Of no elements it is 1."""
     ...
 
@@ -180,7 +180,7 @@ _quantifier = partial(op, infer=_flag_infer, normalize=normalize_over, piecewise
 
 
 @_extremum(**_by(np.maximum), dual="min", numpy=(np.max, np.amax))
-def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def max(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The largest element; NaN if one is NaN. Elements that tie share the gradient.
 
     Complex numbers are in NumPy's order: by their real parts, then by their imaginary parts.
@@ -189,7 +189,7 @@ def max(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 
 @_extremum(**_by(np.minimum), dual="max", numpy=(np.min, np.amin))
-def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def min(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The smallest element; NaN if one is NaN. Elements that tie share the gradient.
 
     Complex numbers are in NumPy's order: by their real parts, then by their imaginary parts.
@@ -198,13 +198,13 @@ def min(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 
 @_quantifier(**_by(np.logical_or), de_morgan="all", numpy=(np.any,))
-def any(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def any(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """Whether any element is true. Of no elements it is False."""
     ...
 
 
 @_quantifier(**_by(np.logical_and), de_morgan="any", numpy=(np.all,))
-def all(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def all(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """Whether all elements are true. Of no elements it is True."""
     ...
 
@@ -243,7 +243,7 @@ def _corrected_count(x: Node, axis: Any, correction: float) -> Any:
 
 
 @composite(numpy=(np.mean,), widens=True)
-def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def mean(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The mean over axes; integers are averaged as float64."""
     node = as_float(x)
     return divide(sum(node, axis=axis, keepdims=keepdims), _count(node, axis))
@@ -251,7 +251,7 @@ def mean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
 
 @composite(numpy=(np.var,), widens=True)
 def var(
-    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: NodeLike, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The mean squared distance from the mean; `correction=1` divides by one element less."""
     away, count = deviations(as_float(x), axis, correction)

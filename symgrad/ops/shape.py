@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly, product
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import REGISTRY, Cotangent, case
 from symgrad.ir.operators import call
@@ -120,11 +120,17 @@ def reshape_p(x: NodeLike, /, shape: Any) -> Node:
 
 
 @composite(numpy=(np.reshape,))
-def reshape(x: NodeLike, /, shape: Any, *, copy: bool | None = None) -> Node:
+def reshape(x: NodeLike, /, shape: Any, *, order: str = "C", copy: bool | None = None) -> Node:
     """The same elements in another shape; one size may be -1 and is worked out.
 
-    Nobody can tell a copy from what it is a copy of, so that `copy` changes nothing.
+    With `order="F"` the first axis changes fastest. Nobody can tell a copy from what it is a copy
+    of, so that `copy` changes nothing. Raises `UnsupportedError` for another order.
     """
+    if order == "F":
+        wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
+        return permute_dims(reshape_p(permute_dims(x), shape=tuple(wanted)[::-1]))
+    if order not in ("C", "A"):
+        raise UnsupportedError(f"the order of elements is 'C' or 'F', not {order!r}")
     return reshape_p(x, shape=shape)
 
 
@@ -250,7 +256,7 @@ def matrix_transpose(x: NodeLike, /) -> Node:
 
 
 @composite(numpy=(np.flip,))
-def flip(x: NodeLike, /, *, axis: Any = None) -> Node:
+def flip(x: NodeLike, /, axis: Any = None) -> Node:
     """The elements in reverse order along the axes named (all by default)."""
     node = as_node(x)
     axes = normalize_axes(axis, node.ndim)
@@ -328,7 +334,7 @@ def _several(arrays: Sequence[NodeLike]) -> list[Node]:
 
 
 @composite(numpy=(np.concatenate,))
-def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
+def concat(arrays: Sequence[NodeLike], /, axis: int | None = 0) -> Node:
     """The arrays one after the other along an axis; None flattens them first."""
     nodes = _several(arrays)
     if axis is None:
@@ -337,7 +343,7 @@ def concat(arrays: Sequence[NodeLike], /, *, axis: int | None = 0) -> Node:
 
 
 @composite(numpy=(np.stack,))
-def stack(arrays: Sequence[NodeLike], /, *, axis: int = 0) -> Node:
+def stack(arrays: Sequence[NodeLike], /, axis: int = 0) -> Node:
     """The arrays side by side along a new axis."""
     return concat([expand_dims(a, axis=axis) for a in _several(arrays)], axis=axis)
 

@@ -97,13 +97,7 @@ def _quantile(
 
 @composite(numpy=(np.quantile,))
 def quantile(
-    x: NodeLike,
-    q: NodeLike,
-    /,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-    method: str = "linear",
+    x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The quantiles q of x over axes: below so large a part of the elements lies.
 
@@ -122,13 +116,7 @@ def quantile(
 
 @composite(numpy=(np.percentile,))
 def percentile(
-    x: NodeLike,
-    q: NodeLike,
-    /,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-    method: str = "linear",
+    x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The quantile q / 100; see `quantile`."""
     return _quantile(x, as_float(q) / 100, axis, keepdims, method, False)
@@ -136,13 +124,7 @@ def percentile(
 
 @composite(numpy=(np.nanquantile,))
 def nanquantile(
-    x: NodeLike,
-    q: NodeLike,
-    /,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-    method: str = "linear",
+    x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The quantile of what is no NaN; NaN where nothing is. See `quantile`."""
     return _quantile(x, q, axis, keepdims, method, True)
@@ -150,20 +132,14 @@ def nanquantile(
 
 @composite(numpy=(np.nanpercentile,))
 def nanpercentile(
-    x: NodeLike,
-    q: NodeLike,
-    /,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-    method: str = "linear",
+    x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The percentile of what is no NaN; see `nanquantile`."""
     return _quantile(x, as_float(q) / 100, axis, keepdims, method, True)
 
 
 @composite(numpy=(np.nanmedian,), widens=True)
-def nanmedian(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def nanmedian(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The median of what is no NaN; NaN where nothing is."""
     return median_of(as_float(x), axis, keepdims, without_nan=True)
 
@@ -178,7 +154,7 @@ def _numbers(x: NodeLike) -> tuple[Node, Node]:
 
 
 @composite(numpy=(np.nansum,))
-def nansum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+def nansum(x: NodeLike, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
     """The sum of what is no NaN; of nothing it is 0.
 
     >>> float(nansum(np.array([1, np.nan, 2])))
@@ -189,7 +165,7 @@ def nansum(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: boo
 
 
 @composite(numpy=(np.nanprod,))
-def nanprod(x: NodeLike, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+def nanprod(x: NodeLike, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
     """The product of what is no NaN; of nothing it is 1."""
     node, there = _numbers(x)
     return prod(where(there, node, 1), axis=axis, dtype=dtype, keepdims=keepdims)
@@ -200,7 +176,7 @@ def _counted(there: Node, like: Node, axis: Any, keepdims: bool) -> Node:
 
 
 @composite(numpy=(np.nanmean,), widens=True)
-def nanmean(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def nanmean(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The mean of what is no NaN; of nothing it is NaN."""
     node, there = _numbers(as_float(x))
     total = sum(select(there, node), axis=axis, keepdims=keepdims)
@@ -219,7 +195,7 @@ def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tup
 
 @composite(numpy=(np.nanvar,), widens=True)
 def nanvar(
-    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: NodeLike, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The variance of what is no NaN; NaN where there are no more elements than the correction."""
     away, count = _deviation(x, axis, correction, keepdims)
@@ -228,7 +204,7 @@ def nanvar(
 
 @composite(numpy=(np.nanstd,), widens=True)
 def nanstd(
-    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: NodeLike, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The square root of `nanvar`. Where all elements are equal its derivative is 0."""
     away, count = _deviation(x, axis, correction, keepdims)
@@ -236,13 +212,13 @@ def nanstd(
 
 
 @composite(numpy=(np.nanmax,))
-def nanmax(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def nanmax(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The largest element that is no NaN; NaN where none is. Those that tie share the gradient."""
     return _extreme(max, x, axis, keepdims, -np.inf)
 
 
 @composite(numpy=(np.nanmin,))
-def nanmin(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def nanmin(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The smallest element that is no NaN; see `nanmax`."""
     return _extreme(min, x, axis, keepdims, np.inf)
 

@@ -21,7 +21,7 @@ from symgrad.ops.shape import astype, broadcast_to, expand_dims, flattened, move
 
 
 @composite(numpy=(np.take,))
-def take(x: NodeLike, indices: NodeLike, /, *, axis: int | None = None) -> Node:
+def take(x: NodeLike, indices: NodeLike, /, axis: int | None = None) -> Node:
     """The elements of x at indices along an axis; None flattens x first, as in NumPy.
 
     The shape of the indices takes the place of the axis. They are integers, counted from the end if
@@ -38,7 +38,7 @@ def take(x: NodeLike, indices: NodeLike, /, *, axis: int | None = None) -> Node:
 
 
 @composite(numpy=(np.take_along_axis,))
-def take_along_axis(x: NodeLike, indices: NodeLike, /, *, axis: int | None = -1) -> Node:
+def take_along_axis(x: NodeLike, indices: NodeLike, /, axis: int | None = -1) -> Node:
     """The elements of x at indices along an axis, one index for each element of the result.
 
     The other axes of x and of the indices broadcast together. See `take`; what `argsort` gives
@@ -63,7 +63,7 @@ def take_along_axis(x: NodeLike, indices: NodeLike, /, *, axis: int | None = -1)
 
 
 @composite(numpy=(np.repeat,))
-def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
+def repeat(x: NodeLike, repeats: Any, /, axis: int | None = None) -> Node:
     """Each element along an axis so many times; None flattens x first.
 
     `repeats` is one number or one for each element, and must be known when the graph is built, else
@@ -93,7 +93,7 @@ def repeat(x: NodeLike, repeats: Any, /, *, axis: int | None = None) -> Node:
 
 
 @composite()
-def one_hot(x: NodeLike, num_classes: Any, /, *, axis: int = -1, dtype: Any = "float64") -> Node:
+def one_hot(x: NodeLike, num_classes: Any, /, axis: int = -1, *, dtype: Any = "float64") -> Node:
     """For each number a vector with a 1 at its place and 0 elsewhere, along a new axis.
 
     Of a number out of range it is all 0. `num_classes` is an int or a named dimension. Raises

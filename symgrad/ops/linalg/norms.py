@@ -156,7 +156,7 @@ def norm(x: NodeLike, /, *, ord: Any = None, axis: Any = None, keepdims: bool = 
 
 @composite(numpy=(np.std,), widens=True)
 def std(
-    x: NodeLike, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    x: NodeLike, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The square root of `var`. Where all elements are equal its derivative is 0."""
     node = as_float(x)

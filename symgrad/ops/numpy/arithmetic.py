@@ -209,12 +209,18 @@ def allclose(
 
 
 @composite(numpy=(np.array_equal,))
-def array_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """Whether the shapes are the same and all elements: a boolean in the graph."""
+def array_equal(x1: NodeLike, x2: NodeLike, /, equal_nan: bool = False) -> Node:
+    """Whether the shapes are the same and all elements: a boolean in the graph.
+
+    With `equal_nan` NaNs are the same.
+    """
     a, b = as_node(x1), as_node(x2)
     if a.ndim != b.ndim or any(str(m) != str(n) for m, n in zip(a.shape, b.shape, strict=True)):
         return as_node(False)
-    return all_(equal(a, b))
+    alike = equal(a, b)
+    if equal_nan and a.tensor.is_inexact and b.tensor.is_inexact:
+        alike = alike | (isnan(a) & isnan(b))
+    return all_(alike)
 
 
 __all__ = REGISTRY.public(__name__)

@@ -18,9 +18,9 @@ from symgrad.ops.shape import concat, expand_dims, flip, moveaxis, permute_dims,
 
 
 @composite(numpy=(np.ravel,))
-def ravel(x: NodeLike, /) -> Node:
-    """The elements as a vector, the last axis running fastest."""
-    return reshape(as_node(x), (-1,))
+def ravel(x: NodeLike, /, order: str = "C") -> Node:
+    """The elements as a vector, the last axis running fastest; with `order="F"` the first."""
+    return reshape(as_node(x), (-1,), order="C" if order == "K" else order)
 
 
 @composite(numpy=(np.swapaxes,))
@@ -141,7 +141,7 @@ def column_stack(arrays: Sequence[NodeLike], /) -> Node:
 
 
 @composite(numpy=(np.append,))
-def append(x: NodeLike, values: NodeLike, /, *, axis: int | None = None) -> Node:
+def append(x: NodeLike, values: NodeLike, /, axis: int | None = None) -> Node:
     """x and behind it the values, along an axis; None makes vectors of both first."""
     return concat([as_node(x), as_node(values)], axis=axis)
 
@@ -175,7 +175,7 @@ def _split(x: NodeLike, where: Any, axis: int, *, even: bool) -> tuple[Node, ...
 
 
 @composite(numpy=(np.split,))
-def split(x: NodeLike, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Node, ...]:
+def split(x: NodeLike, indices_or_sections: Any, /, axis: int = 0) -> tuple[Node, ...]:
     """Parts of x along an axis: so many of one size, or those between places.
 
     >>> [y.shape for y in split(placeholder("x", (6, 2)), 3)]
@@ -185,7 +185,7 @@ def split(x: NodeLike, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[N
 
 
 @composite(numpy=(np.array_split,))
-def array_split(x: NodeLike, indices_or_sections: Any, /, *, axis: int = 0) -> tuple[Node, ...]:
+def array_split(x: NodeLike, indices_or_sections: Any, /, axis: int = 0) -> tuple[Node, ...]:
     """`split` into parts of which the first may be larger by one."""
     return _split(x, indices_or_sections, axis, even=False)
 
@@ -215,7 +215,7 @@ def dsplit(x: NodeLike, indices_or_sections: Any, /) -> tuple[Node, ...]:
 
 
 @composite(numpy=(np.delete,))
-def delete(x: NodeLike, obj: Any, /, *, axis: int | None = None) -> Node:
+def delete(x: NodeLike, obj: Any, /, axis: int | None = None) -> Node:
     """x without the parts of these numbers along an axis; None makes a vector of x first.
 
     `obj` is an int, a slice or several ints, known when the graph is built, as the size is.

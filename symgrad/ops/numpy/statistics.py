@@ -15,6 +15,7 @@ from symgrad.ops.complexes import conj, part_dtype
 from symgrad.ops.cumulative import cumulative_prod, cumulative_sum
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import sqrt, subtract
+from symgrad.ops.index.indexing import known
 from symgrad.ops.index.slices import getitem
 from symgrad.ops.index.take import take
 from symgrad.ops.linalg.products import matmul
@@ -30,14 +31,14 @@ from symgrad.ops.shape import astype, broadcast_to, concat, expand_dims, matrix_
 
 
 @composite(numpy=(np.ptp,))
-def ptp(x: NodeLike, /, *, axis: Any = None, keepdims: bool = False) -> Node:
+def ptp(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The largest less the smallest element over axes."""
     return subtract(max_(x, axis=axis, keepdims=keepdims), min_(x, axis=axis, keepdims=keepdims))
 
 
 @composite(numpy=(np.average,))
 def average(
-    x: NodeLike, /, *, axis: Any = None, weights: NodeLike = None, keepdims: bool = False
+    x: NodeLike, /, axis: Any = None, *, weights: NodeLike = None, keepdims: bool = False
 ) -> Node:
     """The mean over axes with weights of the shape of x, or a vector of them along one axis.
 
@@ -115,13 +116,13 @@ def corrcoef(x: NodeLike, /, y: NodeLike = None, *, rowvar: bool = True) -> Node
 
 
 @composite(numpy=(np.nancumsum,))
-def nancumsum(x: NodeLike, /, *, axis: int | None = None) -> Node:
+def nancumsum(x: NodeLike, /, axis: int | None = None) -> Node:
     """The sums up to each element, in which NaN counts as 0; None makes a vector of x first."""
     return _cumulative(cumulative_sum, x, axis, 0)
 
 
 @composite(numpy=(np.nancumprod,))
-def nancumprod(x: NodeLike, /, *, axis: int | None = None) -> Node:
+def nancumprod(x: NodeLike, /, axis: int | None = None) -> Node:
     """The products up to each element, in which NaN counts as 1; None makes a vector of x first."""
     return _cumulative(cumulative_prod, x, axis, 1)
 
@@ -172,14 +173,20 @@ def interp(
 
 @composite(numpy=(np.digitize,))
 def digitize(x: NodeLike, bins: NodeLike, /, *, right: bool = False) -> Node:
-    """The number of the bin in which each element lies; the edges rise.
+    """The number of the bin in which each element lies; the edges rise, or, if known, fall.
 
-    Bin i is bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i].
+    Bin i is bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i]. Raises `ShapeError`
+    for edges that are known to be in no order.
     """
     node, edges = as_node(x), as_node(bins)
     if edges.ndim != 1:
         raise ShapeError(f"the edges of bins are a vector, not {edges.type!r}")
-    return searchsorted(edges, node, side="left" if right else "right")
+    side, value = "left" if right else "right", known(edges)
+    if value is None or np.all(value[1:] >= value[:-1]):
+        return searchsorted(edges, node, side=side)
+    if not np.all(value[1:] <= value[:-1]):
+        raise ShapeError("the edges of bins rise or fall; sort them: sg.sort(bins)")
+    return subtract(edges.shape[0], searchsorted(value[::-1], node, side=side))
 
 
 def _part(x: Node, axis: int, part: slice) -> Node:

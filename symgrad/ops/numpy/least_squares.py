@@ -1,0 +1,62 @@
+"""Least squares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node
+from symgrad.ir.op import REGISTRY
+from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.elementwise import abs, square
+from symgrad.ops.leaves import zeros
+from symgrad.ops.linalg.decompositions import svdvals
+from symgrad.ops.linalg.matrices import matrix_rank, pinv
+from symgrad.ops.linalg.products import matmul
+from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.shape import astype, reshape
+
+NAMESPACE = "linalg"
+
+
+class LstsqResult(NamedTuple):
+    """What `lstsq` gives."""
+
+    x: Node
+    residuals: Node
+    rank: Node
+    singular_values: Node
+
+
+@composite(numpy=(np.linalg.lstsq,))
+def lstsq(a: NodeLike, b: NodeLike, /, rcond: float | None = None) -> LstsqResult:
+    """The x for which a @ x is nearest to b, the smallest one if there are several.
+
+    With it the sums of the squares of what is left (of no elements where a has no more rows than
+    columns; a is taken to have full rank), the rank of a and its singular values. Those below
+    `rcond` times the largest count as 0. The derivative is that of `pinv`. Raises `ShapeError` for
+    what does not fit.
+
+    >>> lstsq(placeholder("a", (5, 2)), placeholder("b", 5)).x.type
+    float64[2]
+    """
+    matrix, target = as_float(a), as_float(b)
+    if matrix.ndim != 2 or target.ndim not in (1, 2):
+        raise ShapeError(f"least squares of {matrix.type!r} and {target.type!r}: matrices, please")
+    inverse = pinv(matrix, rtol=rcond)
+    x = matmul(inverse, target)
+    rows, columns = matrix.shape
+    width = target.shape[1] if target.ndim == 2 else 1
+    many = not (isinstance(rows, int) and isinstance(columns, int)) or rows > columns
+    if many:
+        left = square(abs(target - matmul(matrix, x)))
+        residuals = reshape(sum(left, axis=0), (width,))
+    else:
+        residuals = zeros(0, dtype=matrix.dtype)
+    rank = astype(matrix_rank(matrix), "int32")  # as LAPACK has it
+    return LstsqResult(x, residuals, rank, svdvals(matrix))
+
+
+__all__ = REGISTRY.public(__name__)

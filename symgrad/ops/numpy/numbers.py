@@ -1,0 +1,159 @@
+"""Floats taken apart and put together, bits, spacings, numbers spaced as powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ops.creation import asarray, linspace
+from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
+from symgrad.ops.dtypes import result_type
+from symgrad.ops.elementwise import (
+    multiply,
+    pow,
+    trunc,
+)
+from symgrad.ops.leaves import full
+from symgrad.ops.numpy import kernels
+from symgrad.ops.numpy.arithmetic import exp2
+from symgrad.ops.reduce import all
+from symgrad.ops.select import where
+from symgrad.ops.shape import astype, reshape
+
+
+def _float(x: NodeLike) -> Node:
+    """x in the floats that NumPy computes with: float16 for int8, float64 for int64."""
+    node = as_node(x)
+    (dtype,) = as_floats(node.tensor, kinds="biuf")
+    return astype(node, dtype)
+
+
+@elementwise(np.bitwise_count, dtypes="int64 uint8")
+def bitwise_count(x: NodeLike, /) -> Node:
+    """How many bits of the magnitude of an integer are set."""
+    ...
+
+
+@elementwise(np.spacing, piecewise_constant=True)
+def spacing(x: NodeLike, /) -> Node:
+    """The distance from x to the next float away from 0."""
+    ...
+
+
+@composite(numpy=(np.ldexp,))
+def ldexp(x1: NodeLike, x2: NodeLike, /) -> Node:
+    """x1 times 2 to the power of the integer x2."""
+    mantissa, power = _float(x1), as_node(x2)
+    # In two steps, so that a power that no float holds is reached where the product is a float.
+    half = power // 2
+    steps = (exp2(astype(p, mantissa.dtype)) for p in (half, power - half))
+    first, second = steps
+    return multiply(multiply(mantissa, first), second)
+
+
+@elementwise(
+    kernels.binary_exponent,
+    numpy=(),
+    piecewise_constant=True,
+    promote=lambda t: as_floats(t, kinds="biuf"),
+    result=lambda t: np.dtype(np.int32),
+    in_place=(),
+    public=False,
+)
+def binary_exponent(x: NodeLike, /) -> Node:
+    """The power of 2 of a float: x is a number from 0.5 to 1 times it, or its negative."""
+    ...
+
+
+@composite(numpy=(np.frexp,))
+def frexp(x: NodeLike, /) -> tuple[Node, Node]:
+    """A mantissa with a magnitude from 0.5 to 1, and the power of 2 that it is to be scaled by.
+
+    >>> [y.item() for y in frexp(12.0)]
+    [0.75, 4]
+    """
+    node = _float(x)
+    power = binary_exponent(node)
+    return ldexp(node, -power), power
+
+
+@composite(numpy=(np.fix,))
+def fix(x: NodeLike, /) -> Node:
+    """x rounded towards 0."""
+    return trunc(x)
+
+
+@composite(numpy=(np.array_equiv,))
+def array_equiv(a1: NodeLike, a2: NodeLike, /) -> Node:
+    """Whether two arrays broadcast to one shape and have the same elements there."""
+    a, b = as_node(a1), as_node(a2)
+    try:
+        broadcast_shapes(a.shape, b.shape)
+    except ShapeError:
+        return full((), False, dtype="bool")
+    return all(a == b)
+
+
+@composite(numpy=(np.real_if_close,))
+def real_if_close(x: NodeLike, /, tol: float = 100) -> Node:
+    """Real numbers as they are. Raises `UnsupportedError` for complex ones: take `real`.
+
+    NumPy's dtype would depend on the values.
+    """
+    node = as_node(x)
+    if node.tensor.is_complex:
+        raise UnsupportedError(
+            "whether the result is real depends on the values; write sg.real(x), or "
+            "sg.where(sg.isclose(sg.imag(x), 0), sg.real(x), x)"
+        )
+    return node
+
+
+@composite(numpy=(np.copy,))
+def copy(x: NodeLike, /) -> Node:
+    """x itself: nothing can be written into a node, so that a copy is the same."""
+    return asarray(x)
+
+
+@composite(numpy=(np.logspace,))
+def logspace(
+    start: NodeLike,
+    stop: NodeLike,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    base: NodeLike = 10.0,
+    dtype: Any = None,
+) -> Node:
+    """`num` numbers from base**start to base**stop, whose logarithms are evenly spaced."""
+    found = pow(base, linspace(start, stop, num, endpoint=endpoint))
+    return found if dtype is None else astype(found, dtype)
+
+
+@composite(numpy=(np.geomspace,))
+def geomspace(
+    start: NodeLike, stop: NodeLike, /, num: int = 50, endpoint: bool = True, dtype: Any = None
+) -> Node:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    The ends are to have one sign.
+
+    >>> np.asarray(geomspace(1.0, 8.0, 4))
+    array([1., 2., 4., 8.])
+    """
+    first, last = as_node(start), as_node(stop)
+    wide = result_type(first, last, np.float64)
+    first, last = astype(first, wide), astype(last, wide)
+    part = linspace(0.0, 1.0, num, endpoint=endpoint)
+    ndim = np.maximum(first.ndim, last.ndim).item()
+    part = reshape(part, (-1, *(1,) * ndim))
+    found = where(part == 1, last, first * pow(last / first, part))
+    return found if dtype is None else astype(found, dtype)
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,127 @@
+"""Orders and bins: partition, lexsort, nanargmax, edges of bins; phases without jumps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import in_order, normalize_axis
+from symgrad.ops.cumulative import cumulative_sum
+from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.elementwise import abs, remainder
+from symgrad.ops.index.slices import getitem
+from symgrad.ops.index.take import take_along_axis
+from symgrad.ops.logic import isnan
+from symgrad.ops.manipulate import diff
+from symgrad.ops.order import argmax, argmin, argsort, sort
+from symgrad.ops.select import where
+from symgrad.ops.shape import astype, concat
+from symgrad.ops.statistics import histogram
+
+
+def _filled(x: NodeLike, value: float) -> Node:
+    node = as_node(x)
+    return where(isnan(node), value, node) if node.tensor.is_inexact else node
+
+
+@composite(numpy=(np.nanargmax,))
+def nanargmax(x: NodeLike, /, axis: int | None = None, *, keepdims: bool = False) -> Node:
+    """Where the largest element is that is no NaN; 0 where all are NaN."""
+    return argmax(_filled(x, -np.inf), axis=axis, keepdims=keepdims)
+
+
+@composite(numpy=(np.nanargmin,))
+def nanargmin(x: NodeLike, /, axis: int | None = None, *, keepdims: bool = False) -> Node:
+    """Where the smallest element is that is no NaN; 0 where all are NaN."""
+    return argmin(_filled(x, np.inf), axis=axis, keepdims=keepdims)
+
+
+@composite(numpy=(np.partition,))
+def partition(x: NodeLike, kth: Any, /, axis: int | None = -1) -> Node:
+    """x with the elements at `kth` where they are in order, smaller ones before them: it is sorted.
+
+    NumPy leaves open in which order the others are.
+    """
+    return sort(x, axis=axis)
+
+
+@composite(numpy=(np.argpartition,))
+def argpartition(x: NodeLike, kth: Any, /, axis: int | None = -1) -> Node:
+    """The indices that give a `partition`: those that sort x."""
+    return argsort(x, axis=axis)
+
+
+@composite(numpy=(np.sort_complex,))
+def sort_complex(x: NodeLike, /) -> Node:
+    """x sorted along the last axis, as complex numbers."""
+    node = sort(x)
+    if node.tensor.is_complex:
+        return node
+    narrow = node.dtype.kind in "iu" and node.dtype.itemsize < 4
+    return astype(node, "complex64" if narrow else "complex128")
+
+
+@composite(numpy=(np.lexsort,))
+def lexsort(keys: Any, /, axis: int = -1) -> Node:
+    """The indices that sort by the last key, where it ties by the one before it, and so on.
+
+    >>> np.asarray(lexsort(([2, 1, 3], [1, 1, 0])))
+    array([2, 1, 0])
+    """
+    nodes = [as_node(k) for k in in_order(keys, "keys", ShapeError)]
+    if not nodes:
+        raise ShapeError("there is no key to sort by")
+    order = argsort(nodes[0], axis=axis)
+    for key in nodes[1:]:
+        again = argsort(take_along_axis(key, order, axis=axis), axis=axis)
+        order = take_along_axis(order, again, axis=axis)
+    return order
+
+
+@composite(numpy=(np.histogram_bin_edges,))
+def histogram_bin_edges(
+    x: NodeLike, /, bins: Any = 10, range: Any = None, weights: NodeLike = None
+) -> Node:
+    """The edges of the bins of `histogram`."""
+    return histogram(x, bins, range)[1]
+
+
+def _part(x: Node, axis: int, start: Any, stop: Any) -> Node:
+    return getitem(x, (*(slice(None),) * axis, slice(start, stop)))
+
+
+@composite(numpy=(np.unwrap,))
+def unwrap(
+    p: NodeLike,
+    /,
+    discont: float | None = None,
+    axis: int = -1,
+    *,
+    period: float = 2 * math.pi,
+) -> Node:
+    """Phases without jumps: where neighbours differ by more than half a period, whole ones less.
+
+    >>> np.asarray(unwrap([0.0, 3.0, 6.5], period=4))
+    array([ 0. , -1. , -1.5])
+    """
+    node = as_node(p)
+    along = normalize_axis(axis, node.ndim)
+    steps = diff(node, axis=along)
+    whole = node.dtype.kind in "iu" and isinstance(period, int)
+    half: Any = period // 2 if whole else period / 2
+    low = -half
+    rest = remainder(steps - low, period) + low
+    if not whole or period % 2 == 0:
+        rest = where((rest == low) & (steps > 0), half, rest)
+    jump = where(abs(steps) < (period / 2 if discont is None else discont), 0, rest - steps)
+    # NumPy's result is a float where the period is one.
+    tail = _part(node, along, 1, None) + cumulative_sum(jump, axis=along)
+    return concat([astype(_part(node, along, 0, 1), tail.dtype), tail], axis=along)
+
+
+__all__ = REGISTRY.public(__name__)

@@ -1,0 +1,186 @@
+"""NumPy's names on nodes: what is answered has values, dtypes and derivatives.
+
+The calls are those of `tools/numpy_calls.txt`: one that is added there is tested here.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.autodiff.reverse import is_differentiable
+from symgrad.ir.array_methods import NO_METHODS
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.refusals import INSTEAD
+from tests.helpers import check_derivatives, generator
+from tools import numpy_calls
+from tools.numpy_calls import ARRAYS, calls_of
+
+REGISTRY.every()
+NAMES = [n for n in numpy_calls.names() if not n.startswith("np.random.")]
+ANSWERED = [n for n in NAMES if numpy_calls.state(n) in ("yes", "in part")]
+# NumPy computes these in float64, of float32 and of integers; here they keep the dtype.
+WIDER = {
+    "np.bincount", "np.histogram", "np.histogram_bin_edges", "np.quantile", "np.nanquantile",
+    "np.cov", "np.corrcoef", "np.interp", "np.gradient", "np.trapezoid", "np.ediff1d",
+    "np.convolve", "np.correlate", "np.polymul", "np.select",
+}  # fmt: skip
+# Which of equal numbers comes first is open, and float32 has a rounding error.
+OPEN = {"np.argsort", "ndarray.argsort", "np.fft.irfft", "np.linalg.lstsq"}
+# Gradients of these are tested where they are at home: their calls are at kinks or singular.
+AT_KINKS = {
+    "np.max", "np.min", "np.amax", "np.amin", "np.linalg.svd", "np.linalg.eig", "np.corrcoef",
+    "np.linalg.eigvals", "np.nextafter",
+}  # fmt: skip
+
+
+def calls(name):
+    answered = calls_of(name.removeprefix("np."), numpy_calls.names()[name])
+    return [c for c in answered if c not in numpy_calls.failing(name)]
+
+
+def test_enough_is_answered():
+    assert len(ANSWERED) > 370
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if numpy_calls.state(n) == "no"])
+def test_what_is_not_answered_says_what_to_write(name):
+    for error in numpy_calls.failing(name).values():
+        assert isinstance(error, (sg.SymgradError, TypeError, AttributeError)), error
+        assert "near it are" not in str(error), error
+
+
+def converted(kind):
+    """The arrays in other dtypes: singly precise, or rounded to integers."""
+
+    def one(array):
+        if array.dtype.kind == "c" and kind == "f4":
+            return array.astype("c8")
+        if array.dtype.kind != "f":
+            return array
+        filled = np.nan_to_num(array, posinf=3, neginf=-3)
+        return array.astype("f4") if kind == "f4" else np.round(filled).astype(kind)
+
+    return {letter: one(np.asarray(array)) for letter, array in ARRAYS.items()}
+
+
+@pytest.mark.parametrize("kind", ["f4", "i8"])
+@pytest.mark.parametrize("name", [n for n in ANSWERED if n not in WIDER | OPEN])
+def test_values_shapes_and_dtypes_are_numpys_in_other_dtypes(name, kind):
+    arrays, function = converted(kind), numpy_calls.names()[name]
+    nodes = numpy_calls.placeholders(arrays)
+    for call in calls(name):
+        try:
+            wanted = numpy_calls.on_arrays(call, function, arrays)
+        except (TypeError, ValueError, ArithmeticError, np.linalg.LinAlgError):
+            continue  # NumPy takes no such dtype
+        found = numpy_calls.on_nodes(call, function, nodes)
+        numpy_calls.same(numpy_calls.values(found, nodes, arrays), wanted)
+
+
+@pytest.mark.parametrize("name", [n for n in ANSWERED if n not in AT_KINKS])
+def test_gradients_in_both_modes_are_those_of_differences(name):
+    function, nodes = numpy_calls.names()[name], numpy_calls.placeholders()
+    letters = [k for k in ARRAYS if k not in "rh"]  # what is not finite, and what is not precise
+    for call in calls(name):
+        if "f(r" in call or "f(h" in call:
+            continue
+        wanted = numpy_calls.on_arrays(call, function)
+        if not all(np.all(np.isfinite(p)) for p in wanted if np.asarray(p).dtype.kind in "fc"):
+            continue
+        parts = numpy_calls.on_nodes(call, function, nodes)
+        ys = [y for y in parts if isinstance(y, sg.Node) and is_differentiable(y)]
+        ys = [y for y in ys if y.dtype in (np.float64, np.complex128)]
+        xs = [nodes[k] for k in letters]
+        if ys:
+            arrays = [np.asarray(ARRAYS[k]) for k in letters]
+            check_derivatives(ys, xs, arrays, generator(f"{name} {call}"))
+
+
+# ---- the same names in sg, and methods ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda x: np.unique(x), ["size=..."]),
+        (lambda x: np.argwhere(x), ["sg.nonzero(x, size=...)"]),
+        (lambda x: np.fill_diagonal(x, 0), ["frozen", "sg.where("]),
+        (lambda x: np.trim_zeros(x), ["x[start:stop]"]),
+        (lambda x: np.union1d(x, x), ["sg.unique("]),
+        (lambda x: x[x > 0], ["sg.where(mask, x, other)"]),
+        (lambda x: np.compress(x > 0, x), ["sg.where(condition, x, other)"]),
+        (lambda x: np.max(x, where=x > 0), ["initial value"]),
+        (lambda x: np.add.accumulate(x), ["np.add.accumulate"]),
+        (lambda x: np.split(x, 2), ["equal parts", "array_split"]),
+        (lambda x: np.insert(sg.placeholder("y", "N"), 1, 0.0), ["sg.concat("]),
+    ],
+)
+def test_where_numpys_answer_cannot_be_symbolic_the_error_says_what_to_write(call, parts):
+    with pytest.raises(sg.SymgradError) as caught:
+        call(sg.placeholder("x", 3))
+    assert all(part in str(caught.value) for part in parts), caught.value
+
+
+@pytest.mark.parametrize("name", sorted(NO_METHODS))
+def test_methods_that_nodes_have_not_say_what_to_write(name):
+    x = sg.placeholder("x", 3)
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(x, name)
+    assert NO_METHODS[name] in str(caught.value)
+
+
+def test_the_hints_name_what_there_is():
+    hints = [*INSTEAD.values(), *NO_METHODS.values()]
+    named = {n for hint in hints for n in re.findall(r"sg\.((?:\w+\.)?\w+)", hint)}
+    for name in named:
+        thing = sg
+        for part in name.split("."):
+            thing = getattr(thing, part)
+
+
+def test_values_of_nodes_without_placeholders():
+    x = sg.constant([[1.0, 2.0]])
+    assert x.tolist() == [[1.0, 2.0]]
+    assert (x.sum().item(), x.item(0, 1)) == (3.0, 2.0)
+    with pytest.raises(sg.SymbolicError):
+        sg.placeholder("x", ()).item()
+    with pytest.raises(sg.ShapeError, match="one element"):
+        x.item()
+
+
+def test_axes_may_stand_where_numpy_has_them():
+    x = sg.placeholder("x", (2, 3))
+    for name in ("sum", "mean", "max", "std", "any", "argmin", "sort", "flip", "median"):
+        assert getattr(sg, name)(x, 1).type == getattr(sg, name)(x, axis=1).type
+    assert sg.concat([x, x], 1).shape == (2, 6)
+    assert sg.diff(x, 2).shape == (2, 1)
+
+
+def test_named_sizes():
+    x, y = sg.placeholder("x", ("N", 3)), sg.placeholder("y", "N")
+    for node, shape in (
+        (np.dot(x, np.ones(3)), "(N,)"), (np.hstack([y, y]), "(2*N,)"), (np.ravel(x), "(3*N,)"),
+        (np.cov(x, rowvar=False), "(3, 3)"), (np.vstack([x, x]), "(2*N, 3)"),
+        (np.polyfit(y, y, 1), "(2,)"), (np.convolve(y, np.ones(3)), "(N + 2,)"),
+        (np.swapaxes(x, 0, 1), "(3, N)"), (np.gradient(y), "(N,)"), (np.interp(y, y, y), "(N,)"),
+        (np.inner(x, np.ones((2, 3))), "(N, 2)"), (np.atleast_2d(y), "(1, N)"),
+    ):  # fmt: skip
+        assert str(node.shape) == shape
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_programs_of_named_sizes(size):
+    rng = np.random.default_rng(size)
+    a, b = rng.normal(size=(size, 3)), np.sort(rng.normal(size=size))
+    x, y = sg.placeholder("x", ("N", 3)), sg.placeholder("y", "N")
+    for function in (
+        lambda x, y: np.cov(x, rowvar=False), lambda x, y: np.gradient(y, 0.5),
+        lambda x, y: np.interp(x, y, y * 2), lambda x, y: np.convolve(y, [1.0, 2.0, 3.0]),
+        lambda x, y: np.hstack([y, y.sum(keepdims=True)]), lambda x, y: np.average(x, 0, y**2),
+        lambda x, y: np.trapezoid(x, y, axis=0), lambda x, y: np.vander(y, 3),
+    ):  # fmt: skip
+        found = sg.compile([x, y], function(x, y))(a, b)
+        np.testing.assert_allclose(found, function(a, b), rtol=1e-10)

@@ -1,0 +1,141 @@
+"""How each function of NumPy is called to see whether nodes answer it: on arrays and on nodes.
+
+`numpy_calls.txt` has a line for each: its name and calls of it, in which `f` is the function and
+a letter one of the arrays below. A ufunc that has no line is called by the number of its operands.
+"""
+
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.ir.errors import SymgradError
+from symgrad.ir.evaluate import evaluate
+
+_rng = np.random.default_rng(7)
+ARRAYS = {
+    "s": np.float64(0.7), "v": _rng.uniform(0.2, 2, 4), "w": _rng.uniform(-2, 2, 4),
+    "m": _rng.uniform(-2, 2, (3, 4)), "n": _rng.uniform(-2, 2, (3, 4)),
+    "q": _rng.uniform(-1, 1, (3, 3)) + 3 * np.eye(3), "u": _rng.uniform(0.1, 0.8, (3, 4)),
+    "t": _rng.uniform(-2, 2, (2, 3, 4)), "e": np.zeros(0), "o": np.zeros((0, 3)),
+    "h": _rng.uniform(0.2, 2, (3, 4)).astype("f4"), "z": _rng.normal(size=3) + 1j,
+    "i": np.array([3, 1, 0, 2]), "k": np.array([[2, 0], [1, 1]]), "b": np.array([1, 0, 1, 1]) > 0,
+    "c": _rng.uniform(-2, 2, (3, 4)) > 0, "x": np.array([-0.5, 0.3, 1.4, 9.0]),
+    "g": np.array([0.0, 1.0, 2.5, 4.0]), "r": np.array([np.nan, np.inf, -np.inf, 1.5]),
+}  # fmt: skip
+# What a call may use besides: it is no array in either.
+PLAIN = {"np": np, "mask": np.array([True, False, True, True]), "pick": np.array([2, 0, 1])}
+LINES = (Path(__file__).parent / "numpy_calls.txt").read_text(encoding="utf-8").splitlines()
+CALLS = {name: calls.split("; ") for name, _, calls in (line.partition(": ") for line in LINES)}
+BY_OPERANDS = {1: ["f(u)", "f(s)", "f(h)", "f(e)"], 2: ["f(v, w)", "f(m, v)", "f(h, s)", "f(e, e)"]}
+
+
+def calls_of(name, function):
+    """The calls of a function or method, each a line of Python; none where nothing fits."""
+    if name not in CALLS and isinstance(function, np.ufunc):
+        return BY_OPERANDS[function.nin]
+    return CALLS.get(name, [])
+
+
+SPACES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
+# Functions that get no arrays: they make them, or ask what NumPy is. They work as they are.
+PLAIN_WORK = (
+    "arange array2string array_repr array_str asmatrix bartlett base_repr binary_repr blackman "
+    "bmat isnat "
+    "busday_count busday_offset datetime_as_string datetime_data diag_indices empty eye "
+    "fft.fftfreq fft.rfftfreq format_float_positional format_float_scientific frombuffer fromfile "
+    "fromfunction fromiter frompyfunc fromregex fromstring full genfromtxt get_include "
+    "get_printoptions getbufsize geterr geterrcall hamming hanning identity indices info is_busday "
+    "isdtype issubdtype kaiser load loadtxt mask_indices mintypecode nested_iters ones "
+    "printoptions promote_types save savetxt savez savez_compressed set_printoptions setbufsize "
+    "seterr seterrcall show_config show_runtime test tri tril_indices triu_indices typename zeros"
+)
+
+
+def names():
+    """The public functions by the name that a user writes, and the parts of arrays."""
+    found = {}
+    for space, module in SPACES.items():
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing) and not isinstance(thing, type):
+                found[f"{space}.{name}"] = thing
+    parts = [n for n in dir(np.ndarray) if not n.startswith("_")]
+    return found | {f"ndarray.{n}": getattr(np.ndarray, n) for n in parts}
+
+
+def flat(result):
+    """The parts of a result, as a list."""
+    if isinstance(result, sg.Node) and isinstance(result.type, tuple):
+        return [result[i] for i in range(len(result.type))]
+    if isinstance(result, (tuple, list)):
+        return [y for part in result for y in flat(part)]
+    return [result]
+
+
+def on_arrays(call, function, arrays=ARRAYS):
+    """What a call gives of arrays, part by part."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        own = {k: a.copy() for k, a in arrays.items()}  # for some write into them
+        return flat(eval(call, {**PLAIN, **own, "f": function}))
+
+
+def placeholders(arrays=ARRAYS):
+    """A placeholder for each of the arrays, by its letter."""
+    return {k: sg.placeholder(k, np.shape(a), np.asarray(a).dtype) for k, a in arrays.items()}
+
+
+def on_nodes(call, function, nodes):
+    """What a call gives of nodes, part by part."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return flat(eval(call, {**PLAIN, **nodes, "f": function}))
+
+
+def values(parts, nodes, arrays=ARRAYS):
+    """The values of what a call of nodes gave."""
+    feeds = {node: np.asarray(arrays[k]) for k, node in nodes.items()}
+    with np.errstate(all="ignore"):
+        return [evaluate([p], feeds)[0] if isinstance(p, sg.Node) else p for p in parts]
+
+
+def same(found, wanted):
+    """Assert that two results agree in values, and arrays in shape and dtype."""
+    assert len(found) == len(wanted), (found, wanted)
+    for mine, numpys in zip(found, wanted, strict=True):
+        if isinstance(numpys, (np.ndarray, np.generic)):
+            mine, numpys = np.asarray(mine), np.asarray(numpys)
+            assert (mine.dtype, mine.shape) == (numpys.dtype, numpys.shape), (mine, numpys)
+            single = numpys.dtype in (np.float32, np.complex64)
+            np.testing.assert_allclose(mine, numpys, rtol=1e-6 if single else 1e-11, atol=1e-12)
+        else:
+            assert mine == numpys, (mine, numpys)
+
+
+@cache
+def failing(name):
+    """The calls of a function that nodes do not answer, with what they raise."""
+    function = names()[name]
+    nodes, found = placeholders(), {}
+    for call in calls_of(name.removeprefix("np."), function):
+        wanted = on_arrays(call, function)
+        try:
+            same(values(on_nodes(call, function, nodes), nodes), wanted)
+        except (SymgradError, TypeError, AttributeError, AssertionError) as error:
+            found[call] = error
+    return found
+
+
+def state(name):
+    """`yes`, `in part`, `plain` of what gets no arrays, or `no`."""
+    short = name.removeprefix("np.")
+    if short in PLAIN_WORK.split():
+        return "plain"
+    calls = calls_of(short, names()[name])
+    missed = failing(name)
+    if not calls or len(missed) == len(calls):
+        return "no"
+    return "in part" if missed else "yes"
