@@ -24,7 +24,7 @@ ANSWERED = [n for n in NAMES if numpy_calls.state(n) in ("yes", "in part")]
 WIDER = {
     "np.bincount", "np.histogram", "np.histogram_bin_edges", "np.quantile", "np.nanquantile",
     "np.cov", "np.corrcoef", "np.interp", "np.gradient", "np.trapezoid", "np.ediff1d",
-    "np.convolve", "np.correlate", "np.polymul", "np.select",
+    "np.select",
 }  # fmt: skip
 # Which of equal numbers comes first is open, and float32 has a rounding error.
 OPEN = {"np.argsort", "ndarray.argsort", "np.fft.irfft", "np.linalg.lstsq"}

@@ -12,10 +12,12 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import whole
 from symgrad.ops.complexes import conj
 from symgrad.ops.conv.convolution import conv1d
+from symgrad.ops.conv.windows import sliding_window_view
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import arange, zeros_like
 from symgrad.ops.linalg.products import matmul, tensordot
+from symgrad.ops.padding import zeros_around
 from symgrad.ops.shape import expand_dims, flip, reshape, squeeze
 
 
@@ -114,9 +116,11 @@ def _slid(a: Node, v: Node, mode: Any) -> Node:
     size = v.shape[0]
     if not isinstance(size, int) or size == 0:
         raise ShapeError(f"the kernel has a size that is known and not 0, and not {size}")
-    padding: Any = (size - 1, size - 1) if mode == "full" else 0
+    padding: Any = (size - 1, size - 1) if mode == "full" else (0, 0)
     if mode == "same":
         padding = ((size - 1) - (size - 1) // 2, (size - 1) // 2)
+    if not (a.tensor.is_inexact or v.tensor.is_inexact):
+        return matmul(sliding_window_view(zeros_around(a, [padding]), size), v)
     found = conv1d(reshape(a, (1, 1, -1)), reshape(v, (1, 1, -1)), padding=[padding])
     return reshape(found, (-1,))
 
