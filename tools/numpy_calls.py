@@ -13,6 +13,7 @@ import numpy as np
 import symgrad as sg
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.op import REGISTRY
 
 _rng = np.random.default_rng(7)
 ARRAYS = {
@@ -139,3 +140,8 @@ def state(name):
     if not calls or len(missed) == len(calls):
         return "no"
     return "in part" if missed else "yes"
+
+
+def ours(name):
+    """The name of our function for one of NumPy's; None of those that are not functions."""
+    return REGISTRY.by_numpy.get(names()[name]) if not name.startswith("ndarray.") else None

@@ -12,6 +12,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
 from tests.helpers import generator, same, value
+from tools import numpy_calls
 
 REGISTRY.every()
 HOMES = ("symgrad.ops.numpy.", "symgrad.ops.fourier.planes", "symgrad.ops.linalg.tensors")
@@ -165,7 +166,8 @@ def parts(result):
 
 
 def test_every_function_is_called():
-    assert set(CALLS) == set(OURS)
+    listed = {numpy_calls.ours(n) for n in numpy_calls.names() if numpy_calls.state(n) == "yes"}
+    assert set(OURS) <= set(CALLS) | listed
 
 
 @pytest.mark.parametrize(("name", "i"), LISTED)
@@ -252,7 +254,8 @@ def test_what_is_refused_says_why(attempt, words):
 def test_the_public_names_are_numpys_but_for_one():
     for name, function in OURS.items():
         assert inspect.getdoc(function)
-        spaces = {"fourier": (sg.fft, np.fft), "linalg": (sg.linalg, np.linalg)}
-        here, theirs = spaces.get(function.__module__.split(".")[2], (sg, np))
+        spaces = {"fft": (sg.fft, np.fft), "linalg": (sg.linalg, np.linalg)}
+        place = REGISTRY.qualified_name(name).split(".")[1]
+        here, theirs = spaces.get(place, (sg, np))
         assert getattr(here, name) is function
         assert hasattr(theirs, name) or name == "select_first"
