@@ -43,12 +43,17 @@ class _Loop:
             yield from ((x, (kind, given)) for x, given in zip(inputs, operands, strict=True))
 
 
-def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> Graph:
-    """The graph with loops merged, what is dead in them left out, and bodies `compiled`."""
+def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, Mapping[Node, Node]]:
+    """The graph with loops merged, what is dead in them left out, and bodies `compiled`.
+
+    And what has become of each result of a loop.
+    """
     if not any(n.op.body for n in graph.nodes):
-        return graph
+        return graph, {}
+    mine = {n: n for n in graph.nodes if n.op.of_several and n.inputs[0].op.body}
     while (found := _mergeable(graph)) is not None:
-        graph = _merged(graph, *found)
+        graph, done = _merged(graph, *found)
+        mine = {n: done[m] for n, m in mine.items()}
     becomes: dict[Node, Any] = {}
     reads: dict[Node, set[int]] = {}
     for node in graph.nodes:
@@ -65,7 +70,8 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> Graph:
                 becomes[node] = _smaller(_Loop(again), reads.get(node, set()), compiled, known)
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in inputs))
-    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    return made, {n: becomes[m] for n, m in mine.items()}
 
 
 # ---- merging --------------------------------------------------------------------------------
@@ -125,8 +131,10 @@ def _numbered(loop: _Loop, of: Mapping[Node, int], table: dict[Any, int]) -> dic
     return found
 
 
-def _merged(graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Node]) -> Graph:
-    """The graph with the results of one loop computed by another."""
+def _merged(
+    graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Node]
+) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with the results of one loop computed by another, and what became of each node."""
     taken = {x.name for x in large.body.inputs}
     names = (name for i in count() if (name := f"p{i}") not in taken)
     there = {given: x for x, given in large.given()}
@@ -159,7 +167,8 @@ def _merged(graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Nod
         (*large.sequences, *(given for _, given in more["slice"])),
         (*large.whole, *(given for _, given in more["fixed"])),
     ]
-    origin = large.node.origin.merged([small.node.origin])
+    # What is computed for its own sake is no part of a gradient that reads it.
+    origin = min(large.node.origin, small.node.origin, key=lambda o: o.is_backward)
     results: list[Node] = []
     place = {x: i for i, x in enumerate(large.states)}
     row = {y: i for i, y in enumerate(rows, len(large.states))}
@@ -189,7 +198,7 @@ def _merged(graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Nod
                 init, sequences, whole = ([done[x] for x in xs] for xs in operands)
                 results = looped(body, init, sequences, whole, large.length, large.reverse)
         waiting = left
-    return Graph((done[y] for y in graph.outputs), graph.inputs)
+    return Graph((done[y] for y in graph.outputs), graph.inputs), done
 
 
 # ---- one loop -------------------------------------------------------------------------------

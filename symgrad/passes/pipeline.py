@@ -25,7 +25,7 @@ from symgrad.passes import (
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of
-from symgrad.rewrite.trace import Stage, Trace
+from symgrad.rewrite.trace import RewriteEvent, Stage, Trace
 from symgrad.rules import (
     arithmetic,
     bounds,
@@ -49,6 +49,7 @@ from symgrad.rules import (
     systems,
     views,
 )
+from symgrad.rules.whole_graph import loop_result
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         trace.fired += (fired._replace(stage="loops") for fired in inner.fired)
         return found
 
-    return loops.improved(graph, compiled)
+    after, results = loops.improved(graph, compiled)
+    pairs = ((old, new) for old, new in results.items() if new is not old)
+    trace.fired += (RewriteEvent("loops", loop_result, old, new) for old, new in pairs)
+    return after
 
 
 HOIST = Pass(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
@@ -18,9 +19,10 @@ from symgrad.ops.leaves import eye
 from symgrad.ops.linalg.decompositions import svd
 from symgrad.ops.linalg.eigenvalues import eigh
 from symgrad.ops.logic import equal, isfinite
+from symgrad.ops.loops.scan import map
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import keep_by_bits, select, where
-from symgrad.ops.shape import squeeze
+from symgrad.ops.shape import item, squeeze
 from symgrad.rewrite.rule import Exact, rule_for
 from symgrad.rules.softmax import are_known
 
@@ -73,6 +75,25 @@ def result_alone(node: Node) -> Node | None:
 def result_found_alone(node: Node) -> Node | None:
     """Only one result is read: compute that one alone, in its own way, which rounds differently."""
     return _alone(node)
+
+
+@rule_for(
+    lambda op: op.of_several,
+    exact=Exact.BITS,
+    after_grad=True,
+    operands=lambda ops: bool(ops[0].body),
+    examples=(lambda x: map(lambda row: (exp(row), log(row)), x)[0],),
+)
+def loop_result(node: Node) -> Node | None:
+    """Loops that do the same are one, and what nobody reads of them is left out."""
+    source, index = node.inputs[0], node.attr("index")
+    body, carries = source.attr("body"), source.attr("carries")
+    rows = [index] if index >= carries else []
+    if len(body.outputs) == carries + len(rows):
+        return None
+    outputs = [body.outputs[i] for i in (*range(carries), *rows)]
+    attrs = {**dict(source.attrs), "body": Graph(outputs, body.inputs)}
+    return item(apply(source.op, source.inputs, attrs), min(index, carries))
 
 
 # ---- masks and parts that are shared --------------------------------------------------------

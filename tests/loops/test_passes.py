@@ -202,3 +202,45 @@ def test_gradients_of_random_bodies(start):
             found = sg.compile([*one.feeds], grads[0])(*one.feeds.values())
             for a, b in zip(found, evaluate(grads[1], one.feeds), strict=True):
                 same(a, b, False)
+
+
+def test_why_and_phases_of_a_loop_that_was_merged():
+    last, ys = sg.scan(step, h, x)
+    loss = sg.sum(last) + sg.sum(ys**2)
+    program = sg.compile([x, w, h], [loss, sg.grad(loss, w)])
+    forward, backward = (n for n in program.graph.nodes if n.op.body)
+    assert (forward.origin.is_backward, backward.origin.is_backward) == (False, True)
+    told = str(program.why(last))
+    assert "loop_result" in told
+    assert "not computed" not in told
+
+
+@pytest.mark.parametrize("length", [3, 20])
+def test_an_lstm_is_the_unrolled_one(length):
+    rng = np.random.default_rng(0)
+    n, d, m = 4, 3, 5
+    shapes = {"x": (length, n, d), "y": (n, m), "u": (d, 4 * m), "v": (m, 4 * m), "b": (4 * m,)}
+    nodes = {name: sg.placeholder(name, s) for name, s in shapes.items()}
+    arrays = [rng.uniform(-1, 1, s) for s in shapes.values()]
+    u, v, b = nodes["u"], nodes["v"], nodes["b"]
+
+    def cell(carry, row):
+        h, c = carry
+        i, f, o, g = sg.split(row @ u + h @ v + b, 4, axis=1)
+        c = sg.sigmoid(f) * c + sg.sigmoid(i) * sg.tanh(g)
+        return (sg.sigmoid(o) * sg.tanh(c), c), None
+
+    begin = (sg.zeros((n, m)), sg.zeros((n, m)))
+    (looped, _), _ = sg.scan(cell, begin, nodes["x"])
+    carry = begin
+    for t in range(length):
+        carry, _ = cell(carry, nodes["x"][t])
+    results, sizes = [], []
+    for last in (looped, carry[0]):
+        loss = sg.mean((last - nodes["y"]) ** 2)
+        program = sg.compile([*nodes.values()], [loss, *sg.grad(loss, [*nodes.values()])])
+        results.append(program(*arrays))
+        sizes.append(len(program.plan.steps))
+    for a, b_ in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b_, rtol=1e-10, atol=1e-12)
+    assert sizes[0] < 20
