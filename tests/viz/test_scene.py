@@ -282,3 +282,15 @@ def test_long_texts_are_cut():
     assert shortened("a" * 10_000, 40) == "a" * 39 + "…"
     assert len(shortened("\x00" * 10_000, 40)) == 40
     assert shortened("short", 40) == "short"
+
+
+@pytest.mark.parametrize("length", [5, "T"])
+def test_a_loop_says_how_often_it_runs_what(length):
+    x = sg.placeholder("x", (length, 3))
+    _, ys = sg.scan(lambda c, row: (sg.tanh(c * row), c), sg.zeros(3), x)
+    graph = sg.Graph([ys, sg.grad(sg.sum(ys), x)])
+    boxes = [b for b in scene_of(graph).boxes if b.kind != "stub"]
+    labels = ["\n".join(b.lines) for b in boxes]
+    loops = [text for text in labels if f"loop ×{length}" in text]
+    assert len(loops) == 3
+    assert "multiply + tanh" in loops[0]

@@ -264,15 +264,18 @@ class _Builder:
             yield name_text(node.name)
         elif value is None:
             index = f" {node.attr('index')}" if node.op.of_several else ""
+            if node.body is not None:
+                index = f" ×{shortened(str(node.attr('length')), 24)}"
             yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
         elif value.size <= 6:
             yield shortened(" ".join(str(value).split()), 40)
         else:
             yield f"{own} = constant"
         yield shortened(type_text(node.type), 48)
-        if inner is not None:
-            ops = [n.op.name for n in inner.nodes if not is_leaf(n)]
+        for part in filter(None, (inner, node.body)):
+            ops = [n.op.name for n in part.nodes if not is_leaf(n)]
             yield shortened(" + ".join(dict.fromkeys(ops)), 48)
+        if inner is not None:
             if len({self.parts[n] for n in inner.nodes if not is_leaf(n)}) > 1:
                 yield self._ops_text(inner)
         rules = [m.name for m in node.origin.made_by if not m.is_gradient]
