@@ -23,7 +23,7 @@ ANSWERED = [n for n in NAMES if numpy_calls.state(n) in ("yes", "in part")]
 # NumPy computes these in float64, of float32 and of integers; here they keep the dtype.
 WIDER = {
     "np.bincount", "np.histogram", "np.histogram_bin_edges", "np.quantile", "np.nanquantile",
-    "np.cov", "np.corrcoef", "np.interp", "np.gradient", "np.trapezoid", "np.ediff1d",
+    "np.gradient", "np.ediff1d",
     "np.select",
 }  # fmt: skip
 # Which of equal numbers comes first is open, and float32 has a rounding error.

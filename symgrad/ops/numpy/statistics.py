@@ -63,8 +63,9 @@ def average(
 
 
 def _rows(x: NodeLike, rowvar: Any, second: NodeLike) -> Node:
-    """A row for each variable."""
-    node = as_float(x)
+    """A row for each variable, in float64 at least, as NumPy's."""
+    node = as_node(x)
+    node = astype(node, np.result_type(node.dtype, np.float64))
     if node.ndim > 2:
         raise ShapeError(f"variables and observations are a matrix, not {node.type!r}")
     wide = reshape(node, (1, -1)) if node.ndim < 2 else node
@@ -149,7 +150,9 @@ def interp(
     >>> np.asarray(interp([0.5, 3.0], [0.0, 1.0, 2.0], [0.0, 10.0, 0.0]))
     array([5., 0.])
     """
-    at, knots, values = as_float(x), as_float(xp), as_float(fp)
+    # In float64, as NumPy's, whatever the points are.
+    at, knots, values = (astype(n, np.result_type(n.dtype, np.float64))
+                         for n in (as_node(x), as_node(xp), as_node(fp)))  # fmt: skip
     if knots.ndim != 1 or values.ndim != 1:
         raise ShapeError(f"the points are two vectors, not {knots.type!r} and {values.type!r}")
     if values.shape != knots.shape:
@@ -202,7 +205,7 @@ def trapezoid(y: NodeLike, /, x: NodeLike = None, *, dx: NodeLike = 1.0, axis: i
     """
     node = as_float(y)
     along = normalize_axis(axis, node.ndim)
-    step = as_node(dx)
+    step: Any = dx if isinstance(dx, (int, float)) else as_node(dx)
     if x is not None:
         places = as_node(x)
         if places.ndim == 1 and node.ndim > 1:
