@@ -14,9 +14,10 @@ from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
-from symgrad.ir.node import Node, Variable, as_node, describe, updated_variable
+from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import in_order
+from symgrad.ir.updates import updated_variable
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import GraphLike, topological
 

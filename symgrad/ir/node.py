@@ -296,19 +296,6 @@ def constant_value(node: Node) -> np.ndarray[Any, DType] | None:
     return data.array
 
 
-def updated_variable(node: Node) -> Variable:
-    """The variable of which a node carries the next value; identities are seen through.
-
-    Raises `GraphError` if the operand in its place is none.
-    """
-    found = node.inputs[1]
-    while found.op.identity:
-        found = found.inputs[0]
-    if not isinstance(found, Variable):
-        raise GraphError(f"{node.op.name} updates a variable, and {describe(found)} is none")
-    return found
-
-
 def new_cell(array: np.ndarray[Any, DType] | None) -> Cell:
     """Storage for a variable, with a lock of its own."""
     return Cell(array, RLock())

@@ -94,7 +94,7 @@ class Maker(NamedTuple):
 GRADIENT_KINDS: tuple[Literal["vjp", "jvp"], ...] = ("vjp", "jvp")
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a node comes from.
 

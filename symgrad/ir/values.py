@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from functools import lru_cache
 from itertools import repeat
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -153,14 +154,22 @@ class Cell:
 
     `array` is never written in place while anybody may read it: a program computes the next value
     into another array and swaps the reference. `lock` is held by a program that is updating.
+    `calls` are those that update the variable and of which a graph is held, by number.
     """
 
-    __slots__ = ("array", "lock")
+    __slots__ = ("array", "calls", "lock")
     array: np.ndarray[Any, DType] | None
+    calls: WeakValueDictionary[int, Any]
 
     def __init__(self, array: np.ndarray[Any, DType] | None, lock: Any) -> None:
         self.array = array
         self.lock = lock
+        self.calls = WeakValueDictionary()
+
+    @property
+    def next_call(self) -> int:
+        """The number of the next call: above those of all others, so that they are in order."""
+        return max(self.calls, default=-1) + 1
 
     def read(self, name: str) -> np.ndarray[Any, DType]:
         """The present value. Raises `SymbolicError` if it was never given one."""

@@ -215,7 +215,7 @@ class Dropout(Module):
         if not self.training:
             return as_node(x)
         # Two uses in one program drop other parts.
-        own = self.offer("key", _next_key, random.fold_in(self.key, self._calls.number()))
+        own = self.offer("key", _next_key, random.fold_in(self.key, self.key.cell.next_call))
         return dropout(x, own, rate=self.rate)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,8 +12,9 @@ from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.messages import refuse
-from symgrad.ir.node import Node, Variable, give_name, leaf, new_cell
+from symgrad.ir.node import Node, Variable, as_node, give_name, leaf, new_cell
 from symgrad.ir.origin import built_as, current_origin, scope
+from symgrad.ir.updates import variable_behind
 from symgrad.ir.values import ArrayData
 from symgrad.nn.state import write
 from symgrad.nn.tree import (
@@ -27,8 +27,8 @@ from symgrad.nn.tree import (
     substitute,
 )
 from symgrad.nn.updates import carried
-from symgrad.ops.declare import explaining
-from symgrad.ops.identity import stop_gradient, with_update
+from symgrad.ops.declare import NodeLike, explaining
+from symgrad.ops.identity import optimization_barrier, stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
 
@@ -246,7 +246,7 @@ class Module(ModuleBase):
         write(dict(self.named_variables()), state)
 
     def offer(
-        self, buffer: str, following: Callable[..., Node], witness: Node, *others: Node
+        self, buffer: str, following: Callable[..., Node], witness: NodeLike, *others: NodeLike
     ) -> Node:
         """A node of `forward` that carries the next value of a buffer, to go on with in its place.
 
@@ -263,12 +263,21 @@ class Module(ModuleBase):
         >>> [v.name for v in steps.updates(steps(placeholder("x", 3)))]
         ['count']
         """
-        variable: Node = getattr(self, buffer)
-        origin = replace(witness.origin)
-        with built_as(origin):
-            made = following(variable, witness, *others)
-            self._calls.held[call := self._calls.number()] = origin
-            return with_update(witness, variable, made, *others, call=call)
+        state = getattr(self, buffer, None)
+        if not isinstance(state, Node):
+            raise GraphError(
+                f"offer({buffer!r}, …) of {type(self).__name__} names no variable of the module; "
+                f"make one: self.{buffer} = sg.nn.parameter(array)"
+            )
+        variable = variable_behind(state, "offer")
+        operands = [as_node(x) for x in (witness, *others)]
+        with built_as(operands[0].origin):
+            # A node of this call alone, by which its copies in a graph are known to be of it.
+            present = optimization_barrier(variable)
+            made = as_node(following(present, *operands))
+            (made,) = replaced([made], {x: x for x in (*operands, present)} | {state: present})
+            variable.cell.calls[call := variable.cell.next_call] = present
+            return with_update(operands[0], present, made, *operands[1:], call=call)
 
     def updates(self, *outputs: Node) -> dict[Variable, Node]:
         """The next values of its state in a program with these outputs, for `compile`'s updates.

@@ -8,15 +8,14 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from types import CellType, FunctionType, GeneratorType, MethodType
-from typing import Any, Self
-from weakref import WeakValueDictionary
+from typing import Any
 
 import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, Variable, describe
-from symgrad.ir.origin import PACKAGE, Origin
+from symgrad.ir.origin import PACKAGE
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import stop_gradient
 
@@ -25,32 +24,8 @@ WITHOUT_PLACES = (Set, ValuesView, deque)
 ONCE = (GeneratorType, map, filter, zip)
 
 
-class Calls:
-    """The calls of a module of which graphs are held, by number: an origin of each graph's own.
-
-    A copy of a module is part of no graph yet.
-    """
-
-    def __init__(self) -> None:
-        self.held: WeakValueDictionary[int, Origin] = WeakValueDictionary()
-
-    def number(self) -> int:
-        """The number of the next call: above those of all others, so that they are in order."""
-        return max(self.held, default=-1) + 1
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Calls, ()
-
-
 class ModuleBase:
-    """The base of modules, which count the calls of which graphs are held."""
-
-    _calls: Calls
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        made = super().__new__(cls)
-        vars(made)["_calls"] = Calls()
-        return made
+    """The base of modules, by which what is below them knows them."""
 
 
 def join(path: str, name: str) -> str:

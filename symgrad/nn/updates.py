@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import UnsupportedError
-from symgrad.ir.node import Node, Variable, describe, updated_variable
+from symgrad.ir.node import Node, Variable, describe
+from symgrad.ir.updates import update_call, updated_variable
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import topological
 from symgrad.nn.tree import named_leaves
@@ -31,15 +32,13 @@ def carried(*outputs: Node) -> dict[Variable, Node]:
     for node in reversed(order):
         if node in needed:
             needed.update(node.value_inputs)
-    calls: dict[Cell, dict[tuple[int, Any], Node]] = {}
+    calls: dict[Cell, dict[tuple[Node, int], Node]] = {}
     for node in order:
         if node.op.update and node in needed and needed.issuperset(node.inputs[3:]):
-            # Copies, such as those that a checkpoint computes again, are of one number and line. A
-            # module that was pickled with a graph counts from 0 again, and has other lines.
             found = calls.setdefault(updated_variable(node).cell, {})
-            found.setdefault((node.attr("call"), node.origin.frames), node)
-    in_order = (sorted(found.items(), key=lambda item: item[0][0]) for found in calls.values())
-    return dict(_next_value([node for _, node in found]) for found in in_order)
+            found.setdefault((update_call(node), node.attr("call")), node)
+    in_order = (sorted(f.values(), key=lambda node: node.attr("call")) for f in calls.values())
+    return dict(map(_next_value, in_order))
 
 
 def _next_value(calls: Sequence[Node]) -> tuple[Variable, Node]:

@@ -190,9 +190,10 @@ def with_update(
 ) -> Node:
     """x, which carries the next value of a variable: programs that compute x can update it.
 
-    `following` is made of the variable, of x, and of the others. Of several calls in one graph one
-    starts from what that with the `call` number before it gives. Within `vmap` each element of a
-    batch has its own: then the next value has `batch` axes more than the variable.
+    `variable` is a barrier that reads it for one call; what carries that of the same barrier is of
+    the same call. `following` is made of it, of x, and of the others. Of several calls in one graph
+    one starts from what that with the `call` number before it gives. Within `vmap` each element of
+    a batch has its own: then the next value has `batch` axes more than the variable.
     """
     ...
 

@@ -1,5 +1,6 @@
 """`sg.nn.Module`: names, state, updates, training and use, and a backward of its own."""
 
+import inspect
 from copy import deepcopy
 
 import numpy as np
@@ -345,3 +346,14 @@ def test_to_show_a_module_names_nothing():
     assert "weight: float64[3, 3]" in repr(net.a) + repr(net.b)
     net(sg.placeholder("x", ("N", 3)))
     assert [v.name for v in net.parameters()] == ["a.weight", "a.bias", "b.weight", "b.bias"]
+
+
+def test_a_module_without_an_init_takes_no_arguments():
+    class Plain(nn.Module):
+        def forward(self, x):
+            return x
+
+    for make in (lambda: nn.Flatten(5, 7, bogus=3), lambda: Plain(3)):
+        with pytest.raises(TypeError, match="takes no arguments"):
+            make()
+    assert str(inspect.signature(nn.Module)) == str(inspect.signature(nn.Flatten)) == "()"

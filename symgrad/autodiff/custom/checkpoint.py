@@ -68,6 +68,12 @@ def _around(results: Sequence[Node], begins: Iterable[Node]) -> dict[Node, Node]
     for node in order:
         if any(x in inside for x in node.inputs):
             inside.add(node)
+    # What an update that is inside makes of the present value is of this call, and inside too.
+    of_present = {n.inputs[1] for n in order if n in inside and n.op.update}
+    for node in order:
+        if any(x in of_present for x in node.inputs):
+            of_present.add(node)
+            inside.add(node)
     captured = [y for y in results if y not in inside]
     captured += [x for n in order if n in inside for x in n.inputs if x not in inside]
     return {

@@ -23,10 +23,11 @@ from symgrad.ir.dim_text import shown_syntax, size_from_ast
 from symgrad.ir.dims import GRAPH_NAME
 from symgrad.ir.errors import ArgumentError, ParseError, SymgradError, short
 from symgrad.ir.leaf_ops import INPUTS, LEAVES, VARIABLE
-from symgrad.ir.node import Node, leaf, new_cell, updated_variable
+from symgrad.ir.node import Node, leaf, new_cell
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import DType, TensorType, Type
+from symgrad.ir.updates import updated_variable
 from symgrad.ir.values import ArrayData, Cell
 from symgrad.ir.walk import GraphLike
 
