@@ -19,9 +19,9 @@ SPACES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
 # Why a function has no symbolic form.
 REASONS = {
     "it takes no array that could be a node: what it makes is a constant": """
-        arange bartlett blackman diag_indices empty eye fromfunction geomspace hamming hanning
-        identity indices ix_ kaiser logspace mask_indices ones tri tril_indices triu_indices zeros
-        fftfreq rfftfreq full frombuffer fromiter from_dlpack bmat block asmatrix""",
+        arange bartlett blackman diag_indices empty eye fromfunction hamming hanning
+        identity indices ix_ kaiser mask_indices ones tri tril_indices triu_indices zeros
+        fftfreq rfftfreq full frombuffer fromiter from_dlpack bmat asmatrix""",
     "it reads or writes files, bytes or text": """
         array2string array_repr array_str base_repr binary_repr format_float_positional
         format_float_scientific fromfile fromregex fromstring genfromtxt load loadtxt save savetxt
@@ -33,14 +33,14 @@ REASONS = {
         seterrcall shares_memory show_config show_runtime test broadcast_shapes asarray_chkfinite
         ascontiguousarray asfortranarray require array asarray asanyarray""",
     "the shape of its result depends on the data": """
-        argwhere compress extract flatnonzero intersect1d setdiff1d setxor1d trim_zeros union1d
-        lstsq unique_all unique_counts unique_inverse unique_values""",
+        argwhere flatnonzero intersect1d setdiff1d setxor1d trim_zeros union1d
+        unique_all unique_counts unique_inverse unique_values""",
     "it writes into its argument; write `x.at[...].set(...)`": """
         copyto fill_diagonal place put put_along_axis putmask""",
     "it is about dates": """
         busday_count busday_offset datetime_as_string datetime_data is_busday isnat""",
     "it is another name, which NumPy gives up, of `vstack`": "row_stack",
-    "it runs Python for each element": "apply_along_axis apply_over_axes frompyfunc",
+    "it runs Python for each element": "apply_along_axis frompyfunc",
 }  # fmt: skip
 
 
