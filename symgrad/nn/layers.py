@@ -214,6 +214,8 @@ class Dropout(Module):
         """x, with a part of it dropped."""
         if not self.training:
             return as_node(x)
+        if self.rate in (0, 1):  # which draws nothing
+            return dropout(x, self.key, rate=self.rate)
         # Two uses in one program drop other parts.
         own = self.offer("key", _next_key, random.fold_in(self.key, self.key.cell.next_call))
         return dropout(x, own, rate=self.rate)

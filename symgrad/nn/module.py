@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from symgrad.nn.state import write
 from symgrad.nn.tree import (
     ModuleBase,
     check_captures,
+    check_offers,
     drops_parameter,
     join,
     named_leaves,
@@ -31,6 +33,9 @@ from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.identity import optimization_barrier, stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
+
+# The buffers of which `forward`, which is being run, has offered next values, by their calls.
+_OFFERS: ContextVar[dict[Node, str]] = ContextVar("offers")
 
 
 @explaining
@@ -97,7 +102,8 @@ class Module(ModuleBase):
         """The graph of `forward`.
 
         Raises `GraphError` if two variables have one name, and for a variable that `forward` uses
-        and the module does not have: it would be neither trained nor saved.
+        and the module does not have, since it would be neither trained nor saved; and if the
+        results are not made of what `offer` returned, since that buffer would not be updated.
         """
         name, own = self._settled()
         if not hasattr(self, "forward"):
@@ -105,7 +111,7 @@ class Module(ModuleBase):
         if not hasattr(self, "backward"):
             with scope(name):
                 try:
-                    found = self.forward(*args, **options)
+                    found = self._run(*args, **options)
                     check_captures(name, found, [*args, options], current_origin().scope, own)
                     return found
                 except SymgradError as error:
@@ -119,6 +125,16 @@ class Module(ModuleBase):
             )
         # The class has the module's name, by which messages call it, and pictures.
         return type(name, (_Own,), {})(self)(*args, *self.parameters())
+
+    def _run(self, *args: Any, **options: Any) -> Any:
+        """The results of `forward`, which are made of what it offered."""
+        token = _OFFERS.set({})
+        try:
+            found = self.forward(*args, **options)
+            check_offers(type(self).__name__, found, [*args, options], _OFFERS.get())
+            return found
+        finally:
+            _OFFERS.reset(token)
 
     def _settled(self) -> tuple[str, set[Variable]]:
         """The name of its scope, and its variables, once they and the modules in it have names."""
@@ -251,7 +267,8 @@ class Module(ModuleBase):
         """A node of `forward` that carries the next value of a buffer, to go on with in its place.
 
         The next value is `following(present, witness, *others)`. It holds for programs that compute
-        these nodes, of which the results of `forward` are made.
+        these nodes, of which the results of `forward` are made, else a call of the module raises
+        `GraphError`. So does a buffer that is no variable of the module.
 
         >>> class Steps(Module):
         ...     buffers = ("count",)
@@ -277,6 +294,7 @@ class Module(ModuleBase):
             made = as_node(following(present, *operands))
             (made,) = replaced([made], {x: x for x in (*operands, present)} | {state: present})
             variable.cell.calls[call := variable.cell.next_call] = present
+            _OFFERS.get({})[present] = buffer
             return with_update(operands[0], present, made, *operands[1:], call=call)
 
     def updates(self, *outputs: Node) -> dict[Variable, Node]:
@@ -356,7 +374,7 @@ class _Own(Function):
         states = [v for _, v, is_buffer in module._variables() if is_buffer and v.tensor.is_inexact]
         becomes |= {v: stop_gradient(v) for v in states}
         self.module = substitute(module, becomes, {})
-        found = self.module.forward(*args[: self.arguments])
+        found = self.module._run(*args[: self.arguments])
         self.kept: list[Any] = []
         for value in vars(self.module).values():
             self.kept += value if isinstance(value, (list, tuple)) else [value]

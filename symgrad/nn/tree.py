@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, MutableMappi
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from types import CellType, FunctionType, GeneratorType, MethodType
+from types import CellType, FunctionType, GeneratorType, MethodType, NoneType
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.origin import PACKAGE
+from symgrad.ir.updates import update_call
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import stop_gradient
 
 # They have no places by which a part could be called, or can be gone through once only.
 WITHOUT_PLACES = (Set, ValuesView, deque)
 ONCE = (GeneratorType, map, filter, zip)
+NUMBERS = (np.ndarray, np.generic, bool, int, float, complex, NoneType)
 
 
 class ModuleBase:
@@ -105,13 +107,37 @@ def check_captures(
                 stack.append(x)
 
 
+def check_offers(name: str, results: Any, given: Any, offers: Mapping[Node, str]) -> None:
+    """Refuse results of a module that are not made of what `offer` returned for its buffers.
+
+    `offers` has the buffers by their calls. Results that hold objects of other kinds than lists,
+    tuples, dicts, nodes and numbers may have it in these, and are not looked into.
+    """
+    if not offers or not all(isinstance(v, (Node, *NUMBERS)) for v in _leaves(results)):
+        return
+    order = topological(_nodes(results), known=set(_nodes(given)))
+    reached = {update_call(node) for node in order if node.op.update}
+    for call, buffer in offers.items():
+        if call not in reached:
+            raise GraphError(
+                f"{name} returns nothing that is made of what offer({buffer!r}, …) returned, so "
+                f"that {buffer} would never be updated; go on with that in the place of the node "
+                f"that was given: y = self.offer({buffer!r}, following, y){call.origin.place()}"
+            )
+
+
 def _nodes(results: Any) -> Iterator[Node]:
     """The nodes among what a module is given or returns."""
-    if isinstance(results, Node):
-        yield results
-    elif isinstance(results, (list, tuple, Mapping)):
+    return (v for v in _leaves(results) if isinstance(v, Node))
+
+
+def _leaves(results: Any) -> Iterator[Any]:
+    """What lists, tuples and dicts hold, or the value itself."""
+    if isinstance(results, (list, tuple, Mapping)):
         for part in results.values() if isinstance(results, Mapping) else results:
-            yield from _nodes(part)
+            yield from _leaves(part)
+    else:
+        yield results
 
 
 def _enclosed(function: FunctionType) -> dict[str, Any]:

@@ -412,3 +412,67 @@ def test_what_an_update_reads_of_the_variable_itself_is_its_present_value():
     y = module(module(x))
     sg.compile([x], y, updates=module.updates(y))(np.ones(3))
     assert module.count.value == 2
+
+
+# ---- offers ---------------------------------------------------------------------------------
+
+
+class Offering(nn.Module):
+    """What it returns is a function of x and of what `offer` returned."""
+
+    buffers = ("count",)
+
+    def __init__(self, results, witness=lambda x: x * 2, buffer="count"):
+        self.count, self.results = nn.parameter(0), results
+        self.witness, self.buffer = witness, buffer
+
+    def forward(self, x):
+        y = self.witness(x)
+        return self.results(y, self.offer(self.buffer, lambda present, y: present + 1, y))
+
+
+class OwnBackward(Offering):
+    def backward(self, g):
+        return g * 2
+
+
+@pytest.mark.parametrize("kind", [Offering, OwnBackward])
+@pytest.mark.parametrize("wrap", [lambda f: f, sg.checkpoint, lambda f: nn.Sequential(f)])
+def test_an_offer_that_the_results_are_not_made_of_is_refused(kind, wrap):
+    x = sg.placeholder("x", (3,))
+    with pytest.raises(GraphError, match=r"y = self.offer\('count', following, y\)") as caught:
+        wrap(kind(lambda y, offered: y))(x)
+    assert "test_updates.py" in str(caught.value)
+    module = kind(lambda y, offered: offered)
+    assert len(module.updates(wrap(module)(x))) == 1
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda y, offered: [y, {"second": (offered, None, 2.0)}],
+        lambda y, offered: sg.checkpoint(lambda a: a + sg.sum(offered))(y),
+        lambda y, offered: sg.stop_gradient(offered) + y,
+        lambda y, offered: {offered},  # a set is not looked into
+    ],
+)
+def test_an_offer_may_be_anywhere_in_the_results(results):
+    Offering(results)(sg.placeholder("x", (3,)))
+
+
+def test_an_offer_takes_arrays_and_numbers_and_names_a_variable():
+    x = sg.placeholder("x", (3,))
+    for number in (np.ones(3), 2.0):
+        module = Offering(lambda y, offered: offered, lambda x, number=number: number)
+        y = module(x) + x
+        sg.compile([x], y, updates=module.updates(y))(np.ones(3))
+        assert module.count.value == 1
+    for buffer in ("counts", "buffer"):
+        with pytest.raises(GraphError, match=rf"offer\('{buffer}', …\) .* names no variable"):
+            Offering(lambda y, offered: offered, buffer=buffer)(x)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_dropout_that_draws_nothing_offers_nothing(rate):
+    drop = nn.Dropout(rate, key=KEY)
+    assert drop.updates(drop(sg.placeholder("x", (3,)))) == {}
