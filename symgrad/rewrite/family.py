@@ -2,6 +2,7 @@
 
 One rule of a family is declared; the others are its pattern with other ops, under its name and with
 its reason in other words: `maximum_absorbs` makes `minimum_absorbs`, where "no less" is "no more".
+Where exchanging words makes no true sentence, the declaration gives the reason of that twin.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ DUAL = Twin(
     _either_way(
         "maximum/minimum, larger/smaller, largest/smallest, less/greater, lower/upper, "
         "above/below, positive/negative, </>, <=/>=, no less/no more, a lower/an upper, "
-        "A lower/An upper"
+        "A lower/An upper, higher one/lower one"
     ),
 )
 # Truth is negated: De Morgan's laws.
@@ -153,7 +154,9 @@ def instead(words: str, *ops: tuple[Op, Op]) -> Twin:
 
 
 DIFFERENCE = instead("sum/difference", (add.op, subtract.op))
-QUOTIENT = instead("times/over, factor/divisor", (multiply.op, divide.op))
+QUOTIENT = instead(
+    "times/over, factor/divisor, is multiplied once/divides once", (multiply.op, divide.op)
+)
 PRODUCT = instead(
     "sum/product, sums/products, term/factor, terms/factors, added/multiplied in",
     (add.op, multiply.op),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError
@@ -103,7 +103,7 @@ class Rule:
     nodes it is tried, if not at all. `examples` are what the tests bind the variables to: shapes
     for `Var`, numbers for `Const`, values for `Attr`; or functions that spell out, of nodes, what
     the rule is there for. `twins` are the other rules of its family, each made of it by the last of
-    its `twin_by`. `definition` is the function that declared it.
+    its `twin_by`, `reasons` theirs by name. `definition` is the function that declared it.
     """
 
     name: str
@@ -125,10 +125,13 @@ class Rule:
     at: Callable[[Node], bool] | None = None
     twins: tuple[Rule, ...] = ()
     twin_by: tuple[Twin, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def reason(self) -> str:
-        """Why it holds; of a twin, in other words."""
+        """Why it holds; of a twin, in its own words or with words exchanged."""
+        if self.name in self.reasons:
+            return self.reasons[self.name]
         reason = inspect.cleandoc(self.definition.__doc__ or "")
         for twin in self.twin_by:
             reason = twin.reason(reason)
@@ -241,6 +244,7 @@ def rule(
     kinds: str = "biuf",
     examples: tuple[Example, ...] = (),
     family: tuple[Twin, ...] = (),
+    reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[..., Rewrite]], Rule]:
     """Declare a rule: a function's parameters are its pattern variables, its docstring the reason.
 
@@ -248,7 +252,8 @@ def rule(
     value of an attribute). The operands of a commutative op match in either order, but for
     `ordered`. `kinds` are the dtype kinds of the result for which the rule holds; without "c" among
     them, no operand is complex either. A `family` (`symgrad.rewrite.family`) makes twins of it:
-    of a rule of maximum that of minimum, whose name and reason are in other words.
+    of a rule of maximum that of minimum, whose name and reason are in other words, or whose reason
+    is the one of that name in `reasons`.
 
     `stable` is for another form of a function that is written in one that overflows or cancels: it
     is held to the value that exact arithmetic gives, and may differ from what was computed as far
@@ -292,9 +297,13 @@ def rule(
             examples=examples,
             variables=variables,
             ordered=ordered,
+            reasons=reasons,
             definition=function,
         )
-        return replace(declared, twins=_twins(declared, family)) if family else declared
+        twins = _twins(declared, family)
+        if strays := reasons.keys() - {twin.name for twin in twins}:
+            raise RewriteError(f"the rule {name} has no twin {', '.join(sorted(strays))}")
+        return replace(declared, twins=twins) if twins else declared
 
     return declare
 
@@ -320,12 +329,8 @@ def _twin(rule: Rule, twin: Twin) -> Rule | None:
     if name == rule.name:
         words = ", ".join(twin.names)
         raise RewriteError(f"the name {name} must tell it from its twin: use one of {words}")
-    return replace(
-        rule,
-        name=name,
-        twin_by=(*rule.twin_by, twin),
-        rewrite=Rewrite(before, after),
-    )
+    made = Rewrite(before, after)
+    return replace(rule, name=name, twin_by=(*rule.twin_by, twin), rewrite=made)
 
 
 def rule_for(

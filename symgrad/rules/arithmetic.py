@@ -199,9 +199,13 @@ def not_not(x: Var) -> Rewrite:
 NOT_EQUAL = instead("equal/not_equal", (equal.op, not_equal.op))
 
 
-@rule(exact=Exact.BITS, family=(NOT_EQUAL,))
+@rule(
+    exact=Exact.BITS,
+    family=(NOT_EQUAL,),
+    reasons={"equal_of_not_equal": "Not unequal is equal: one comparison."},
+)
 def not_equal_of_equal(x: Var, y: Var) -> Rewrite:
-    """A comparison negated is one comparison; but of the others NaN forbids it."""
+    """Not equal is one comparison; for the others NaN forbids it."""
     return Rewrite(before=logical_not(equal(x, y)), after=not_equal(x, y))
 
 
@@ -226,9 +230,14 @@ def times_zero(x: Var) -> Rewrite:
     return Rewrite(before=x * 0, after=lambda x: zeros_like(x))
 
 
-@rule(exact=Exact.REALS, kinds="f", family=(INVERSE,))
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    family=(INVERSE,),
+    reasons={"minus_plus": "(x - y) + y is x, but for the rounding of the difference."},
+)
 def plus_minus(x: Var, y: Var) -> Rewrite:
-    """To undo a sum leaves what there was, but for the rounding of the sum."""
+    """(x + y) - y is x, but for the rounding of the sum."""
     return Rewrite(before=(x + y) - y, after=x)
 
 

@@ -141,7 +141,7 @@ def dot_of_reshaped(x: Var, y: Var, p: Attr) -> Rewrite:
 
 
 def _steps(*nodes: Node) -> int:
-    """What a product costs of three matrices, the first two multiplied first."""
+    """The multiplications in a product of three matrices, the first two multiplied first."""
     a, b, c = nodes
     rows, inner, columns = guess(a.shape[-2]), guess(b.shape[-2]), guess(b.shape[-1])
     return rows * columns * (inner + guess(c.shape[-1]))

@@ -125,7 +125,7 @@ TWO_BOUNDS = tuple(
     family=(DUAL,),
 )
 def lower_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
-    """Of two lower bounds the larger one counts."""
+    """Of two lower bounds the higher one counts."""
     return Rewrite(before=maximum(maximum(x, c), d), after=maximum(x, maximum(c, d)))
 
 
@@ -211,7 +211,15 @@ def choice_below_is_maximum(x: Var, c: Const) -> Rewrite:
     return Rewrite(before=where(less(x, c), c, x), after=maximum(x, c))
 
 
-@rule(exact=Exact.VALUES, kinds="f", family=(OR_EQUAL, COMPLEMENT))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    family=(OR_EQUAL, COMPLEMENT),
+    reasons={
+        "choice_by_less_is_abs": "-x where x is negative, else x, is the absolute value.",
+        "choice_by_less_equal_is_abs": "-x where x is not positive, else x, is the absolute value.",
+    },
+)
 def choice_by_greater_is_abs(x: Var) -> Rewrite:
     """x where it is positive, else -x, is the absolute value."""
     return Rewrite(before=where(greater(x, 0), x, negative(x)), after=abs(x))
@@ -236,7 +244,18 @@ def leaky(x: Node, c: Node) -> Node | None:
     return leaky_relu(x, slope=slope) if math.isfinite(slope) else None
 
 
-@rule(exact=Exact.VALUES, kinds="f", when=is_finite, family=(OR_EQUAL, COMPLEMENT))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    when=is_finite,
+    family=(OR_EQUAL, COMPLEMENT),
+    reasons={
+        "choice_by_less_is_leaky_relu": "c * x where x is negative, else x, is leaky relu.",
+        "choice_by_less_equal_is_leaky_relu": (
+            "c * x where x is not positive, else x, is leaky relu."
+        ),
+    },
+)
 def choice_by_greater_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """x where it is positive, else c * x, is leaky relu."""
     return Rewrite(before=where(greater(x, 0), x, x * c), after=lambda x, c: leaky(x, c))

@@ -68,7 +68,7 @@ def _are_alike(x: Node, y: Node) -> bool:
     family=(DIFFERENCE, QUOTIENT),
 )
 def common_factor_of_sum(x: Var, y: Var, z: Var) -> Rewrite:
-    """A factor of two terms is one of both; where they cancel, that rounds differently."""
+    """A factor of two terms is multiplied once; where they cancel, that rounds differently."""
     return Rewrite(before=x * z + y * z, after=(x + y) * z)
 
 
@@ -88,7 +88,7 @@ FOUR = ({"x": (3,), "y": (3,), "c": -2.5, "d": 2.5}, {"x": (3,), "y": (3,), "c":
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_common, examples=FOUR)
 def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
-    """Two sums of multiples by one number, but for its sign, are a multiple of a sum."""
+    """A sum of multiples by one number, or by it and its negative, is a multiple by that number."""
     return Rewrite(
         before=x * c + y * d,
         after=lambda x, y, c, d: (y + x if _is_equal(c, d) else y - x) * d,
@@ -97,7 +97,7 @@ def common_scalar(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_common, examples=FOUR)
 def common_scalar_of_difference(x: Var, y: Var, c: Const, d: Const) -> Rewrite:
-    """Two differences of multiples by one number, but for its sign, are a multiple of one."""
+    """A difference of multiples by one number, or by it and its negative, is a multiple by it."""
     return Rewrite(
         before=x * c - y * d,
         after=lambda x, y, c, d: (x - y if _is_equal(c, d) else x + y) * c,
@@ -156,7 +156,10 @@ def _is_mask(x: Node) -> bool:
 
 
 def _source(x: Node) -> Node:
-    """What a node is a multiple or the inverse of: these must not meet, for they would cancel."""
+    """The node without constant factors, divisors, signs and inverses.
+
+    Two with one source must not meet, for they would cancel.
+    """
     while x.op in (multiply.op, divide.op, negative.op, reciprocal.op):
         varying = [y for y in x.inputs if constant_value(y) is None]
         if len(varying) != 1:
@@ -376,9 +379,14 @@ def inverse_of_quotient(x: Var, y: Var) -> Rewrite:
     return Rewrite(before=1 / (x / y), after=y / x)
 
 
-@rule(exact=Exact.REALS, kinds="f", family=(INVERSE,))
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    family=(INVERSE,),
+    reasons={"over_times": "(x / y) * y is x, but for rounding and y = 0."},
+)
 def times_over(x: Var, y: Var) -> Rewrite:
-    """To undo a product leaves what there was, but for rounding, and unless y is 0."""
+    """(x * y) / y is x, but for rounding and y = 0."""
     return Rewrite(before=(x * y) / y, after=x)
 
 

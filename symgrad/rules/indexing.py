@@ -38,7 +38,7 @@ def _from_range(taken: range) -> Triple:
 
 
 def _composed(shape: Shape, outer: Sequence[Triple], inner: Sequence[Triple]) -> Index | None:
-    """What `inner` takes of what `outer` takes of a shape; None if that is not known."""
+    """The slices that are `inner` of `outer` of a shape; None if a size or bound is symbolic."""
     found: list[Triple] = []
     for size, one, other in zip(shape, outer, inner, strict=True):
         if isinstance(size, int) and not any(isinstance(v, Dim) for v in (*one, *other)):

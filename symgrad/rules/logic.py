@@ -34,9 +34,19 @@ def invert_is_not(mask: Var) -> Rewrite:
 XOR = instead("and/xor", (bitwise_and.op, bitwise_xor.op), (logical_and.op, logical_xor.op))
 
 
-@rule(exact=Exact.BITS, kinds="b", family=(DE_MORGAN, XOR))
+@rule(
+    exact=Exact.BITS,
+    kinds="b",
+    family=(DE_MORGAN, XOR),
+    reasons={
+        "bitwise_or_is_or": "A boolean is one bit: it is set in one where one is true.",
+        "bitwise_xor_is_xor": (
+            "A boolean is one bit: it is set in just one where just one is true."
+        ),
+    },
+)
 def bitwise_and_is_and(mask: Var, other: Var) -> Rewrite:
-    """A boolean is one bit: of booleans, the two are the same."""
+    """A boolean is one bit: it is set in both where both are true."""
     return Rewrite(before=bitwise_and(mask, other), after=logical_and(mask, other))
 
 
@@ -114,9 +124,14 @@ def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
 # ---- and, or, xor, not ----------------------------------------------------------------------
 
 
-@rule(exact=Exact.BITS, when=is_mask, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    when=is_mask,
+    family=(DE_MORGAN,),
+    reasons={"or_of_same": "One of them is true where the one is."},
+)
 def and_of_same(mask: Var) -> Rewrite:
-    """Beside itself a condition changes nothing."""
+    """Both are true where the one is."""
     return Rewrite(before=logical_and(mask, mask), after=mask)
 
 
@@ -132,9 +147,13 @@ def and_true(mask: Var) -> Rewrite:
     return Rewrite(before=logical_and(mask, True), after=mask)
 
 
-@rule(exact=Exact.BITS, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    family=(DE_MORGAN,),
+    reasons={"or_true": "Always is one of them true if one is."},
+)
 def and_false(x: Var) -> Rewrite:
-    """A conjunction with False is False."""
+    """Never are both true if one is false."""
     return Rewrite(before=logical_and(x, False), after=False)
 
 
@@ -150,9 +169,13 @@ def xor_false(mask: Var) -> Rewrite:
     return Rewrite(before=logical_xor(mask, False), after=mask)
 
 
-@rule(exact=Exact.BITS, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    family=(DE_MORGAN,),
+    reasons={"or_of_opposites": "Always is something true or its opposite."},
+)
 def and_of_opposites(x: Var) -> Rewrite:
-    """Of a condition and its opposite one is false, and one is not."""
+    """Never are something and its opposite both true."""
     return Rewrite(before=logical_and(x, logical_not(x)), after=False)
 
 
@@ -186,9 +209,13 @@ def and_absorbs(mask: Var, y: Var) -> Rewrite:
     return Rewrite(before=logical_and(mask, logical_or(mask, y)), after=mask)
 
 
-@rule(exact=Exact.BITS, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    family=(DE_MORGAN,),
+    reasons={"or_of_excluded": "Where x is false, both of `not x` and y are true if y is."},
+)
 def and_of_implied(x: Var, y: Var) -> Rewrite:
-    """Where x is true, a disjunction of `not x` and y is y."""
+    """Where x is true, one of `not x` and y is true if y is."""
     return Rewrite(before=logical_and(x, logical_or(logical_not(x), y)), after=logical_and(x, y))
 
 
@@ -196,9 +223,15 @@ def _no_wider(x: Node, y: Node) -> bool:
     return is_mask(x) and is_mask(y) and (is_as_wide(x, y) or is_as_wide(y, x))
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    when=_no_wider,
+    family=(DE_MORGAN,),
+    reasons={"not_both": "One is false where not both are true (De Morgan): one negation."},
+)
 def neither(x: Var, y: Var) -> Rewrite:
-    """De Morgan's law: one negation instead of two."""
+    """Both are false where none is true (De Morgan): one negation."""
     return Rewrite(
         before=logical_and(logical_not(x), logical_not(y)), after=logical_not(logical_or(x, y))
     )

@@ -148,9 +148,14 @@ def over_its_root(x: Var) -> Rewrite:
     single_use=True,
     when=lambda x, y: x.shape == y.shape,
     family=(INVERSE,),
+    reasons={
+        "quotient_of_exps": (
+            "exp(x) / exp(y) is exp(x - y): one exponential, but the rounding of it shows."
+        )
+    },
 )
 def product_of_exps(x: Var, y: Var) -> Rewrite:
-    """A product of exponentials is that of the sum: one, but the rounding of it shows."""
+    """exp(x) * exp(y) is exp(x + y): one exponential, but the rounding of the sum shows in it."""
     return Rewrite(before=exp(x) * exp(y), after=exp(x + y))
 
 
@@ -178,9 +183,15 @@ def power_of_exp(x: Var, c: Const) -> Rewrite:
     single_use=True,
     when=lambda x, y: x.shape == y.shape,
     family=(INVERSE,),
+    reasons={
+        "difference_of_logs": (
+            "log(x) - log(y) is log(x / y): one logarithm, unless that overflows or both are "
+            "negative."
+        )
+    },
 )
 def sum_of_logs(x: Var, y: Var) -> Rewrite:
-    """A sum of logarithms is that of the product: one, unless that overflows or is of negatives."""
+    """log(x) + log(y) is log(x * y): one logarithm, unless that overflows or both are negative."""
     return Rewrite(before=log(x) + log(y), after=log(x * y))
 
 

@@ -96,7 +96,7 @@ def _of_both(
     k: bool,
     **attrs: Any,
 ) -> Node:
-    """What one reduction over axes p, then over q of what is left, finds at once."""
+    """One reduction in place of two: over the axes p, then over q of those that are left."""
     left = range(x.ndim) if j else [a for a in range(x.ndim) if a not in p]
     over = {*p, *(left[a] for a in q)}
     y = found(x, axis=tuple(over), keepdims=j and k, **attrs)
@@ -153,9 +153,15 @@ def max_of_max(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, single_use=True, examples=TWO, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    examples=TWO,
+    family=(DE_MORGAN,),
+    reasons={"all_of_all": "Whether all hold everywhere is asked once."},
+)
 def any_of_any(x: Var, p: Attr, j: Attr, q: Attr, k: Attr) -> Rewrite:
-    """Of all together it is asked once."""
+    """Whether any holds anywhere is asked once."""
     return Rewrite(
         before=reduce.any(reduce.any(x, axis=p, keepdims=j), axis=q, keepdims=k),
         after=_of_all,

@@ -62,9 +62,14 @@ def _is_scalar(s: Node, x: Node) -> bool:
     when=_is_scalar,
     examples=({"x": (2, 3), "s": (), "axis": (0,), "keepdims": False},),
     family=(QUOTIENT,),
+    reasons={
+        "sum_of_over_scalar": (
+            "A number that all terms are divided by divides once; if it is 0, that differs."
+        )
+    },
 )
 def sum_of_times_scalar(x: Var, s: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A factor of all terms that is one number is one of the sum; for 0 and inf that differs."""
+    """A number that all terms have for a factor is multiplied once; if it is inf, that differs."""
     return Rewrite(
         before=sum(x * s, axis=axis, dtype=None, keepdims=keepdims),
         after=sum(x, axis=axis, dtype=None, keepdims=keepdims) * s,
@@ -116,9 +121,17 @@ SCALED = tuple({**o, "c": c} for o in OVER for c in (3.0, -1.5))
     when=lambda c: is_finite(c) and c.ndim == 0,
     examples=SCALED,
     family=(DUAL,),
+    reasons={
+        "min_of_scaled": (
+            "A scalar factor is multiplied once, after the smallest was found, or for c < 0 the "
+            "largest.\n\n"
+            "The value is the same to the bit; elements that scaling rounds to one share the "
+            "gradient."
+        )
+    },
 )
 def max_of_scaled(x: Var, c: Const, axis: Attr, keepdims: Attr) -> Rewrite:
-    """A scalar factor is multiplied once, after the largest is found, or with a minus the smallest.
+    """A scalar factor is multiplied once, after the largest was found, or for c < 0 the smallest.
 
     The value is the same to the bit; elements that scaling rounds to one share the gradient.
     """
@@ -137,9 +150,15 @@ def max_of_exp(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.BITS, single_use=True, examples=OVER, family=(DE_MORGAN,))
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    examples=OVER,
+    family=(DE_MORGAN,),
+    reasons={"all_of_not": "Whether all are false is whether not any is true: one negation."},
+)
 def any_of_not(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
-    """De Morgan's law, for as many as there are: one negation."""
+    """Whether any is false is whether not all are true: one negation."""
     return Rewrite(
         before=reduce.any(logical_not(x), axis=axis, keepdims=keepdims),
         after=logical_not(reduce.all(x, axis=axis, keepdims=keepdims)),

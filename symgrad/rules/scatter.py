@@ -1,4 +1,4 @@
-"""What is added at indices into zeros, as the gradient of what was gathered is.
+"""Scatters: what is added at indices into zeros, as the gradient of a gather is.
 
 It is added right onto what it meets, so that a table of which few rows were read is not gone
 through for the zeros of the others.

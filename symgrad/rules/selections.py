@@ -287,7 +287,13 @@ ROOT = instead("exponentials/roots, exponential/root", (exp.op, sqrt.op))
 NEGATIVE = instead("exponentials/negatives, exponential/negative", (exp.op, negative.op))
 
 
-@rule(exact=Exact.BITS, single_use=True, when=_no_wider, family=(LOGARITHM, ROOT, NEGATIVE))
+@rule(
+    exact=Exact.BITS,
+    single_use=True,
+    when=_no_wider,
+    family=(LOGARITHM, ROOT, NEGATIVE),
+    reasons={"where_of_negatives": "What is negated in either case is negated once."},
+)
 def where_of_exponentials(mask: Var, x: Var, y: Var) -> Rewrite:
     """The exponential that is taken in either case is taken once."""
     return Rewrite(before=where(mask, exp(x), exp(y)), after=exp(where(mask, x, y)))

@@ -25,12 +25,12 @@ Axes: TypeAlias = tuple[int, ...]
 
 
 def over_rows(**more: Any) -> dict[str, Any]:
-    """What the tests bind variables to: a matrix, and its last axis."""
+    """An example for the tests: a matrix, and its last axis."""
     return {"x": (2, 3), "axis": (1,), **more}
 
 
 def over_all(**more: Any) -> dict[str, Any]:
-    """What the tests bind variables to: a matrix, and all its axes."""
+    """An example for the tests: a matrix, and all its axes."""
     return {"x": (2, 3), "axis": (0, 1), **more}
 
 

@@ -1,7 +1,7 @@
 """Stable forms: functions that are written so that they overflow or cancel, in forms that do not.
 
 They are held to the truth, not to what was computed: see `symgrad.rule` for what `stable` means.
-In normal form gradients are derived from most of them, see `normal_smooth.py`.
+In normal form gradients are derived from most of them, see `normal/smooth.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What holds or pays only where a pass has seen all readers: results alone, shared masks and parts.
+"""Rules for where a pass has seen all readers: results alone, shared masks and parts.
 
 A pass that has looked at the whole graph says at which nodes: `rule.only(at)`.
 """

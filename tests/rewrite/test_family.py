@@ -193,6 +193,31 @@ def test_a_name_that_tells_no_twin_is_refused():
             return sg.Rewrite(before=sg.maximum(x, x), after=x)
 
 
+def test_a_twin_has_a_reason_of_its_own_where_words_exchanged_make_no_sentence():
+    @sg.rule(
+        exact="bits",
+        family=(DE_MORGAN,),
+        reasons={"or_true": "Always is one of them true if one is."},
+    )
+    def and_false(x: sg.Var) -> sg.Rewrite:
+        """Never are both true if one is false."""
+        return sg.Rewrite(before=sg.logical_and(x, False), after=False)
+
+    assert [rule.reason for rule in and_false.family] == [
+        "Never are both true if one is false.",
+        "Always is one of them true if one is.",
+    ]
+
+
+def test_a_reason_of_no_twin_is_refused():
+    with pytest.raises(sg.RewriteError, match="the rule and_false has no twin or_false"):
+
+        @sg.rule(exact="bits", family=(DE_MORGAN,), reasons={"or_false": "It is no twin."})
+        def and_false(x: sg.Var) -> sg.Rewrite:
+            """Never are both true if one is false."""
+            return sg.Rewrite(before=sg.logical_and(x, False), after=False)
+
+
 def test_a_rule_without_a_dual_is_refused():
     with pytest.raises(sg.RewriteError, match="abs_is_positive has no twin"):
 

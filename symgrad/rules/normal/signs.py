@@ -74,7 +74,7 @@ def _bounded(y: Node) -> tuple[Op, Node, Any] | None:
     ),
 )
 def extremum_turned(node: Node) -> Node | None:
-    """What is negated before and after extrema is the other extrema of what was not."""
+    """Negatives are in the opposite order: an extremum of them, negated, is the other extremum."""
     if node.dtype.kind != "f":
         return None
     y, outer = node.inputs[0], []
@@ -100,7 +100,15 @@ def minimum_of_opposites(x: Var) -> Rewrite:
     return Rewrite(before=minimum(x, -x), after=-abs(x))
 
 
-@rule(exact=Exact.VALUES, kinds="f", family=(OR_EQUAL, COMPLEMENT))
+@rule(
+    exact=Exact.VALUES,
+    kinds="f",
+    family=(OR_EQUAL, COMPLEMENT),
+    reasons={
+        "choice_by_less_is_negative_abs": "x where it is negative, else -x, is -abs(x).",
+        "choice_by_less_equal_is_negative_abs": "x where it is not positive, else -x, is -abs(x).",
+    },
+)
 def choice_by_greater_is_negative_abs(x: Var) -> Rewrite:
     """-x where x is positive, else x, is -abs(x)."""
     return Rewrite(before=where(greater(x, 0), -x, x), after=-abs(x))
