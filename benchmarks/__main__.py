@@ -30,7 +30,7 @@ Round = dict[str, dict[str, Any]]
 def rounds_of(
     workload: str, contestants: Sequence[str], count: int, threads: int, scale: float, limit: float
 ) -> list[Round]:
-    """What each contestant said in each round; one that fails is out of the later rounds."""
+    """The answers of the contestants in each round; one that fails is out of the later rounds."""
     found: list[Round] = []
     out: set[str] = set()
     with TemporaryDirectory() as folder:

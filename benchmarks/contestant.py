@@ -113,7 +113,7 @@ def timed(run: Run) -> list[float]:
 
 
 def status(field: str) -> int:
-    """What Linux says of this process's memory, in bytes."""
+    """This process's memory in bytes, as Linux reports it."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 

@@ -1,4 +1,4 @@
-"""What do `import symgrad` and a first small program cost, beside importing NumPy alone?
+"""The time of `import symgrad` and a first small program, beside that of importing NumPy alone.
 
     python benchmarks/import_time.py [rounds]
 

@@ -217,7 +217,7 @@ def count_inductor(run: Callable[[], Iterable[Any]]) -> tuple[Counts, Arrays]:
 
 
 def call_bytes(code: str) -> list[int]:
-    """What each call in inductor's code reads and writes, its arguments once, `in_out` twice."""
+    """The bytes each call in inductor's code reads and writes: arguments once, `in_out` twice."""
     sizes: dict[str, int] = {}
     pointers = dict(re.findall(r"^(cpp_fused\w*) = .*?void  kernel\((.*?)\)", code, re.M | re.S))
     moved = []

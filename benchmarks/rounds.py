@@ -1,4 +1,4 @@
-"""What the benchmarks share: contestants in processes of their own, in interleaved rounds."""
+"""The rounds of the benchmarks: contestants in processes of their own, interleaved."""
 
 from __future__ import annotations
 

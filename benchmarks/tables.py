@@ -170,7 +170,7 @@ def failures(runs: Sequence[Contest]) -> list[str]:
 
 
 def misses(runs: Sequence[Contest]) -> list[str]:
-    """What falls short of the aims that the README of the benchmarks states."""
+    """The figures that fall short of the aims in the README of the benchmarks."""
     return [f"{named(r)}: {miss}" for r in runs for miss in misses_of(r)]
 
 

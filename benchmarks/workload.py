@@ -1,4 +1,4 @@
-"""What a workload is: inputs, one loss in the words that all libraries share, and NumPy by hand."""
+"""A workload: inputs, one loss in the words that all libraries share, and NumPy by hand."""
 
 from __future__ import annotations
 

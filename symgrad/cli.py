@@ -84,8 +84,8 @@ def main(argv: Sequence[str], *, colour: bool = False) -> int:
             sys.stderr.write(f"symgrad: {error}\n")
             return FAILED
         answer = Answer("", {"error": str(error)}, False)
-    told = json.dumps(answer.data, indent=1) if arguments.json else answer.text
-    sys.stdout.write(_printable(told) + "\n")
+    text = json.dumps(answer.data, indent=1) if arguments.json else answer.text
+    sys.stdout.write(_printable(text) + "\n")
     sys.stdout.flush()
     return 0 if answer.is_well else FAILED
 
@@ -146,7 +146,7 @@ def demo(arguments: Any, style: _Style) -> Answer:
         ("What it gave", f"the loss fell from {losses[0]:.6g} to {losses[-1]:.6g} in 100 steps"),
     ]
     parts += [("Written", "\n".join(files))] if files else []
-    text = "\n\n".join(f"{style.heading(title)}\n\n{told.strip()}" for title, told in parts)
+    text = "\n\n".join(f"{style.heading(title)}\n\n{body.strip()}" for title, body in parts)
     found = {"losses": losses, "source": step.source, "rules": step.trace.rules(), "files": files}
     return Answer(text, found)
 
@@ -214,7 +214,7 @@ def explain(arguments: Any, style: _Style) -> Answer:
         ("What runs", thing.source),
         ("What it costs", str(thing.cost())),
     )
-    text = "\n\n".join(f"{style.heading(title)}\n\n{told.strip()}" for title, told in parts)
+    text = "\n\n".join(f"{style.heading(title)}\n\n{body.strip()}" for title, body in parts)
     cost = thing.cost()
     found = {
         "nodes": {"written": len(thing.raw), "runs": len(thing.graph)},

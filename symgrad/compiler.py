@@ -204,9 +204,9 @@ def _graph(nodes: Sequence[Node], fed: Sequence[Node], updated: Sequence[Variabl
 
 def _check_sizes(graph: Graph) -> None:
     """Refuse a named dimension whose size no input tells."""
-    told = {name for x in graph.inputs for name in x.tensor.names}
+    known = {name for x in graph.inputs for name in x.tensor.names}
     for node in graph.nodes:
-        if unknown := names_in((node.type, node.attrs)) - told:
+        if unknown := names_in((node.type, node.attrs)) - known:
             listed = ", ".join(sorted(unknown))
             raise GraphError(
                 f"{describe(node)}: no input tells the size of {listed}; give the inputs a "

@@ -63,11 +63,11 @@ def _count(thing: Any) -> int:
 
 def _text(thing: Any) -> str:
     try:
-        told = _summary(thing) if _count(thing) > MOST_NODES_INLINE else _whole(thing)
+        text = _summary(thing) if _count(thing) > MOST_NODES_INLINE else _whole(thing)
     except Exception:
-        told = f"<{type(thing).__name__}>"
+        text = f"<{type(thing).__name__}>"
     # Half of a surrogate pair, which a user's name may hold, could not be sent.
-    return told.encode("utf-8", "backslashreplace").decode()
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _whole(thing: Any) -> str:

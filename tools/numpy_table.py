@@ -55,7 +55,7 @@ def functions(space):
 
 
 def ours(function):
-    """What a function of NumPy's is on nodes, as a user writes it; None if it is refused."""
+    """The counterpart on nodes of a function of NumPy's, as a user writes it; None if refused."""
     sg.Graph, sg.linalg, sg.fft  # noqa: B018  all that declares functions
     REGISTRY.every()
     if function in numpy_dispatch.DIRECT:

@@ -46,7 +46,7 @@ def text(pattern):
 
 
 def change(rule):
-    """What a rule does: its pattern, or where that does not tell, an example."""
+    """A rule as `before → after`: its patterns, or where they do not tell, an example."""
     if rule.rewrite is not None:
         after = rule.rewrite.after
         what = text(after) if isinstance(after, Pattern) else body(after)
@@ -61,16 +61,16 @@ def change(rule):
 
 
 def body(function):
-    """What a lambda gives, as it is written, if it is short."""
+    """The expression of a lambda, as it is written, if it is short."""
     line = function.__code__.co_firstlineno
     tree = ast.parse(inspect.getsource(inspect.getmodule(function)))
     found = [n.body for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line]
     if len(found) != 1:
         return None
     # `y if condition else None` is a guard.
-    told = ast.unparse(found[0].body if isinstance(found[0], ast.IfExp) else found[0])
-    told = re.sub(r"_p\(", "(", told)  # a primitive by the name of its op
-    return None if len(told) > LONGEST or UNCLEAR.search(told) else told
+    written = ast.unparse(found[0].body if isinstance(found[0], ast.IfExp) else found[0])
+    written = re.sub(r"_p\(", "(", written)  # a primitive by the name of its op
+    return None if len(written) > LONGEST or UNCLEAR.search(written) else written
 
 
 def grade(rule):

@@ -13,7 +13,7 @@ from benchmarks.workload import Array, Run, Workload
 
 
 class First(Workload):
-    """What each contestant makes before it is measured, so that its own imports are done."""
+    """A program that each contestant makes before it is measured, so that its imports are done."""
 
     name, title = "first", "a first small program"
     wanted = (0,)

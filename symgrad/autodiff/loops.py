@@ -141,7 +141,7 @@ _Reads = dict[Node, tuple[Node, Node]]
 
 
 def _reads(loop: _Loop, made: Sequence[Node], late: set[Node]) -> tuple[_Reads, _Reads]:
-    """What a backward body reads of the forward: by steps, and whole. `late` are its own inputs.
+    """The forward values that a backward body reads, by steps and whole. `late` are its own inputs.
 
     What no step changes is computed before the loop.
     """

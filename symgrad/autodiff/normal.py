@@ -83,15 +83,15 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     inside = {x for x in xs if x.inputs}
     merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
     held = _with_barriers(order, merged, {merged.get(x, x) for x in inside})
-    settled, fired = sweep_once(Graph([held[y] for y in ys]), INDEX, "normal form")
+    final, fired = sweep_once(Graph([held[y] for y in ys]), INDEX, "normal form")
     if not fired:
         return NormalForm(list(ys), list(xs), {})
 
     def image(node: Node) -> Node:
         there = held.get(node, node)
-        return settled.get(there, there)
+        return final.get(there, there)
 
-    unstable = {settled.get(f.after, f.after) for f in fired if f.rule in smooth.STABLE}
+    unstable = {final.get(f.after, f.after) for f in fired if f.rule in smooth.STABLE}
     unsafe: set[Node] = set()
     written: dict[Node, Node] = {}
     for node in order:

@@ -59,7 +59,7 @@ class Storage(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """What tests and random graphs try an op with.
+    """The operands and attributes with which tests and random graphs try an op.
 
     `domain` has an interval for each operand, the last ones again; `dtypes` those that it takes;
     `cases` shapes and attributes. Of a `symmetric` op the first operand is a symmetric (Hermitian)

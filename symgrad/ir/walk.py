@@ -1,4 +1,4 @@
-"""What a graph has, and its order: every node after its inputs, without recursion."""
+"""Walks of a graph: its nodes in topological order, without recursion."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Plan(Displayed):
 
     @property
     def returned(self) -> tuple[Ref, ...]:
-        """What its function returns: the outputs, and the next values of 0-d variables."""
+        """The results of its function: the outputs, and the next values of 0-d variables."""
         ends = zip(self.updates, self.nexts, strict=True)
         return (*self.outputs, *(ref for ref, n in ends if n < 0))
 

@@ -166,8 +166,8 @@ def combiner(y: Node) -> tuple[Any, dict[str, Any]]:
 
     NumPy sums small integers in larger ones, unless it is told not to.
     """
-    told = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
-    return REGISTRY.ops[y.op.combiner].kernel, told
+    options = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
+    return REGISTRY.ops[y.op.combiner].kernel, options
 
 
 def _size(count: int, most: int) -> int:

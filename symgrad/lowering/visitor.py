@@ -1,4 +1,4 @@
-"""What is done with steps, a method for each of their kinds."""
+"""The visitor of steps: a method for each of their kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Visitor(ABC, Generic[T]):
     """Does something with each kind of step; another kind is another method here."""
 
     def visit(self, step: Step) -> T:
-        """What the method for its kind returns."""
+        """The result of the method for the kind of the step."""
         match step:
             case Call():
                 return self.call(step)

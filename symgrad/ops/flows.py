@@ -41,7 +41,7 @@ def is_selection(flow: Any) -> bool:
 
 
 def masked(mask: Node, flow: Node) -> Node:
-    """What flows, where a mask is true; of a selection, where both masks are."""
+    """A cotangent or tangent where a mask is true, else 0; of a selection, where both masks are."""
     if is_selection(flow):
         other, flow = flow.inputs
         mask = call("logical_and", mask, other)

@@ -186,7 +186,7 @@ RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels"
 
 
 def recomputation(memory: int) -> Pass:
-    """What need not be kept is computed again, so that about so many bytes are alive at once."""
+    """The pass that computes values again so that about so many bytes are alive at once."""
     return Pass(
         "recomputation",
         "when nothing is merged any more, since it makes copies; before fusion, which joins them "

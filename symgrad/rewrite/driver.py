@@ -71,7 +71,7 @@ def sweep_once(
     trace = Trace()
     sweep = _Sweep(graph, index, trace, stage)
     sweep.run()
-    return (sweep.settled, trace.fired) if trace.fired else ({}, [])
+    return (sweep.final, trace.fired) if trace.fired else ({}, [])
 
 
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -154,7 +154,7 @@ def _by_operands(rules: Iterable[Rule]) -> _ByOperands:
 
 
 class _Sweep:
-    """One walk over a graph. `settled` maps a node to what stands for it in the end.
+    """One walk over a graph. `final` maps a node to what stands for it in the end.
 
     `left` has the nodes at which no rule fitted, each with the inner nodes whose other readers held
     a rule back. What the walk `before` left, with its operands, is tried again only for these.
@@ -176,7 +176,7 @@ class _Sweep:
         self.trace = trace
         self.stage = stage
         self.keep_layout = keep_layout
-        self.settled: dict[Node, Node] = {}
+        self.final: dict[Node, Node] = {}
         self.becomes: dict[Node, Node] = {}
         self.uses: dict[Node, int] = defaultdict(int)
         self.fired = 0
@@ -186,41 +186,41 @@ class _Sweep:
     def run(self) -> Graph:
         readers = _readers(self.graph)
         for node in self.graph.nodes:
-            self._settle(node)
-            self.uses[self.settled[node]] += readers[node]
+            self._rewrite(node)
+            self.uses[self.final[node]] += readers[node]
         if not self.fired:
             return self.graph
-        return Graph((self.settled[y] for y in self.graph.outputs), self.graph.inputs)
+        return Graph((self.final[y] for y in self.graph.outputs), self.graph.inputs)
 
-    def _settle(self, root: Node) -> None:
-        settled = self.settled
+    def _rewrite(self, root: Node) -> None:
+        final = self.final
         stack = [root]
         while stack:
             node = stack[-1]
-            if node in settled:
+            if node in final:
                 stack.pop()
                 continue
             try:
-                inputs = tuple([settled[x] for x in node.inputs])
+                inputs = tuple([final[x] for x in node.inputs])
             except KeyError:
-                stack += [x for x in node.inputs if x not in settled]
+                stack += [x for x in node.inputs if x not in final]
                 continue
             if node in self.becomes:
-                if self.becomes[node] not in settled:
+                if self.becomes[node] not in final:
                     raise RewriteError(
                         f"the rule {self.recent[-1]} makes {describe(node)} of itself: what it "
                         "puts in place is computed from what it takes away"
                     )
-                settled[node] = settled[self.becomes[node]]
+                final[node] = final[self.becomes[node]]
                 continue
             current = rebuild(node, inputs)
             result = self._rewritten(current) if self._may_fit(current) else None
             if result is None:
-                settled[node] = settled[current] = current
+                final[node] = final[current] = current
                 stack.pop()
                 continue
             self.becomes[node] = result
-            if result not in settled:
+            if result not in final:
                 stack.append(result)
 
     def _rewritten(self, node: Node) -> Node | None:
@@ -256,7 +256,7 @@ class _Sweep:
         new, known = [made], {node}
         while new:
             made = new.pop()
-            if made in known or made in self.settled:
+            if made in known or made in self.final:
                 continue
             known.add(made)
             if not (made.op.elementwise or made.op.view) and any(x.op.view for x in made.inputs):

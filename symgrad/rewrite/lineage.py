@@ -145,7 +145,7 @@ class Lineage:
 
     def onward(self, form: Form) -> Way:
         """Through which rewrites a node went, and what it is in the end."""
-        told: set[int] = set()
+        numbers: set[int] = set()
         ends: dict[Form, None] = {}
         parts: dict[Form, None] = {}
         folded = False
@@ -156,10 +156,10 @@ class Lineage:
                 found[at] = None
                 continue
             went = self.replacing.get(at, [])
-            told.update(went)
+            numbers.update(went)
             if all(self.after[i] == at for i in went):
                 went = self.swallowing.get(at) or self.dropping.get(at, [])
-                told.update(went)
+                numbers.update(went)
                 if at not in self.swallowing and not _is_constant(at):
                     continue
                 folded = folded or found is ends
@@ -168,35 +168,35 @@ class Lineage:
                     if made not in seen:
                         seen.add(made)
                         stack.append((made, goes_to))
-        for i in sorted(told):
-            told |= self._leading(self.swallowed[i])
+        for i in sorted(numbers):
+            numbers |= self._leading(self.swallowed[i])
         rest = tuple(f for f in parts if f not in ends)
-        return Way(self._in_order(told), folded, tuple(ends), rest)
+        return Way(self._in_order(numbers), folded, tuple(ends), rest)
 
     def backward(self, form: Form) -> tuple[tuple[RewriteEvent, ...], list[Node]]:
         """The rewrites that led to a form, and the nodes as written that it was once."""
-        told = self._leading([form])
+        numbers = self._leading([form])
         forms = [form]
-        for i in sorted(told):
+        for i in sorted(numbers):
             forms += [self.before[i], *self.swallowed[i]]
         found = [n for f in dict.fromkeys(forms) for n in self.built.get(f, ())]
-        return self._in_order(told), found
+        return self._in_order(numbers), found
 
     def _leading(self, forms: Iterable[Form]) -> set[int]:
         """The rewrites that made nodes of these forms, and those that led to them in turn."""
-        told: set[int] = set()
+        numbers: set[int] = set()
         stack = list(forms)
         while stack:
             for i in self.making.get(stack.pop(), ()):
-                if i not in told:
-                    told.add(i)
+                if i not in numbers:
+                    numbers.add(i)
                     stack += [self.before[i], *self.swallowed[i]]
-        return told
+        return numbers
 
-    def _in_order(self, told: Iterable[int]) -> tuple[RewriteEvent, ...]:
+    def _in_order(self, numbers: Iterable[int]) -> tuple[RewriteEvent, ...]:
         """Rewrites in their order; of those that did the same twice, the last."""
         fired = self.trace.fired
-        last = {(fired[i].rule, self.before[i], self.after[i]): i for i in sorted(told)}
+        last = {(fired[i].rule, self.before[i], self.after[i]): i for i in sorted(numbers)}
         return tuple(fired[i] for i in sorted(last.values()))
 
 

@@ -118,7 +118,7 @@ class Trace(Displayed):
             for entry in fired:
                 by_rule.setdefault(entry.rule, []).append(entry)
             for rule, entries in by_rule.items():
-                yield from _told(rule, entries)
+                yield from _describe(rule, entries)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -138,7 +138,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _told(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
+def _describe(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
     """The lines about one rule in one pass, place by place."""
     yield f"  {rule_text(rule)}{_repeated(len(entries))}"
     yield f"    because: {reason_text(rule)}"

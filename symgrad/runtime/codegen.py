@@ -176,11 +176,11 @@ class _Generator(Visitor[Iterable[str]]):
             ufunc, options = combiner(y)
             name = self._plain(f"np.{ufunc.__name__}.reduce")
             target = self._expression(ref)
-            told = "".join(f", {k}={v.name!r}" for k, v in options.items())
+            keywords = "".join(f", {k}={v.name!r}" for k, v in options.items())
             if self.plan.is_scalar(ref):
-                yield f"{target} = {name}({part}{told})"
+                yield f"{target} = {name}({part}{keywords})"
             else:
-                yield f"{name}({part}, 0, out={target}{told})"
+                yield f"{name}({part}, 0, out={target}{keywords})"
 
     def _tile(
         self,

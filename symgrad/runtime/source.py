@@ -18,7 +18,7 @@ LONGEST_TEXT = 48
 
 @dataclass(eq=False)
 class Module:
-    """What the functions of a module share: `taken` are names that mean something already.
+    """The state that the functions of a module share; `taken` are the names in use.
 
     `kernels` are those whose source is copied into it; `opaque` are the ops whose kernel is neither
     of them nor NumPy's. `functions` are those that run a tile of rows: their lines with the step of
@@ -68,7 +68,7 @@ class Source:
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What the text does not spell out: large constants, and kernels of a user's own."""
+        """The objects that its text refers to by name: large constants, kernels of a user's own."""
         large = {k: v for k, v in self.module.constants.items() if not is_short(v)}
         return {**self.module.scope, **large}
 

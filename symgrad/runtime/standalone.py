@@ -47,7 +47,7 @@ def fitted(value, name, shape, dtype):
 
 PARTS = '''
 def parts(value, like, path):
-    """What an argument holds where `like`, which has the form that is wanted, has an int."""
+    """The values of an argument that stand where `like`, the form that is wanted, has an int."""
     if isinstance(like, dict):
         if not isinstance(value, dict) or value.keys() != like.keys():
             raise ValueError(f"{path} must be a dict with the keys {list(like)}")

@@ -13,7 +13,7 @@ C = TypeVar("C", bound="Declared")
 
 
 class Declared:
-    """What has the parameters that its class declares, and never changes.
+    """An immutable object with the parameters that its class declares.
 
     Its `__init__` is no generated one, which messages would take for the user's line.
     """

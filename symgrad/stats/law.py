@@ -1,4 +1,4 @@
-"""What all laws have in common: parameters, shapes, supports, and how they are asked."""
+"""The base class of laws: parameters, shapes, supports, and how they are asked."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ def _opened_safetensors(file: SizedFile) -> Iterator[Contents]:
     yield {name: type_ for name, (type_, _, _) in places.items()}, read
 
 
-def _check_metadata(told: Any) -> None:
-    if not isinstance(told, dict) or not all(type(v) is str for v in told.values()):
+def _check_metadata(metadata: Any) -> None:
+    if not isinstance(metadata, dict) or not all(type(v) is str for v in metadata.values()):
         raise ValueError("__metadata__ is to be texts by their names")
 
 

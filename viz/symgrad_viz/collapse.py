@@ -31,15 +31,15 @@ def collapsed(scene: Scene) -> Scene:
     """
     boxes = {b.id: b for b in scene.boxes}
     stands_for = {id: id for id in boxes}
-    told = []
+    described = []
     for units in _sets(scene):
         ids = {m.id for u in units for m in u.members}
         if len(units) > 1 and ids <= boxes.keys() and not _reaches_itself(ids, scene, stands_for):
             box = _drawn_once(units)
-            told.append(f"{box.lines[0]} ({box.lines[1]})")
+            described.append(f"{box.lines[0]} ({box.lines[1]})")
             boxes = {k: b for k, b in boxes.items() if k not in ids} | {box.id: box}
             stands_for.update(dict.fromkeys(ids, box.id))
-    if not told:
+    if not described:
         return scene
     edges, more = _few_into(
         _rewired(scene, stands_for), {i for i, b in boxes.items() if b.kind == "many"}
@@ -49,7 +49,7 @@ def collapsed(scene: Scene) -> Scene:
         boxes[id] = replace(box, lines=(*box.lines, f"reads {count} more"))
     note = (
         f"{len(scene.boxes):,} boxes are drawn as {len(boxes):,}; drawn once: "
-        f"{', '.join(told[:6])}{', …' * (len(told) > 6)}."
+        f"{', '.join(described[:6])}{', …' * (len(described) > 6)}."
     )
     place = {b.id: i for i, b in enumerate(scene.boxes)}
     ordered = tuple(boxes[i] for i in _in_order(boxes, edges, place))

@@ -67,9 +67,9 @@ class _World:
             drawn = ((spots[e.tail], spots[e.head], e.operand, e.carries) for e in stage.edges)
             boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
             edges, old_edges = [self._edge(*e) for e in drawn], edges
-            told = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
+            changes = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
             ghosts = list(map(self._box, stage.ghosts))
-            stages.append({**told, "ghosts": ghosts, "added": stage.added, "left": stage.left})
+            stages.append({**changes, "ghosts": ghosts, "added": stage.added, "left": stage.left})
         frames = ((kind, title, *map(round, place)) for kind, title, *place in sheet.frames)
         return {
             "sheet": [round(sheet.width), round(sheet.height)],
@@ -208,8 +208,8 @@ class _Document:
     def _rewrites(self) -> Columns:
         stage, rule = self.names.index, self.rules
         fired = self.program.trace.fired
-        told = ((stage(f.stage), rule[f.rule], shortened(f.change())) for f in fired)
-        return in_columns(named("stage rule change", told))
+        rows = ((stage(f.stage), rule[f.rule], shortened(f.change())) for f in fired)
+        return in_columns(named("stage rule change", rows))
 
     def _rule(self, rule: Rule) -> Json:
         code = getattr(rule.definition, "__code__", None)
@@ -350,8 +350,8 @@ def _group(key: tuple[str, str], group: tuple[int, set[int]], quoting: Collectio
 
 def _time(step: StepTime) -> Json:
     figures = ("seconds", "share", "gbytes", "gflops", "reach")
-    told = {figure: _short(getattr(step, figure)) for figure in figures}
-    return {"line": step.line, **told, "inner": list(map(_time, step.inner))}
+    costs = {figure: _short(getattr(step, figure)) for figure in figures}
+    return {"line": step.line, **costs, "inner": list(map(_time, step.inner))}
 
 
 def _short(figure: float | None) -> float | None:

@@ -74,7 +74,9 @@ class Nodes:
         rewrites, sources = self.lineage.backward(form)
         origins = [node.origin, *(n.origin for n in sources if n.inputs)]
         lines = {(p.file, p.line): p for o in reversed(origins) for p in reversed(o.locations)}
-        told = [at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None]
+        events = [
+            at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None
+        ]
         ends = (self.elements.of_form(e) for e in self.lineage.onward(form).ends)
         found: Json = {
             "op": node.op.name,
@@ -83,7 +85,7 @@ class Nodes:
             "places": [self.places[p] for p in reversed(lines.values())],
             "scope": [shortened(s, 60) for s in node.origin.scope],
             "makers": self._makers(node),
-            "rewrites": told,
+            "rewrites": events,
             "value": self.values[self.lineage.value(node)],
             "ends": [e for e in ends if e is not None and e != number],
             "inside": self.inside.get(number, []),
@@ -95,13 +97,13 @@ class Nodes:
         }
         return {k: v for k, v in found.items() if v not in (None, [], "")}
 
-    def _verdict(self, number: int, told: str) -> str:
+    def _verdict(self, number: int, verdict: str) -> str:
         if number in self.inside:
             steps = [at for i, at in self._own_steps(number) if i == 0]
             return f"one group of {len(self.inside[number])} ops, computed by {steps_text(steps)}"
         if number >= len(self.program.raw):
-            return told.replace("computed as written, by", "computed by")
-        return told
+            return verdict.replace("computed as written, by", "computed by")
+        return verdict
 
     def _makers(self, node: Node) -> list[Json]:
         """Who made a node, oldest first, and what sort of maker each is."""

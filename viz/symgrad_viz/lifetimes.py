@@ -49,13 +49,13 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
         y = HEAD + row * ROW + BAR / 2
         for first, last, slot in slots:
             size = ((last - first + 1) * step - 3, BAR)
-            told = f"{slot.name} {bytes_text(slot.nbytes)}"
-            told += "" if slot.kind == "arena" else f", {KINDS[slot.kind][1]}"
+            label = f"{slot.name} {bytes_text(slot.nbytes)}"
+            label += "" if slot.kind == "arena" else f", {KINDS[slot.kind][1]}"
             wide = int(size[0] / (NODE_SIZE * ADVANCE))
-            text = told if len(told) < wide else slot.name if len(slot.name) < wide else ""
-            told += f": {slot.type!r}, steps {first} to {last}"
+            text = label if len(label) < wide else slot.name if len(slot.name) < wide else ""
+            label += f": {slot.type!r}, steps {first} to {last}"
             group = element(canvas, "g")
-            element(group, "title", told)
+            element(group, "title", label)
             box = Box("", KINDS[slot.kind][0], (text,), "")
             draw_box(group, box, (first * step + size[0] / 2, y), size, palette, "key")
 

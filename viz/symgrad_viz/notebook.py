@@ -54,12 +54,12 @@ def trace_html(trace: Trace) -> str:
         rules = Counter(f.rule.name for f in trace.fired if f.stage == stage.name)
         if stage.after is stage.before and not rules:
             continue
-        told = ", ".join(f"{name}{f' ×{n}' if n > 1 else ''}" for name, n in rules.most_common())
+        listed = ", ".join(f"{name}{f' ×{n}' if n > 1 else ''}" for name, n in rules.most_common())
         cells = (
             stage.name,
             f"{len(stage.before)} → {len(stage.after)}",
             f"{1e3 * stage.seconds:.1f} ms",
-            told,
+            listed,
         )
         rows.append("".join(f"<td>{html.escape(printable(c))}</td>" for c in cells))
     head = "".join(f"<th>{name}</th>" for name in ("pass", "nodes", "time", "rules"))

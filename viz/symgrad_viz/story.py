@@ -32,7 +32,7 @@ from symgrad_viz.words import counted, name_text, text_width, title_text
 
 MOST_BOXES = 40
 GAP = 28.0
-CAPTION = 18.0  # above the frames, with a line of `LINE` for each that is told
+CAPTION = 18.0  # above the frames, with a line of `LINE` for each note
 LINE = 18.0
 HEAD, TOLD = 22.0, 14.0  # the sizes of a heading's letters, and of those below it
 LEGEND = 1.6  # how much larger than in other pictures the legend is
@@ -50,7 +50,7 @@ class _Panel:
     """One stage: what its caption says, and what it shows."""
 
     name: str
-    told: Sequence[str]
+    notes: Sequence[str]
     stage: Stage
     marked: bool
     forward_only: bool = False
@@ -133,8 +133,8 @@ class _Storyboard:
             ids = {f"n{p.element}" for p in own}
             edges = tuple(e for e in raw.edges if e.tail in ids and e.head in ids)
             forward = sum(parts[n] == FORWARD for n in graph.nodes)
-            told = (counted(forward, "node"), "before any gradient")
-            yield _Panel("as written", told, Stage(tuple(own), edges), False, True)
+            notes = (counted(forward, "node"), "before any gradient")
+            yield _Panel("as written", notes, Stage(tuple(own), edges), False, True)
             how = f"with its {titles[BACKWARD]} part, which differentiation derived"
             yield _Panel("its gradient", (whole, how), raw, False)
         else:
@@ -146,14 +146,14 @@ class _Storyboard:
             last = "what runs, after " if i == seen[-1] else ""
             after = self._numbers(self.graphs[i + 1])
             fates = self._fates(before, self.graphs[i + 1])
-            told = self._told(names[i], before, after, fates)
-            yield _Panel(f"{last}{names[i]}", told, rest[i], True, fates=fates)
+            notes = self._notes(names[i], before, after, fates)
+            yield _Panel(f"{last}{names[i]}", notes, rest[i], True, fates=fates)
             before = after
 
     def _numbers(self, graph: Graph) -> set[int]:
         return set(self.elements.enter(graph.nodes).values())
 
-    def _told(
+    def _notes(
         self, name: str, before: set[int], after: set[int], fates: Mapping[int, str]
     ) -> tuple[str, str]:
         """The effect of a pass, in numbers and by the names of its rules, or in words."""
@@ -165,12 +165,12 @@ class _Storyboard:
             (became["="], "merged with an equal"),
             (became["in"], "fused"),
         ]
-        told = ", ".join(f"{n:,} {what}" for n, what in counts if n)
+        notes = ", ".join(f"{n:,} {what}" for n, what in counts if n)
         fired = Counter(f.rule.name for f in self.program.trace.fired if f.stage == name)
         rules = [f"{rule}{f' ×{n}' if n > 1 else ''}" for rule, n in fired.most_common()]
         does = next((getdoc(p.run) or "" for p in DEFAULT if p.name == name), "")
         what = " ".join(does.partition("\n\n")[0].split())
-        return f"{len(before):,} → {len(after):,} nodes: {told}", ", ".join(rules) or what
+        return f"{len(before):,} → {len(after):,} nodes: {notes}", ", ".join(rules) or what
 
     def _fates(self, before: set[int], graph: Graph) -> dict[int, str]:
         """The nodes that now compute the values of nodes that went.
@@ -209,8 +209,8 @@ class _Storyboard:
         rows = [widths[i : i + rows_of] for i in range(0, len(widths), rows_of)]
         wide = max(GAP + sum(w + GAP for w in row) for row in rows)
         wide = max(wide, text_width(shown, HEAD * 1.4) + 2 * GAP)
-        told = [_wrapped(panel.told, width) for panel, width in zip(panels, widths, strict=True)]
-        caption = CAPTION + LINE * (max(map(len, told)) + 1)
+        notes = [_wrapped(panel.notes, width) for panel, width in zip(panels, widths, strict=True)]
+        caption = CAPTION + LINE * (max(map(len, notes)) + 1)
         root = ET.Element("svg")
         canvas = element(root, "g", class_="graph")
         draw_title(canvas, shown, GAP, GAP * 1.3, self.palette, HEAD * 1.4, "start")
@@ -223,7 +223,7 @@ class _Storyboard:
             if i and i % rows_of == 0:
                 x, y, row_height = GAP, y + row_height + GAP, 0.0
             own = element(canvas, "g", transform=f"translate({x:.0f} {y:.0f})", id=f"stage{i}")
-            self._draw(own, panel, i, told[i], caption)
+            self._draw(own, panel, i, notes[i], caption)
             high = sheet.height + caption
             if i == len(panels) - 1:
                 below = element(own, "g", transform=f"translate(0 {high + GAP:.0f})")
@@ -271,11 +271,11 @@ class _Storyboard:
         return f"{number + 1}. {self.panels[number].name}"
 
     def _draw(
-        self, canvas: ET.Element, panel: _Panel, number: int, told: Sequence[str], caption: float
+        self, canvas: ET.Element, panel: _Panel, number: int, notes: Sequence[str], caption: float
     ) -> None:
         stage, palette = panel.stage, self.palette
         draw_title(canvas, self._heading(number), 0, 12, palette, HEAD, "start")
-        for i, line in enumerate(told):
+        for i, line in enumerate(notes):
             draw_note(canvas, line, (0, 14 + LINE * (i + 1)), palette, TOLD)
         drawn = element(canvas, "g", transform=f"translate(0 {caption:.0f})")
         for kind, title, *place in self.sheet.frames:
@@ -318,7 +318,7 @@ class _Storyboard:
         draw_arrow(canvas, replace(edge, is_stub=route.stub is not None), points, self.palette)
 
 
-def _wrapped(told: Iterable[str], width: float) -> list[str]:
+def _wrapped(notes: Iterable[str], width: float) -> list[str]:
     """Texts in lines as wide as that."""
     letters = max(int(width / (TOLD * ADVANCE)), 1)
-    return [line for text in told for line in wrap(text, letters)]
+    return [line for text in notes for line in wrap(text, letters)]

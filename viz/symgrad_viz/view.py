@@ -78,8 +78,8 @@ def view_of(
         scene = collapsed(scene)
     if len(graph) <= TOLD:
         lines = graph.text(origins=False).splitlines()
-        told = "\n".join(shortened(line) for line in lines)
-        scene = replace(scene, summary=f"{scene.summary}\n{told}\n")
+        notes = "\n".join(shortened(line) for line in lines)
+        scene = replace(scene, summary=f"{scene.summary}\n{notes}\n")
     if color_by is not None:
         scene = _heated(scene, color_by, figures.at)
     if len(scene.boxes) > MOST_BOXES:

@@ -1,4 +1,4 @@
-"""What an instance and its class hold that a run could write into, so that it can be put back."""
+"""Snapshots of the mutable state of an instance and its class, to find writes and undo them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class State:
         return changed
 
     def _parts(self, value: Any, contents: Any) -> Iterator[tuple[str, Any]]:
-        """What a value holds, by name where it has one."""
+        """The parts of a value, each with its name if it has one."""
         if isinstance(contents, dict):
             yield from ((str(key), part) for key, part in contents.items())
         elif isinstance(contents, (list, set)):

@@ -32,7 +32,7 @@ def _product(sizes):
 
 
 def _as_matrices(x):
-    """What lies beyond the third axis in one axis; a view if it lies in one piece."""
+    """The array with its axes from the fourth on as one; a view if they are contiguous."""
     return x.reshape(*x.shape[:3], _product(x.shape[3:]))
 
 

@@ -31,7 +31,7 @@ def overlapped(y, axis, size, stride, dilation, length, out=None):
 
 
 def _over_windows(ufunc, x, axis, size, stride, dilation, out):
-    """What a ufunc of two makes of each window, from its first element to its last."""
+    """The reduction of each window by a binary ufunc, from its first element to its last."""
     count = (x.shape[axis] - dilation * (size - 1) - 1) // stride + 1
     first, *rest = _slices(x.ndim, axis, count, size, stride, dilation)
     if not rest:
@@ -65,7 +65,7 @@ def window_max(x, axis, size, stride, dilation, out=None):
 
 
 def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch=None):
-    """What t has at the first largest element of each window of x, or t put back to there.
+    """The elements of t at the first largest element of each window of x, or t put back to there.
 
     It is selected by its bits, as in `select`: exact for inf and NaN.
     """

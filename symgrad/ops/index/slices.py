@@ -54,7 +54,7 @@ def _slice_infer(t: TensorType, *, index: Index) -> TensorType:
 
 
 def too_short(shape: Shape, index: Index, sizes: Mapping[str, int]) -> SymgradError | None:
-    """What is wrong if slices take fewer elements than they were inferred to, with these sizes."""
+    """The error to raise if slices take fewer elements than inferred, with these sizes, or None."""
     for axis, (size, triple) in enumerate(zip(shape, index, strict=True)):
         wanted, here = slice_length(size, *triple), resolve((size, triple), sizes)
         if resolve(wanted, sizes) == slice_length(here[0], *here[1]):

@@ -138,7 +138,7 @@ def _diagonal_length(shape: Shape, offset: int) -> Size:
 
 
 def _diagonal_too_short(shape: Shape, offset: int, sizes: Mapping[str, int]) -> SymgradError | None:
-    """What is wrong if a matrix has no such diagonal, with these sizes."""
+    """The error to raise if a matrix of these sizes has no such diagonal; None if it has."""
     here = tuple(evaluate(s, sizes) for s in shape[-2:])
     if evaluate(_diagonal_length(shape[-2:], offset), sizes) == _diagonal_length(here, offset):
         return None

@@ -78,7 +78,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
 
 class _Trace(NamedTuple):
-    """What a step made of its stand-ins: the next carries and the results, with their form."""
+    """The outputs of a traced step: the next carries and the results, with their form."""
 
     nexts: list[Node]
     ys: list[Node]
@@ -150,7 +150,7 @@ def _steps(n: Any) -> Size:
 
 def _length(name: str, sequences: Sequence[Leaf], length: Any) -> Size:
     """How many steps there are, which all sequences say alike."""
-    told = [] if length is None else [("length", _steps(length))]
+    lengths = [] if length is None else [("length", _steps(length))]
     for leaf in sequences:
         node = as_node(leaf.value)
         if not node.ndim:
@@ -158,16 +158,16 @@ def _length(name: str, sequences: Sequence[Leaf], length: Any) -> Size:
                 f"{name}: {leaf.path} is {describe(node)}, a scalar, which has no slices; let the "
                 f"step read it whole: it need not be among xs{node.origin.place()}"
             )
-        told.append((leaf.path, node.shape[0]))
-    if not told:
+        lengths.append((leaf.path, node.shape[0]))
+    if not lengths:
         raise ShapeError(f"{name}: without xs, length says how many steps there are")
-    for path, size in told[1:]:
-        if not same_size(size, told[0][1]):
+    for path, size in lengths[1:]:
+        if not same_size(size, lengths[0][1]):
             raise ShapeError(
-                f"{name}: {told[0][0]} has {told[0][1]} steps, and {path} has {size}; all "
+                f"{name}: {lengths[0][0]} has {lengths[0][1]} steps, and {path} has {size}; all "
                 "sequences have one length"
             )
-    return told[0][1]
+    return lengths[0][1]
 
 
 def _traced(name: str, found: Any, init: Any) -> _Trace:

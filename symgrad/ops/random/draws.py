@@ -264,7 +264,7 @@ def _implicit(flow: Cotangent, y: Node, a: Node) -> Cotangent:
     public=False,
 )
 def follow_gamma(drawn: NodeLike, concentration: NodeLike, /) -> Node:
-    """What was drawn from the gamma law, as a function of its parameter.
+    """Draws from the gamma law, as a differentiable function of its parameter.
 
     Of all numbers with a fixed quantile: d = -(dF/da) / (dF/dx) da with F = gammainc. Figurnov,
     Mohamed and Mnih, Implicit reparameterization gradients, arXiv:1805.08498.

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def _for_each(key, draw, shape, dtype, out):
-    """What `draw(generator, index)` gives for each key, in one array."""
+    """An array of `draw(generator, index)` for each key."""
     shape = (*key.shape[:-1], *shape)
     y = np.empty(shape, dtype) if out is None else out
     for index in np.ndindex(key.shape[:-1]):

@@ -22,7 +22,7 @@ def _polynomial(coefficients, x, y):
 
 
 def _in_chunks(part, x, out, scratch):
-    """What `part(x, y, work)` writes into y, for as many elements at a time as fit a cache.
+    """The y into which `part(x, y, work)` writes, called on chunks of elements that fit a cache.
 
     It reads x before it writes y, which may be the same memory.
     """

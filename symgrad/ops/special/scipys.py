@@ -1,4 +1,4 @@
-"""What takes its values from SciPy, which is imported when a kernel first runs.
+"""Functions whose values are SciPy's, which is imported when a kernel first runs.
 
 It is the extra `symgrad[special]`. float32 stays float32, float64 stays float64, and what is less
 precise becomes float32.

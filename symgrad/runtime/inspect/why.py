@@ -43,19 +43,19 @@ class Story(NamedTuple):
     code: tuple[tuple[int, str], ...]
     verdict: str
 
-    def lines(self, told: Collection[RewriteEvent] = ()) -> Iterator[str]:
-        """The story line by line; of rewrites in `told`, the names only."""
+    def lines(self, described: Collection[RewriteEvent] = ()) -> Iterator[str]:
+        """The story line by line; of rewrites in `described`, the names only."""
         yield place_text(self.node.origin)
         yield f"  built {expression(self.node)}    {type_text(self.node.type)}"
         for other in self.others:
             yield f"  with {expression(other)}    {place_text(other.origin)}"
         for i, entry in enumerate(self.rewrites):
-            if entry not in told:
+            if entry not in described:
                 reason = reason_text(entry.rule)
                 yield f"  {i + 1}. {rule_text(entry.rule)} in {entry.stage}: {reason}"
                 yield f"     {entry.change()}"
-            elif i == 0 or self.rewrites[i - 1] not in told:
-                again = takewhile(told.__contains__, self.rewrites[i:])
+            elif i == 0 or self.rewrites[i - 1] not in described:
+                again = takewhile(described.__contains__, self.rewrites[i:])
                 names = ", ".join(entry.rule.name for entry in again)
                 yield f"  {i + 1}. as above: {names}"
         yield f"  {self.verdict}"
@@ -75,10 +75,10 @@ class Why:
 
     def _lines(self) -> Iterator[str]:
         yield f"why {self.asked}:"
-        told: set[RewriteEvent] = set()
+        described: set[RewriteEvent] = set()
         for story in self.stories:
-            yield from story.lines(told)
-            told.update(story.rewrites)
+            yield from story.lines(described)
+            described.update(story.rewrites)
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self._lines()))
