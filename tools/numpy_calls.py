@@ -77,7 +77,7 @@ def flat(result):
 
 
 def on_arrays(call, function, arrays=ARRAYS):
-    """What a call gives of arrays, part by part."""
+    """The results of a call with arrays, part by part."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         own = {k: a.copy() for k, a in arrays.items()}  # for some write into them
@@ -90,7 +90,7 @@ def placeholders(arrays=ARRAYS):
 
 
 def on_nodes(call, function, nodes):
-    """What a call gives of nodes, part by part."""
+    """The results of a call with nodes, part by part."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return flat(eval(call, {**PLAIN, **nodes, "f": function}))

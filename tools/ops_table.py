@@ -101,7 +101,7 @@ CALLS = {
 
 
 class _Letters(dict):
-    """What the letters of `numpy_calls` stand for: the function, and arrays that x makes."""
+    """The namespace for calls of `numpy_calls`: the function, and arrays that x makes."""
 
     def __init__(self, function, x):
         super().__init__(numpy_calls.PLAIN, f=function)

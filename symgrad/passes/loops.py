@@ -35,7 +35,7 @@ class _Loop:
         self.nexts, self.rows = body.outputs[:first], body.outputs[first:]
 
     def given(self) -> Iterator[tuple[Node, tuple[str, Node]]]:
-        """What each input but the carries stands for."""
+        """The operand of each input but the carries."""
         for kind, inputs, operands in (
             ("slice", self.slices, self.sequences),
             ("fixed", self.fixed, self.whole),

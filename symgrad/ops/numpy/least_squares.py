@@ -22,7 +22,7 @@ NAMESPACE = "linalg"
 
 
 class LstsqResult(NamedTuple):
-    """What `lstsq` gives."""
+    """The results of `lstsq`."""
 
     x: Node
     residuals: Node
