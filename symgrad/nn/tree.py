@@ -132,7 +132,7 @@ def _nodes(results: Any) -> Iterator[Node]:
 
 
 def _leaves(results: Any) -> Iterator[Any]:
-    """What lists, tuples and dicts hold, or the value itself."""
+    """The leaves of lists, tuples and dicts, or the value itself."""
     if isinstance(results, (list, tuple, Mapping)):
         for part in results.values() if isinstance(results, Mapping) else results:
             yield from _leaves(part)
