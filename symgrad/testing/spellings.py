@@ -52,7 +52,7 @@ def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequenc
     if (
         not wrt
         or not is_differentiable(y)
-        or any(n.op.vjp is None and n.inputs for n in topological([y]))
+        or any(n.inputs and (n.op.vjp is None or n.op.no_slope) for n in topological([y]))
     ):
         return ()
     found: list[Node] = vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
