@@ -45,7 +45,7 @@ def test_random_graphs_in_tiles(tiny, seed, exact):
 
 def test_random_graphs_do_run_in_tiles(tiny):
     found = []
-    for seed in range(150):
+    for seed in range(400):
         rng = np.random.default_rng(seed)
         inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
         found += tilings(sg.compile(inputs, outputs))
