@@ -79,8 +79,9 @@ def _airy_kernel(x: Any, part: int, out: Any = None) -> Any:
 
 
 def _airy_source(here: bool, part: int) -> str:
-    outs = ", ".join("{out}" if i == part else "None" for i in range(4))
-    return f"scipy.special.airy({{0}}, out=({outs}))[{part}]"
+    place = range(4).index(part)  # a plain int: what a file says is not written into source
+    outs = ", ".join("{out}" if i == place else "None" for i in range(4))
+    return f"scipy.special.airy({{0}}, out=({outs}))[{place}]"
 
 
 def _airy_infer(t: TensorType, *, part: int) -> TensorType:

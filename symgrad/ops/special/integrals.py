@@ -49,8 +49,9 @@ def _sici_kernel(x: Any, part: int, out: Any = None) -> Any:
 
 
 def _sici_source(here: bool, part: int) -> str:
-    outs = "None, {out}" if part else "{out}, None"
-    return f"scipy.special.sici({{0}}, out=({outs}))[{part}]"
+    place = range(2).index(part)  # a plain int: what a file says is not written into source
+    outs = "None, {out}" if place else "{out}, None"
+    return f"scipy.special.sici({{0}}, out=({outs}))[{place}]"
 
 
 def _sici_infer(t: TensorType, *, part: int) -> TensorType:
