@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.updates import update_call
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import optimization_barrier
 from symgrad.passes.cse import merge
@@ -81,7 +82,8 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     """The outputs `ys` in normal form, and the nodes in it that stand for `xs`."""
     order = topological(ys)
     inside = {x for x in xs if x.inputs}
-    merged = merge(order, Exact.BITS, lambda n: n if n in inside else n.origin.kinks)
+    apart = inside | {update_call(n) for n in order if n.op.update}
+    merged = merge(order, Exact.BITS, lambda n: n if n in apart else n.origin.kinks)
     held = _with_barriers(order, merged, {merged.get(x, x) for x in inside})
     final, fired = sweep_once(Graph([held[y] for y in ys]), INDEX, "normal form")
     if not fired:

@@ -476,3 +476,19 @@ def test_an_offer_takes_arrays_and_numbers_and_names_a_variable():
 def test_dropout_that_draws_nothing_offers_nothing(rate):
     drop = nn.Dropout(rate, key=KEY)
     assert drop.updates(drop(sg.placeholder("x", (3,)))) == {}
+
+
+@pytest.mark.parametrize("f", [sg.tanh, lambda y: sg.log(1 + sg.exp(y))], ids=["tanh", "softplus"])
+@pytest.mark.parametrize("wrap", [lambda f: f, sg.checkpoint], ids=["plain", "checkpoint"])
+def test_calls_stay_apart_where_the_normal_form_of_a_gradient_rewrites_them(f, wrap):
+    module, x = Count(), sg.placeholder("x", (3,))
+    y = wrap(module)(f(wrap(module)(f(x))))
+    loss = sg.sum(f(y))
+    first = sg.grad(loss, x)
+    totals = []
+    for outputs in ([loss], [first], [loss, first], [loss, sg.grad(sg.sum(first), x)]):
+        module.load({"count": np.array(0), "total": np.array(0.0)})
+        sg.compile([x], outputs, updates=module.updates(*outputs))(np.ones(3))
+        assert module.count.value == 2
+        totals.append(module.total.value)
+    close(totals, [totals[0]] * 4, 1e-12)
