@@ -1,0 +1,210 @@
+"""The call: a function that Python calls directly, whose wrapper is in the same module of IR.
+
+CPython hands it its arguments as an array of objects (`METH_FASTCALL`). It checks of each array
+what costs next to nothing to check, reads the pointers to the data, lets other threads run where
+the work is long, and calls the kernel: 0.2 µs. If an argument is no plain array (a NumPy scalar, a
+subclass, one that is strided or not aligned), it calls a Python function with the same arguments,
+which makes them plain and comes back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.native.engine import Engine, Library, Unavailable
+from symgrad.native.vectors import Module
+
+METH_FASTCALL = 0x80
+PLAIN = 0x1 | 0x100  # C_CONTIGUOUS and ALIGNED
+WRAPPER = "call_from_python"
+
+
+class Layout(NamedTuple):
+    """Where NumPy and CPython keep what the wrapper reads, in bytes from an object's start."""
+
+    type: int
+    data: int
+    flags: int
+
+
+@lru_cache(maxsize=1)
+def layout() -> Layout:
+    """The layout of this interpreter's arrays, found by looking. Raises `Unavailable`."""
+    if sys.implementation.name != "cpython":
+        raise Unavailable("only CPython's objects are known")
+    data = np.empty(3, np.uint8)
+    size = data.__sizeof__()
+    held = ctypes.string_at(id(data), min(size, 96))
+
+    def place(value: int, width: int, after: int = 0) -> int:
+        return held.find(value.to_bytes(width, sys.byteorder), after)
+
+    at_type, at_data = place(id(np.ndarray), 8), place(data.ctypes.data, 8)
+    # The number of axes, the shape, the strides, the base and the dtype stand before the flags.
+    at_flags = at_data + 48
+    told = int.from_bytes(held[at_flags : at_flags + 4], sys.byteorder)
+    if min(at_type, at_data) < 0 or told != data.flags.num:
+        raise Unavailable("the arrays of this NumPy are laid out otherwise than is known")
+    return Layout(at_type, at_data, at_flags)
+
+
+def write_wrapper(
+    module: Module, kernel: str, arrays: int, numbers: int, *, long: bool = True
+) -> None:
+    """Add the wrapper of a kernel that takes a table of pointers, and integers.
+
+    It is called with so many arrays, then so many Python ints. `long` work runs without the GIL.
+    """
+    at = layout()
+    lines = [
+        f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #0 {{",
+        "entry:",
+        f"  %table = alloca [{max(arrays, 1)} x ptr], align 16",
+        f"  %right = icmp eq i64 %count, {arrays + numbers}",
+        "  br i1 %right, label %a0, label %other",
+    ]
+    for i in range(arrays):
+        lines += [
+            f"a{i}:",
+            f"  %p{i} = getelementptr ptr, ptr %args, i64 {i}",
+            f"  %o{i} = load ptr, ptr %p{i}",
+            f"  %tp{i} = getelementptr i8, ptr %o{i}, i64 {at.type}",
+            f"  %t{i} = load ptr, ptr %tp{i}",
+            f"  %k{i} = icmp eq ptr %t{i}, @PyArray_Type",
+            f"  br i1 %k{i}, label %b{i}, label %other",
+            f"b{i}:",
+            f"  %fp{i} = getelementptr i8, ptr %o{i}, i64 {at.flags}",
+            f"  %f{i} = load i32, ptr %fp{i}",
+            f"  %m{i} = and i32 %f{i}, {PLAIN}",
+            f"  %c{i} = icmp eq i32 %m{i}, {PLAIN}",
+            f"  br i1 %c{i}, label %d{i}, label %other",
+            f"d{i}:",
+            f"  %dp{i} = getelementptr i8, ptr %o{i}, i64 {at.data}",
+            f"  %x{i} = load ptr, ptr %dp{i}",
+            f"  %s{i} = getelementptr ptr, ptr %table, i64 {i}",
+            f"  store ptr %x{i}, ptr %s{i}",
+            f"  br label %a{i + 1}",
+        ]
+    lines.append(f"a{arrays}:")
+    given = ["ptr %table"]
+    for j in range(numbers):
+        k = arrays + j
+        lines += [
+            f"  %q{k} = getelementptr ptr, ptr %args, i64 {k}",
+            f"  %r{k} = load ptr, ptr %q{k}",
+            f"  %n{k} = call i64 @PyLong_AsSsize_t(ptr %r{k})",
+        ]
+        given.append(f"i64 %n{k}")
+    if numbers:
+        lines += [
+            "  %error = call ptr @PyErr_Occurred()",
+            "  %failed = icmp ne ptr %error, null",
+            "  br i1 %failed, label %raise, label %work",
+            "raise:",
+            "  ret ptr null",
+            "work:",
+        ]
+        for name, type_ in (("PyLong_AsSsize_t", "i64"), ("PyErr_Occurred", "ptr")):
+            taken = "ptr" if type_ == "i64" else ""
+            module.declarations[f"@{name}"] = f"declare {type_} @{name}({taken})"
+    if long:
+        lines.append("  %state = call ptr @PyEval_SaveThread()")
+        module.declarations["@PyEval_SaveThread"] = "declare ptr @PyEval_SaveThread()"
+        module.declarations["@PyEval_RestoreThread"] = "declare void @PyEval_RestoreThread(ptr)"
+    lines.append(f"  call void @{kernel}({', '.join(given)})")
+    if long:
+        lines.append("  call void @PyEval_RestoreThread(ptr %state)")
+    lines += [
+        "  call void @Py_IncRef(ptr @_Py_NoneStruct)",
+        "  ret ptr @_Py_NoneStruct",
+        "other:",
+        "  %made = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %count, ptr null)",
+        "  ret ptr %made",
+        "}",
+    ]
+    module.declarations["@Py_IncRef"] = "declare void @Py_IncRef(ptr)"
+    module.declarations["@PyObject_Vectorcall"] = (
+        "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)"
+    )
+    module.declarations["@_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
+    module.declarations["@PyArray_Type"] = "@PyArray_Type = external global i8"
+    module.definitions[f"@{WRAPPER}"] = "\n".join(lines)
+
+
+def _imports(module: Module) -> dict[str, int]:
+    """The addresses of what a module declares of CPython's and NumPy's."""
+    found = {"_Py_NoneStruct": id(None), "PyArray_Type": id(np.ndarray)}
+    for name in module.declarations:
+        plain = name.removeprefix("@")
+        if plain.startswith("Py") and plain not in found:
+            function = getattr(ctypes.pythonapi, plain)
+            found[plain] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return {name: found[name] for name in found if f"@{name}" in module.declarations}
+
+
+class _Definition(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+def builtin(
+    engine: Engine, module: Module, dtypes: Sequence[np.dtype[Any]], results: int
+) -> Callable[..., None]:
+    """A kernel in memory: `call(*arrays, *numbers)` runs it and returns None.
+
+    The arrays are operands, then results; `dtypes` are theirs. Operands that are no plain arrays
+    are copied; a result that is none is a `ValueError`. What else could be wrong with an array
+    (its shape, its dtype) is for the caller to know, who has planned the call. Raises `Unavailable`.
+    """
+    library = engine.loaded(str(module), (WRAPPER,), _imports(module))
+    return _Plainly(library, tuple(dtypes), len(dtypes) - results).function()
+
+
+class _Plainly:
+    """Makes arguments plain and calls the kernel again. It is what the builtin has for `self`.
+
+    So it lives as long as the builtin, and the code and the definition with it.
+    """
+
+    def __init__(
+        self, library: Library, dtypes: tuple[np.dtype[Any], ...], first_result: int
+    ) -> None:
+        self._library, self._dtypes, self._first_result = library, dtypes, first_result
+        self._definition = _Definition(b"native", library[WRAPPER], METH_FASTCALL, None)
+
+    def function(self, again: bool = False) -> Callable[..., None]:
+        """The builtin; one that has been asked `again` has nobody to turn to."""
+        new = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        )(("PyCFunction_NewEx", ctypes.pythonapi))
+        made: Callable[..., None] = new(
+            ctypes.addressof(self._definition), _refuse if again else self, None
+        )
+        return made
+
+    def __call__(self, *args: Any) -> None:
+        count = len(self._dtypes)
+        if len(args) < count:
+            raise TypeError(f"a kernel of {count} arrays was called with {len(args)}")
+        plain = list(args)
+        for i, (x, dtype) in enumerate(zip(args, self._dtypes, strict=False)):
+            if type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN:
+                continue
+            if i >= self._first_result:
+                raise ValueError("a result is to be a plain array")
+            plain[i] = np.array(x, dtype, order="C", copy=True)
+        self.function(again=True)(*plain)
+
+
+def _refuse(*args: Any) -> None:
+    raise TypeError(f"a kernel was called with {len(args)} arguments, and takes others")

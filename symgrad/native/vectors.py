@@ -1,0 +1,378 @@
+"""The emitter: LLVM IR over vectors of a fixed number of lanes, written as if it were arithmetic.
+
+A `Value` is what one line of IR gives; its operators write the next lines. All lanes are explicit,
+so that nothing depends on an optimiser that may or may not find vectors, and every order of
+rounding is the one that is written: the bits are the same on every processor with fused
+multiply-add. With one lane the same functions write scalar code.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+# Kinds are NumPy's: f4 f8 floats, i and u integers of so many bytes; b1 is a mask, a bit a lane.
+LLVM: Mapping[str, str] = {
+    "f4": "float", "f8": "double", "b1": "i1",
+    "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
+    "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64",
+}  # fmt: skip
+Number: TypeAlias = "bool | int | float"
+Operand: TypeAlias = "Value | Number"
+
+
+class Module:
+    """The text of one module: what its functions declare, and its functions, once each."""
+
+    def __init__(self) -> None:
+        self.declarations: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return "\n".join((*self.declarations.values(), *self.definitions.values(), FEATURES))
+
+
+# Processors that slow down for wide vectors are told that these are meant.
+FEATURES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" }\n'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """What a line of IR gives, of a kind, in every lane."""
+
+    code: Code
+    kind: str
+    text: str
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its lanes are floats."""
+        return self.kind[0] == "f"
+
+    @property
+    def bits(self) -> int:
+        """How many bits a lane has."""
+        return 1 if self.kind == "b1" else 8 * int(self.kind[1:])
+
+    def _with(self, opcode: str, other: Operand, flipped: bool = False) -> Value:
+        two = self.code.as_value(other, self.kind)
+        first, second = (two, self) if flipped else (self, two)
+        return self.code.line(
+            self.kind, f"{opcode} {self.code.type(self.kind)} {first.text}, {second.text}"
+        )
+
+    def _compare(self, word: str, other: Operand) -> Value:
+        two = self.code.as_value(other, self.kind)
+        if self.is_float:
+            opcode = f"fcmp {'une' if word == 'ne' else 'o' + word}"
+        else:
+            sign = "" if word in ("eq", "ne") else "s" if self.kind[0] == "i" else "u"
+            opcode = f"icmp {sign}{word}"
+        return self.code.line(
+            "b1", f"{opcode} {self.code.type(self.kind)} {self.text}, {two.text}"
+        )
+
+    def __add__(self, other: Operand) -> Value:
+        return self._with("fadd" if self.is_float else "add", other)
+
+    def __radd__(self, other: Number) -> Value:
+        return self._with("fadd" if self.is_float else "add", other, True)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self._with("fsub" if self.is_float else "sub", other)
+
+    def __rsub__(self, other: Number) -> Value:
+        return self._with("fsub" if self.is_float else "sub", other, True)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self._with("fmul" if self.is_float else "mul", other)
+
+    def __rmul__(self, other: Number) -> Value:
+        return self._with("fmul" if self.is_float else "mul", other, True)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self._with("fdiv", other)
+
+    def __rtruediv__(self, other: Number) -> Value:
+        return self._with("fdiv", other, True)
+
+    def __and__(self, other: Operand) -> Value:
+        return self._with("and", other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self._with("or", other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self._with("xor", other)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self._with("shl", other)
+
+    def __rshift__(self, other: Operand) -> Value:
+        return self._with("ashr" if self.kind[0] == "i" else "lshr", other)
+
+    def __invert__(self) -> Value:
+        return self._with("xor", True if self.kind == "b1" else -1)
+
+    def __neg__(self) -> Value:
+        if not self.is_float:
+            return self._with("sub", 0, True)
+        return self.code.line(self.kind, f"fneg {self.code.type(self.kind)} {self.text}")
+
+    def __lt__(self, other: Operand) -> Value:
+        return self._compare("lt", other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self._compare("le", other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self._compare("gt", other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self._compare("ge", other)
+
+    def equals(self, other: Operand) -> Value:
+        """The mask of the lanes in which two values are equal; a NaN equals nothing."""
+        return self._compare("eq", other)
+
+    def differs(self, other: Operand) -> Value:
+        """The mask of the lanes in which two values are not equal."""
+        return self._compare("ne", other)
+
+    def is_nan(self) -> Value:
+        """The mask of the lanes that are NaN."""
+        return self.differs(self)
+
+    def reinterpreted(self, kind: str) -> Value:
+        """The same bits as another kind of the same size."""
+        if LLVM[kind] == LLVM[self.kind]:
+            return Value(self.code, kind, self.text)
+        return self.code.convert("bitcast", self, kind)
+
+    def converted(self, kind: str) -> Value:
+        """The value in another kind, as NumPy's `astype` has it."""
+        return _converted(self, kind)
+
+
+class Code:
+    """The lines of one function, over vectors of `lanes` (1 is plain scalars)."""
+
+    def __init__(self, module: Module, lanes: int, prefix: str = "") -> None:
+        self.module = module
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._prefix = prefix
+        self._count = 0
+
+    # ---- text -------------------------------------------------------------------------------
+
+    def type(self, kind: str, lanes: int | None = None) -> str:
+        """A kind as LLVM spells the vector of it."""
+        lanes = self.lanes if lanes is None else lanes
+        return LLVM[kind] if lanes == 1 else f"<{lanes} x {LLVM[kind]}>"
+
+    def new(self) -> str:
+        """A name that nothing has yet."""
+        self._count += 1
+        return f"%{self._prefix}{self._count}"
+
+    def line(self, kind: str, text: str) -> Value:
+        """The value that a line of IR gives."""
+        name = self.new()
+        self.lines.append(f"  {name} = {text}")
+        return Value(self, kind, name)
+
+    def do(self, text: str) -> None:
+        """Write a line that gives nothing."""
+        self.lines.append(f"  {text}")
+
+    def label(self, name: str) -> None:
+        """Start a block, to which the lines before have jumped."""
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def scalar(self, text: str) -> str:
+        """The name of what a line of IR gives, of whatever type the line says."""
+        name = self.new()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    # ---- values -----------------------------------------------------------------------------
+
+    def constant(self, kind: str, number: Number) -> Value:
+        """A number in every lane."""
+        text = literal(kind, number)
+        if self.lanes > 1:
+            text = f"splat ({LLVM[kind]} {text})"
+        return Value(self, kind, text)
+
+    def as_value(self, x: Operand, kind: str) -> Value:
+        """A value, or a number as one of this kind."""
+        return x if isinstance(x, Value) else self.constant(kind, x)
+
+    def splat(self, kind: str, scalar: str) -> Value:
+        """A scalar, by its name, in every lane."""
+        if self.lanes == 1:
+            return Value(self, kind, scalar)
+        t, v = LLVM[kind], self.type(kind)
+        one = self.scalar(f"insertelement {v} poison, {t} {scalar}, i64 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.line(kind, f"shufflevector {v} {one}, {v} poison, {zeros}")
+
+    def select(self, mask: Value, x: Operand, y: Operand) -> Value:
+        """x where a mask is set, else y. One of the two is a value."""
+        kind = x.kind if isinstance(x, Value) else y.kind  # type: ignore[union-attr]
+        a, b = self.as_value(x, kind), self.as_value(y, kind)
+        t = self.type(kind)
+        return self.line(
+            kind, f"select {self.type('b1')} {mask.text}, {t} {a.text}, {t} {b.text}"
+        )
+
+    def call(self, name: str, *operands: Value) -> Value:
+        """An intrinsic whose result is of the kind of its operands."""
+        kind = operands[0].kind
+        t = self.type(kind)
+        suffix = LLVM[kind].replace("float", "f32").replace("double", "f64")
+        full = f"@llvm.{name}.{suffix if self.lanes == 1 else f'v{self.lanes}{suffix}'}"
+        types = ", ".join([t] * len(operands))
+        self.module.declarations[full] = f"declare {t} {full}({types})"
+        given = ", ".join(f"{t} {x.text}" for x in operands)
+        return self.line(kind, f"call {t} {full}({given})")
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """a * b + c, rounded once."""
+        kind = next(x.kind for x in (a, b, c) if isinstance(x, Value))
+        return self.call("fma", *(self.as_value(x, kind) for x in (a, b, c)))
+
+    def convert(self, opcode: str, x: Value, kind: str) -> Value:
+        """A value of another kind, by one of LLVM's conversions."""
+        return self.line(kind, f"{opcode} {self.type(x.kind)} {x.text} to {self.type(kind)}")
+
+    def any(self, mask: Value) -> str:
+        """The name of a bit: whether a mask is set in any lane."""
+        if self.lanes == 1:
+            return mask.text
+        bits = self.scalar(f"bitcast {self.type('b1')} {mask.text} to i{self.lanes}")
+        return self.scalar(f"icmp ne i{self.lanes} {bits}, 0")
+
+    def lane(self, x: Value, i: int) -> str:
+        """The name of the scalar in a lane."""
+        if self.lanes == 1:
+            return x.text
+        return self.scalar(f"extractelement {self.type(x.kind)} {x.text}, i64 {i}")
+
+    def vector(self, kind: str, scalars: Sequence[str]) -> Value:
+        """The value that has these scalars for lanes."""
+        if self.lanes == 1:
+            return Value(self, kind, scalars[0])
+        t, found = self.type(kind), "poison"
+        for i, name in enumerate(scalars):
+            found = self.scalar(f"insertelement {t} {found}, {LLVM[kind]} {name}, i64 {i}")
+        return Value(self, kind, found)
+
+    # ---- memory -----------------------------------------------------------------------------
+
+    def load(self, kind: str, pointer: str) -> Value:
+        """The elements that lie at a pointer, of any alignment; booleans are bytes there."""
+        stored = "u1" if kind == "b1" else kind
+        found = self.line(
+            stored, f"load {self.type(stored)}, ptr {pointer}, align {_size(stored)}"
+        )
+        return found.differs(0) if kind == "b1" else found
+
+    def load_one(self, kind: str, pointer: str) -> Value:
+        """The one element that lies at a pointer, in every lane."""
+        stored = "u1" if kind == "b1" else kind
+        name = self.scalar(f"load {LLVM[stored]}, ptr {pointer}, align {_size(stored)}")
+        found = self.splat(stored, name)
+        return found.differs(0) if kind == "b1" else found
+
+    def store(self, x: Value, pointer: str, streamed: bool = False) -> None:
+        """Write the lanes to a pointer; `streamed` past the caches, to memory that is aligned."""
+        stored = x.converted("u1") if x.kind == "b1" else x
+        t = self.type(stored.kind)
+        size = _size(stored.kind)
+        if streamed:
+            self.do(
+                f"store {t} {stored.text}, ptr {pointer}, align {min(64, size * self.lanes)}, "
+                "!nontemporal !{i32 1}"
+            )
+        else:
+            self.do(f"store {t} {stored.text}, ptr {pointer}, align {size}")
+
+    # ---- along the lanes --------------------------------------------------------------------
+
+    def folded(self, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+        """The lanes joined, halves with each other: always in one order; in every lane."""
+        width = self.lanes
+        while width > 1:
+            width //= 2
+            t = self.type(x.kind)
+            order = ", ".join(f"i32 {i ^ width}" for i in range(self.lanes))
+            other = self.line(
+                x.kind, f"shufflevector {t} {x.text}, {t} poison, <{self.lanes} x i32> <{order}>"
+            )
+            x = join(x, other)
+        return x
+
+    def numbered(self) -> Value:
+        """0, 1, 2 …: the number of each lane, as i8."""
+        if self.lanes == 1:
+            return self.constant("i8", 0)
+        return Value(self, "i8", f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>")
+
+
+def literal(kind: str, number: Number) -> str:
+    """A number as LLVM writes it, to the bit."""
+    if kind == "b1":
+        return "true" if number else "false"
+    if kind[0] != "f":
+        return str(int(number))
+    value = float(number)
+    if kind == "f4" and math.isfinite(value):
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
+
+
+def _size(kind: str) -> int:
+    return int(kind[1:])
+
+
+def _converted(x: Value, kind: str) -> Value:
+    code, own = x.code, x.kind
+    if own == kind:
+        return x
+    if kind == "b1":
+        return x.differs(0)
+    wanted = 8 * _size(kind)
+    if own == "b1":
+        return code.select(x, code.constant(kind, 1), 0)
+    if x.is_float and kind[0] == "f":
+        return code.convert("fpext" if wanted > x.bits else "fptrunc", x, kind)
+    if kind[0] == "f":
+        return code.convert("sitofp" if own[0] == "i" else "uitofp", x, kind)
+    if x.is_float:
+        return _to_integer(x, kind)
+    if wanted == x.bits:
+        return Value(code, kind, x.text)
+    if wanted < x.bits:
+        return code.convert("trunc", x, kind)
+    return code.convert("sext" if own[0] == "i" else "zext", x, kind)
+
+
+def _to_integer(x: Value, kind: str) -> Value:
+    """A float towards 0; what does not fit is the least integer, as x86 has it."""
+    code = x.code
+    if kind == "u8":
+        high = x >= 2.0**63
+        low = _to_integer(code.select(high, x - 2.0**63, x), "i8")
+        return code.select(high, low ^ -(2**63), low).reinterpreted("u8")
+    wide = "i4" if kind in ("i1", "i2", "i4", "u1", "u2") else "i8"
+    least = -(2.0 ** (8 * _size(wide) - 1))
+    fits = (x >= least) & (x < -least)
+    found = code.convert("fptosi", code.select(fits, x, 0.0), wide)
+    return code.select(fits, found, int(least)).converted(kind)
