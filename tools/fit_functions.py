@@ -70,6 +70,13 @@ FITS = {
     ),
     # log((1 + s) / (1 - s)) = 2 s + s z P(z), with z = s²
     "log": Fit(_log, mpf(0), (3 - 2 * mp.sqrt(2)) ** 2 * mpf("1.0001"), lambda z: z / 2),
+    # The same without its first term: P(z) = 2 / 3 + z Q(z)
+    "log_rest": Fit(
+        lambda z: (_log(z) - mpf(2) / 3) / z,
+        mpf(0),
+        (3 - 2 * mp.sqrt(2)) ** 2 * mpf("1.0001"),
+        lambda z: z**2 / 2 * mpf(2) ** 10,
+    ),
     "sin": odd(mp.sin, QUARTER_PI),
     # cos(r) = 1 - z / 2 + z² P(z), with z = r²
     "cos": Fit(
@@ -98,7 +105,7 @@ FITS = {
         lambda a: a * mp.erfc(a),
     ),
 }
-ONLY_F4 = ("log_erfc",)
+KINDS = {"log_erfc": ("f4",), "log_rest": ("f8",)}
 
 
 def remez(fit: Fit, degree: int) -> tuple[list[Any], Any]:
@@ -178,6 +185,7 @@ CONSTANTS = {
     "LN2": (mp.log(2), (32, 53, 53)),
     "LN2_F4": (mp.log(2), (16, 24, 24)),
     "LOG2E": (1 / mp.log(2), (53, 53)),
+    "TWO_THIRDS": (mpf(2) / 3, (53, 53)),
     "LOG10E": (1 / mp.log(10), (53, 53)),
     "LOG10_2": (mp.log(2) / mp.log(10), (32, 53)),
     "LN10": (mp.log(10), (53, 53)),
@@ -203,7 +211,7 @@ def text() -> str:
         "POLYNOMIALS: Mapping[tuple[str, str], tuple[float, ...]] = {",
     ]
     for name in FITS:
-        for kind in ("f4",) if name in ONLY_F4 else ("f4", "f8"):
+        for kind in KINDS.get(name, ("f4", "f8")):
             lines.append(f'    ("{name}", "{kind}"): (')
             lines += [f"        {float(c)!r}," for c in fitted(name, kind)]
             lines.append("    ),")
