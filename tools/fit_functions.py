@@ -97,6 +97,13 @@ FITS = {
     ),
     # (1 + 2 a) exp(a²) erfc(a) = P(q), with q = (a - 2) / (a + 2), for all a >= 0
     "erfcx": Fit(_erfcx, mpf(-1), mpf(1) - mpf(10) ** -9, lambda q: 1 / _erfcx(q)),
+    # The derivative of that by q, to three digits, for the error of q
+    "erfcx_slope": Fit(
+        lambda q: mp.diff(_erfcx, q, h=mpf(10) ** -15),
+        mpf("-0.9999"),
+        mpf("0.9999"),
+        lambda q: mpf(2) ** -45,
+    ),
     # erf(a) = 1 - exp(-a - a P(a)), for the range in which it is not 1 in float32
     "log_erfc": Fit(
         lambda a: -mp.log(mp.erfc(a)) / a - 1,
@@ -105,7 +112,7 @@ FITS = {
         lambda a: a * mp.erfc(a),
     ),
 }
-KINDS = {"log_erfc": ("f4",), "log_rest": ("f8",)}
+KINDS = {"log_erfc": ("f4",), "log_rest": ("f8",), "erfcx_slope": ("f8",)}
 
 
 def remez(fit: Fit, degree: int) -> tuple[list[Any], Any]:
@@ -210,12 +217,16 @@ def text() -> str:
         "",
         "POLYNOMIALS: Mapping[tuple[str, str], tuple[float, ...]] = {",
     ]
+    lost = {}
     for name in FITS:
         for kind in KINDS.get(name, ("f4", "f8")):
+            found = fitted(name, kind)
             lines.append(f'    ("{name}", "{kind}"): (')
-            lines += [f"        {float(c)!r}," for c in fitted(name, kind)]
+            lines += [f"        {float(c)!r}," for c in found]
             lines.append("    ),")
-    lines += ["}", "# Constants as sums of floats, the largest first."]
+            lost[name, kind] = float(found[-1] - float(found[-1]))
+    lines += ["}", "# What the last coefficient above has lost by rounding."]
+    lines += [f"ERFCX_LOST = {lost['erfcx', 'f8']!r}", "# Constants as sums of floats, the largest first."]
     for name, (value, bits) in CONSTANTS.items():
         found = ", ".join(map(repr, parts(value, bits)))
         line = f"{name} = ({found})"

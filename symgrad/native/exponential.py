@@ -118,7 +118,7 @@ def log_parts(x: Value, short: bool = False) -> tuple[Value, Pair]:
     return k, log1p_parts(m - 1.0, short)
 
 
-def _joined(k: Value, parts: Pair, low: Value | None = None) -> Value:
+def joined(k: Value, parts: Pair, low: Value | None = None) -> Value:
     """k ln 2 and the rest of a logarithm."""
     ln2 = FORMATS[k.kind].ln2
     total, error = quick_sum(k * ln2[0], parts[0])
@@ -140,7 +140,7 @@ def _nan(x: Value) -> Value:
 
 def log(x: Value, short: bool = False) -> Value:
     """The natural logarithm."""
-    return _of_special(x, _joined(*log_parts(x, short)))
+    return _of_special(x, joined(*log_parts(x, short)))
 
 
 def _log_in_base(x: Value, factor: tuple[float, ...], unit: tuple[float, ...]) -> Value:
@@ -177,7 +177,7 @@ def log1p(x: Value, low: Value | None = None) -> Value:
     if low is not None:
         error = error + low
     k, m = exponent_and_rest(u)
-    found = _joined(k, log1p_parts(m - 1.0), error / u)
+    found = joined(k, log1p_parts(m - 1.0), error / u)
     found = code.select(x < INF, found, x)
     found = code.select(
         x > -1.0, found, code.select(x.equals(-1.0), -INF, _nan(x))
@@ -354,7 +354,7 @@ def asinh(x: Value, short: bool = False) -> Value:
     high, low = code.select(huge, a, high), code.select(huge, 0.0, low)
     k, parts = log_parts(high)
     k = code.select(huge, k + 1.0, k)
-    large = _joined(k, parts, low / high)
+    large = joined(k, parts, low / high)
     large = code.select(a < INF, large, a)
     return copysign(code.select(a < 0.5, _small("asinh", a, short), large), x)
 
@@ -377,7 +377,7 @@ def acosh(x: Value, short: bool = False) -> Value:
     huge = x > 2.0**60
     usual = log1p(high, low + s_low)
     k, parts = log_parts(x)
-    large = _joined(k + 1.0, parts)
+    large = joined(k + 1.0, parts)
     found = code.select(huge, large, usual)
     found = code.select(x < INF, found, x)
     return code.select(x >= 1.0, found, NAN)

@@ -41,9 +41,15 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def polynomial(name: str, x: Value, short: bool = False) -> Value:
-    """A fitted polynomial of x by Horner's rule: see tools/fit_functions.py."""
+def polynomial(
+    name: str, x: Value, short: bool = False, *, without_last: bool = False
+) -> Value:
+    """A fitted polynomial of x by Horner's rule: see tools/fit_functions.py.
+
+    `without_last` it lacks its constant, and is divided by x.
+    """
     first, *rest = coefficients.POLYNOMIALS[name, "f4" if short else x.kind]
+    rest = rest[:-1] if without_last else rest
     found = x.code.constant(x.kind, first)
     for c in rest:
         found = x.code.fma(found, x, c)
