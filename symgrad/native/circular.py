@@ -46,8 +46,7 @@ def _reduced_where(
     """The same, of large arguments by a function that is called for each of them."""
     code = x.code
     _define_reduction(code.module)
-    stem = code.new()[1:]
-    before, hard, after = code.block, f"hard{stem}", f"easy{stem}"
+    before, hard, after = code.block, code.new_label("hard"), code.new_label("after")
     code.do(f"br i1 {code.any(large)}, label %{hard}, label %{after}")
     code.label(hard)
     lanes = []

@@ -157,16 +157,26 @@ class Value:
         return _converted(self, kind)
 
 
+class Lines:
+    """The text of a function, the block that is being written, and how many names there are."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.block = "entry"
+        self.names = 0
+
+
 class Code:
     """The lines of one function, over vectors of `lanes` (1 is plain scalars)."""
 
-    def __init__(self, module: Module, lanes: int, prefix: str = "") -> None:
+    def __init__(self, module: Module, lanes: int, lines: Lines | None = None) -> None:
         self.module = module
         self.lanes = lanes
-        self.lines: list[str] = []
-        self.block = "entry"
-        self._prefix = prefix
-        self._count = 0
+        self.lines = Lines() if lines is None else lines
+
+    def of_lanes(self, lanes: int) -> Code:
+        """The same function, written on with vectors of another length."""
+        return self if lanes == self.lanes else Code(self.module, lanes, self.lines)
 
     # ---- text -------------------------------------------------------------------------------
 
@@ -177,28 +187,35 @@ class Code:
 
     def new(self) -> str:
         """A name that nothing has yet."""
-        self._count += 1
-        return f"%{self._prefix}{self._count}"
+        self.lines.names += 1
+        return f"%v{self.lines.names}"
 
     def line(self, kind: str, text: str) -> Value:
         """The value that a line of IR gives."""
-        name = self.new()
-        self.lines.append(f"  {name} = {text}")
-        return Value(self, kind, name)
+        return Value(self, kind, self.scalar(text))
 
     def do(self, text: str) -> None:
         """Write a line that gives nothing."""
-        self.lines.append(f"  {text}")
+        self.lines.text.append(f"  {text}")
 
     def label(self, name: str) -> None:
         """Start a block, to which the lines before have jumped."""
-        self.lines.append(f"{name}:")
-        self.block = name
+        self.lines.text.append(f"{name}:")
+        self.lines.block = name
+
+    @property
+    def block(self) -> str:
+        """The block that is being written."""
+        return self.lines.block
+
+    def new_label(self, stem: str) -> str:
+        """A name for a block that no other has."""
+        return f"{stem}{self.new()[2:]}"
 
     def scalar(self, text: str) -> str:
         """The name of what a line of IR gives, of whatever type the line says."""
         name = self.new()
-        self.lines.append(f"  {name} = {text}")
+        self.lines.text.append(f"  {name} = {text}")
         return name
 
     # ---- values -----------------------------------------------------------------------------

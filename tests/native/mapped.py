@@ -12,14 +12,13 @@ def mapped(engine, function, *dtypes, lanes=16):
     code = Code(module, lanes)
     kinds = [np.dtype(d).kind + str(np.dtype(d).itemsize) for d in dtypes]
     values = []
-    code.lines.append("entry:")
+    code.label("entry")
     for i in range(len(kinds) + 1):
         code.do(f"%a{i} = getelementptr ptr, ptr %table, i64 {i}")
         code.do(f"%b{i} = load ptr, ptr %a{i}")
     code.do("br label %loop")
-    code.lines.append("loop:")
+    code.label("loop")
     code.do("%i = phi i64 [ 0, %entry ], [ %next, %LAST ]")
-    code.block = "loop"
     for i, kind in enumerate(kinds):
         size = 1 if kind == "b1" else int(kind[1:])
         code.do(f"%o{i} = mul i64 %i, {size * lanes}")
@@ -30,12 +29,14 @@ def mapped(engine, function, *dtypes, lanes=16):
     code.do(f"%oo = mul i64 %i, {out.itemsize * lanes}")
     code.do(f"%po = getelementptr i8, ptr %b{len(kinds)}, i64 %oo")
     code.store(found, "%po")
+    last = code.block
     code.do("%next = add i64 %i, 1")
     code.do("%more = icmp ult i64 %next, %count")
     code.do("br i1 %more, label %loop, label %end")
-    code.lines += ["end:", "  ret void", "}"]
+    code.label("end")
+    code.do("ret void")
     head = "define internal void @kernel(ptr %table, i64 %count) #0 {"
-    text = "\n".join([head, *code.lines]).replace("%LAST", f"%{code.block}")
+    text = "\n".join([head, *code.lines.text, "}"]).replace("%LAST", f"%{last}")
     module.definitions["@kernel"] = text
     write_wrapper(module, "kernel", len(kinds) + 1, 1)
     call = builtin(engine, module, [*map(np.dtype, dtypes), out], 1)

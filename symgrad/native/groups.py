@@ -1,0 +1,225 @@
+"""Groups: the inner graph of a fused node as one function over blocks of its rows.
+
+Of each row the values are made in passes along the inner loop: a pass ends where a later value
+needs a reduction of the whole row. What a later pass needs again is made again if it is cheap, and
+kept in a row of its own if it is not. Reductions over the rows give one partial result a block of
+rows; blocks are as long as they are, whoever runs them, so that no bit depends on threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.native.operations import JOINS, OPERATIONS, kind_of
+from symgrad.native.space import ROW_REDUCTIONS, NotNative, Space, space_of
+
+BLOCK = 2**13  # elements
+COLUMN_BLOCK = 2**16
+MOST_OPS = 1000
+MOST_STACK = 2**17  # bytes
+CHEAP = 8  # additions: what is made again rather than kept
+VIEWS = ("broadcast_to", "reshape")
+
+
+@dataclass(frozen=True)
+class End:
+    """A reduction over the rows: what it reads, how it joins, and the shape of one block's part."""
+
+    node: Node
+    join: str
+    shape: tuple[int, ...]
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it keeps the inner loop."""
+        return bool(self.shape) and math.prod(self.shape) > 1
+
+
+class Group:
+    """What is known of a group before it is written. Raises `NotNative` if it cannot be.
+
+    `rows` are shared out in blocks of `block`; the arguments of the kernel are the graph's inputs,
+    then its outputs, with an array of parts in place of each that is an `End`.
+    """
+
+    def __init__(self, graph: Graph, sizes: Mapping[str, int], *, exact: bool = False) -> None:
+        self.graph = graph
+        self.exact = exact
+        self.outputs = frozenset(graph.outputs)
+        self.read = frozenset(x for n in graph.nodes for x in n.inputs)
+        if len(graph.nodes) > MOST_OPS:
+            raise NotNative(f"a group of {len(graph.nodes)} ops takes too long to compile")
+        for node in graph.nodes:
+            self._admit(node)
+        self.space: Space = space_of(graph, sizes)
+        self.flat = len(self.space.sizes) == 1
+        self.columns = self.space.sizes[-1]
+        self.rows = self.columns if self.flat else math.prod(self.space.sizes[:-1])
+        self.ends = self._find_ends()
+        for node, loops in self.space.reduced.items():
+            if node not in self.ends and loops != {self.space.inner}:
+                raise NotNative(f"{node.op.name} is neither over all rows nor within them")
+        for y in graph.outputs:
+            if y not in self.ends and not any(self.space.strides[y]):
+                raise NotNative("a result is one number that depends on no row")
+        self.stage = self._stages()
+        self.lanes = self._lanes()
+        self.kept = frozenset() if self.flat else self._kept()
+
+    def _admit(self, node: Node) -> None:
+        op = node.op
+        if kind_of(node.tensor.dtype) is None:
+            raise NotNative(f"there are no vectors of {node.tensor.dtype}")
+        if op.name == "constant" and node.ndim:
+            raise NotNative("a constant is an array")
+        if not node.inputs or op.name in VIEWS:
+            return
+        if op.name in ROW_REDUCTIONS or op.combiner in JOINS:
+            if op.combiner in JOINS and op.name not in ("sum", "max", "min", "vdot"):
+                raise NotNative(f"{op.name} has no native form")
+            if self.exact:
+                raise NotNative(f"{op.name} rounds in another order")
+            return
+        found = OPERATIONS.get(op.name)
+        if found is None:
+            raise NotNative(f"{op.name} has no native form")
+        if self.exact and not found.exact:
+            raise NotNative(f"{op.name} rounds otherwise than NumPy's")
+        kinds = [x.tensor.dtype.kind for x in node.inputs]
+        if any(k not in found.kinds for k in kinds):
+            raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
+        same = {x.tensor.dtype for x in node.inputs[op.name in ("where", "select") :]}
+        if len(same) > 1 and op.name != "keep_bits":
+            raise NotNative(f"{op.name} of different dtypes has no native form")
+
+    def _find_ends(self) -> dict[Node, End]:
+        found = {}
+        outer = frozenset(range(self.space.inner))
+        for node, loops in self.space.reduced.items():
+            operand = self.space.strides[node.inputs[0]]
+            of = frozenset(i for i, s in enumerate(operand) if s)
+            if not node.op.combiner or (loops == {self.space.inner} and not self.flat):
+                continue
+            if loops == of:
+                shape: tuple[int, ...] = ()
+            elif loops == outer and of > loops:
+                shape = (self.columns,)
+            else:
+                continue
+            if node not in self.outputs or node in self.read:
+                raise NotNative(f"{node.op.name} over all rows is read in the group")
+            found[node] = End(node, node.op.combiner, shape)
+        return found
+
+    def _stages(self) -> dict[Node, int]:
+        """The pass in which each value is made; of a value of rows, that which it comes before."""
+        stage: dict[Node, int] = {}
+        for node in self.graph.nodes:
+            first = max((stage[x] for x in node.inputs), default=0)
+            within = node in self.space.reduced and node not in self.ends
+            stage[node] = first + within
+        return stage
+
+    @property
+    def passes(self) -> int:
+        """How often the inner loop is run through."""
+        inner = (n for n in self.graph.nodes if self.space.is_inner(n))
+        read = [self.stage[n.inputs[0]] for n in self.space.reduced]
+        return 1 + max([*(self.stage[n] for n in inner if n in self.outputs), *read, 0])
+
+    def _lanes(self) -> int:
+        inner = [n for n in self.graph.nodes if self.space.is_inner(n)]
+        wide = any(n.tensor.dtype.itemsize == 8 for n in inner)
+        within = len(self.space.reduced) > len(self.ends)
+        return 32 if within and not wide else 16
+
+    def cost(self, node: Node) -> int:
+        """What one element costs, in additions."""
+        found = OPERATIONS.get(node.op.name)
+        return found.cost if found is not None else 1 if node.op.combiner else 0
+
+    def made_in(self, stage: int) -> list[Node]:
+        """The inner values that a pass makes, in order; those that are kept are not made again."""
+        wanted: set[Node] = set()
+        todo = self._targets(stage)
+        while todo:
+            node = todo.pop()
+            if node in wanted or not self.space.is_inner(node):
+                continue
+            wanted.add(node)
+            if node not in self.kept or self.stage[node] == stage:
+                todo += node.inputs
+        return [n for n in self.graph.nodes if n in wanted]
+
+    def _targets(self, stage: int) -> list[Node]:
+        """What a pass is for: what reductions read, results, and what is kept."""
+        found = [x for n in self.space.reduced for x in n.inputs if self._read_in(n) == stage]
+        found += [y for y in self.graph.outputs if y not in self.ends and self.stage[y] == stage]
+        return found + [n for n in self.kept if self.stage[n] == stage]
+
+    def _read_in(self, reduction: Node) -> int:
+        return max(self.stage[x] for x in reduction.inputs)
+
+    def _kept(self) -> frozenset[Node]:
+        """The inner values that are dear, and that a later pass needs again."""
+        self.kept: frozenset[Node] = frozenset()
+        room = MOST_STACK // 2
+        found: set[Node] = set()
+        for stage in range(1, self.passes):
+            again = [n for n in self.made_in(stage) if self.stage[n] < stage and n.inputs]
+            fresh = (n for n in self.made_in(stage) if self.stage[n] == stage)
+            direct = {*self._targets(stage), *(x for n in fresh for x in n.inputs)}
+            price: dict[Node, int] = {}
+            for node in again:
+                price[node] = self.cost(node) + sum(price.get(x, 0) for x in {*node.inputs})
+            for node in reversed(again):
+                read = node in direct
+                size = self.columns * node.tensor.dtype.itemsize
+                if read and price[node] > CHEAP and size <= room:
+                    found.add(node)
+                    room -= size
+            self.kept = frozenset(found)
+        return frozenset(found)
+
+    @cached_property
+    def block(self) -> int:
+        """How many rows make one part of a reduction over the rows."""
+        if self.flat:
+            return BLOCK
+        if any(e.is_column for e in self.ends.values()):
+            return max(64, COLUMN_BLOCK // self.columns)
+        return max(1, BLOCK // self.columns)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of rows there are."""
+        return -(-self.rows // self.block)
+
+    def argument_types(self) -> list[tuple[tuple[int, ...] | None, np.dtype[Any]]]:
+        """Of each array of a call the dtype, and the shape of parts (None for other arrays)."""
+        found: list[tuple[tuple[int, ...] | None, np.dtype[Any]]] = [
+            (None, p.tensor.dtype) for p in self.graph.inputs
+        ]
+        for y in self.graph.outputs:
+            end = self.ends.get(y)
+            shape = None if end is None else (self.blocks, *end.shape)
+            found.append((shape, y.tensor.dtype))
+        return found
+
+    def is_long(self) -> bool:
+        """Whether a call is so long that other threads should run meanwhile."""
+        return self.rows * (1 if self.flat else self.columns) >= 2**14
+
+    def total_cost(self) -> int:
+        """The additions for one element of the inner loop."""
+        return sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
+
+

@@ -1,0 +1,408 @@
+"""Loops: the IR of a group, with its tails, its partial sums and what is kept between passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from symgrad.ir.evaluate import computed
+from symgrad.ir.node import Node
+from symgrad.native.groups import MOST_STACK, VIEWS, End, Group
+from symgrad.native.operations import JOINS, OPERATIONS, kind_of
+from symgrad.native.space import NotNative
+from symgrad.native.vectors import Code, Module, Number, Value
+
+KERNEL = "kernel"
+LONG_ROW = 2**13  # in longer rows sums are made of sums of so many elements
+
+
+def write_group(group: Group) -> Module:
+    """A module with the kernel of a group: `kernel(table of pointers, first row, end)`.
+
+    The first row is that of a block.
+    """
+    module = Module()
+    _Writer(group, module).write()
+    return module
+
+
+def identity(join: str, kind: str) -> Number:
+    """What a reduction starts from."""
+    if join == "add":
+        return 0
+    sign = -1 if join == "maximum" else 1
+    if kind[0] == "f":
+        return sign * math.inf
+    bits = 8 * int(kind[1:])
+    if kind[0] == "u":
+        return 0 if sign < 0 else 2**bits - 1
+    return -(2 ** (bits - 1)) if sign < 0 else 2 ** (bits - 1) - 1
+
+
+class _Writer:
+    def __init__(self, group: Group, module: Module) -> None:
+        self.group, self.space = group, group.space
+        self.code = Code(module, group.lanes)
+        self.one = self.code.of_lanes(1)
+        self.arrays = (*group.graph.inputs, *group.graph.outputs)
+        self.first_result = len(group.graph.inputs)
+        self.number = {x: k for k, x in enumerate(group.graph.inputs)}
+        self.scalars: dict[Node, Value] = {}
+        self.pointers: list[str] = []
+        self.bases: list[str] = []
+        self.buffers: dict[int, str] = {}
+        self.kept: dict[Node, str] = {}
+        self.sums: dict[Node, tuple[str, str]] = {}
+        self.columns: dict[Node, str] = {}
+        self.tails = group.flat or group.columns % group.lanes != 0
+        self.stack = 0
+
+    # ---- the function -----------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Write the whole kernel."""
+        code, group = self.code, self.group
+        code.label("entry")
+        for i in range(len(self.arrays)):
+            at = code.scalar(f"getelementptr ptr, ptr %table, i64 {i}")
+            self.pointers.append(code.scalar(f"load ptr, ptr {at}"))
+        self.bases = list(self.pointers)
+        self._reserve()
+        for node in group.graph.nodes:
+            if not any(self.space.strides[node]) and node not in group.ends:
+                self._write_scalar(node)
+        code.do("br label %block")
+        code.label("block")
+        code.do("%b = phi i64 [ %start, %entry ], [ %b_end, %block_last ]")
+        code.do("%left = icmp ult i64 %b, %stop")
+        code.do("br i1 %left, label %block_first, label %done")
+        code.label("block_first")
+        code.do(f"%b_full = add i64 %b, {group.block}")
+        code.do("%b_short = icmp ult i64 %b_full, %stop")
+        code.do("%b_end = select i1 %b_short, i64 %b_full, i64 %stop")
+        for node in group.ends:
+            self._start(node)
+        if group.flat:
+            self._write_pass(0, "%b", "%b_end")
+        else:
+            self._write_rows()
+        for node, end in group.ends.items():
+            self._write_part(node, end)
+        code.do("br label %block_last")
+        code.label("block_last")
+        code.do("br label %block")
+        code.label("done")
+        code.do("ret void")
+        head = f"define internal void @{KERNEL}(ptr %table, i64 %start, i64 %stop) #0 {{"
+        text = "\n".join((head, *code.lines.text, "}"))
+        code.module.definitions[f"@{KERNEL}"] = text
+        if self.stack > MOST_STACK:
+            raise NotNative("its rows are too long to be kept between passes")
+
+    def _alloca(self, kind: str, count: int) -> str:
+        size = 1 if kind == "b1" else int(kind[1:])
+        self.stack += size * count
+        return self.code.scalar(f"alloca [{size * count} x i8], align 64")
+
+    def _reserve(self) -> None:
+        """Memory for tails, for what is kept, and for sums."""
+        group, lanes = self.group, self.group.lanes
+        if self.tails:
+            for i, node in enumerate(self.arrays):
+                if self.space.is_inner(node) and node not in group.ends:
+                    self.buffers[i] = self._alloca(_kind(node), lanes)
+                    kind = "u1" if _kind(node) == "b1" else _kind(node)
+                    self.code.store(self.code.constant(kind, 0), self.buffers[i])
+        padded = -(-group.columns // lanes) * lanes
+        for node in group.kept:
+            self.kept[node] = self._alloca(_kind(node), padded)
+        for node, end in group.ends.items():
+            if end.is_column:
+                if padded * node.tensor.dtype.itemsize > MOST_STACK:
+                    raise NotNative("its rows are too long to be summed up")
+                self.columns[node] = self._alloca(_kind(node), padded)
+        for node in self.space.reduced:
+            if node not in self.columns:
+                self.sums[node] = self._alloca(_kind(node), lanes), self._alloca(
+                    _kind(node), lanes
+                )
+
+    def _write_rows(self) -> None:
+        code = self.code
+        code.do("br label %row")
+        code.label("row")
+        code.do("%r = phi i64 [ %b, %block_first ], [ %r_next, %row_last ]")
+        self._point_to_row()
+        for stage in range(self.group.passes + 1):
+            for node in self.group.graph.nodes:
+                if not self.space.is_row(node) or node in self.group.ends:
+                    continue
+                if self.group.stage[node] == stage:
+                    self._write_row_value(node)
+            if stage < self.group.passes:
+                self._write_pass(stage, "0", str(self.group.columns))
+        for node in self.group.ends:
+            if not self.space.is_inner(node.inputs[0]):
+                self._add_row(node)
+        code.do("br label %row_last")
+        code.label("row_last")
+        code.do("%r_next = add i64 %r, 1")
+        code.do("%r_more = icmp ult i64 %r_next, %b_end")
+        code.do("br i1 %r_more, label %row, label %rows_done")
+        code.label("rows_done")
+
+    def _point_to_row(self) -> None:
+        """Where the elements of this row begin in each array."""
+        code, sizes = self.code, self.space.sizes[:-1]
+        turns = ["%r"]
+        for size in reversed(sizes[1:]):
+            whole = turns.pop(0)
+            turns[:0] = [
+                code.scalar(f"udiv i64 {whole}, {size}"),
+                code.scalar(f"urem i64 {whole}, {size}"),
+            ]
+        for k, node in enumerate(self.arrays):
+            if node in self.group.ends:
+                continue
+            place = "0"
+            for turn, stride in zip(turns, self.space.strides[node], strict=False):
+                if stride:
+                    step = code.scalar(f"mul i64 {turn}, {stride * node.tensor.dtype.itemsize}")
+                    place = step if place == "0" else code.scalar(f"add i64 {place}, {step}")
+            self.bases[k] = code.scalar(
+                f"getelementptr i8, ptr {self.pointers[k]}, i64 {place}"
+            )
+
+    # ---- values that are one number ---------------------------------------------------------
+
+    def _write_scalar(self, node: Node) -> None:
+        """A value that is the same for all rows."""
+        if node.op.name == "constant":
+            value = np.asarray(computed(node, [], dict(node.attrs))).item()
+            self.scalars[node] = self.one.constant(_kind(node), value)
+        elif not node.inputs:
+            self.scalars[node] = self.one.load(
+                _kind(node), self.pointers[self.number[node]]
+            )
+        else:
+            self.scalars[node] = _written(node, [self.scalars[x] for x in node.inputs])
+
+    def _write_row_value(self, node: Node) -> None:
+        """A value that is one number for this row, and its place among the results."""
+        if not node.inputs:
+            base = self.bases[self.number[node]]
+            self.scalars[node] = self.one.load(_kind(node), base)
+        elif node in self.space.reduced:
+            total = self._total(node, _join_of(node))
+            self.scalars[node] = Value(self.one, total.kind, self.code.lane(total, 0))
+        else:
+            self.scalars[node] = _written(node, [self.scalars[x] for x in node.inputs])
+        for k, y in enumerate(self.group.graph.outputs, self.first_result):
+            if y is node:
+                self.one.store(self.scalars[node], self.bases[k])
+
+    # ---- a pass along the inner loop --------------------------------------------------------
+
+    def _write_pass(self, stage: int, begin: str, end: str) -> None:
+        code, group, lanes = self.code, self.group, self.group.lanes
+        made = group.made_in(stage)
+        if not made:
+            return
+        wanted = frozenset(made)
+        fresh = {n for n in made if group.stage[n] == stage}
+        read = [k for k, p in enumerate(group.graph.inputs) if p in wanted]
+        written = [
+            k
+            for k, y in enumerate(group.graph.outputs, self.first_result)
+            if y in fresh and y not in group.ends
+        ]
+        known = {x: self._spread(x) for n in made for x in n.inputs if x in self.scalars}
+        reductions = [
+            n
+            for n in self.space.reduced
+            if self.space.is_inner(n.inputs[0])
+            and max(group.stage[x] for x in n.inputs) == stage
+        ]
+        for node in reductions:
+            if node not in group.ends:
+                self._start(node)
+        count = code.scalar(f"sub i64 {end}, {begin}")
+        whole = code.scalar(f"and i64 {count}, {-lanes}")
+        full = code.scalar(f"add i64 {begin}, {whole}")
+        rest = code.scalar(f"sub i64 {count}, {whole}")
+        if self.tails:
+            for k in read:
+                self._copy(self.buffers[k], self._place(k, full), rest, k)
+        loop, after, before = code.new_label("loop"), code.new_label("after"), code.block
+        code.do(f"br label %{loop}")
+        code.label(loop)
+        i, step = code.new(), code.new()
+        hole = len(code.lines.text)
+        code.do("")
+        if self.tails:
+            last = code.scalar(f"icmp eq i64 {i}, {full}")
+        values = dict(known)
+        inside = self._inside(i, end) if self.tails and reductions else None
+
+        def place(k: int) -> str:
+            found = self._place(k, i)
+            if not self.tails:
+                return found
+            return code.scalar(f"select i1 {last}, ptr {self.buffers[k]}, ptr {found}")
+
+        for node in made:
+            if not node.inputs:
+                values[node] = code.load(_kind(node), place(self.number[node]))
+            elif node in self.kept and node not in fresh:
+                values[node] = code.load(_kind(node), self._kept_place(node, i))
+            else:
+                values[node] = _written(node, [values[x] for x in node.inputs])
+                if node in self.kept:
+                    code.store(values[node], self._kept_place(node, i))
+        for k in written:
+            code.store(values[self.arrays[k]], place(k))
+        for node in reductions:
+            self._add(node, [values[x] for x in node.inputs], i, inside)
+        code.do(f"{step} = add i64 {i}, {lanes}")
+        more = code.scalar(f"icmp ult i64 {step}, {end}")
+        code.lines.text[hole] = (
+            f"  {i} = phi i64 [ {begin}, %{before} ], [ {step}, %{code.block} ]"
+        )
+        code.do(f"br i1 {more}, label %{loop}, label %{after}")
+        code.label(after)
+        if self.tails:
+            for k in written:
+                self._copy(self._place(k, full), self.buffers[k], rest, k)
+
+    def _place(self, k: int, i: str) -> str:
+        node = self.arrays[k]
+        size = node.tensor.dtype.itemsize
+        offset = self.code.scalar(f"mul i64 {i}, {size}")
+        return self.code.scalar(f"getelementptr i8, ptr {self.bases[k]}, i64 {offset}")
+
+    def _kept_place(self, node: Node, i: str) -> str:
+        offset = self.code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")
+        return self.code.scalar(f"getelementptr i8, ptr {self.kept[node]}, i64 {offset}")
+
+    def _spread(self, node: Node) -> Value:
+        found = self.scalars[node]
+        if not found.text.startswith("%"):
+            return Value(self.code, found.kind, f"splat ({self.one.type(found.kind)} {found.text})")
+        return self.code.splat(found.kind, found.text)
+
+    def _inside(self, i: str, end: str) -> Value:
+        """The mask of the lanes that are elements of the row."""
+        left = self.code.scalar(f"sub i64 {end}, {i}")
+        narrow = self.code.scalar(f"trunc i64 {left} to i32")
+        lanes = ", ".join(f"i32 {j}" for j in range(self.group.lanes))
+        return Value(self.code, "i4", f"<{lanes}>") < self.code.splat("i4", narrow)
+
+    def _copy(self, to: str, source: str, count: str, k: int) -> None:
+        """Copy fewer elements than a vector has."""
+        size = self.arrays[k].tensor.dtype.itemsize
+        name = f"@copy{size}"
+        self.code.module.definitions[name] = COPY.format(name=name, bits=8 * size)
+        self.code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count})")
+
+    # ---- reductions -------------------------------------------------------------------------
+
+    def _start(self, node: Node) -> None:
+        kind, join = _kind(node), _join_of(node)
+        empty = self.code.constant(kind, identity(join, kind))
+        if node in self.columns:
+            return
+        for place in self.sums[node]:
+            self.code.store(empty, place)
+
+    def _add(self, node: Node, values: Sequence[Value], i: str, inside: Value | None) -> None:
+        """Join the values of some lanes to a sum."""
+        code, kind, join = self.code, _kind(node), _join_of(node)
+        x = values[0].converted(kind)
+        if len(values) > 1:
+            x = x * values[1].converted(kind)
+        empty = code.constant(kind, identity(join, kind))
+        if node in self.columns:
+            offset = code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")
+            place = code.scalar(f"getelementptr i8, ptr {self.columns[node]}, i64 {offset}")
+            first = code.scalar("icmp eq i64 %r, %b")
+            t = code.type(kind)
+            old = code.load(kind, place)
+            held = code.line(kind, f"select i1 {first}, {t} {empty.text}, {t} {old.text}")
+            code.store(JOINS[join](held, x), place)
+            return
+        if inside is not None:
+            x = code.select(inside, x, empty)
+        own, whole = self.sums[node]
+        total = JOINS[join](code.load(kind, own), x)
+        if not self.group.flat and self.group.columns > LONG_ROW and join == "add":
+            turned = code.scalar(f"and i64 {i}, {LONG_ROW - 1}")
+            due = code.scalar(f"icmp eq i64 {turned}, {LONG_ROW - self.group.lanes}")
+            t = code.type(kind)
+            more = code.line(kind, f"select i1 {due}, {t} {total.text}, {t} {empty.text}")
+            total = code.line(kind, f"select i1 {due}, {t} {empty.text}, {t} {total.text}")
+            code.store(code.load(kind, whole) + more, whole)
+        code.store(total, own)
+
+    def _add_row(self, node: Node) -> None:
+        """Join a row's one number to a sum over rows: its first lane."""
+        one, kind, join = self.one, _kind(node), _join_of(node)
+        values = [self.scalars[x].converted(kind) for x in node.inputs]
+        x = values[0] * values[1] if len(values) > 1 else values[0]
+        place = self.sums[node][0]
+        one.store(JOINS[join](one.load(kind, place), x), place)
+
+    def _total(self, node: Node, join: str) -> Value:
+        kind = _kind(node)
+        own, whole = (self.code.load(kind, place) for place in self.sums[node])
+        return self.code.folded(JOINS[join](whole, own), JOINS[join])
+
+    def _write_part(self, node: Node, end: End) -> None:
+        code, size = self.code, node.tensor.dtype.itemsize
+        k = next(i for i, y in enumerate(self.arrays) if i >= self.first_result and y is node)
+        number = code.scalar(f"udiv i64 %b, {self.group.block}")
+        offset = code.scalar(f"mul i64 {number}, {size * math.prod(end.shape)}")
+        place = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {offset}")
+        if node in self.columns:
+            self._copy(place, self.columns[node], str(self.group.columns), k)
+            return
+        total = self._total(node, end.join)
+        self.one.store(Value(self.one, total.kind, code.lane(total, 0)), place)
+
+
+COPY = """\
+define internal void {name}(ptr %to, ptr %from, i64 %count) #0 {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %p = getelementptr i{bits}, ptr %from, i64 %i
+  %q = getelementptr i{bits}, ptr %to, i64 %i
+  %x = load i{bits}, ptr %p, align 1
+  store i{bits} %x, ptr %q, align 1
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}}"""
+
+
+def _kind(node: Node) -> str:
+    found = kind_of(node.tensor.dtype)
+    assert found is not None
+    return found
+
+
+def _join_of(node: Node) -> str:
+    return node.op.combiner or "add"
+
+
+def _written(node: Node, values: Sequence[Value]) -> Value:
+    """The code of one op."""
+    if node.op.name in VIEWS:
+        return values[0]
+    return OPERATIONS[node.op.name].write(*values, **dict(node.attrs))

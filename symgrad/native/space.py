@@ -1,0 +1,171 @@
+"""The loops of a group: which axes of its values are one and the same, and how they lie in memory.
+
+Axes that an op takes element by element belong to one loop (a union of classes). Loops that all
+values have together, or not at all, are one loop over both. The last loop is the inner one, along
+the lanes of a vector; those before it are the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+
+
+class NotNative(Exception):
+    """Why a group is left to NumPy."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The loops of a group, from the outermost: their sizes, and what each value does in them.
+
+    `strides` has for each node the number of elements from one turn of a loop to the next, 0 where
+    it does not depend on it; `reduced` the loops that end in a reduction.
+    """
+
+    sizes: tuple[int, ...]
+    strides: Mapping[Node, tuple[int, ...]]
+    reduced: Mapping[Node, frozenset[int]]
+
+    @property
+    def inner(self) -> int:
+        """The number of the inner loop."""
+        return len(self.sizes) - 1
+
+    def is_inner(self, node: Node) -> bool:
+        """Whether a value has an element for each turn of the inner loop."""
+        return self.strides[node][-1] != 0
+
+    def is_row(self, node: Node) -> bool:
+        """Whether it has one element for each row."""
+        return not self.is_inner(node) and any(self.strides[node])
+
+
+def space_of(graph: Graph, sizes: Mapping[str, int]) -> Space:
+    """The loops of an inner graph. Raises `NotNative` if they do not lie within each other."""
+    return _Classes(graph, sizes).space()
+
+
+class _Classes:
+    def __init__(self, graph: Graph, sizes: Mapping[str, int]) -> None:
+        self.graph = graph
+        self.shapes: dict[Node, tuple[int, ...]] = {
+            n: resolve(n.tensor.shape, sizes) for n in graph.nodes
+        }
+        self.parent: dict[tuple[Node, int], tuple[Node, int]] = {}
+        for node in graph.nodes:
+            if node.inputs:
+                self._join(node)
+
+    def _find(self, axis: tuple[Node, int]) -> tuple[Node, int]:
+        while (up := self.parent.setdefault(axis, axis)) is not axis:
+            self.parent[axis] = self.parent[up]
+            axis = up
+        return axis
+
+    def _unite(self, a: tuple[Node, int], b: tuple[Node, int]) -> None:
+        self.parent[self._find(a)] = self._find(b)
+
+    def _join(self, node: Node) -> None:
+        """Unite the axes of a node with those of its operands."""
+        for x in node.inputs:
+            for i, j in self._pairs(x, node):
+                self._unite((x, i), (node, j))
+        if node.op.combiner or node.op.name in ROW_REDUCTIONS:
+            first, *others = node.inputs
+            for x in others:
+                for i, s in enumerate(self.shapes[x]):
+                    if self.shapes[first][i] != s:
+                        raise NotNative(f"{node.op.name} repeats an operand")
+                    self._unite((x, i), (first, i))
+
+    def _pairs(self, x: Node, node: Node) -> Iterator[tuple[int, int]]:
+        """Which axis of an operand is which of the result."""
+        own, shape = self.shapes[x], self.shapes[node]
+        if node.op.elementwise or node.op.name == "broadcast_to":
+            shift = len(shape) - len(own)
+            yield from ((i, i + shift) for i, s in enumerate(own) if s != 1)
+        elif node.op.name == "reshape":
+            a = [i for i, s in enumerate(own) if s != 1]
+            b = [i for i, s in enumerate(shape) if s != 1]
+            if [own[i] for i in a] != [shape[i] for i in b]:
+                raise NotNative("a reshape takes axes apart, or joins them")
+            yield from zip(a, b, strict=True)
+        elif node.op.combiner or node.op.name in ROW_REDUCTIONS:
+            left = self._kept(node, x)
+            places = [j for j, s in enumerate(shape) if s != 1] if len(shape) != len(own) else left
+            left = [i for i in left if own[i] != 1]
+            places = [j for j in places if shape[j] != 1]
+            if len(left) != len(places):
+                raise NotNative(f"the axes of {node.op.name} cannot be followed")
+            yield from zip(left, places, strict=True)
+        else:
+            raise NotNative(f"{node.op.name} has no native form")
+
+    def _kept(self, node: Node, x: Node) -> list[int]:
+        """The axes of an operand that its reduction leaves."""
+        ndim = len(self.shapes[x])
+        if node.op.name in ROW_REDUCTIONS:
+            return list(range(ndim - 1))
+        axis = dict(node.attrs).get("axis")
+        return [] if axis is None else [i for i in range(ndim) if i not in axis]
+
+    def _loops(self, node: Node) -> list[tuple[Node, int]]:
+        return [self._find((node, i)) for i, s in enumerate(self.shapes[node]) if s != 1]
+
+    def space(self) -> Space:
+        """The loops in order, merged."""
+        loops = {n: self._loops(n) for n in self.graph.nodes}
+        order = max(loops.values(), key=len, default=[])
+        place = {c: i for i, c in enumerate(order)}
+        for node, own in loops.items():
+            numbers = [place.get(c, -1) for c in own]
+            if -1 in numbers or numbers != sorted(set(numbers)):
+                raise NotNative(f"{node.op.name} has axes that no loop over all values has")
+        if not order:
+            raise NotNative("there is nothing to loop over")
+        reduced = {
+            n: frozenset(place[c] for x in n.inputs for c in loops[x])
+            - frozenset(place[c] for c in loops[n])
+            for n in self.graph.nodes
+            if n.op.combiner or n.op.name in ROW_REDUCTIONS
+        }
+        wide = {place[c]: self.shapes[c[0]][c[1]] for c in order}
+        uses = [frozenset(place[c] for c in own) for own in loops.values()]
+        uses += reduced.values()
+        merged: list[list[int]] = []
+        for i in range(len(order)):
+            if merged and all((i in u) == (merged[-1][-1] in u) for u in uses):
+                merged[-1].append(i)
+            else:
+                merged.append([i])
+        strides = {n: self._strides(n, loops[n], place, merged) for n in self.graph.nodes}
+        ends = {
+            n: frozenset(m for m, group in enumerate(merged) if group[-1] in r)
+            for n, r in reduced.items()
+        }
+        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends)
+
+    def _strides(
+        self,
+        node: Node,
+        own: list[tuple[Node, int]],
+        place: Mapping[tuple[Node, int], int],
+        merged: list[list[int]],
+    ) -> tuple[int, ...]:
+        shape = [s for s in self.shapes[node] if s != 1]
+        numbers = [place[c] for c in own]
+        found = []
+        for group in merged:
+            i = numbers.index(group[-1]) if group[-1] in numbers else None
+            found.append(0 if i is None else math.prod(shape[i + 1 :]))
+        return tuple(found)
+
+
+# What sums within rows though it has no combiner: it reduces the last axis.
+ROW_REDUCTIONS = ("row_sums", "vecdot")
