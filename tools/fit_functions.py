@@ -65,9 +65,7 @@ HALF_LN2 = mp.log(2) / 2 * mpf("1.0001")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 FITS = {
     # exp(r) = 1 + r + r² P(r)
-    "exp": Fit(
-        lambda r: (mp.expm1(r) - r) / r**2, -HALF_LN2, HALF_LN2, lambda r: r**2 / mp.exp(r)
-    ),
+    "exp": Fit(lambda r: (mp.expm1(r) - r) / r**2, -HALF_LN2, HALF_LN2, lambda r: r**2 / mp.exp(r)),
     # log((1 + s) / (1 - s)) = 2 s + s z P(z), with z = s²
     "log": Fit(_log, mpf(0), (3 - 2 * mp.sqrt(2)) ** 2 * mpf("1.0001"), lambda z: z / 2),
     # The same without its first term: P(z) = 2 / 3 + z Q(z)
@@ -226,7 +224,10 @@ def text() -> str:
             lines.append("    ),")
             lost[name, kind] = float(found[-1] - float(found[-1]))
     lines += ["}", "# What the last coefficient above has lost by rounding."]
-    lines += [f"ERFCX_LOST = {lost['erfcx', 'f8']!r}", "# Constants as sums of floats, the largest first."]
+    lines += [
+        f"ERFCX_LOST = {lost['erfcx', 'f8']!r}",
+        "# Constants as sums of floats, the largest first.",
+    ]
     for name, (value, bits) in CONSTANTS.items():
         found = ", ".join(map(repr, parts(value, bits)))
         line = f"{name} = ({found})"

@@ -57,8 +57,7 @@ def _reduced_where(
     columns = [[lane[j] for lane in lanes] for j in range(3)]
     found = (code.vector(k, c) for k, c in zip(("f8", "f8", "i8"), columns, strict=True))
     own = [
-        code.select(large, new, old)
-        for new, old in zip(found, (high, low, quadrant), strict=True)
+        code.select(large, new, old) for new, old in zip(found, (high, low, quadrant), strict=True)
     ]
     code.do(f"br label %{after}")
     code.label(after)
@@ -76,9 +75,7 @@ def _define_reduction(module: Module) -> None:
     """Add the function that reduces one large argument, with integers of 256 bits."""
     words = ", ".join(f"i64 {w}" for w in (0, *coefficients.TWO_OVER_PI))
     high, low = (literal("f8", p) for p in coefficients.HALF_PI_SUM)
-    module.declarations["@two_over_pi"] = (
-        f"@two_over_pi = internal constant [21 x i64] [{words}]"
-    )
+    module.declarations["@two_over_pi"] = f"@two_over_pi = internal constant [21 x i64] [{words}]"
     module.declarations["@llvm.ctlz.i192"] = "declare i192 @llvm.ctlz.i192(i192, i1)"
     module.declarations["@llvm.fma.f64"] = "declare double @llvm.fma.f64(double, double, double)"
     # x = m 2**e, and the product of m with the bits of 2 / pi that make no multiple of 4 of it.
@@ -324,4 +321,3 @@ def acos(x: Value, short: bool = False) -> Value:
     high, low = quick_sum(PI, -2.0 * s)
     far = high + (low + (PI_LOW - 2.0 * rest))
     return code.select(small, middle, code.select(negative, far, near))
-

@@ -40,7 +40,9 @@ def _reduced(x: Value) -> tuple[Value, Value, Pair]:
     return n, k, (r, code.fma(n, -ln2[2], low))
 
 
-def exp_parts(x: Value, low: Value | None = None, short: bool = False) -> tuple[Value, Value, Value]:
+def exp_parts(
+    x: Value, low: Value | None = None, short: bool = False
+) -> tuple[Value, Value, Value]:
     """y, e and k with exp(x + low) = (y + e) 2**k."""
     code, form = x.code, FORMATS[x.kind]
     _, k, (r, rest) = _reduced(clipped(x, form.least, form.most))
@@ -179,9 +181,7 @@ def log1p(x: Value, low: Value | None = None) -> Value:
     k, m = exponent_and_rest(u)
     found = joined(k, log1p_parts(m - 1.0), error / u)
     found = code.select(x < INF, found, x)
-    found = code.select(
-        x > -1.0, found, code.select(x.equals(-1.0), -INF, _nan(x))
-    )
+    found = code.select(x > -1.0, found, code.select(x.equals(-1.0), -INF, _nan(x)))
     return code.select(absolute(x) < 2.0**-60, x, found)
 
 
@@ -370,9 +370,7 @@ def acosh(x: Value, short: bool = False) -> Value:
     twice = 2.0 * t
     total, error = two_sum(twice, square)
     s = root(total)
-    s_low = code.select(
-        total > 0.0, (code.fma(-s, s, total) + (error + lost)) / (2.0 * s), 0.0
-    )
+    s_low = code.select(total > 0.0, (code.fma(-s, s, total) + (error + lost)) / (2.0 * s), 0.0)
     high, low = quick_sum(s, t)
     huge = x > 2.0**60
     usual = log1p(high, low + s_low)

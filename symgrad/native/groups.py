@@ -221,5 +221,3 @@ class Group:
     def total_cost(self) -> int:
         """The additions for one element of the inner loop."""
         return sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
-
-

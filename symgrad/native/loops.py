@@ -125,9 +125,7 @@ class _Writer:
                 self.columns[node] = self._alloca(_kind(node), padded)
         for node in self.space.reduced:
             if node not in self.columns:
-                self.sums[node] = self._alloca(_kind(node), lanes), self._alloca(
-                    _kind(node), lanes
-                )
+                self.sums[node] = self._alloca(_kind(node), lanes), self._alloca(_kind(node), lanes)
 
     def _write_rows(self) -> None:
         code = self.code
@@ -171,9 +169,7 @@ class _Writer:
                 if stride:
                     step = code.scalar(f"mul i64 {turn}, {stride * node.tensor.dtype.itemsize}")
                     place = step if place == "0" else code.scalar(f"add i64 {place}, {step}")
-            self.bases[k] = code.scalar(
-                f"getelementptr i8, ptr {self.pointers[k]}, i64 {place}"
-            )
+            self.bases[k] = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {place}")
 
     # ---- values that are one number ---------------------------------------------------------
 
@@ -183,9 +179,7 @@ class _Writer:
             value = np.asarray(computed(node, [], dict(node.attrs))).item()
             self.scalars[node] = self.one.constant(_kind(node), value)
         elif not node.inputs:
-            self.scalars[node] = self.one.load(
-                _kind(node), self.pointers[self.number[node]]
-            )
+            self.scalars[node] = self.one.load(_kind(node), self.pointers[self.number[node]])
         else:
             self.scalars[node] = _written(node, [self.scalars[x] for x in node.inputs])
 
@@ -222,8 +216,7 @@ class _Writer:
         reductions = [
             n
             for n in self.space.reduced
-            if self.space.is_inner(n.inputs[0])
-            and max(group.stage[x] for x in n.inputs) == stage
+            if self.space.is_inner(n.inputs[0]) and max(group.stage[x] for x in n.inputs) == stage
         ]
         for node in reductions:
             if node not in group.ends:
@@ -267,9 +260,7 @@ class _Writer:
             self._add(node, [values[x] for x in node.inputs], i, inside)
         code.do(f"{step} = add i64 {i}, {lanes}")
         more = code.scalar(f"icmp ult i64 {step}, {end}")
-        code.lines.text[hole] = (
-            f"  {i} = phi i64 [ {begin}, %{before} ], [ {step}, %{code.block} ]"
-        )
+        code.lines.text[hole] = f"  {i} = phi i64 [ {begin}, %{before} ], [ {step}, %{code.block} ]"
         code.do(f"br i1 {more}, label %{loop}, label %{after}")
         code.label(after)
         if self.tails:

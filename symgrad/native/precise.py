@@ -41,9 +41,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def polynomial(
-    name: str, x: Value, short: bool = False, *, without_last: bool = False
-) -> Value:
+def polynomial(name: str, x: Value, short: bool = False, *, without_last: bool = False) -> Value:
     """A fitted polynomial of x by Horner's rule: see tools/fit_functions.py.
 
     `without_last` it lacks its constant, and is divided by x.

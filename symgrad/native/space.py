@@ -118,10 +118,24 @@ class _Classes:
     def _loops(self, node: Node) -> list[tuple[Node, int]]:
         return [self._find((node, i)) for i, s in enumerate(self.shapes[node]) if s != 1]
 
+    def _share(self, node: Node, widest: Node) -> None:
+        """Give axes that meet no axis of the widest value its loops of the same size and place."""
+        order = frozenset(self._loops(widest))
+        shape, wide = self.shapes[node], self.shapes[widest]
+        for i in range(max(len(shape) - len(wide), 0), len(shape)):
+            j = i + len(wide) - len(shape)
+            if shape[i] == wide[j] != 1 and self._find((node, i)) not in order:
+                self._unite((node, i), (widest, j))
+
     def space(self) -> Space:
         """The loops in order, merged."""
-        loops = {n: self._loops(n) for n in self.graph.nodes}
-        order = max(loops.values(), key=len, default=[])
+        used = {*self.graph.outputs, *(x for n in self.graph.nodes for x in n.inputs)}
+        widest = max(used, key=lambda n: len(self._loops(n)))
+        for node in self.graph.nodes:
+            if node in used:
+                self._share(node, widest)
+        loops = {n: self._loops(n) if n in used else [] for n in self.graph.nodes}
+        order = loops[widest]
         place = {c: i for i, c in enumerate(order)}
         for node, own in loops.items():
             numbers = [place.get(c, -1) for c in own]

@@ -71,9 +71,7 @@ class Value:
         else:
             sign = "" if word in ("eq", "ne") else "s" if self.kind[0] == "i" else "u"
             opcode = f"icmp {sign}{word}"
-        return self.code.line(
-            "b1", f"{opcode} {self.code.type(self.kind)} {self.text}, {two.text}"
-        )
+        return self.code.line("b1", f"{opcode} {self.code.type(self.kind)} {self.text}, {two.text}")
 
     def __add__(self, other: Operand) -> Value:
         return self._with("fadd" if self.is_float else "add", other)
@@ -245,9 +243,7 @@ class Code:
         kind = x.kind if isinstance(x, Value) else y.kind  # type: ignore[union-attr]
         a, b = self.as_value(x, kind), self.as_value(y, kind)
         t = self.type(kind)
-        return self.line(
-            kind, f"select {self.type('b1')} {mask.text}, {t} {a.text}, {t} {b.text}"
-        )
+        return self.line(kind, f"select {self.type('b1')} {mask.text}, {t} {a.text}, {t} {b.text}")
 
     def call(self, name: str, *operands: Value) -> Value:
         """An intrinsic whose result is of the kind of its operands."""
@@ -296,9 +292,7 @@ class Code:
     def load(self, kind: str, pointer: str) -> Value:
         """The elements that lie at a pointer, of any alignment; booleans are bytes there."""
         stored = "u1" if kind == "b1" else kind
-        found = self.line(
-            stored, f"load {self.type(stored)}, ptr {pointer}, align {_size(stored)}"
-        )
+        found = self.line(stored, f"load {self.type(stored)}, ptr {pointer}, align {_size(stored)}")
         return found.differs(0) if kind == "b1" else found
 
     def load_one(self, kind: str, pointer: str) -> Value:

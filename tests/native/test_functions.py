@@ -1,0 +1,191 @@
+"""The functions in machine code: at most 2 units in the last place, and right at special values."""
+
+import numpy as np
+import pytest
+
+from symgrad.native import circular, exponential, gaussian
+from symgrad.native.engine import host
+from tests.native.mapped import mapped
+
+pytest.importorskip("llvmlite")
+MOST_ULPS = 2.0
+COUNT = 20_000
+
+BOTH = (-1e300, 1e300)
+# Of each function: what computes it, NumPy's name, and where it is neither 0 nor inf.
+ONE = {
+    "exp": (exponential.exp, "exp", (-745, 709.7)),
+    "exp2": (exponential.exp2, "exp2", (-1074, 1023.9)),
+    "expm1": (exponential.expm1, "expm1", (-745, 709.7)),
+    "log": (exponential.log, "log", (0, 1e300)),
+    "log2": (exponential.log2, "log2", (0, 1e300)),
+    "log10": (exponential.log10, "log10", (0, 1e300)),
+    "log1p": (exponential.log1p, "log1p", (-1, 1e300)),
+    "cbrt": (exponential.cbrt, "cbrt", BOTH),
+    "sinh": (exponential.sinh, "sinh", (-710, 710)),
+    "cosh": (exponential.cosh, "cosh", (-710, 710)),
+    "tanh": (exponential.tanh, "tanh", (-25, 25)),
+    "asinh": (exponential.asinh, "arcsinh", BOTH),
+    "acosh": (exponential.acosh, "arccosh", (1, 1e300)),
+    "atanh": (exponential.atanh, "arctanh", (-1, 1)),
+    "sin": (circular.sin, "sin", BOTH),
+    "cos": (circular.cos, "cos", BOTH),
+    "tan": (circular.tan, "tan", BOTH),
+    "asin": (circular.asin, "arcsin", (-1, 1)),
+    "acos": (circular.acos, "arccos", (-1, 1)),
+    "atan": (circular.atan, "arctan", BOTH),
+}
+TWO = {
+    "pow": (exponential.power, "power"),
+    "hypot": (exponential.hypot, "hypot"),
+    "atan2": (circular.atan2, "arctan2"),
+}
+KINDS = ("float32", "float64")
+wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="longdouble is too short")
+
+
+def ulps(found, exact):
+    """The errors, in units in the last place of what is exact (given in a wider dtype)."""
+    kind = np.finfo(found.dtype)
+    with np.errstate(all="ignore"):
+        exponent = np.maximum(np.frexp(exact)[1] - 1, kind.minexp) - kind.nmant
+        errors = np.abs(found - exact) / np.ldexp(np.ones_like(exact), exponent)
+        rounded = exact.astype(found.dtype)
+    beyond = ~np.isfinite(rounded)
+    same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
+    return np.where(beyond, np.where(same, 0, np.inf), errors)
+
+
+def samples(dtype, low, high, seed=0):
+    """Numbers of a range: of all magnitudes, evenly, and near the ends and the ordinary values."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2**63, COUNT, dtype=np.uint64) << 1 | rng.integers(
+        0, 2, COUNT, dtype=np.uint64
+    )
+    size = np.dtype(dtype).itemsize
+    any_bits = (bits >> (64 - 8 * size)).astype(f"u{size}").view(dtype)
+    limit = float(np.finfo(dtype).max) / 4
+    low, high = max(low, -limit), min(high, limit)
+    even = rng.uniform(low, high, COUNT).astype(dtype)
+    usual = rng.standard_normal(COUNT).astype(dtype)
+    near = (1 + rng.standard_normal(COUNT) * 10.0 ** -rng.uniform(0, 8, COUNT)).astype(dtype)
+    turns = (np.arange(1, 200) * np.pi / 2).astype(dtype)
+    found = np.concatenate([any_bits, even, usual, 8 * usual, 100 * usual, near, -near, turns])
+    with np.errstate(invalid="ignore"):
+        return found[(found >= low) & (found <= high) & np.isfinite(found)]
+
+
+def special(dtype):
+    """±0, inf, NaN, the smallest and largest numbers, and integers."""
+    kind = np.finfo(dtype)
+    plain = [0, 0.5, 1, 2, 3, np.inf, np.nan, kind.tiny, kind.smallest_subnormal, kind.max]
+    return np.array([*plain, *(-x for x in plain)], dtype)
+
+
+def assert_alike(found, expected, given):
+    """Both NaN, or near each other and of one sign."""
+    with np.errstate(all="ignore"):
+        near = np.isclose(found, expected, rtol=1e-5, atol=0)
+    fine = (np.isnan(found) & np.isnan(expected)) | (
+        near & (np.signbit(found) == np.signbit(expected))
+    )
+    assert fine.all(), [x[~fine] for x in (*given, found, expected)]
+
+
+@wide
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(name, dtype):
+    function, numpy, (low, high) = ONE[name]
+    run = mapped(host(), function, dtype)
+    x = samples(dtype, low, high)
+    assert len(x) > COUNT
+    with np.errstate(all="ignore"):
+        exact = getattr(np, numpy)(x.astype(np.longdouble))
+        assert np.max(ulps(run(x), exact)) <= MOST_ULPS
+        given = special(dtype)
+        assert_alike(
+            run(given), getattr(np, numpy)(given.astype(np.longdouble)).astype(dtype), [given]
+        )
+
+
+@wide
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_numbers(name, dtype):
+    function, numpy = TWO[name]
+    run = mapped(host(), function, dtype, dtype)
+    rng = np.random.default_rng(1)
+    x, y = samples(dtype, *BOTH, seed=2), samples(dtype, *BOTH, seed=3)
+    size = min(len(x), len(y))
+    x, y = x[:size], y[:size]
+    if name == "pow":
+        x = np.abs(x)
+        with np.errstate(all="ignore"):
+            range_ = (float(np.log(np.finfo(dtype).max)) + 2) * rng.uniform(-1, 1, size)
+            y = (range_ / np.log(x.astype(np.longdouble))).astype(dtype)
+    else:
+        with np.errstate(over="ignore"):
+            y[::2] = x[::2] * rng.uniform(0.2, 5, len(x[::2])).astype(dtype)
+    with np.errstate(all="ignore"):
+        exact = getattr(np, numpy)(x.astype(np.longdouble), y.astype(np.longdouble))
+        assert np.max(ulps(run(x, y), exact)) <= MOST_ULPS
+        a, b = map(np.ravel, np.meshgrid(special(dtype), special(dtype)))
+        expected = getattr(np, numpy)(a.astype(np.longdouble), b.astype(np.longdouble))
+        assert_alike(run(a, b), expected.astype(dtype), [a, b])
+
+
+def _exact(name, x):
+    """Values of the normal distribution's functions, in longdouble, from 40 digits."""
+    mp = pytest.importorskip("mpmath").mp
+    root = mp.sqrt(2)
+    with mp.workdps(40):
+        functions = {
+            "erf": mp.erf,
+            "erfc": mp.erfc,
+            "ndtr": lambda v: mp.erfc(-v / root) / 2,
+            "log_ndtr": lambda v: (
+                mp.log(mp.erfc(-v / root) / 2) if v < 0 else mp.log1p(-mp.erfc(v / root) / 2)
+            ),
+            "sigmoid": lambda v: 1 / (1 + mp.exp(-v)),
+            "softplus": lambda v: mp.log1p(mp.exp(v)),
+        }
+        root = mp.sqrt(2)
+        found = [functions[name](mp.mpf(float(v))) for v in x]
+        high = np.array([float(v) for v in found])
+        low = np.array([float(v - mp.mpf(h)) for v, h in zip(found, high.tolist(), strict=True)])
+    return high.astype(np.longdouble) + low
+
+
+@wide
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", ["erf", "erfc", "ndtr", "log_ndtr", "sigmoid", "softplus"])
+def test_functions_that_numpy_does_not_have(name, dtype):
+    function = getattr(gaussian, name, None) or getattr(exponential, name)
+    run = mapped(host(), function, dtype)
+    rng = np.random.default_rng(4)
+    parts = [rng.uniform(-5, 5, 900), rng.uniform(-37, 37, 400), rng.uniform(-1, 1, 400)]
+    tiny = rng.standard_normal(200) * 10.0 ** -rng.uniform(0, 30, 200)
+    x = np.concatenate([*parts, tiny]).astype(dtype)
+    assert np.max(ulps(run(x), _exact(name, x))) <= MOST_ULPS
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30], dtype)
+    found = {
+        "erf": [0, -0.0, 1, -1, np.nan, 1, -1],
+        "erfc": [1, 1, 0, 2, np.nan, 0, 2],
+        "ndtr": [0.5, 0.5, 1, 0, np.nan, 1, 0],
+        "log_ndtr": [-np.log(2), -np.log(2), -0.0, -np.inf, np.nan, -0.0, None],
+        "sigmoid": [0.5, 0.5, 1, 0, np.nan, 1, 0],
+        "softplus": [np.log(2), np.log(2), np.inf, 0, np.nan, 1e30, 0],
+    }[name]
+    last = -1e30 * 5e29 if dtype == "float64" else -np.inf
+    expected = np.array([last if v is None else v for v in found], dtype)
+    assert_alike(run(ends), expected, [ends])
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_one_lane_and_many_give_the_same_bits(dtype):
+    x = samples(dtype, *BOTH)[::37]
+    for function, _, _ in ONE.values():
+        many, one = (mapped(host(), function, dtype, lanes=n)(x) for n in (16, 1))
+        same = (many == one) | (np.isnan(many) & np.isnan(one))
+        assert same.all(), function

@@ -1,0 +1,243 @@
+"""Groups in machine code give what their ops give: bit for bit where no op rounds its own way."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.evaluate import evaluate
+from symgrad.ir.graph import Graph
+from symgrad.native.kernel import Kernel
+from symgrad.native.space import NotNative
+
+pytest.importorskip("llvmlite")
+
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 1.0, 0.5, -3.0)
+UNARY = ("negative", "abs", "square", "sqrt", "relu", "sign", "floor", "ceil", "trunc", "rint")
+BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "copysign")
+COMPARE = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+WHOLE = ("add", "subtract", "multiply", "maximum", "minimum")
+
+
+def values(rng, shape, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return rng.integers(0 if dtype.kind == "u" else -50, 50, shape).astype(dtype)
+    found = np.asarray(rng.standard_normal(shape) * 3)
+    odd = rng.random(shape) < 0.15
+    return np.where(odd, rng.choice(SPECIAL, shape), found).astype(dtype)
+
+
+def reference(graph, arrays):
+    with np.errstate(all="ignore"):
+        return [np.asarray(v) for v in evaluate(graph.outputs, dict(zip(graph.inputs, arrays)))]
+
+
+def assert_same_bits(found, expected):
+    """The same bits, but for those of a NaN."""
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    if found.dtype.kind == "f":
+        both = np.isnan(found) & np.isnan(expected)
+        found, expected = np.where(both, 0, found), np.where(both, 0, expected)
+        assert (np.signbit(found) == np.signbit(expected)).all()
+    np.testing.assert_array_equal(found, expected)
+
+
+def random_group(rng, shapes, dtype):
+    """An elementwise graph over placeholders that broadcast, with several outputs."""
+    inputs = [sg.placeholder(f"x{i}", s, dtype) for i, s in enumerate(shapes)]
+    integers = np.dtype(dtype).kind in "iu"
+    nodes, masks = list(inputs), []
+    pick = lambda: nodes[rng.integers(len(nodes))]  # noqa: E731
+    for _ in range(rng.integers(3, 25)):
+        what = rng.random()
+        if what < 0.2 and not integers:
+            nodes.append(getattr(sg, rng.choice(UNARY))(pick()))
+        elif what < 0.6:
+            nodes.append(getattr(sg, rng.choice(WHOLE if integers else BINARY))(pick(), pick()))
+        elif what < 0.75:
+            masks.append(getattr(sg, rng.choice(COMPARE))(pick(), pick()))
+        elif what < 0.85 and masks:
+            nodes.append(sg.where(masks[rng.integers(len(masks))], pick(), pick()))
+        elif what < 0.92 and masks:
+            a, b = (masks[rng.integers(len(masks))] for _ in range(2))
+            masks.append(rng.choice([lambda: a & b, lambda: a | b, lambda: ~a])())
+        else:
+            nodes.append(pick() * dtype(3) + dtype(1))
+    wide = [n for n in (*nodes[len(inputs) :], *masks) if n.shape == shapes[0]]
+    chosen = wide[-3:] or [nodes[0] + nodes[0]]
+    return Graph(dict.fromkeys(chosen), inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("seed", range(12))
+def test_elementwise_groups_have_numpys_bits(seed, dtype):
+    rng = np.random.default_rng([seed, np.dtype(dtype).itemsize, np.dtype(dtype).kind == "f"])
+    n, c = (int(v) for v in rng.integers(2, 70, 2))
+    forms = [
+        [(n,), (n,), ()],
+        [(n, c), (c,), (n, 1), ()],
+        [(n, 3, c), (n, 1, c), (3, 1), (n, 3, 1)],
+    ]
+    shapes = forms[seed % 3]
+    graph = random_group(rng, shapes, dtype)
+    arrays = [values(rng, s, dtype) for s in shapes]
+    found = Kernel(graph, {}, exact=True).run(arrays)
+    for a, b in zip(found, reference(graph, arrays), strict=True):
+        assert_same_bits(a, b)
+
+
+@pytest.mark.parametrize("n", [*range(1, 70), 127, 128, 129, 200])
+def test_tails_of_every_length(n):
+    rng = np.random.default_rng(n)
+    x, y = (sg.placeholder(name, (n,), "float32") for name in "xy")
+    graph = Graph([sg.where(x > y, x * y, x - y), x > y, sg.sum(x * y)], [x, y])
+    if n == 1:
+        with pytest.raises(NotNative):
+            Kernel(graph, {})
+        return
+    arrays = [values(rng, (n,), np.float32) for _ in range(2)]
+    arrays = [np.nan_to_num(a, posinf=1, neginf=2) for a in arrays]
+    guard = np.full(n + 2, 7, np.float32)
+    found = Kernel(graph, {})
+    out, mask, parts = guard[1:-1], np.zeros(n, bool), np.empty(found.parts[2].shape, np.float32)
+    found.call(*arrays, out, mask, parts, 0, n)
+    expected = reference(graph, arrays)
+    assert_same_bits(out, expected[0])
+    assert_same_bits(mask, expected[1])
+    np.testing.assert_allclose(parts.sum(), expected[2], rtol=1e-4, atol=1e-4)
+    assert guard[0] == guard[-1] == 7
+
+
+def softmax_cross_entropy(x, y):
+    top = sg.max(x, axis=1, keepdims=True)
+    e = sg.exp(x - top)
+    total = sg.sum(e, axis=1, keepdims=True)
+    p = e / total
+    return [p - y, sg.log(total) + top - sg.sum(x * y, axis=1, keepdims=True)]
+
+
+def layer_norm(x, y):
+    centred = x - sg.sum(x, axis=1, keepdims=True) * (1 / x.shape[1])
+    variance = sg.sum(centred * centred, axis=1, keepdims=True) * (1 / x.shape[1])
+    z = centred / sg.sqrt(variance + 1e-5)
+    return [z * sg.sigmoid(z) * y, sg.sum(z * y, axis=0), sg.sum(z * y)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [softmax_cross_entropy, layer_norm])
+@pytest.mark.parametrize("shape", [(3, 2), (5, 10), (7, 64), (40, 257), (300, 33), (2, 9_001)])
+def test_rows(rows, shape, dtype):
+    rng = np.random.default_rng(5)
+    x, y = (sg.placeholder(name, shape, dtype) for name in "xy")
+    graph = Graph(rows(x, y), [x, y])
+    arrays = [rng.standard_normal(shape).astype(dtype), rng.random(shape).astype(dtype)]
+    found = Kernel(graph, {}).run(arrays)
+    exact = reference(
+        Graph(rows(*(wide := [sg.placeholder(n, shape, "float64") for n in "xy"])), wide),
+        [a.astype(np.float64) for a in arrays],
+    )
+    for a, b, plain in zip(found, exact, reference(graph, arrays), strict=True):
+        assert a.dtype == dtype
+        rounding = np.finfo(dtype).eps * (8 * np.max(np.abs(b)) + np.sqrt(x.size))
+        allowed = 4 * np.max(np.abs(plain - b)) + rounding
+        assert np.max(np.abs(a - b)) <= allowed
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
+def test_reductions_over_rows_and_within_them(name, dtype):
+    rng = np.random.default_rng(6)
+    for shape in ((50, 20), (9, 31), (40, 8, 5)):
+        x = sg.placeholder("x", shape, dtype)
+        y = x + x
+        reduce = getattr(sg, name)
+        last = tuple(range(x.ndim))[-1]
+        outer = tuple(range(last))
+        graph = Graph(
+            [
+                y,
+                reduce(y, axis=outer),
+                reduce(y),
+                reduce(y, axis=last),
+                reduce(y, axis=last, keepdims=True),
+            ],
+            [x],
+        )
+        array = rng.integers(0, 9, shape).astype(dtype)
+        for a, b in zip(Kernel(graph, {}).run([array]), reference(graph, [array]), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_not_finite_comes_through_reductions():
+    x = sg.placeholder("x", (4, 21), "float32")
+    graph = Graph([x * 2, sg.max(x * 2, axis=1), sg.sum(x * 2, axis=1, keepdims=True)], [x])
+    array = np.ones((4, 21), np.float32)
+    array[0, 20], array[1, 3], array[2, 20] = np.nan, np.inf, -np.inf
+    _, top, total = Kernel(graph, {}).run([array])
+    np.testing.assert_array_equal(top, [np.nan, np.inf, 2, 2])
+    np.testing.assert_array_equal(total[:, 0], [np.nan, np.inf, -np.inf, 42])
+
+
+def test_blocks_do_not_depend_on_who_runs_them():
+    rng = np.random.default_rng(7)
+    for shape in ((100_001,), (9000, 37)):
+        x = sg.placeholder("x", shape, "float32")
+        graph = Graph([sg.sum(sg.exp(x)), sg.sum(x * x, axis=0)], [x])
+        array = rng.standard_normal(shape).astype(np.float32)
+        kernel = Kernel(graph, {})
+        whole = kernel.run([array])
+        parts = [np.empty(p.shape, np.float32) for p in kernel.parts]
+        pieces = list(kernel.spans(3))
+        assert len(pieces) > 3
+        for first, end in reversed(pieces):
+            kernel.call(array, *parts, first, end)
+        for a, p, ufunc, t in zip(whole, parts, kernel.joins, kernel.results, strict=True):
+            assert_same_bits(kernel.joined(ufunc, p, t), a)
+
+
+def test_operands_that_are_not_plain_are_copied():
+    rng = np.random.default_rng(8)
+    x, s = sg.placeholder("x", (12, 9), "float32"), sg.placeholder("s", (), "float32")
+    kernel = Kernel(Graph([x * s + x], [x, s]), {})
+    array = rng.standard_normal((9, 12)).astype(np.float32)
+    unaligned = np.frombuffer(b"?" + array.tobytes(), np.uint8)[1:].view(np.float32).reshape(9, 12)
+    assert not unaligned.flags.aligned
+    expected = array.T * np.float32(3) + array.T
+    for given in (array.T, unaligned.T, np.asfortranarray(array.T), array.T.astype(np.float64)):
+        (found,) = kernel.run([given, np.float32(3)])
+        assert_same_bits(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda x: sg.cumulative_sum(x, axis=0), "no native form"),
+        (lambda x: sg.astype(x, "float16") * 2, "no vectors of float16"),
+        (lambda x: sg.exp(x), "rounds otherwise"),
+        (lambda x: x * sg.sum(x, axis=1, keepdims=True), "another order"),
+    ],
+)
+def test_what_is_left_to_numpy_and_why(build, words):
+    x = sg.placeholder("x", (5, 6))
+    graph = Graph([build(x)], [x])
+    with pytest.raises(NotNative, match=words):
+        Kernel(graph, {}, exact=True)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, y: x * sg.sum(x, axis=0),
+        lambda x, y: x + sg.permute_dims(y, (1, 0)),
+        lambda x, y: x + sg.sum(y),
+        lambda x, y: sg.reshape(x * y, (36,)),
+    ],
+)
+def test_loops_that_do_not_lie_within_each_other(build):
+    x, y = (sg.placeholder(n, (6, 6)) for n in "xy")
+    with pytest.raises(NotNative):
+        Kernel(Graph([build(x, y)], [x, y]), {})
