@@ -1,0 +1,246 @@
+"""The engine, its store on disk, and the call: what goes wrong is noticed, and gives no wrong code."""
+
+import gc
+import multiprocessing
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.graph import Graph
+from symgrad.native import engine as engines
+from symgrad.native.engine import Engine, Unavailable
+from symgrad.native.kernel import Kernel
+from symgrad.native.store import Store, standard_folder
+from tests.native.mapped import mapped
+
+pytest.importorskip("llvmlite")
+
+
+def graph(number=3.0):
+    x = sg.placeholder("x", (100,), "float32")
+    return Graph([sg.exp(x) * number + sg.sin(x)], [x])
+
+
+X = np.linspace(-3, 3, 100, dtype=np.float32)
+
+
+def test_a_kept_object_is_not_compiled_again(tmp_path, monkeypatch):
+    store = Store.at(tmp_path / "objects")
+    first = Kernel(graph(), {}, engine=Engine(store)).run([X])
+    assert len(list(store.folder.iterdir())) == 1
+    again = Engine(store)
+    monkeypatch.setattr(again, "_optimised", None)
+    np.testing.assert_array_equal(Kernel(graph(), {}, engine=again).run([X]), first)
+    with pytest.raises(TypeError):
+        Kernel(graph(4.0), {}, engine=again)
+
+
+@pytest.mark.parametrize("place", [0, 5, 18, 30, 200, -1])
+def test_a_damaged_object_is_noticed(tmp_path, place):
+    store = Store.at(tmp_path / "objects")
+    store.put("key", bytes(range(256)) * 4)
+    (path,) = store.folder.iterdir()
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x10
+    path.write_bytes(content)
+    assert store.get("key") is None
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("size", [0, 10, 20, 25, 100])
+def test_an_object_that_was_cut_is_noticed(tmp_path, size):
+    store = Store.at(tmp_path / "objects")
+    store.put("key", bytes(200))
+    (path,) = store.folder.iterdir()
+    path.write_bytes(path.read_bytes()[:size])
+    assert store.get("key") is None
+
+
+def test_an_object_is_found_by_its_whole_key_only(tmp_path):
+    store = Store.at(tmp_path / "objects")
+    store.put("key", b"content")
+    assert store.get("key") == b"content"
+    store._path("key").rename(store._path("other"))
+    assert store.get("other") is None
+    assert store.get("key") is None
+
+
+def test_the_store_is_bounded(tmp_path):
+    store = Store(tmp_path, most=5000)
+    for i in range(20):
+        store.put(f"key {i}", bytes(1000))
+        os.utime(store._path(f"key {i}"), (i, i))
+        store.get("key 0")
+    assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 5000
+    assert store.get("key 0") is not None
+    assert store.get("key 19") is not None
+    assert store.get("key 1") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of POSIX")
+def test_a_folder_that_others_write_to_is_not_used(tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert Store.at(folder) is None
+    assert Store.at(None) is None
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    assert Store.at(file / "objects") is None
+    store = Store(file / "objects")
+    store.put("key", b"content")
+    assert store.get("key") is None
+    found = Kernel(graph(), {}, engine=Engine(store)).run([X])
+    np.testing.assert_array_equal(found, Kernel(graph(), {}, engine=Engine(None)).run([X]))
+
+
+def test_the_folder_is_the_users_own(monkeypatch):
+    assert standard_folder().name == "native"
+
+    def none(*args):
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr("pathlib.Path.home", none)
+    assert standard_folder() is None
+
+
+def _process(folder, queue):
+    found = Kernel(graph(), {}, engine=Engine(Store.at(folder))).run([X])
+    queue.put(found[0].tobytes())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_many_processes_share_a_store(tmp_path):
+    context = multiprocessing.get_context("fork")
+    expected = Kernel(graph(), {}, engine=Engine(None)).run([X])[0].tobytes()
+    queue = context.Queue()
+    children = [context.Process(target=_process, args=(tmp_path / "s", queue)) for _ in range(6)]
+    for child in children:
+        child.start()
+    assert {queue.get(timeout=60) for _ in children} == {expected}
+    for child in children:
+        child.join()
+    assert [p.suffix for p in (tmp_path / "s").iterdir()] == [".o"]
+
+
+def test_many_threads_compile_and_call():
+    engine, found = Engine(None), {}
+
+    def work(i):
+        kernel = Kernel(graph(float(i % 5)), {}, engine=engine)
+        for _ in range(20):
+            (y,) = kernel.run([X])
+        found[i] = y
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(50)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 50
+    for i in range(50):
+        np.testing.assert_array_equal(found[i], found[i % 5])
+
+
+def test_code_is_freed_with_its_last_function():
+    kernel = Kernel(graph(), {}, engine=Engine(None))
+    call = kernel.call
+    del kernel
+    gc.collect()
+    out = np.empty_like(X)
+    call(X, out, 0, 100)
+    assert np.isfinite(out).all()
+    del call
+    gc.collect()
+
+
+def test_a_wrong_call_is_an_error_and_runs_nothing():
+    call = Kernel(graph(), {}).call
+    out = np.full_like(X, 7)
+    for arguments in ((), (X,), (X, out), (X, out, 0), (X, out, 0, "b"), (X, out, 0, 100, 1)):
+        with pytest.raises(TypeError):
+            call(*arguments)
+    with pytest.raises(TypeError):
+        call(None, out, None, 100)
+    with pytest.raises(ValueError, match="plain"):
+        call(X, out[::2], 0, 50)
+    with pytest.raises((TypeError, ValueError)):
+        call("x", out, 0, 100)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512", "x86-64-v3", "znver3"])
+def test_the_bits_are_the_same_on_every_processor(cpu):
+    here = Engine(None)
+    if not here.triple.startswith("x86_64") or "+avx512vl" not in here.features.split(","):
+        pytest.skip("this processor does not run what it would compile for others")
+    there = Engine(None, cpu, "+fma")
+    assert (
+        there.assembly(Kernel(graph(), {}, engine=here).ir)
+        != Kernel(graph(), {}, engine=here).assembly
+    )
+    rng = np.random.default_rng(0)
+    x, y = (sg.placeholder(n, (40, 130), "float32") for n in "xy")
+    e = sg.exp(x - sg.max(x, axis=1, keepdims=True))
+    softmax = e / sg.sum(e, axis=1, keepdims=True)
+    outputs = [softmax * sg.tanh(y), sg.sum(sg.log1p(e) * y, axis=0), sg.where(x > y, x, sg.cos(y))]
+    arrays = [rng.standard_normal((40, 130)).astype(np.float32) for _ in range(2)]
+    both = [Kernel(Graph(outputs, [x, y]), {}, engine=e).run(arrays) for e in (here, there)]
+    for a, b in zip(*both, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_a_processor_without_fused_multiply_add_is_refused():
+    if not Engine(None).triple.startswith("x86_64"):
+        pytest.skip("others have it")
+    with pytest.raises(Unavailable, match="fused multiply-add"):
+        Engine(None, "x86-64", "-fma")
+
+
+def test_without_llvmlite_there_is_a_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    with pytest.raises(Unavailable, match="llvmlite"):
+        Engine(None)
+
+
+def test_code_that_cannot_be_loaded_is_a_reason(monkeypatch):
+    engine = Engine(None)
+
+    def refuse(*args, **kwargs):
+        raise RuntimeError("Cannot allocate memory")
+
+    monkeypatch.setattr(engine._llvm, "create_lljit_compiler", refuse)
+    with pytest.raises(Unavailable, match="cannot be loaded"):
+        Kernel(graph(), {}, engine=engine)
+    with pytest.raises(Unavailable, match="refuses"):
+        engine.compiled("define void @f( {")
+
+
+def test_llvmlite_is_imported_when_it_is_needed():
+    code = "import sys, symgrad.native.kernel; sys.exit('llvmlite' in sys.modules)"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+
+
+def test_names_of_users_are_not_in_the_code():
+    name = 'x" } define void @evil() { ret void }'
+    x = sg.placeholder(name, (20,), "float32")
+    kernel = Kernel(Graph([sg.exp(x) * 2], [x]), {})
+    assert "evil" not in kernel.ir
+    assert "evil" not in kernel.assembly
+
+
+def test_integers_from_floats_are_those_of_numpy():
+    x = np.array([0.0, 1.7, -1.7, 2.0**31, -(2.0**40), np.inf, -np.inf, np.nan, 127.5], np.float64)
+    for dtype, kind in (("int32", "i4"), ("int64", "i8")):
+        with np.errstate(invalid="ignore"):
+            expected = x.astype(dtype)
+        found = mapped(engines.host(), lambda v, kind=kind: v.converted(kind), "f8")(x)
+        np.testing.assert_array_equal(found, expected)
