@@ -91,15 +91,16 @@ class Engine:
     def compiled(self, ir: str) -> bytes:
         """The object of a module, from the store if it is there. Raises `Unavailable`."""
         key = "\n".join((ir, self.triple, self.cpu, self.features, self.version, *PASSES))
-        found = None if self.store is None else self.store.get(key)
-        if found is None:
+        with self._lock:
+            found = None if self.store is None else self.store.get(key)
+            if found is not None:
+                return found
             try:
-                with self._lock:
-                    found = bytes(self._machine.emit_object(self._optimised(ir)))
+                found = bytes(self._machine.emit_object(self._optimised(ir)))
             except RuntimeError as error:
                 raise Unavailable(f"LLVM refuses the code: {error}") from error
-            if self.store is not None:
-                self.store.put(key, found)
+        if self.store is not None:
+            self.store.put(key, found)
         return found
 
     def assembly(self, ir: str) -> str:

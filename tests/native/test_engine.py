@@ -130,8 +130,8 @@ def test_many_processes_share_a_store(tmp_path):
     assert [p.suffix for p in (tmp_path / "s").iterdir()] == [".o"]
 
 
-def test_many_threads_compile_and_call():
-    engine, found = Engine(None), {}
+def test_many_threads_compile_and_call(tmp_path):
+    engine, found = Engine(Store.at(tmp_path / "objects")), {}
 
     def work(i):
         kernel = Kernel(graph(float(i % 5)), {}, engine=engine)
