@@ -18,7 +18,8 @@ ROOT = Path(__file__).parent.parent
 # From the ground up; those of one line stand beside each other and import neither.
 FLOORS = (
     ("symgrad.ir",), ("symgrad.analysis",), ("symgrad.ops",), ("symgrad.rewrite",),
-    ("symgrad.rules",), ("symgrad.passes",), ("symgrad.autodiff", "symgrad.lowering"),
+    ("symgrad.rules",), ("symgrad.passes",),
+    ("symgrad.autodiff", "symgrad.lowering", "symgrad.native"),
     ("symgrad.runtime",), ("symgrad.compiler",),
     ("symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random", "symgrad.special"),
     ("symgrad.stats",),
@@ -30,10 +31,10 @@ LAZY = {
     "networkx": "symgrad.ir", "hashlib": "symgrad.ir", "difflib": "symgrad.ir",
     "scipy": "symgrad.ops", "concurrent": "symgrad.runtime",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
-    "matplotlib": "symgrad.train", "tqdm": "symgrad.train",
+    "matplotlib": "symgrad.train", "tqdm": "symgrad.train", "llvmlite": "symgrad.native",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
-SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.")
+SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.", "symgrad.native.")
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}

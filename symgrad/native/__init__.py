@@ -1,1 +1,1 @@
-"""Machine code for what NumPy does in many passes: groups of ops as one loop, written as LLVM IR."""
+"""Machine code for groups of ops: one loop, written as LLVM IR, for many passes of NumPy's."""

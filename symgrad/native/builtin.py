@@ -164,7 +164,7 @@ def builtin(
 
     The arrays are operands, then results; `dtypes` are theirs. Operands that are no plain arrays
     are copied; a result that is none is a `ValueError`. What else could be wrong with an array
-    (its shape, its dtype) is for the caller to know, who has planned the call. Raises `Unavailable`.
+    (its shape, its dtype) is for the caller to know, who planned the call. Raises `Unavailable`.
     """
     library = engine.loaded(str(module), (WRAPPER,), _imports(module))
     return _Plainly(library, tuple(dtypes), len(dtypes) - results).function()

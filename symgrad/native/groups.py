@@ -72,7 +72,9 @@ class Group:
                 raise NotNative("a result is one number that depends on no row")
         self.stage = self._stages()
         self.lanes = self._lanes()
-        self.kept = frozenset() if self.flat else self._kept()
+        self.kept: frozenset[Node] = frozenset()
+        if not self.flat:
+            self._keep()
 
     def _admit(self, node: Node) -> None:
         op = node.op
@@ -168,9 +170,8 @@ class Group:
     def _read_in(self, reduction: Node) -> int:
         return max(self.stage[x] for x in reduction.inputs)
 
-    def _kept(self) -> frozenset[Node]:
-        """The inner values that are dear, and that a later pass needs again."""
-        self.kept: frozenset[Node] = frozenset()
+    def _keep(self) -> None:
+        """Keep the inner values that are dear, and that a later pass needs again."""
         room = MOST_STACK // 2
         found: set[Node] = set()
         for stage in range(1, self.passes):
@@ -187,7 +188,6 @@ class Group:
                     found.add(node)
                     room -= size
             self.kept = frozenset(found)
-        return frozenset(found)
 
     @cached_property
     def block(self) -> int:

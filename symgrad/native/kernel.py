@@ -20,6 +20,11 @@ from symgrad.native.loops import KERNEL, write_group
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def known(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape of which every size is a number."""
+    return shape
+
+
 class Kernel:
     """The code of an inner graph for given sizes of its named dimensions.
 
@@ -81,7 +86,7 @@ class Kernel:
     def run(self, operands: Sequence[Any]) -> list[Array]:
         """The results for these operands, in arrays of their own."""
         arrays = [
-            np.empty((t if p is None else p).shape, t.dtype)  # type: ignore[arg-type]
+            np.empty(known((t if p is None else p).shape), t.dtype)
             for t, p in zip(self.results, self.parts, strict=True)
         ]
         for first, end in self.spans(1):
@@ -94,4 +99,4 @@ class Kernel:
     def joined(self, ufunc: Any, parts: Array, type_: TensorType) -> Array:
         """A reduction over the rows, from its parts."""
         found = ufunc.reduce(parts, axis=0, dtype=type_.dtype)
-        return np.reshape(found, type_.shape)  # type: ignore[arg-type]
+        return np.reshape(found, known(type_.shape))

@@ -32,13 +32,11 @@ def identity(join: str, kind: str) -> Number:
     """What a reduction starts from."""
     if join == "add":
         return 0
-    sign = -1 if join == "maximum" else 1
     if kind[0] == "f":
-        return sign * math.inf
+        return -math.inf if join == "maximum" else math.inf
     bits = 8 * int(kind[1:])
-    if kind[0] == "u":
-        return 0 if sign < 0 else 2**bits - 1
-    return -(2 ** (bits - 1)) if sign < 0 else 2 ** (bits - 1) - 1
+    low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
+    return low if join == "maximum" else high - 1
 
 
 class _Writer:

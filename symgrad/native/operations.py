@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.native import circular, exponential, gaussian
+from symgrad.native import circular, exponential, gaussian, hyperbolic, powers
 from symgrad.native.precise import INF, absolute, copysign, root
 from symgrad.native.vectors import LLVM, Value
 
@@ -174,8 +174,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "log2": _function(exponential.log2),
     "log10": _function(exponential.log10),
     "logaddexp": _function(exponential.logaddexp, 50),
-    "pow": _function(exponential.power, 80),
-    "hypot": _function(exponential.hypot),
+    "pow": _function(powers.power, 80),
+    "hypot": _function(powers.hypot),
     "sin": _function(circular.sin),
     "cos": _function(circular.cos),
     "tan": _function(circular.tan, 40),
@@ -183,12 +183,12 @@ OPERATIONS: Mapping[str, Operation] = {
     "acos": _function(circular.acos),
     "atan": _function(circular.atan),
     "atan2": _function(circular.atan2, 40),
-    "sinh": _function(exponential.sinh),
-    "cosh": _function(exponential.cosh),
-    "tanh": _function(exponential.tanh),
-    "asinh": _function(exponential.asinh, 40),
-    "acosh": _function(exponential.acosh, 40),
-    "atanh": _function(exponential.atanh, 40),
+    "sinh": _function(hyperbolic.sinh),
+    "cosh": _function(hyperbolic.cosh),
+    "tanh": _function(hyperbolic.tanh),
+    "asinh": _function(hyperbolic.asinh, 40),
+    "acosh": _function(hyperbolic.acosh, 40),
+    "atanh": _function(hyperbolic.atanh, 40),
     "sigmoid": _function(exponential.sigmoid),
     "softplus": _function(exponential.softplus, 40),
     "erf": _function(gaussian.erf),

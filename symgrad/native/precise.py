@@ -146,3 +146,8 @@ def exponent_and_rest(x: Value) -> tuple[Value, Value]:
 def widened(x: Value) -> Value:
     """A float32 as float64."""
     return x.converted("f8")
+
+
+def everywhere(number: float, x: Value) -> Value:
+    """A number in every lane, of the kind of x."""
+    return x.code.constant(x.kind, number)

@@ -1,4 +1,4 @@
-"""The engine, its store on disk, and the call: what goes wrong is noticed, and gives no wrong code."""
+"""The engine, its store on disk, and the call: what goes wrong gives no wrong code."""
 
 import gc
 import multiprocessing

@@ -31,7 +31,10 @@ def values(rng, shape, dtype):
 
 def reference(graph, arrays):
     with np.errstate(all="ignore"):
-        return [np.asarray(v) for v in evaluate(graph.outputs, dict(zip(graph.inputs, arrays)))]
+        return [
+            np.asarray(v)
+            for v in evaluate(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)))
+        ]
 
 
 def assert_same_bits(found, expected):
@@ -63,7 +66,7 @@ def random_group(rng, shapes, dtype):
             nodes.append(sg.where(masks[rng.integers(len(masks))], pick(), pick()))
         elif what < 0.92 and masks:
             a, b = (masks[rng.integers(len(masks))] for _ in range(2))
-            masks.append(rng.choice([lambda: a & b, lambda: a | b, lambda: ~a])())
+            masks.append((a & b, a | b, ~a)[rng.integers(3)])
         else:
             nodes.append(pick() * dtype(3) + dtype(1))
     wide = [n for n in (*nodes[len(inputs) :], *masks) if n.shape == shapes[0]]
