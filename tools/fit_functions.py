@@ -193,13 +193,14 @@ CONSTANTS = {
     "TWO_THIRDS": (mpf(2) / 3, (53, 53)),
     "LOG10E": (1 / mp.log(10), (53, 53)),
     "LOG10_2": (mp.log(2) / mp.log(10), (32, 53)),
-    "LN10": (mp.log(10), (53, 53)),
+    "LOG2E_F4": (1 / mp.log(2), (24, 24)),
+    "LOG10E_F4": (1 / mp.log(10), (24, 24)),
+    "LOG10_2_F4": (mp.log(2) / mp.log(10), (16, 24)),
     # So many bits that its product with a quotient of 20 bits is exact.
     "HALF_PI": (mp.pi / 2, (33, 33, 53, 53)),
     "HALF_PI_F4": (mp.pi / 2, (12, 12, 24, 24)),
     "HALF_PI_SUM": (mp.pi / 2, (53, 53)),
     "SQRT_HALF": (mp.sqrt(mpf(1) / 2), (53, 53)),
-    "TWO_OVER_SQRT_PI": (2 / mp.sqrt(mp.pi), (53, 53)),
 }
 
 

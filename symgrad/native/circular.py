@@ -16,6 +16,7 @@ from symgrad.native.precise import (
     copysign,
     nearest,
     polynomial,
+    product,
     quick_sum,
     root,
     two_sum,
@@ -23,7 +24,7 @@ from symgrad.native.precise import (
 )
 from symgrad.native.vectors import Module, Value, literal
 
-MOST_REDUCED = 2.0**20
+MOST_REDUCED, MOST_REDUCED_F4 = 2.0**20, 2.0**12
 PI, PI_LOW = 2 * coefficients.HALF_PI_SUM[0], 2 * coefficients.HALF_PI_SUM[1]
 
 
@@ -40,6 +41,20 @@ def _reduced(x: Value) -> tuple[Value, Pair]:
     return _reduced_where(large, x, quadrant, high, low)
 
 
+def _reduced_f4(x: Value) -> tuple[Value, Pair]:
+    """The same of a float32."""
+    code = x.code
+    n, quadrant = nearest(x * (1 / coefficients.HALF_PI_SUM[0]))
+    p1, p2, p3, p4 = coefficients.HALF_PI_F4
+    first, error = two_sum(code.fma(n, -p1, x), n * -p2)
+    third, lost = product(n, -p3)
+    high, low = two_sum(first, third)
+    low = code.fma(n, -p4, error + (low + lost))
+    high, low = quick_sum(high, low)
+    large = ~(absolute(x) <= MOST_REDUCED_F4)
+    return _reduced_where(large, x, quadrant, high, low)
+
+
 def _reduced_where(
     large: Value, x: Value, quadrant: Value, high: Value, low: Value
 ) -> tuple[Value, Pair]:
@@ -49,15 +64,16 @@ def _reduced_where(
     before, hard, after = code.block, code.new_label("hard"), code.new_label("after")
     code.do(f"br i1 {code.any(large)}, label %{hard}, label %{after}")
     code.label(hard)
-    lanes = []
+    lanes, wide = [], widened(x)
     result = "{ double, double, i64 }"
     for i in range(code.lanes):
-        parts = code.scalar(f"call {result} @reduced(double {code.lane(x, i)})")
+        parts = code.scalar(f"call {result} @reduced(double {code.lane(wide, i)})")
         lanes.append([code.scalar(f"extractvalue {result} {parts}, {j}") for j in range(3)])
     columns = [[lane[j] for lane in lanes] for j in range(3)]
     found = (code.vector(k, c) for k, c in zip(("f8", "f8", "i8"), columns, strict=True))
     own = [
-        code.select(large, new, old) for new, old in zip(found, (high, low, quadrant), strict=True)
+        code.select(large, new.converted(old.kind), old)
+        for new, old in zip(found, (high, low, quadrant), strict=True)
     ]
     code.do(f"br label %{after}")
     code.label(after)
@@ -162,30 +178,23 @@ def _define_reduction(module: Module) -> None:
     module.definitions["@reduced"] = "\n".join(lines)
 
 
-def _sine(r: Value, low: Value | None, short: bool = False) -> Value:
+def _sine(r: Value, low: Value, short: bool = False) -> Value:
     z = r * r
     p = polynomial("sin", z, short)
-    if low is None:
-        return r.code.fma(r * z, p, r)
     return r.code.fma(r * z, p, low * r.code.fma(z, -0.5, 1.0)) + r
 
 
-def _cosine(r: Value, low: Value | None, short: bool = False) -> Value:
+def _cosine(r: Value, low: Value, short: bool = False) -> Value:
     code = r.code
     z = r * r
-    half = z * 0.5
-    w, rest = quick_sum(1.0, -half)
-    tail = z * z * polynomial("cos", z, short)
-    return w + (rest + (tail if low is None else code.fma(-r, low, tail)))
+    w, rest = quick_sum(1.0, z * -0.5)
+    return w + (rest + code.fma(-r, low, z * z * polynomial("cos", z, short)))
 
 
 def _both(x: Value) -> tuple[Value, Value, Value]:
     """The quadrant as an integer of x's size, and sine and cosine of the rest of the angle."""
-    quadrant, (r, low) = _reduced(widened(x))
-    if x.kind == "f8":
-        return quadrant, _sine(r, low), _cosine(r, low)
-    r = r.converted("f4")
-    return quadrant.converted("i4"), _sine(r, None), _cosine(r, None)
+    quadrant, (r, low) = _reduced(x) if x.kind == "f8" else _reduced_f4(x)
+    return quadrant, _sine(r, low), _cosine(r, low)
 
 
 def _turned(quadrant: Value, even: Value, odd: Value) -> Value:

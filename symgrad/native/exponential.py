@@ -141,7 +141,7 @@ def log(x: Value, short: bool = False) -> Value:
 
 
 def _log_in_base(x: Value, factor: tuple[float, ...], unit: tuple[float, ...]) -> Value:
-    """The logarithm whose factor is 1 / log(base), in which that of 2 is `unit`; of a float64."""
+    """The logarithm whose factor is 1 / log(base), in which that of 2 is `unit`."""
     code = x.code
     k, (high, low) = log_parts(x)
     part, error = product(high, factor[0])
@@ -154,15 +154,14 @@ def _log_in_base(x: Value, factor: tuple[float, ...], unit: tuple[float, ...]) -
 
 def log2(x: Value) -> Value:
     """The logarithm to base 2."""
-    if x.kind == "f4":
-        return log2(widened(x)).converted("f4")
-    return _log_in_base(x, coefficients.LOG2E, (1.0,))
+    short = x.kind == "f4"
+    return _log_in_base(x, coefficients.LOG2E_F4 if short else coefficients.LOG2E, (1.0,))
 
 
 def log10(x: Value) -> Value:
     """The logarithm to base 10."""
     if x.kind == "f4":
-        return log10(widened(x)).converted("f4")
+        return _log_in_base(x, coefficients.LOG10E_F4, coefficients.LOG10_2_F4)
     return _log_in_base(x, coefficients.LOG10E, coefficients.LOG10_2)
 
 

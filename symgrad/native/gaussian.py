@@ -45,14 +45,15 @@ def _scaled_tail(a: Value, short: bool) -> Pair:
     return found, (code.fma(-found, d, p) + (p_low - found * lost)) / d
 
 
-def _tail(a: Value, square: Pair, short: bool) -> tuple[Pair, Value, Pair]:
-    """A pair and k with erfc(a) = pair 2**k, given a² as a pair; and erfcx(a)."""
-    code = a.code
-    y, error, k = exp_parts(-square[0], -square[1], short)
-    factor = _scaled_tail(a, short)
-    high, low = product(y, factor[0])
-    low = low + code.fma(y, factor[1], error * factor[0])
-    return quick_sum(high, low), k, factor
+def _tail(a: Value, square: Pair, short: bool, factor: float = 1.0) -> Pair:
+    """erfc(a) times a power of two as a pair, given a² as a pair."""
+    high, low = _scaled_tail(a, short)
+    if short:
+        return exp(-square[0], True) * (factor * high), low
+    y, error, k = exp_parts(-square[0], -square[1])
+    first, rest = product(y, high)
+    first, rest = quick_sum(first, rest + a.code.fma(y, low, error * high))
+    return scaled(factor * first, k), scaled(factor * rest, k)
 
 
 def erf(x: Value) -> Value:
@@ -65,8 +66,8 @@ def erf(x: Value) -> Value:
         far = 1.0 - exp(-code.fma(b, polynomial("log_erfc", b), b))
         return copysign(code.select(a < 0.95, near, far), x)
     b = clipped(a, 0.0, 40.0)
-    (high, low), k, _ = _tail(b, product(b, b), False)
-    far = 1.0 - scaled(high + low, k)
+    high, low = _tail(b, product(b, b), False)
+    far = (1.0 - high) - low
     return copysign(code.select(a < 1.0, near, far), x)
 
 
@@ -75,15 +76,13 @@ def erfc(x: Value, short: bool = False) -> Value:
     if x.kind == "f4":
         return erfc(widened(x), True).converted("f4")
     a = clipped(absolute(x), 0.0, 40.0)
-    (high, low), k, _ = _tail(a, product(a, a), short)
-    return _either_side(x, high, low, k, 2.0)
+    return _either_side(x, _tail(a, product(a, a), short), 2.0)
 
 
-def _either_side(x: Value, high: Value, low: Value, k: Value, whole: float) -> Value:
+def _either_side(x: Value, tail: Pair, whole: float) -> Value:
     """A tail above 0, and the whole without it below."""
     code = x.code
-    upper = scaled(high + low, k)
-    lower = (whole - scaled(high, k)) - scaled(low, k)
+    upper, lower = tail[0] + tail[1], (whole - tail[0]) - tail[1]
     return code.select(x.is_nan(), x, code.select(x < 0.0, lower, upper))
 
 
@@ -99,8 +98,7 @@ def ndtr(x: Value, short: bool = False) -> Value:
     if x.kind == "f4":
         return ndtr(widened(x), True).converted("f4")
     a, square = _half_square(x)
-    (high, low), k, _ = _tail(a, square, short)
-    return _either_side(-x, high, low, k - 1, 1.0)
+    return _either_side(-x, _tail(a, square, short, 0.5), 1.0)
 
 
 def log_ndtr(x: Value, short: bool = False) -> Value:
@@ -109,8 +107,7 @@ def log_ndtr(x: Value, short: bool = False) -> Value:
         return log_ndtr(widened(x), True).converted("f4")
     code = x.code
     a, square = _half_square(x)
-    (high, low), k, _ = _tail(a, square, short)
-    high, low = scaled(high, k - 1), scaled(low, k - 1)
+    high, low = _tail(a, square, short, 0.5)
     below = log1p(-high, -low)
     far = x < -1.0
     size = clipped(absolute(x), 0.0, 2.0**600)

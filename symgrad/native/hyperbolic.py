@@ -30,6 +30,8 @@ def _small(name: str, x: Value, short: bool = False) -> Value:
 
 def _half_exp(x: Value, short: bool) -> Pair:
     """exp(x) / 2 as a pair."""
+    if short:
+        return exp(x, True) * 0.5, everywhere(0.0, x)
     y, error, k = exp_parts(x, short=short)
     return scaled(y, k - 1), scaled(error, k - 1)
 
