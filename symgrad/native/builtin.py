@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.native.engine import Engine, Library, Unavailable
-from symgrad.native.vectors import Module
+from symgrad.native.vectors import LLVM, Module
 
 METH_FASTCALL = 0x80
 PLAIN = 0x1 | 0x100  # C_CONTIGUOUS and ALIGNED
@@ -55,53 +55,43 @@ def layout() -> Layout:
 
 
 def write_wrapper(
-    module: Module, kernel: str, arrays: int, numbers: int, *, long: bool = True
+    module: Module, kernel: str, kinds: Sequence[str | None], integers: int, *, long: bool = True
 ) -> None:
     """Add the wrapper of a kernel that takes a table of pointers, and integers.
 
-    It is called with so many arrays, then so many Python ints. `long` work runs without the GIL.
+    It is called with what stands in the table, then so many Python ints. In the table are arrays
+    (None) or single numbers, whose kind is told: a NumPy scalar or a number of Python's becomes one
+    of this kind. `long` work runs without the GIL.
     """
-    at = layout()
+    at, count = layout(), len(kinds)
     lines = [
         f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #0 {{",
         "entry:",
-        f"  %table = alloca [{max(arrays, 1)} x ptr], align 16",
-        f"  %right = icmp eq i64 %count, {arrays + numbers}",
+        f"  %table = alloca [{max(count, 1)} x ptr], align 16",
+        f"  %numbers = alloca [{max(count, 1)} x i64], align 16",
+        f"  %right = icmp eq i64 %count, {count + integers}",
         "  br i1 %right, label %a0, label %other",
     ]
-    for i in range(arrays):
+    for i, kind in enumerate(kinds):
         lines += [
             f"a{i}:",
             f"  %p{i} = getelementptr ptr, ptr %args, i64 {i}",
             f"  %o{i} = load ptr, ptr %p{i}",
-            f"  %tp{i} = getelementptr i8, ptr %o{i}, i64 {at.type}",
-            f"  %t{i} = load ptr, ptr %tp{i}",
-            f"  %k{i} = icmp eq ptr %t{i}, @PyArray_Type",
-            f"  br i1 %k{i}, label %b{i}, label %other",
-            f"b{i}:",
-            f"  %fp{i} = getelementptr i8, ptr %o{i}, i64 {at.flags}",
-            f"  %f{i} = load i32, ptr %fp{i}",
-            f"  %m{i} = and i32 %f{i}, {PLAIN}",
-            f"  %c{i} = icmp eq i32 %m{i}, {PLAIN}",
-            f"  br i1 %c{i}, label %d{i}, label %other",
-            f"d{i}:",
-            f"  %dp{i} = getelementptr i8, ptr %o{i}, i64 {at.data}",
-            f"  %x{i} = load ptr, ptr %dp{i}",
+            *(_array(i, at) if kind is None else _number(i, kind)),
             f"  %s{i} = getelementptr ptr, ptr %table, i64 {i}",
             f"  store ptr %x{i}, ptr %s{i}",
             f"  br label %a{i + 1}",
         ]
-    lines.append(f"a{arrays}:")
+    lines.append(f"a{count}:")
     given = ["ptr %table"]
-    for j in range(numbers):
-        k = arrays + j
+    for k in range(count, count + integers):
         lines += [
             f"  %q{k} = getelementptr ptr, ptr %args, i64 {k}",
             f"  %r{k} = load ptr, ptr %q{k}",
             f"  %n{k} = call i64 @PyLong_AsSsize_t(ptr %r{k})",
         ]
         given.append(f"i64 %n{k}")
-    if numbers:
+    if integers or any(kinds):
         lines += [
             "  %error = call ptr @PyErr_Occurred()",
             "  %failed = icmp ne ptr %error, null",
@@ -110,13 +100,8 @@ def write_wrapper(
             "  ret ptr null",
             "work:",
         ]
-        for name, type_ in (("PyLong_AsSsize_t", "i64"), ("PyErr_Occurred", "ptr")):
-            taken = "ptr" if type_ == "i64" else ""
-            module.declarations[f"@{name}"] = f"declare {type_} @{name}({taken})"
     if long:
         lines.append("  %state = call ptr @PyEval_SaveThread()")
-        module.declarations["@PyEval_SaveThread"] = "declare ptr @PyEval_SaveThread()"
-        module.declarations["@PyEval_RestoreThread"] = "declare void @PyEval_RestoreThread(ptr)"
     lines.append(f"  call void @{kernel}({', '.join(given)})")
     if long:
         lines.append("  call void @PyEval_RestoreThread(ptr %state)")
@@ -128,13 +113,66 @@ def write_wrapper(
         "  ret ptr %made",
         "}",
     ]
-    module.declarations["@Py_IncRef"] = "declare void @Py_IncRef(ptr)"
-    module.declarations["@PyObject_Vectorcall"] = (
-        "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)"
-    )
-    module.declarations["@_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
-    module.declarations["@PyArray_Type"] = "@PyArray_Type = external global i8"
-    module.definitions[f"@{WRAPPER}"] = "\n".join(lines)
+    text = "\n".join(lines)
+    module.definitions[f"@{WRAPPER}"] = text
+    for line in PYTHON:
+        name = next(word for word in line.replace("(", " ").split() if word.startswith("@"))
+        if name in text:
+            module.declarations[name] = line
+
+
+def _array(i: int, at: Layout) -> list[str]:
+    """Lines that find the data of a plain array."""
+    return [
+        f"  %tp{i} = getelementptr i8, ptr %o{i}, i64 {at.type}",
+        f"  %t{i} = load ptr, ptr %tp{i}",
+        f"  %k{i} = icmp eq ptr %t{i}, @PyArray_Type",
+        f"  br i1 %k{i}, label %b{i}, label %other",
+        f"b{i}:",
+        f"  %fp{i} = getelementptr i8, ptr %o{i}, i64 {at.flags}",
+        f"  %f{i} = load i32, ptr %fp{i}",
+        f"  %m{i} = and i32 %f{i}, {PLAIN}",
+        f"  %c{i} = icmp eq i32 %m{i}, {PLAIN}",
+        f"  br i1 %c{i}, label %d{i}, label %other",
+        f"d{i}:",
+        f"  %dp{i} = getelementptr i8, ptr %o{i}, i64 {at.data}",
+        f"  %x{i} = load ptr, ptr %dp{i}",
+    ]
+
+
+def _number(i: int, kind: str) -> list[str]:
+    """Lines that put a number into memory."""
+    type_ = "i8" if kind == "b1" else LLVM[kind]
+    if kind == "f8":
+        how = [f"  %v{i} = call double @PyFloat_AsDouble(ptr %o{i})"]
+    elif kind == "f4":
+        how = [f"  %w{i} = call double @PyFloat_AsDouble(ptr %o{i})"]
+        how += [f"  %v{i} = fptrunc double %w{i} to float"]
+    elif kind == "b1":
+        how = [f"  %w{i} = call i32 @PyObject_IsTrue(ptr %o{i})"]
+        how += [f"  %v{i} = trunc i32 %w{i} to i8"]
+    else:
+        how = [f"  %w{i} = call i64 @PyLong_AsUnsignedLongLongMask(ptr %o{i})"]
+        how += [f"  %v{i} = {'trunc' if type_ != 'i64' else 'or'} i64 %w{i}"]
+        how[-1] += f" to {type_}" if type_ != "i64" else ", 0"
+    place = f"  %x{i} = getelementptr i64, ptr %numbers, i64 {i}"
+    return [*how, place, f"  store {type_} %v{i}, ptr %x{i}"]
+
+
+# What a wrapper uses of CPython and NumPy.
+PYTHON = (
+    "declare i64 @PyLong_AsSsize_t(ptr)",
+    "declare i64 @PyLong_AsUnsignedLongLongMask(ptr)",
+    "declare double @PyFloat_AsDouble(ptr)",
+    "declare i32 @PyObject_IsTrue(ptr)",
+    "declare ptr @PyErr_Occurred()",
+    "declare ptr @PyEval_SaveThread()",
+    "declare void @PyEval_RestoreThread(ptr)",
+    "declare void @Py_IncRef(ptr)",
+    "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    "@_Py_NoneStruct = external global i8",
+    "@PyArray_Type = external global i8",
+)
 
 
 def _imports(module: Module) -> dict[str, int]:
@@ -158,13 +196,14 @@ class _Definition(ctypes.Structure):
 
 
 def builtin(
-    engine: Engine, module: Module, dtypes: Sequence[np.dtype[Any]], results: int
+    engine: Engine, module: Module, dtypes: Sequence[np.dtype[Any] | None], results: int
 ) -> Callable[..., None]:
     """A kernel in memory: `call(*arrays, *numbers)` runs it and returns None.
 
-    The arrays are operands, then results; `dtypes` are theirs. Operands that are no plain arrays
-    are copied; a result that is none is a `ValueError`. What else could be wrong with an array
-    (its shape, its dtype) is for the caller to know, who planned the call. Raises `Unavailable`.
+    The arrays are operands, then results; `dtypes` are theirs, None that of a number. Operands that
+    are no plain arrays are copied; a result that is none is a `ValueError`. What else could be
+    wrong with an array (its shape, its dtype) is for the caller to know, who planned the call.
+    Raises `Unavailable`.
     """
     library = engine.loaded(str(module), (WRAPPER,), _imports(module))
     return _Plainly(library, tuple(dtypes), len(dtypes) - results).function()
@@ -177,7 +216,7 @@ class _Plainly:
     """
 
     def __init__(
-        self, library: Library, dtypes: tuple[np.dtype[Any], ...], first_result: int
+        self, library: Library, dtypes: tuple[np.dtype[Any] | None, ...], first_result: int
     ) -> None:
         self._library, self._dtypes, self._first_result = library, dtypes, first_result
         self._definition = _Definition(b"native", library[WRAPPER], METH_FASTCALL, None)
@@ -198,7 +237,7 @@ class _Plainly:
             raise TypeError(f"a kernel of {count} arrays was called with {len(args)}")
         plain = list(args)
         for i, (x, dtype) in enumerate(zip(args, self._dtypes, strict=False)):
-            if type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN:
+            if dtype is None or (type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN):
                 continue
             if i >= self._first_result:
                 raise ValueError("a result is to be a plain array")

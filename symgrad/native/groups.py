@@ -52,13 +52,12 @@ class Group:
 
     def __init__(self, graph: Graph, sizes: Mapping[str, int], *, exact: bool = False) -> None:
         self.graph = graph
-        self.exact = exact
         self.outputs = frozenset(graph.outputs)
         self.read = frozenset(x for n in graph.nodes for x in n.inputs)
         if len(graph.nodes) > MOST_OPS:
             raise NotNative(f"a group of {len(graph.nodes)} ops takes too long to compile")
         for node in graph.nodes:
-            self._admit(node)
+            admit(node, exact)
         self.space: Space = space_of(graph, sizes)
         self.flat = len(self.space.sizes) == 1
         self.columns = self.space.sizes[-1]
@@ -75,32 +74,6 @@ class Group:
         self.kept: frozenset[Node] = frozenset()
         if not self.flat:
             self._keep()
-
-    def _admit(self, node: Node) -> None:
-        op = node.op
-        if kind_of(node.tensor.dtype) is None:
-            raise NotNative(f"there are no vectors of {node.tensor.dtype}")
-        if op.name == "constant" and node.ndim:
-            raise NotNative("a constant is an array")
-        if not node.inputs or op.name in VIEWS:
-            return
-        if op.name in ROW_REDUCTIONS or op.combiner in JOINS:
-            if op.combiner in JOINS and op.name not in ("sum", "max", "min", "vdot"):
-                raise NotNative(f"{op.name} has no native form")
-            if self.exact:
-                raise NotNative(f"{op.name} rounds in another order")
-            return
-        found = OPERATIONS.get(op.name)
-        if found is None:
-            raise NotNative(f"{op.name} has no native form")
-        if self.exact and not found.exact:
-            raise NotNative(f"{op.name} rounds otherwise than NumPy's")
-        kinds = [x.tensor.dtype.kind for x in node.inputs]
-        if any(k not in found.kinds for k in kinds):
-            raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
-        same = {x.tensor.dtype for x in node.inputs[op.name in ("where", "select") :]}
-        if len(same) > 1 and op.name != "keep_bits":
-            raise NotNative(f"{op.name} of different dtypes has no native form")
 
     def _find_ends(self) -> dict[Node, End]:
         found = {}
@@ -221,3 +194,31 @@ class Group:
     def total_cost(self) -> int:
         """The additions for one element of the inner loop."""
         return sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
+
+
+def admit(node: Node, exact: bool) -> None:
+    """Refuse an op that cannot be written, or that an exact group may not hold, as `NotNative`."""
+    op = node.op
+    if kind_of(node.tensor.dtype) is None:
+        raise NotNative(f"there are no vectors of {node.tensor.dtype}")
+    if op.name == "constant" and node.ndim:
+        raise NotNative("a constant is an array")
+    if not node.inputs or op.name in VIEWS:
+        return
+    if op.name in ROW_REDUCTIONS or op.combiner in JOINS:
+        if op.combiner in JOINS and op.name not in ("sum", "max", "min", "vdot"):
+            raise NotNative(f"{op.name} has no native form")
+        if exact:
+            raise NotNative(f"{op.name} rounds in another order")
+        return
+    found = OPERATIONS.get(op.name)
+    if found is None:
+        raise NotNative(f"{op.name} has no native form")
+    if exact and not found.exact:
+        raise NotNative(f"{op.name} rounds otherwise than NumPy's")
+    kinds = [x.tensor.dtype.kind for x in node.inputs]
+    if any(k not in found.kinds for k in kinds):
+        raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
+    same = {x.tensor.dtype for x in node.inputs[op.name in ("where", "select") :]}
+    if len(same) > 1 and op.name != "keep_bits":
+        raise NotNative(f"{op.name} of different dtypes has no native form")

@@ -16,6 +16,7 @@ from symgrad.native.builtin import builtin, write_wrapper
 from symgrad.native.engine import Engine, host
 from symgrad.native.groups import Group
 from symgrad.native.loops import KERNEL, write_group
+from symgrad.native.operations import kind_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,13 +49,16 @@ class Kernel:
         self._engine = host() if engine is None else engine
         self._module = write_group(self.group)
         types = self.group.argument_types()
-        write_wrapper(self._module, KERNEL, len(types), 2, long=self.group.is_long())
+        count = len(graph.inputs)
+        kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
+        kinds += [None] * (len(types) - count)
+        write_wrapper(self._module, KERNEL, kinds, 2, long=self.group.is_long())
         self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs
         )
-        dtypes = [dtype for _, dtype in types]
+        dtypes = [None if k else t for k, (_, t) in zip(kinds, types, strict=True)]
         self.call: Callable[..., None] = builtin(
             self._engine, self._module, dtypes, len(graph.outputs)
         )

@@ -174,12 +174,11 @@ class _Writer:
     def _write_scalar(self, node: Node) -> None:
         """A value that is the same for all rows."""
         if node.op.name == "constant":
-            value = np.asarray(computed(node, [], dict(node.attrs))).item()
-            self.scalars[node] = self.one.constant(_kind(node), value)
+            self.scalars[node] = constant(self.one, node)
         elif not node.inputs:
             self.scalars[node] = self.one.load(_kind(node), self.pointers[self.number[node]])
         else:
-            self.scalars[node] = _written(node, [self.scalars[x] for x in node.inputs])
+            self.scalars[node] = written(node, [self.scalars[x] for x in node.inputs])
 
     def _write_row_value(self, node: Node) -> None:
         """A value that is one number for this row, and its place among the results."""
@@ -190,7 +189,7 @@ class _Writer:
             total = self._total(node, _join_of(node))
             self.scalars[node] = Value(self.one, total.kind, self.code.lane(total, 0))
         else:
-            self.scalars[node] = _written(node, [self.scalars[x] for x in node.inputs])
+            self.scalars[node] = written(node, [self.scalars[x] for x in node.inputs])
         for k, y in enumerate(self.group.graph.outputs, self.first_result):
             if y is node:
                 self.one.store(self.scalars[node], self.bases[k])
@@ -205,7 +204,7 @@ class _Writer:
         wanted = frozenset(made)
         fresh = {n for n in made if group.stage[n] == stage}
         read = [k for k, p in enumerate(group.graph.inputs) if p in wanted]
-        written = [
+        results = [
             k
             for k, y in enumerate(group.graph.outputs, self.first_result)
             if y in fresh and y not in group.ends
@@ -249,10 +248,10 @@ class _Writer:
             elif node in self.kept and node not in fresh:
                 values[node] = code.load(_kind(node), self._kept_place(node, i))
             else:
-                values[node] = _written(node, [values[x] for x in node.inputs])
+                values[node] = written(node, [values[x] for x in node.inputs])
                 if node in self.kept:
                     code.store(values[node], self._kept_place(node, i))
-        for k in written:
+        for k in results:
             code.store(values[self.arrays[k]], place(k))
         for node in reductions:
             self._add(node, [values[x] for x in node.inputs], i, inside)
@@ -262,7 +261,7 @@ class _Writer:
         code.do(f"br i1 {more}, label %{loop}, label %{after}")
         code.label(after)
         if self.tails:
-            for k in written:
+            for k in results:
                 self._copy(self._place(k, full), self.buffers[k], rest, k)
 
     def _place(self, k: int, i: str) -> str:
@@ -390,7 +389,12 @@ def _join_of(node: Node) -> str:
     return node.op.combiner or "add"
 
 
-def _written(node: Node, values: Sequence[Value]) -> Value:
+def constant(code: Code, node: Node) -> Value:
+    """A constant that is one number."""
+    return code.constant(_kind(node), np.asarray(computed(node, [], dict(node.attrs))).item())
+
+
+def written(node: Node, values: Sequence[Value]) -> Value:
     """The code of one op."""
     if node.op.name in VIEWS:
         return values[0]

@@ -38,7 +38,7 @@ def mapped(engine, function, *dtypes, lanes=16):
     head = "define internal void @kernel(ptr %table, i64 %count) #0 {"
     text = "\n".join([head, *code.lines.text, "}"]).replace("%LAST", f"%{last}")
     module.definitions["@kernel"] = text
-    write_wrapper(module, "kernel", len(kinds) + 1, 1)
+    write_wrapper(module, "kernel", [None] * (len(kinds) + 1), 1)
     call = builtin(engine, module, [*map(np.dtype, dtypes), out], 1)
 
     def run(*arrays):

@@ -244,3 +244,27 @@ def test_integers_from_floats_are_those_of_numpy():
             expected = x.astype(dtype)
         found = mapped(engines.host(), lambda v, kind=kind: v.converted(kind), "f8")(x)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", "uint64", "uint8", "bool"]
+)
+def test_single_numbers_are_taken_as_they_are(dtype):
+    s = sg.placeholder("s", (), dtype)
+    x = sg.placeholder("x", (20,), dtype)
+    kernel = Kernel(Graph([sg.where(x == s, s, x), x == s], [x, s]), {})
+    for value in {"bool": [True, False]}.get(dtype, [3, 2**63 + 7 if dtype == "uint64" else 100]):
+        number = np.array(value, dtype)
+        array = np.zeros(20, dtype)
+        array[::3] = number
+        for given in (number, number[()], number.item()):
+            found, same = kernel.run([array, given])
+            np.testing.assert_array_equal(found, array)
+            np.testing.assert_array_equal(same, array == number)
+    with pytest.raises(TypeError):
+        kernel.run([array, None if dtype != "bool" else _Refuses()])
+
+
+class _Refuses:
+    def __bool__(self):
+        raise TypeError("neither")
