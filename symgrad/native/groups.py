@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
-from symgrad.native.operations import JOINS, OPERATIONS, kind_of
-from symgrad.native.space import ROW_REDUCTIONS, NotNative, Space, space_of
+from symgrad.ir.walk import GraphLike
+from symgrad.native.operations import kind_of, operation
+from symgrad.native.space import VIEWS, NotNative, Space, is_reduction, space_of
+from symgrad.ops import kernels
 
 BLOCK = 2**13  # elements
 COLUMN_BLOCK = 2**16
 MOST_OPS = 1000
 MOST_STACK = 2**17  # bytes
 CHEAP = 8  # additions: what is made again rather than kept
-VIEWS = ("broadcast_to", "reshape")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Group:
     then its outputs, with an array of parts in place of each that is an `End`.
     """
 
-    def __init__(self, graph: Graph, sizes: Mapping[str, int], *, exact: bool = False) -> None:
+    def __init__(self, graph: GraphLike, sizes: Mapping[str, int], *, exact: bool = False) -> None:
         self.graph = graph
         self.outputs = frozenset(graph.outputs)
         self.read = frozenset(x for n in graph.nodes for x in n.inputs)
@@ -118,7 +119,7 @@ class Group:
 
     def cost(self, node: Node) -> int:
         """What one element costs, in additions."""
-        found = OPERATIONS.get(node.op.name)
+        found = operation(node.op)
         return found.cost if found is not None else 1 if node.op.combiner else 0
 
     def made_in(self, stage: int) -> list[Node]:
@@ -201,17 +202,15 @@ def admit(node: Node, exact: bool) -> None:
     op = node.op
     if kind_of(node.tensor.dtype) is None:
         raise NotNative(f"there are no vectors of {node.tensor.dtype}")
-    if op.name == "constant" and node.ndim:
+    if op is CONSTANT and node.ndim:
         raise NotNative("a constant is an array")
-    if not node.inputs or op.name in VIEWS:
+    if not node.inputs or op in VIEWS:
         return
-    if op.name in ROW_REDUCTIONS or op.combiner in JOINS:
-        if op.combiner in JOINS and op.name not in ("sum", "max", "min", "vdot"):
-            raise NotNative(f"{op.name} has no native form")
+    if is_reduction(node):
         if exact:
             raise NotNative(f"{op.name} rounds in another order")
         return
-    found = OPERATIONS.get(op.name)
+    found = operation(op)
     if found is None:
         raise NotNative(f"{op.name} has no native form")
     if exact and not found.exact:
@@ -219,6 +218,7 @@ def admit(node: Node, exact: bool) -> None:
     kinds = [x.tensor.dtype.kind for x in node.inputs]
     if any(k not in found.kinds for k in kinds):
         raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
-    same = {x.tensor.dtype for x in node.inputs[op.name in ("where", "select") :]}
-    if len(same) > 1 and op.name != "keep_bits":
+    has_mask = op.kernel in (kernels.where, kernels.select)
+    same = {x.tensor.dtype for x in node.inputs[has_mask:]}
+    if len(same) > 1 and op.kernel is not kernels.keep_bits:
         raise NotNative(f"{op.name} of different dtypes has no native form")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.evaluate import resolve
-from symgrad.ir.graph import Graph
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
 from symgrad.native.builtin import builtin, write_wrapper
 from symgrad.native.engine import Engine, host
 from symgrad.native.groups import Group
@@ -39,7 +39,7 @@ class Kernel:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         sizes: Mapping[str, int],
         *,
         exact: bool = False,

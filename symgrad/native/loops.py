@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.ir.evaluate import computed
+from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
-from symgrad.native.groups import MOST_STACK, VIEWS, End, Group
-from symgrad.native.operations import JOINS, OPERATIONS, kind_of
-from symgrad.native.space import NotNative
+from symgrad.native.groups import MOST_STACK, End, Group
+from symgrad.native.operations import JOINS, kind_of, operation
+from symgrad.native.space import VIEWS, NotNative
 from symgrad.native.vectors import Code, Module, Number, Value
 
 KERNEL = "kernel"
@@ -173,7 +174,7 @@ class _Writer:
 
     def _write_scalar(self, node: Node) -> None:
         """A value that is the same for all rows."""
-        if node.op.name == "constant":
+        if node.op is CONSTANT:
             self.scalars[node] = constant(self.one, node)
         elif not node.inputs:
             self.scalars[node] = self.one.load(_kind(node), self.pointers[self.number[node]])
@@ -396,6 +397,8 @@ def constant(code: Code, node: Node) -> Value:
 
 def written(node: Node, values: Sequence[Value]) -> Value:
     """The code of one op."""
-    if node.op.name in VIEWS:
+    if node.op in VIEWS:
         return values[0]
-    return OPERATIONS[node.op.name].write(*values, **dict(node.attrs))
+    found = operation(node.op)
+    assert found is not None
+    return found.write(*values, **dict(node.attrs))

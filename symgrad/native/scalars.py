@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
 from symgrad.native.builtin import builtin, write_wrapper
 from symgrad.native.engine import Engine, host
 from symgrad.native.groups import MOST_OPS, admit
@@ -26,7 +26,9 @@ class ScalarKernel:
     graph's outputs. Raises `NotNative` and `Unavailable`, as `Kernel` does.
     """
 
-    def __init__(self, graph: Graph, *, exact: bool = False, engine: Engine | None = None) -> None:
+    def __init__(
+        self, graph: GraphLike, *, exact: bool = False, engine: Engine | None = None
+    ) -> None:
         self.graph = graph
         self._engine = host() if engine is None else engine
         if len(graph.nodes) > MOST_OPS:
@@ -59,7 +61,7 @@ class ScalarKernel:
         return list(results)
 
 
-def _write(graph: Graph, module: Module) -> None:
+def _write(graph: GraphLike, module: Module) -> None:
     code = Code(module, 1)
     code.label("entry")
     pointers = []

@@ -12,8 +12,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from symgrad.ir.evaluate import resolve
-from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
+from symgrad.ops.linalg.products import row_sums, vdot, vecdot_p
+from symgrad.ops.reduce import max as largest
+from symgrad.ops.reduce import min as least
+from symgrad.ops.reduce import sum as total
+from symgrad.ops.shape import broadcast_to, reshape_p
+
+VIEWS = (broadcast_to.op, reshape_p.op)
+# What sums up the last axis, though it has no combiner; and what has one, and axes if not all.
+ROW_REDUCTIONS = (row_sums.op, vecdot_p.op)
+REDUCTIONS = (total.op, largest.op, least.op, vdot.op)
+
+
+def is_reduction(node: Node) -> bool:
+    """Whether a node joins the elements along some axes."""
+    return node.op in ROW_REDUCTIONS or node.op in REDUCTIONS
 
 
 class NotNative(Exception):
@@ -46,13 +61,13 @@ class Space:
         return not self.is_inner(node) and any(self.strides[node])
 
 
-def space_of(graph: Graph, sizes: Mapping[str, int]) -> Space:
+def space_of(graph: GraphLike, sizes: Mapping[str, int]) -> Space:
     """The loops of an inner graph. Raises `NotNative` if they do not lie within each other."""
     return _Classes(graph, sizes).space()
 
 
 class _Classes:
-    def __init__(self, graph: Graph, sizes: Mapping[str, int]) -> None:
+    def __init__(self, graph: GraphLike, sizes: Mapping[str, int]) -> None:
         self.graph = graph
         self.shapes: dict[Node, tuple[int, ...]] = {
             n: resolve(n.tensor.shape, sizes) for n in graph.nodes
@@ -76,7 +91,7 @@ class _Classes:
         for x in node.inputs:
             for i, j in self._pairs(x, node):
                 self._unite((x, i), (node, j))
-        if node.op.combiner or node.op.name in ROW_REDUCTIONS:
+        if is_reduction(node):
             first, *others = node.inputs
             for x in others:
                 for i, s in enumerate(self.shapes[x]):
@@ -87,16 +102,16 @@ class _Classes:
     def _pairs(self, x: Node, node: Node) -> Iterator[tuple[int, int]]:
         """Which axis of an operand is which of the result."""
         own, shape = self.shapes[x], self.shapes[node]
-        if node.op.elementwise or node.op.name == "broadcast_to":
+        if node.op.elementwise or node.op is broadcast_to.op:
             shift = len(shape) - len(own)
             yield from ((i, i + shift) for i, s in enumerate(own) if s != 1)
-        elif node.op.name == "reshape":
+        elif node.op is reshape_p.op:
             a = [i for i, s in enumerate(own) if s != 1]
             b = [i for i, s in enumerate(shape) if s != 1]
             if [own[i] for i in a] != [shape[i] for i in b]:
                 raise NotNative("a reshape takes axes apart, or joins them")
             yield from zip(a, b, strict=True)
-        elif node.op.combiner or node.op.name in ROW_REDUCTIONS:
+        elif is_reduction(node):
             left = self._kept(node, x)
             places = [j for j, s in enumerate(shape) if s != 1] if len(shape) != len(own) else left
             left = [i for i in left if own[i] != 1]
@@ -110,7 +125,7 @@ class _Classes:
     def _kept(self, node: Node, x: Node) -> list[int]:
         """The axes of an operand that its reduction leaves."""
         ndim = len(self.shapes[x])
-        if node.op.name in ROW_REDUCTIONS:
+        if node.op in ROW_REDUCTIONS:
             return list(range(ndim - 1))
         axis = dict(node.attrs).get("axis")
         return [] if axis is None else [i for i in range(ndim) if i not in axis]
@@ -147,7 +162,7 @@ class _Classes:
             n: frozenset(place[c] for x in n.inputs for c in loops[x])
             - frozenset(place[c] for c in loops[n])
             for n in self.graph.nodes
-            if n.op.combiner or n.op.name in ROW_REDUCTIONS
+            if is_reduction(n)
         }
         wide = {place[c]: self.shapes[c[0]][c[1]] for c in order}
         uses = [frozenset(place[c] for c in own) for own in loops.values()]
@@ -179,7 +194,3 @@ class _Classes:
             i = numbers.index(group[-1]) if group[-1] in numbers else None
             found.append(0 if i is None else math.prod(shape[i + 1 :]))
         return tuple(found)
-
-
-# What sums within rows though it has no combiner: it reduces the last axis.
-ROW_REDUCTIONS = ("row_sums", "vecdot")
