@@ -46,7 +46,7 @@ X, Y = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
 losses = [float(step(X, Y)) for _ in range(100)]
 """
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
-EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm")
+EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm", "llvmlite")
 
 
 class CommandError(Exception):
@@ -322,6 +322,7 @@ def doctor(arguments: Any, style: _Style) -> Answer:
             "threads": threads,
         },
         "threads": available(),
+        "machine code": _machine_code(),
     }
     missing = [n for n in PACKAGES[1:] if versions[n] is None]
     faults = {n: fault for n, where in engines.items() if where and (fault := _engine_fault(n))}
@@ -335,9 +336,21 @@ def doctor(arguments: Any, style: _Style) -> Answer:
         style.heading("what computes"),
         f"  BLAS        {blas.get('name')} {blas.get('version')}, threads: {threads or 'unknown'}",
         f"  processors  {found['threads']} for symgrad's own blocks",
+        f"  machine code {found['machine code']}",
         ", ".join(wrong) or "All is well.",
     ]
     return Answer("\n".join(lines), found | {"missing": missing, "faults": faults}, not wrong)
+
+
+def _machine_code() -> str:
+    """What compiles machine code here, or why nothing does."""
+    from symgrad.native.engine import Unavailable, host
+
+    try:
+        engine = host()
+    except Unavailable as error:
+        return f"none, NumPy does the work: {error}"
+    return f"LLVM {engine.version} for {engine.cpu}"
 
 
 def _engine_fault(name: str) -> str:
@@ -352,7 +365,8 @@ def _engine_fault(name: str) -> str:
 
 
 def _missing(name: str) -> str:
-    wanted = "'symgrad[render]'" if name == "pygraphviz" else name
+    extras = {"pygraphviz": "'symgrad[render]'", "llvmlite": "'symgrad[native]'"}
+    wanted = extras.get(name, name)
     return f"not installed (pip install {wanted})"
 
 

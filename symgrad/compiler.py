@@ -45,7 +45,7 @@ def compile(
     *,
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
-    backend: Backend = "numpy",
+    backend: Backend = None,
     memory_budget: int | None = None,
     threads: int | None = None,
 ) -> Program:
@@ -87,8 +87,8 @@ def compile(
     """
     if threads is not None and whole(threads, "threads", 1, GraphError) > MOST_THREADS:
         raise GraphError(f"threads is a number from 1 to {MOST_THREADS}, or None, not {threads!r}")
-    if backend not in ("numpy", "reference"):
-        raise GraphError(f"backend is 'numpy' or 'reference', not {backend!r}")
+    if backend not in (None, "numpy", "native", "reference"):
+        raise GraphError(f"backend is 'numpy', 'native', 'reference' or None, not {backend!r}")
     alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
     given = (
         (inputs,)
@@ -129,7 +129,8 @@ def compile(
                 )
             graph, trace, count = _within(memory_budget, start, grade, trace, updated, count)
         forms = _arguments(given)
-        interface = Interface(form, tuple(names), tuple(updated), forms, backend, count)
+        exactly = grade < Exact.ROUNDING
+        interface = Interface(form, tuple(names), tuple(updated), forms, backend, count, exactly)
         return Program(graph, raw, trace, interface, split)
 
 

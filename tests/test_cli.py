@@ -200,6 +200,7 @@ def test_doctor(run):
     assert set(answer["engines"]) == {"dot", "pygraphviz", "layers"}
     assert answer["engines"]["layers"] == "built in"
     assert answer["threads"] >= 1
+    assert answer["machine code"].startswith(("LLVM", "none, NumPy does the work: "))
     assert set(answer["blas"]) == {"name", "version", "threads"}
 
 

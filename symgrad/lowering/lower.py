@@ -18,6 +18,7 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.loops import Loop, Turns
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
+from symgrad.lowering.native import Native, NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.steps import (
@@ -53,20 +54,29 @@ def lower(
     *,
     tiled: bool = True,
     threads: int = 1,
+    native: Native | None = None,
+    within: bool = False,
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
-    Large fused groups run in tiles if `tiled`, on so many `threads`. Raises
-    `ShapeError` if a size makes an op impossible.
+    Large fused groups run as machine code where `native` gives it, else in tiles if `tiled`, on so
+    many `threads`. It is a plan `within` a tile if so. Raises `ShapeError` if a size makes an op
+    impossible.
     """
-    return _Lowering(graph, sizes, updates, threads if tiled else 0).plan()
+    return _Lowering(graph, sizes, updates, threads if tiled else 0, native, within).plan()
 
 
 class _Lowering:
     def __init__(
-        self, graph: Graph, sizes: Mapping[str, int], updates: Sequence[Node], threads: int
+        self,
+        graph: Graph,
+        sizes: Mapping[str, int],
+        updates: Sequence[Node],
+        threads: int,
+        native: Native | None,
+        within: bool,
     ) -> None:
-        self.threads = threads
+        self.threads, self.native, self.within = threads, native, within
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
@@ -78,7 +88,7 @@ class _Lowering:
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
-        tasks, outputs = schedule(self.graph, self.sizes, self._tile_rows)
+        tasks, outputs = schedule(self.graph, self.sizes, self._loop)
         for task in tasks:
             self.values.append(self._place(task))
         wanted = [self.values[i][0] for i in outputs]
@@ -108,10 +118,24 @@ class _Lowering:
             arena_bytes=arena_bytes,
         )
 
-    def _tile_rows(self, graph: GraphLike, types: list[TensorType]) -> Tiling | None:
+    def _loop(self, graph: GraphLike, types: list[TensorType]) -> Tiling | NativeCode | None:
         if not self.threads:
             return None
-        return tile_rows(graph, types, self.sizes, lower, self.threads)
+        found = None
+        if self.native is not None:
+            found = self.native(graph, self.sizes)
+        if found is not None:
+            return found
+        if self.within:
+            return None
+        return tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
+
+    def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
+        if not trial and self.native is not None:
+            plan = lower(self.native.parts(tile), {}, nexts, native=self.native, within=True)
+            if any(isinstance(step, NativeLoop) for step in plan.steps):
+                return plan
+        return lower(tile, {}, nexts)
 
     def _leaf_slots(self, op: Op) -> tuple[int, ...]:
         leaves = (n for n in self.graph.inputs if n.op is op)
@@ -181,10 +205,8 @@ class _Lowering:
         node, step = task.node, len(self.steps)
         types = types_of(task.type)
         results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
-        if task.tiling is not None:
-            scratch = self._temporaries(task.tiling.scratch, "tile")
-            loop = TileLoop(node, operands, results, task.group, scratch, tiling=task.tiling)
-            self._append(loop)
+        if task.loop is not None:
+            self._append(self._loop_step(task, task.loop, operands, results))
             return results
         if node.body is not None:
             turns = self._turns(task)
@@ -202,9 +224,34 @@ class _Lowering:
         body = attrs["body"]
         targets = [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
         tiled, threads = self.threads > 0, max(self.threads, 1)
-        plan = lower(body, self.sizes, targets, tiled=tiled, threads=threads)
+        plan = lower(body, self.sizes, targets, tiled=tiled, threads=threads, native=self.native)
         parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
         return Turns(plan, *parts)
+
+    def _loop_step(
+        self,
+        task: Task,
+        loop: Tiling | NativeCode,
+        operands: tuple[Ref, ...],
+        results: tuple[Ref, ...],
+    ) -> Step:
+        node = task.node
+        if isinstance(loop, Tiling):
+            scratch = self._temporaries(loop.scratch, "tile")
+            return TileLoop(node, operands, results, task.group, scratch, tiling=loop)
+        operands = tuple([self._contiguous(task, ref) for ref in operands])
+        scratch = self._temporaries([t for t in loop.parts if t is not None], "tile")
+        threads = self.threads
+        return NativeLoop(node, operands, results, task.group, scratch, code=loop, threads=threads)
+
+    def _contiguous(self, task: Task, ref: Ref) -> Ref:
+        """A value that lies as its shape says: a copy, if it is seen otherwise."""
+        t = self.builders[ref.slot].type
+        if not ref.views or ref.layout(t).flags.c_contiguous:
+            return ref
+        copy = self._new("arena", self._type(ref), step=len(self.steps))
+        self._append(Copy(task.node, (ref,), (copy,), task.group))
+        return copy
 
     def _temporaries(self, types: Sequence[TensorType], stem: str) -> tuple[Ref, ...]:
         """Slots that only this step uses; their names begin with the stem."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from symgrad.analysis import memory_order
 from symgrad.ir.dims import Dim, evaluate
@@ -13,14 +13,17 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType, Type, possible
 from symgrad.ir.walk import GraphLike
+from symgrad.lowering.native import NativeCode
 from symgrad.lowering.steps import Attrs
 from symgrad.lowering.tiling import Tiling
+
+Looped: TypeAlias = "Callable[[GraphLike, list[Any]], Tiling | NativeCode | None]"
 
 
 class Task(NamedTuple):
     """One op to be run: its operands by the number of the task that makes them.
 
-    `tiling` is that of a node whose inner graph runs in tiles.
+    `loop` is that of a node whose inner graph runs in tiles, or as machine code.
     """
 
     node: Node
@@ -28,29 +31,29 @@ class Task(NamedTuple):
     attrs: Attrs
     type: Type
     group: int | None
-    tiling: Tiling | None = None
+    loop: Tiling | NativeCode | None = None
 
 
 def schedule(
     graph: Graph,
     sizes: Mapping[str, int],
-    tile_rows: Callable[[GraphLike, list[TensorType]], Tiling | None] = lambda graph, types: None,
+    looped: Looped = lambda graph, types: None,
 ) -> tuple[list[Task], list[int]]:
     """The graph as tasks, with sizes for named dimensions, and which of them make its outputs.
 
-    `tile_rows` gives the tiling of an inner graph for its operands' types; None to run it whole.
+    `looped` gives the loop over an inner graph for its operands' types; None to write it out.
 
     Raises `ShapeError` if a size makes an op impossible, such as `x[5:]` of 3 elements.
     """
-    writer = _Writer(sizes, tile_rows)
+    writer = _Writer(sizes, looped)
     outputs = writer.write(graph, [], None)
     return writer.tasks, outputs
 
 
 class _Writer:
-    def __init__(self, sizes: Mapping[str, int], tile_rows: Any) -> None:
+    def __init__(self, sizes: Mapping[str, int], looped: Looped) -> None:
         self.sizes = sizes
-        self.tile_rows = tile_rows
+        self.looped = looped
         self.tasks: list[Task] = []
         self.groups = 0
 
@@ -67,9 +70,9 @@ class _Writer:
                 continue
             inputs = [number[x] for x in node.inputs]
             inner = node.inner_graph
-            tiling = inner and self.tile_rows(inner, [self.tasks[i].type for i in inputs])
-            if tiling:
-                task = Task(node, tuple(inputs), (), _concrete(node, self.sizes), group, tiling)
+            loop = inner and self.looped(inner, [self.tasks[i].type for i in inputs])
+            if loop:
+                task = Task(node, tuple(inputs), (), _concrete(node, self.sizes), group, loop)
                 number[node] = self._add(task)
             elif inner is not None:
                 self.groups += 1

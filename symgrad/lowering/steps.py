@@ -130,6 +130,11 @@ class Step(ABC):
         """How often it runs that plan."""
         return 1
 
+    @property
+    def computes(self) -> tuple[Node, ...]:
+        """The nodes that it computes, if no steps within it do."""
+        return (self.node,)
+
     def within(self) -> Iterator[tuple[Step, Node]]:
         """The steps that it runs in a loop, each with the node that it computes a part of."""
         yield from ()

@@ -9,7 +9,7 @@ result a tile, and these are joined at the end, always in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
@@ -34,7 +34,8 @@ LEAST_BYTES = 2**22
 TILE_BYTES = 2**21
 
 T = TypeVar("T")
-Lower: TypeAlias = Callable[[Graph, Mapping[str, int], Sequence[Node]], Plan]
+# The plan of a tile, whose last outputs are the next values of some nodes; a trial is not run.
+Lower: TypeAlias = Callable[[Graph, Sequence[Node], bool], Plan]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +119,8 @@ class TileLoop(Step):
 
     def within(self) -> Iterator[tuple[Step, Node]]:
         for plan in filter(None, (self.tiling.plan, self.tiling.remainder)):
-            yield from ((s, self.tiling.stands_for.get(s.node, s.node)) for s in plan.steps)
+            for s in plan.steps:
+                yield from ((s, self.tiling.stands_for.get(n, self.node)) for n in s.computes)
 
 
 def tile_rows(
@@ -145,12 +147,17 @@ def tile_rows(
 
     stands_for: dict[Node, Node] = {}
 
-    def planned(size: int) -> Plan:
+    def planned(size: int, trial: bool = False) -> Plan:
         tile = _tile(graph, types, axes, size, sizes, stands_for)
-        return lower(tile, {}, [placeholder(f"r{i}", ()) for i in range(len(tile.outputs))])
+        nexts = [placeholder(f"r{i}", ()) for i in range(len(tile.outputs))]
+        plan = lower(tile, nexts, trial)
+        if plan.graph is tile:
+            return plan
+        stands_for.update(_stand_ins(plan.graph, tile, stands_for))
+        return replace(plan, graph=tile)
 
     results = tuple(None if y in ends else _axis(y) for y in graph.outputs)
-    trial = planned(min(16, count))
+    trial = planned(min(16, count), trial=True)
     moved = (*trial.inputs, *(n for n in trial.nexts if n >= 0))
     used = trial.arena_bytes + sum(trial.slots[i].nbytes for i in moved)
     size = _size(count, TILE_BYTES * min(16, count) // max(used, 1))
@@ -159,6 +166,36 @@ def tile_rows(
     remainder = planned(count % size) if count % size else None
     threads = min(threads, count // size)
     return Tiling(planned(size), remainder, size, count, axes, results, stands_for, threads)
+
+
+def _stand_ins(
+    made: Graph, tile: Graph, stands_for: Mapping[Node, Node]
+) -> Iterator[tuple[Node, Node]]:
+    """The nodes of a tile's graph of which parts were fused, with those that they stand for."""
+    same = {(n.op, n.attrs, n.inputs): n for n in tile.nodes if n.inputs}
+    found: dict[Node, Node | None] = {n: n for n in tile.nodes}
+
+    def enter(node: Node) -> None:
+        if node not in found:
+            inputs: Any = tuple([found.get(x) for x in node.inputs])
+            found[node] = same.get((node.op, node.attrs, inputs))
+
+    several: dict[Node, tuple[Node, ...]] = {}
+    for node in made.nodes:
+        inner = node.inner_graph
+        if inner is not None:
+            found.update((p, found[x]) for p, x in zip(inner.inputs, node.inputs, strict=True))
+            for n in inner.nodes:
+                enter(n)
+            several[node] = inner.outputs
+            found[node] = found[inner.outputs[0]]
+        elif node.op.of_several and node.inputs[0] in several:
+            found[node] = found[several[node.inputs[0]][node.attr("index")]]
+        else:
+            enter(node)
+    for node, twin in found.items():
+        if twin is not None and twin in stands_for:
+            yield node, stands_for[twin]
 
 
 def combiner(y: Node) -> tuple[Any, dict[str, Any]]:

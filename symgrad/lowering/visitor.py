@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from symgrad.lowering.loops import Loop
+from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.steps import Call, Copy, Step
 from symgrad.lowering.tiling import TileLoop
 
@@ -26,6 +27,8 @@ class Visitor(ABC, Generic[T]):
                 return self.tile_loop(step)
             case Loop():
                 return self.loop(step)
+            case NativeLoop():
+                return self.native_loop(step)
         raise TypeError(f"there is no method for {type(step).__name__}")
 
     @abstractmethod
@@ -39,3 +42,6 @@ class Visitor(ABC, Generic[T]):
 
     @abstractmethod
     def loop(self, step: Loop) -> T: ...
+
+    @abstractmethod
+    def native_loop(self, step: NativeLoop) -> T: ...

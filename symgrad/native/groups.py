@@ -12,9 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
@@ -27,7 +24,7 @@ BLOCK = 2**13  # elements
 COLUMN_BLOCK = 2**16
 MOST_OPS = 1000
 MOST_STACK = 2**17  # bytes
-CHEAP = 8  # additions: what is made again rather than kept
+CHEAP = 25  # in the unit of `Operation.cost`: what is made again rather than kept
 
 
 @dataclass(frozen=True)
@@ -118,9 +115,9 @@ class Group:
         return 32 if within and not wide else 16
 
     def cost(self, node: Node) -> int:
-        """What one element costs, in additions."""
+        """What one element costs, in the unit of `Operation.cost`."""
         found = operation(node.op)
-        return found.cost if found is not None else 1 if node.op.combiner else 0
+        return found.cost if found is not None else 4 * is_reduction(node)
 
     def made_in(self, stage: int) -> list[Node]:
         """The inner values that a pass makes, in order; those that are kept are not made again."""
@@ -172,29 +169,21 @@ class Group:
             return max(64, COLUMN_BLOCK // self.columns)
         return max(1, BLOCK // self.columns)
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks of rows there are."""
-        return -(-self.rows // self.block)
-
-    def argument_types(self) -> list[tuple[tuple[int, ...] | None, np.dtype[Any]]]:
-        """Of each array of a call the dtype, and the shape of parts (None for other arrays)."""
-        found: list[tuple[tuple[int, ...] | None, np.dtype[Any]]] = [
-            (None, p.tensor.dtype) for p in self.graph.inputs
-        ]
-        for y in self.graph.outputs:
-            end = self.ends.get(y)
-            shape = None if end is None else (self.blocks, *end.shape)
-            found.append((shape, y.tensor.dtype))
-        return found
-
     def is_long(self) -> bool:
         """Whether a call is so long that other threads should run meanwhile."""
         return self.rows * (1 if self.flat else self.columns) >= 2**14
 
-    def total_cost(self) -> int:
-        """The additions for one element of the inner loop."""
-        return sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
+    def pays(self) -> bool:
+        """Whether it takes less time than NumPy's loops, as the costs of its ops tell.
+
+        Both are given what it takes to read and write an element of what the group itself does.
+        """
+        moved = 5 * (len(self.graph.inputs) + len(self.graph.outputs))
+        inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
+        alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
+        alone += sum(13 for n in inner if is_reduction(n))
+        own = sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
+        return own + moved < alone + moved
 
 
 def admit(node: Node, exact: bool) -> None:
@@ -222,3 +211,12 @@ def admit(node: Node, exact: bool) -> None:
     same = {x.tensor.dtype for x in node.inputs[has_mask:]}
     if len(same) > 1 and op.kernel is not kernels.keep_bits:
         raise NotNative(f"{op.name} of different dtypes has no native form")
+
+
+def is_admitted(node: Node, exact: bool) -> bool:
+    """Whether an op can be written: see `admit`."""
+    try:
+        admit(node, exact)
+    except NotNative:
+        return False
+    return True

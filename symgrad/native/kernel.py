@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.evaluate import resolve
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.native.builtin import builtin, write_wrapper
@@ -17,6 +16,7 @@ from symgrad.native.engine import Engine, host
 from symgrad.native.groups import Group
 from symgrad.native.loops import KERNEL, write_group
 from symgrad.native.operations import kind_of
+from symgrad.native.space import NotNative
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,6 +26,13 @@ def known(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
+UFUNCS: Mapping[str, np.ufunc] = {
+    "add": np.add,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+
+
 class Kernel:
     """The code of an inner graph for given sizes of its named dimensions.
 
@@ -33,32 +40,23 @@ class Kernel:
     are `rows`, and the first is a multiple of `block`. In place of a result that is a reduction
     over the rows it takes the array of its parts, one for each block; `join` joins them.
 
-    `exact` refuses what does not give NumPy's bits. Raises `NotNative` for a graph that has no
-    native form, and `Unavailable` where there is no machine code.
+    Raises `Unavailable` where there is no machine code, and `NotNative` for rows that are too long.
     """
 
-    def __init__(
-        self,
-        graph: GraphLike,
-        sizes: Mapping[str, int],
-        *,
-        exact: bool = False,
-        engine: Engine | None = None,
-    ) -> None:
-        self.group = Group(graph, sizes, exact=exact)
-        self._engine = host() if engine is None else engine
+    def __init__(self, group: Group, sizes: Mapping[str, int], engine: Engine) -> None:
+        self.group, self._engine = group, engine
+        graph = group.graph
         self._module = write_group(self.group)
-        types = self.group.argument_types()
-        count = len(graph.inputs)
+        arrays = (*graph.inputs, *graph.outputs)
         kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
-        kinds += [None] * (len(types) - count)
+        kinds += [None] * len(graph.outputs)
         write_wrapper(self._module, KERNEL, kinds, 2, long=self.group.is_long())
         self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs
         )
-        dtypes = [None if k else t for k, (_, t) in zip(kinds, types, strict=True)]
+        dtypes = [None if k else x.tensor.dtype for k, x in zip(kinds, arrays, strict=True)]
         self.call: Callable[..., None] = builtin(
             self._engine, self._module, dtypes, len(graph.outputs)
         )
@@ -71,14 +69,11 @@ class Kernel:
     @cached_property
     def parts(self) -> tuple[TensorType | None, ...]:
         """Of each result the type of the array of its parts; None for one that has no parts."""
-        own = self.group.argument_types()[-len(self.results) :]
-        return tuple(None if s is None else TensorType(s, dtype) for s, dtype in own)
-
-    @cached_property
-    def joins(self) -> tuple[Any, ...]:
-        """Of each result the ufunc that joins its parts, or None."""
-        ends = (self.group.ends.get(y) for y in self.group.graph.outputs)
-        return tuple(None if e is None else REGISTRY.ops[e.join].kernel for e in ends)
+        blocks = -(-self.rows // self.block)
+        outputs = zip(self.group.graph.outputs, self.results, strict=True)
+        return tuple(
+            t.with_shape((blocks, *t.shape)) if y in self.group.ends else None for y, t in outputs
+        )
 
     def spans(self, threads: int) -> Iterator[tuple[int, int]]:
         """The rows in pieces for some threads, a few for each; always whole blocks."""
@@ -95,12 +90,29 @@ class Kernel:
         ]
         for first, end in self.spans(1):
             self.call(*operands, *arrays, first, end)
+        outputs = self.group.graph.outputs
+        ends = (self.group.ends.get(y) for y in outputs)
         return [
-            x if ufunc is None else self.joined(ufunc, x, t)
-            for x, ufunc, t in zip(arrays, self.joins, self.results, strict=True)
+            x if end is None else UFUNCS[end.join].reduce(x, 0, x.dtype)
+            for x, end in zip(arrays, ends, strict=True)
         ]
 
-    def joined(self, ufunc: Any, parts: Array, type_: TensorType) -> Array:
-        """A reduction over the rows, from its parts."""
-        found = ufunc.reduce(parts, axis=0, dtype=type_.dtype)
-        return np.reshape(found, known(type_.shape))
+
+def compiled(
+    graph: GraphLike,
+    sizes: Mapping[str, int],
+    *,
+    exact: bool = False,
+    if_it_pays: bool = False,
+    engine: Engine | None = None,
+) -> Kernel:
+    """The code of an inner graph for these sizes of its named dimensions.
+
+    `exact` refuses what does not give NumPy's bits. Raises `NotNative` for a graph that has no
+    native form, or that takes no less time so, if it is to pay, and `Unavailable` where there is no
+    machine code.
+    """
+    group = Group(graph, sizes, exact=exact)
+    if if_it_pays and not group.pays():
+        raise NotNative("NumPy's functions are as fast")
+    return Kernel(group, sizes, host() if engine is None else engine)

@@ -22,13 +22,16 @@ from symgrad.ops.special import kernels as special
 class Operation(NamedTuple):
     """How an op is written: `write(*values, **attrs)`, for operands of some of the kinds `bifu`.
 
-    An exact one gives the bits that NumPy gives. `cost` is in additions.
+    An exact one gives the bits that NumPy gives. `cost` is what an element takes, and `numpy` what
+    it takes NumPy, in hundredths of a nanosecond: of float32, with AVX-512, where NumPy has fast
+    functions too, measured by benchmarks/native_functions.py.
     """
 
     write: Callable[..., Value]
     kinds: str = "iuf"
     exact: bool = True
-    cost: int = 1
+    cost: int = 3
+    numpy: int = 13
 
 
 def operation(op: Op) -> Operation | None:
@@ -124,8 +127,8 @@ def _logical(word: str) -> Callable[..., Value]:
     return write
 
 
-def _function(write: Callable[..., Value], cost: int = 25) -> Operation:
-    return Operation(write, "f", False, cost)
+def _function(write: Callable[..., Value], cost: int, numpy: int) -> Operation:
+    return Operation(write, "f", False, cost, numpy)
 
 
 _LOGIC = "biuf"
@@ -133,20 +136,20 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.add: Operation(lambda a, b: a + b),
     np.subtract: Operation(lambda a, b: a - b),
     np.multiply: Operation(lambda a, b: a * b),
-    np.divide: Operation(lambda a, b: a / b, "f", cost=6),
+    np.divide: Operation(lambda a, b: a / b, "f", cost=12),
     np.negative: Operation(lambda x: -x, "if"),
     np.positive: Operation(lambda x: x),
     np.absolute: Operation(_abs),
     np.square: Operation(lambda x: x * x),
-    np.sqrt: Operation(root, "f", cost=8),
-    np.reciprocal: Operation(lambda x: 1.0 / x, "f", cost=6),
-    np.maximum: Operation(_maximum, cost=2),
-    np.minimum: Operation(_minimum, cost=2),
-    np.fmax: Operation(_fmax, "f", cost=2),
-    np.fmin: Operation(_fmin, "f", cost=2),
+    np.sqrt: Operation(root, "f", cost=15, numpy=38),
+    np.reciprocal: Operation(lambda x: 1.0 / x, "f", cost=12),
+    np.maximum: Operation(_maximum, cost=4),
+    np.minimum: Operation(_minimum, cost=4),
+    np.fmax: Operation(_fmax, "f", cost=4),
+    np.fmin: Operation(_fmin, "f", cost=4),
     relu.op.kernel: Operation(_relu),
-    kernels.leaky_relu: Operation(_leaky_relu, "f", cost=3),
-    np.sign: Operation(_sign, cost=3),
+    kernels.leaky_relu: Operation(_leaky_relu, "f", cost=6),
+    np.sign: Operation(_sign, cost=6, numpy=44),
     np.copysign: Operation(copysign, "f"),
     np.floor: Operation(_rounded("floor")),
     np.ceil: Operation(_rounded("ceil")),
@@ -176,34 +179,34 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     kernels.mask_bits: Operation(_mask_bits, "b"),
     kernels.keep_bits: Operation(_keep_bits),
     kernels.astype: Operation(_as_dtype, _LOGIC),
-    np.exp: _function(exponential.exp, 15),
-    np.expm1: _function(exponential.expm1),
-    np.log: _function(exponential.log),
-    np.log1p: _function(exponential.log1p),
-    np.log2: _function(exponential.log2),
-    np.log10: _function(exponential.log10),
-    kernels.logaddexp: _function(exponential.logaddexp, 50),
-    np.power: _function(powers.power, 80),
-    np.hypot: _function(powers.hypot),
-    np.sin: _function(circular.sin),
-    np.cos: _function(circular.cos),
-    np.tan: _function(circular.tan, 40),
-    np.arcsin: _function(circular.asin),
-    np.arccos: _function(circular.acos),
-    np.arctan: _function(circular.atan),
-    np.arctan2: _function(circular.atan2, 40),
-    np.sinh: _function(hyperbolic.sinh),
-    np.cosh: _function(hyperbolic.cosh),
-    np.tanh: _function(hyperbolic.tanh),
-    np.arcsinh: _function(hyperbolic.asinh, 40),
-    np.arccosh: _function(hyperbolic.acosh, 40),
-    np.arctanh: _function(hyperbolic.atanh, 40),
-    kernels.sigmoid: _function(exponential.sigmoid),
-    kernels.softplus: _function(exponential.softplus, 40),
-    special.erf: _function(gaussian.erf),
-    special.erfc: _function(gaussian.erfc, 40),
-    special.ndtr: _function(gaussian.ndtr, 40),
-    special.log_ndtr: _function(gaussian.log_ndtr, 80),
+    np.exp: _function(exponential.exp, 26, 48),
+    np.expm1: _function(exponential.expm1, 50, 37),
+    np.log: _function(exponential.log, 45, 40),
+    np.log1p: _function(exponential.log1p, 58, 44),
+    np.log2: _function(exponential.log2, 48, 24),
+    np.log10: _function(exponential.log10, 51, 25),
+    kernels.logaddexp: _function(exponential.logaddexp, 129, 186),
+    np.power: _function(powers.power, 296, 68),
+    np.hypot: _function(powers.hypot, 56, 383),
+    np.sin: _function(circular.sin, 60, 55),
+    np.cos: _function(circular.cos, 60, 55),
+    np.tan: _function(circular.tan, 160, 43),
+    np.arcsin: _function(circular.asin, 99, 40),
+    np.arccos: _function(circular.acos, 123, 43),
+    np.arctan: _function(circular.atan, 112, 42),
+    np.arctan2: _function(circular.atan2, 163, 61),
+    np.sinh: _function(hyperbolic.sinh, 100, 37),
+    np.cosh: _function(hyperbolic.cosh, 87, 35),
+    np.tanh: _function(hyperbolic.tanh, 48, 38),
+    np.arcsinh: _function(hyperbolic.asinh, 233, 71),
+    np.arccosh: _function(hyperbolic.acosh, 331, 64),
+    np.arctanh: _function(hyperbolic.atanh, 223, 52),
+    kernels.sigmoid: _function(exponential.sigmoid, 70, 94),
+    kernels.softplus: _function(exponential.softplus, 120, 167),
+    special.erf: _function(gaussian.erf, 62, 988),
+    special.erfc: _function(gaussian.erfc, 167, 685),
+    special.ndtr: _function(gaussian.ndtr, 192, 680),
+    special.log_ndtr: _function(gaussian.log_ndtr, 640, 542),
 }
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).
 JOINS: Mapping[str, Callable[[Value, Value], Value]] = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
-from symgrad.ops.linalg.products import row_sums, vdot, vecdot_p
+from symgrad.ops.linalg.products import row_sums, vdot_p, vecdot_p
 from symgrad.ops.reduce import max as largest
 from symgrad.ops.reduce import min as least
 from symgrad.ops.reduce import sum as total
@@ -23,7 +23,7 @@ from symgrad.ops.shape import broadcast_to, reshape_p
 VIEWS = (broadcast_to.op, reshape_p.op)
 # What sums up the last axis, though it has no combiner; and what has one, and axes if not all.
 ROW_REDUCTIONS = (row_sums.op, vecdot_p.op)
-REDUCTIONS = (total.op, largest.op, least.op, vdot.op)
+REDUCTIONS = (total.op, largest.op, least.op, vdot_p.op)
 
 
 def is_reduction(node: Node) -> bool:
@@ -156,7 +156,7 @@ class _Classes:
             numbers = [place.get(c, -1) for c in own]
             if -1 in numbers or numbers != sorted(set(numbers)):
                 raise NotNative(f"{node.op.name} has axes that no loop over all values has")
-        if not order:
+        if not order or 0 in (self.shapes[node][i] for node, i in order):
             raise NotNative("there is nothing to loop over")
         reduced = {
             n: frozenset(place[c] for x in n.inputs for c in loops[x])

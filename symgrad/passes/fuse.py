@@ -11,7 +11,7 @@ stage that such edges do not part are a group. So no cycle can arise. All is lin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from symgrad.analysis import nbytes
@@ -35,7 +35,14 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 
     A `fused` node stands for each group in which two ops or more compute something.
     """
-    groups = _Groups(graph, exact)
+    return with_groups(graph, exact)
+
+
+def with_groups(
+    graph: Graph, exact: Exact, admits: Callable[[Node], bool] = lambda node: True
+) -> Graph:
+    """The graph with groups of those nodes fused that are admitted."""
+    groups = _Groups(graph, exact, admits)
     found = list(groups.found())
     if not found:
         return graph
@@ -53,8 +60,8 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 
 
 class _Groups:
-    def __init__(self, graph: Graph, exact: Exact) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, exact: Exact, admits: Callable[[Node], bool]) -> None:
+        self.graph, self.admits = graph, admits
         # A reduction that is done tile by tile rounds in another order, as a product of matrices
         # may, or a sum within rows that are not contiguous, for other numbers of rows.
         self.ends_join = exact >= Exact.ROUNDING
@@ -84,7 +91,11 @@ class _Groups:
         near: set[Node] = set()
         if node.op.view and all(self.stage[x] < 0 for x in node.inputs):
             self.stage[node] = -1  # there from the start, as what it shows is
-        elif works_by_rows(node) and (self.ends_join or node.op.elementwise or node.op.view):
+        elif (
+            works_by_rows(node)
+            and self.admits(node)
+            and (self.ends_join or node.op.elementwise or node.op.view)
+        ):
             self.joining.add(node)
             near = {x for x in node.inputs if keeps_rows(x, node)}
             if not near and node.op.combiner:
@@ -99,6 +110,10 @@ class _Groups:
             stage = max(stage, self.stage[x] + (x not in near))
         self.near[node] = near
         self.stage.setdefault(node, -1 if is_leaf(node) else stage)
+
+    def _may_join(self, node: Node) -> bool:
+        keeps = self.ends_join or node.op.elementwise or node.op.view
+        return works_by_rows(node) and self.admits(node) and keeps
 
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.

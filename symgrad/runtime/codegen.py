@@ -11,11 +11,13 @@ import numpy as np
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.names import RESERVED
+from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
@@ -113,8 +115,11 @@ class _Generator(Visitor[Iterable[str]]):
         for step in plan.steps:
             note = printable(self.module.note(step))
             for text in self.visit(step):
-                steps[len(lines)] = step
                 code = f"    {text}"
+                if text.startswith("#"):
+                    lines.append(code)
+                    continue
+                steps[len(lines)] = step
                 lines.append(f"{code:<{COMMENT_COLUMN - 2}}  # {note}" if note else code)
                 note = ""
         results = list(map(self._result, plan.returned))
@@ -171,16 +176,38 @@ class _Generator(Visitor[Iterable[str]]):
             rows, number = f"{whole}:{tiling.count}", str(tiling.number - 1)
             yield self._tile(step, tiling.remainder, rows, number, remainder, parts)
         for ref, axis, part, y in tiling.ends(step.results, parts):
-            if axis is not None:
-                continue
-            ufunc, options = combiner(y)
-            name = self._plain(f"np.{ufunc.__name__}.reduce")
-            target = self._expression(ref)
-            keywords = "".join(f", {k}={v.name!r}" for k, v in options.items())
-            if self.plan.is_scalar(ref):
-                yield f"{target} = {name}({part}{keywords})"
-            else:
-                yield f"{name}({part}, 0, out={target}{keywords})"
+            if axis is None:
+                yield self._joined(ref, part, y)
+
+    def native_loop(self, step: NativeLoop) -> Iterator[str]:
+        module, rows = self.module, step.code.rows
+        name = module.new("native")
+        module.scope[name] = step.code.call
+        ends = list(step.ends([self.plan.slots[r.slot].name for r in step.scratch]))
+        given = [*map(self._expression, step.operands)]
+        given += [self._expression(ref) if part is None else part for ref, part, _ in ends]
+        call = f"{name}({', '.join(given)}"
+        yield f"# machine code for {step.holds}"
+        if module.threads and step.piece < rows:
+            work, start = module.new("rows"), module.new("start")
+            module.taken.remove(start)
+            module.scope["share"] = share
+            yield f"def {work}({start}):"
+            yield f"    {call}, {start}, min({start} + {step.piece}, {rows}))"
+            yield f"share({work}, range(0, {rows}, {step.piece}), [()] * {step.threads})"
+        else:
+            yield f"{call}, 0, {rows})"
+        yield from (self._joined(ref, part, y) for ref, part, y in ends if part is not None)
+
+    def _joined(self, ref: Ref, parts: str, y: Node) -> str:
+        """The line that joins the parts of a reduction over rows."""
+        ufunc, options = combiner(y)
+        name = self._plain(f"np.{ufunc.__name__}.reduce")
+        target = self._expression(ref)
+        keywords = "".join(f", {k}={v.name!r}" for k, v in options.items())
+        if self.plan.is_scalar(ref):
+            return f"{target} = {name}({parts}{keywords})"
+        return f"{name}({parts}, 0, out={target}{keywords})"
 
     def _tile(
         self,

@@ -28,7 +28,7 @@ from symgrad.runtime.feeding import Array
 from symgrad.runtime.source import Source
 from symgrad.runtime.workspace import allocate
 
-Backend: TypeAlias = Literal["numpy", "reference"]
+Backend: TypeAlias = Literal["numpy", "native", "reference"] | None
 MOST_PLANS = 16
 _numbers = count(1)
 
@@ -43,7 +43,7 @@ class Executable:
 
     plan: Plan
     filename: str
-    backend: Backend = "numpy"
+    backend: Backend = None
     annotate: Callable[[Source, Plan], Source] | None = None
     free: list[list[Array]] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ class Executable:
         """
         with np.errstate(all="ignore"):
             try:
-                if self.backend == "numpy":
+                if self.backend != "reference":
                     found = self.function(*inputs, *current, *nexts, *workspace)
                     return (found,) if self.returns_one else found or ()
                 return execute(self.plan, inputs, current, nexts, workspace)
@@ -132,7 +132,7 @@ class Executables:
         self,
         names: Collection[str],
         plan: Callable[[Mapping[str, int]], Plan],
-        backend: Backend = "numpy",
+        backend: Backend = None,
         annotate: Callable[[Source, Plan], Source] | None = None,
     ) -> None:
         self.names = tuple(sorted(names))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import KernelError
+from symgrad.ir.node import Node
 from symgrad.lowering.loops import Loop
+from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
@@ -110,11 +112,24 @@ class _Executor(Visitor[None]):
             for part, value in zip(scalars, made, strict=True):
                 part[number] = value
         for ref, _, part, y in (e for e in ends if e[1] is None):
-            ufunc, options = combiner(y)
-            if self.plan.is_scalar(ref):
-                self.values[ref.slot] = ufunc.reduce(part, **options)
-            else:
-                ufunc.reduce(part, axis=0, out=self.value(ref), **options)
+            self._join(ref, part, y)
+
+    def native_loop(self, step: NativeLoop) -> None:
+        given = list(map(self.value, step.operands))
+        ends = list(step.ends([self.values[r.slot] for r in step.scratch]))
+        given += [self.value(ref) if part is None else part for ref, part, _ in ends]
+        step.code.call(*given, 0, step.code.rows)
+        for ref, part, y in ends:
+            if part is not None:
+                self._join(ref, part, y)
+
+    def _join(self, ref: Ref, parts: Any, y: Node) -> None:
+        """A reduction over the rows, from those of their parts."""
+        ufunc, options = combiner(y)
+        if self.plan.is_scalar(ref):
+            self.values[ref.slot] = ufunc.reduce(parts, **options)
+        else:
+            ufunc.reduce(parts, axis=0, out=self.value(ref), **options)
 
     def loop(self, step: Loop) -> None:
         turns = step.turns

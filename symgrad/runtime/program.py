@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import printable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
+from symgrad.lowering.native import NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.hoist import Split
@@ -23,6 +24,7 @@ from symgrad.runtime.codegen import generate
 from symgrad.runtime.copies import VERSION, remade, state_of, traces_of
 from symgrad.runtime.executable import Backend, Executables
 from symgrad.runtime.feeding import Feeder
+from symgrad.runtime.native import Natives
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.standalone import Standalone
@@ -45,15 +47,17 @@ class Interface:
 
     `form` makes of the outputs what a call returns; `output_names` are their names, those of next
     values last; `updated` are the variables that a call updates; `forms` are those of the arguments
-    by position, None if each is one array. `backend` and `threads` are those of `compile`.
+    by position, None if each is one array. `backend` and `threads` are those of `compile`;
+    `exact` if no bit may differ from NumPy's.
     """
 
     form: Callable[[Sequence[Any]], Any]
     output_names: tuple[str, ...]
     updated: tuple[Variable, ...] = ()
     forms: tuple[Any, ...] | None = None
-    backend: Backend = "numpy"
+    backend: Backend = None
     threads: int = 1
+    exact: bool = False
 
 
 class Program(Displayed, Runner):
@@ -92,11 +96,16 @@ class Program(Displayed, Runner):
         annotate = None if split is None else partial(annotate_body, split)
         # `lower` for the graph, or for that part of it that runs in every call.
         self.lower = partial(lower, graph) if split is None else partial(lower_body, split)
-        plan = partial(self.lower, updates=updated, threads=threads)
+        self.natives = None
+        if backend in (None, "native"):
+            self.natives = Natives(exact=interface.exact, insist=backend == "native")
+        plan = partial(self.lower, updates=updated, threads=threads, native=self.natives)
         self.kept: Program | None = None
         prologue = None
         if split is not None:
-            own = Interface(tuple, split.names, backend=backend, threads=threads)
+            own = Interface(
+                tuple, split.names, backend=backend, threads=threads, exact=interface.exact
+            )
             self.kept = Program(split.prologue, split.raw, split.trace, own)
             place = {v: i for i, v in enumerate(variables)}
             places = [place[v] for v in self.kept.store.variables]
@@ -142,13 +151,23 @@ class Program(Displayed, Runner):
         """The NumPy program, for the sizes of the last call (before one: every name is 64)."""
         return self.executables.shown().source.text
 
+    @property
+    def native(self) -> tuple[NativeCode, ...]:
+        """The groups that run as machine code, for the sizes of the last call; () if none does.
+
+        Each has `ir`, which is LLVM's, and `assembly`.
+        """
+        steps = [s for step in self.plan.steps for s in (step, *dict(step.within()))]
+        return tuple(step.code for step in steps if isinstance(step, NativeLoop))
+
     def why(self, node_or_line: Node | int | str) -> Why:
         """Why it runs what it runs: the way from what was written to the step that computes it now.
 
         Ask about a node that it was compiled from, about a line of yours (`12`, or `"train.py:12"`
         if there are several files), or about a line of `source`. The answer prints as a story: the
         line, what it built, each rewrite with its grade and reason, and the steps of the plan with
-        their lines in the source. It has the same as fields. Of what is computed once and kept, the
+        their lines in the source; then why large groups were left to NumPy, if any were that could
+        have been machine code. It has the same as fields. Of what is computed once and kept, the
         steps are those of `kept.plan`, and the lines those of `kept.source`.
 
         Raises `GraphError` for a node that is no part of the program, and for a line at which
@@ -157,7 +176,9 @@ class Program(Displayed, Runner):
         from symgrad.runtime.inspect.why import explained
 
         runs = [p.executables.shown() for p in (self, self.kept) if p is not None]
-        return explained(self.raw, self.trace, runs, self.split, node_or_line)
+        answer = explained(self.raw, self.trace, runs, self.split, node_or_line)
+        reasons = () if self.natives is None else self.natives.reasons
+        return replace(answer, left=tuple(reasons))
 
     def cost(self, /, **sizes: int) -> Cost:
         """Floating-point operations and bytes moved, of each step and in all; it prints as a table.
@@ -222,7 +243,7 @@ class Program(Displayed, Runner):
         plan, source = shown.plan, shown.source
         outputs = self.output_names[: len(plan.outputs)]
         keeps = self.split is not None
-        if keeps or self.interface.threads > 1:
+        if keeps or self.interface.threads > 1 or self.native:
             plan = lower(self.graph, plan.sizes, updated)
             source = generate(plan)
         forms = self.feeder.forms

@@ -317,10 +317,10 @@ def assert_equivalent(
     """Assert that a compiled program computes what its graph says, at a grade.
 
     The reference is every node's kernel, one after the other, without passes or plan; how far
-    apart results may be says the graph itself, run with noise. The two backends must agree to
-    the bit. False if the graph says nothing of digits at these arrays (see `tolerances`), where at
-    `rounding` what is finite as written must still be finite, or if a kernel refuses them, such as
-    a singular matrix.
+    apart results may be says the graph itself, run with noise. The two backends that call NumPy
+    must agree to the bit, and machine code to the grade. False if the graph says nothing of digits
+    at these arrays (see `tolerances`), where at `rounding` what is finite as written must still be
+    finite, or if a kernel refuses them, such as a singular matrix.
     """
     grade = Exact.of(exact)
     feeds = dict(zip(inputs, arrays, strict=True))
@@ -334,7 +334,10 @@ def assert_equivalent(
     found = program(*arrays)
     rules = ", ".join(program.trace.rules())
     text = f"raw:\n{program.raw}\noptimised at {grade.name} by {rules}:\n{program.graph}"
-    for a, b in zip(found, walked(*arrays), strict=True):
+    plain = program
+    if program.native or (program.kept is not None and program.kept.native):
+        plain = compile(inputs, list(outputs), exact=grade, passes=steps, backend="numpy")
+    for a, b in zip(found if plain is program else plain(*arrays), walked(*arrays), strict=True):
         assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
     allowed: list[Any] | None = [None] * len(expected)
     if not all(map(_is_same, found, expected, cycle([grade]))):

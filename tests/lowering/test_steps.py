@@ -8,6 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.lower import lower
+from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.steps import Call, Copy, RowSums, Step
 from symgrad.lowering.tiling import TileLoop
 from symgrad.lowering.visitor import Visitor
@@ -28,9 +29,24 @@ class Namer(Visitor[str]):
     def loop(self, step):
         return "loop"
 
+    def native_loop(self, step):
+        return "native_loop"
+
+
+class SomeCode:
+    """Stands for machine code of one result, which is joined from parts."""
+
+    rows, block, ir, assembly, call = 4000, 100, "", "", None
+    parts = (sg.placeholder("parts", (40,)).tensor,)
+
 
 def steps_of(inputs, outputs):
-    return sg.compile(inputs, outputs).plan.steps
+    return sg.compile(inputs, outputs, backend="numpy").plan.steps
+
+
+def native_steps():
+    graph = sg.compile(large, sg.sum(sg.exp(sg.tanh(large * 2))), backend="numpy").graph
+    return lower(graph, {}, threads=2, native=lambda graph, sizes: SomeCode()).steps
 
 
 x = sg.placeholder("x", (4, 3))
@@ -40,6 +56,7 @@ PLANS = {
     "copy": steps_of(x, x.T),
     "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
     "loop": steps_of(x, sg.map(sg.exp, x)),
+    "native_loop": native_steps(),
 }
 
 
@@ -55,7 +72,7 @@ def test_each_kind_has_its_method(method):
 
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
-    assert mine == {Call, RowSums, Copy, TileLoop, Loop}
+    assert mine == {Call, RowSums, Copy, TileLoop, Loop, NativeLoop}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 
@@ -86,6 +103,13 @@ def test_a_loop_tells_of_the_steps_within_it():
     assert all(node in own for node in inside.values())
     (call,) = PLANS["call"]
     assert (call.inner, call.times, list(call.within())) == (None, 1, [])
+
+
+def test_a_native_loop_tells_what_it_holds_and_how_its_rows_are_shared():
+    (step,) = PLANS["native_loop"]
+    assert step.holds == "multiply, tanh, exp, sum"
+    assert step.piece == 500
+    assert [(part, y.op.name) for _, part, y in step.ends(["parts"])] == [("parts", "sum")]
 
 
 def test_sums_of_rows_are_products_that_count_as_sums():

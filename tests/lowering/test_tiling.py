@@ -19,6 +19,11 @@ def tiny(monkeypatch):
     monkeypatch.setattr(tiling, "TILE_BYTES", 100)
 
 
+def in_numpy(inputs, outputs):
+    """The program whose groups run in tiles, though machine code may be there."""
+    return sg.compile(inputs, outputs, backend="numpy")
+
+
 def tilings(program):
     """How the groups of a program run that run in tiles."""
     return [s.tiling for s in program.plan.steps if isinstance(s, TileLoop)]
@@ -48,7 +53,7 @@ def test_random_graphs_do_run_in_tiles(tiny):
     for seed in range(400):
         rng = np.random.default_rng(seed)
         inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
-        found += tilings(sg.compile(inputs, outputs))
+        found += tilings(in_numpy(inputs, outputs))
     assert len(found) > 100
     assert any(b.remainder is not None for b in found)
     assert any(b.parts for b in found)
@@ -77,7 +82,7 @@ def test_a_single_row_left_over_is_summed_as_the_others(tiny, exact):
 @pytest.mark.parametrize("rows", [2, 7, 16, 33])
 def test_rows_and_reductions(tiny, rows):
     inputs, outputs = rowwise(rows)
-    program = sg.compile(inputs, outputs)
+    program = in_numpy(inputs, outputs)
     assert tilings(program)
     rng = np.random.default_rng(0)
     assert assert_equivalent(inputs, outputs, random_feeds(rng, inputs))
@@ -86,7 +91,7 @@ def test_rows_and_reductions(tiny, rows):
 
 def test_the_stand_alone_file_has_the_same_bits(tiny, tmp_path):
     inputs, outputs = rowwise(33)
-    program = sg.compile(inputs, outputs)
+    program = in_numpy(inputs, outputs)
     arrays = random_feeds(np.random.default_rng(0), inputs)
     program.save_source(tmp_path / "p.py")
     alone = runpy.run_path(str(tmp_path / "p.py"))["Program"]()
@@ -97,7 +102,7 @@ def test_the_stand_alone_file_has_the_same_bits(tiny, tmp_path):
 def test_named_dimensions(tiny):
     x = sg.placeholder("x", ("N", 8), "float32")
     e = sg.exp(x)
-    program = sg.compile([x], [e / sg.sum(e, axis=1, keepdims=True), sg.sum(sg.tanh(x) * x)])
+    program = in_numpy([x], [e / sg.sum(e, axis=1, keepdims=True), sg.sum(sg.tanh(x) * x)])
     for n in (40, 1, 0, 3):
         a = np.random.default_rng(n).standard_normal((n, 8)).astype("float32")
         found = program(a)
@@ -109,7 +114,7 @@ def test_large_arrays_are_not_held_whole():
     x = sg.placeholder("x", (4096, 512), "float32")
     e = sg.exp(x * 2.0 + 1.0)
     y = sg.tanh(e * x) / (1 + sg.sum(e, axis=1, keepdims=True))
-    program = sg.compile([x], sg.sum(y))
+    program = in_numpy([x], sg.sum(y))
     (found,) = tilings(program)
     assert found.number > 4
     assert program.plan.arena_bytes < 2 * tiling.TILE_BYTES
@@ -121,7 +126,7 @@ def test_large_arrays_are_not_held_whole():
 
 def test_small_arrays_run_as_they_are():
     inputs, outputs = rowwise(64)
-    assert not tilings(sg.compile(inputs, outputs))
+    assert not tilings(in_numpy(inputs, outputs))
 
 
 def test_one_function_for_groups_that_are_alike(tiny):
@@ -130,7 +135,7 @@ def test_one_function_for_groups_that_are_alike(tiny):
     h = x
     for _ in range(3):
         h = sg.tanh(h @ w + 0.5) * 2.0
-    source = sg.compile([x], h).source
+    source = in_numpy([x], h).source
     assert source.count("fused(") == 4
     assert "fused1" not in source
 
@@ -149,7 +154,7 @@ def test_what_fails_in_a_block_is_explained(tiny):
 
 def test_the_work_is_shown(tiny):
     inputs, outputs = rowwise(16)
-    program = sg.compile(inputs, outputs)
+    program = in_numpy(inputs, outputs)
     why = program.why(outputs[3])
     assert "step 0" in str(why)
     ((line, text),) = why.stories[0].code

@@ -13,7 +13,7 @@ import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.native import engine as engines
 from symgrad.native.engine import Engine, Unavailable
-from symgrad.native.kernel import Kernel
+from symgrad.native.kernel import compiled
 from symgrad.native.store import Store, standard_folder
 from tests.native.mapped import mapped
 
@@ -30,13 +30,13 @@ X = np.linspace(-3, 3, 100, dtype=np.float32)
 
 def test_a_kept_object_is_not_compiled_again(tmp_path, monkeypatch):
     store = Store.at(tmp_path / "objects")
-    first = Kernel(graph(), {}, engine=Engine(store)).run([X])
+    first = compiled(graph(), {}, engine=Engine(store)).run([X])
     assert len(list(store.folder.iterdir())) == 1
     again = Engine(store)
     monkeypatch.setattr(again, "_optimised", None)
-    np.testing.assert_array_equal(Kernel(graph(), {}, engine=again).run([X]), first)
+    np.testing.assert_array_equal(compiled(graph(), {}, engine=again).run([X]), first)
     with pytest.raises(TypeError):
-        Kernel(graph(4.0), {}, engine=again)
+        compiled(graph(4.0), {}, engine=again)
 
 
 @pytest.mark.parametrize("place", [0, 5, 18, 30, 200, -1])
@@ -97,8 +97,8 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     store = Store(file / "objects")
     store.put("key", b"content")
     assert store.get("key") is None
-    found = Kernel(graph(), {}, engine=Engine(store)).run([X])
-    np.testing.assert_array_equal(found, Kernel(graph(), {}, engine=Engine(None)).run([X]))
+    found = compiled(graph(), {}, engine=Engine(store)).run([X])
+    np.testing.assert_array_equal(found, compiled(graph(), {}, engine=Engine(None)).run([X]))
 
 
 def test_the_folder_is_the_users_own(monkeypatch):
@@ -112,14 +112,14 @@ def test_the_folder_is_the_users_own(monkeypatch):
 
 
 def _process(folder, queue):
-    found = Kernel(graph(), {}, engine=Engine(Store.at(folder))).run([X])
+    found = compiled(graph(), {}, engine=Engine(Store.at(folder))).run([X])
     queue.put(found[0].tobytes())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_many_processes_share_a_store(tmp_path):
     context = multiprocessing.get_context("fork")
-    expected = Kernel(graph(), {}, engine=Engine(None)).run([X])[0].tobytes()
+    expected = compiled(graph(), {}, engine=Engine(None)).run([X])[0].tobytes()
     queue = context.Queue()
     children = [context.Process(target=_process, args=(tmp_path / "s", queue)) for _ in range(6)]
     for child in children:
@@ -134,7 +134,7 @@ def test_many_threads_compile_and_call(tmp_path):
     engine, found = Engine(Store.at(tmp_path / "objects")), {}
 
     def work(i):
-        kernel = Kernel(graph(float(i % 5)), {}, engine=engine)
+        kernel = compiled(graph(float(i % 5)), {}, engine=engine)
         for _ in range(20):
             (y,) = kernel.run([X])
         found[i] = y
@@ -150,7 +150,7 @@ def test_many_threads_compile_and_call(tmp_path):
 
 
 def test_code_is_freed_with_its_last_function():
-    kernel = Kernel(graph(), {}, engine=Engine(None))
+    kernel = compiled(graph(), {}, engine=Engine(None))
     call = kernel.call
     del kernel
     gc.collect()
@@ -162,7 +162,7 @@ def test_code_is_freed_with_its_last_function():
 
 
 def test_a_wrong_call_is_an_error_and_runs_nothing():
-    call = Kernel(graph(), {}).call
+    call = compiled(graph(), {}).call
     out = np.full_like(X, 7)
     for arguments in ((), (X,), (X, out), (X, out, 0), (X, out, 0, "b"), (X, out, 0, 100, 1)):
         with pytest.raises(TypeError):
@@ -183,8 +183,8 @@ def test_the_bits_are_the_same_on_every_processor(cpu):
         pytest.skip("this processor does not run what it would compile for others")
     there = Engine(None, cpu, "+fma")
     assert (
-        there.assembly(Kernel(graph(), {}, engine=here).ir)
-        != Kernel(graph(), {}, engine=here).assembly
+        there.assembly(compiled(graph(), {}, engine=here).ir)
+        != compiled(graph(), {}, engine=here).assembly
     )
     rng = np.random.default_rng(0)
     x, y = (sg.placeholder(n, (40, 130), "float32") for n in "xy")
@@ -192,7 +192,7 @@ def test_the_bits_are_the_same_on_every_processor(cpu):
     softmax = e / sg.sum(e, axis=1, keepdims=True)
     outputs = [softmax * sg.tanh(y), sg.sum(sg.log1p(e) * y, axis=0), sg.where(x > y, x, sg.cos(y))]
     arrays = [rng.standard_normal((40, 130)).astype(np.float32) for _ in range(2)]
-    both = [Kernel(Graph(outputs, [x, y]), {}, engine=e).run(arrays) for e in (here, there)]
+    both = [compiled(Graph(outputs, [x, y]), {}, engine=e).run(arrays) for e in (here, there)]
     for a, b in zip(*both, strict=True):
         assert a.tobytes() == b.tobytes()
 
@@ -219,7 +219,7 @@ def test_code_that_cannot_be_loaded_is_a_reason(monkeypatch):
 
     monkeypatch.setattr(engine._llvm, "create_lljit_compiler", refuse)
     with pytest.raises(Unavailable, match="cannot be loaded"):
-        Kernel(graph(), {}, engine=engine)
+        compiled(graph(), {}, engine=engine)
     with pytest.raises(Unavailable, match="refuses"):
         engine.compiled("define void @f( {")
 
@@ -232,7 +232,7 @@ def test_llvmlite_is_imported_when_it_is_needed():
 def test_names_of_users_are_not_in_the_code():
     name = 'x" } define void @evil() { ret void }'
     x = sg.placeholder(name, (20,), "float32")
-    kernel = Kernel(Graph([sg.exp(x) * 2], [x]), {})
+    kernel = compiled(Graph([sg.exp(x) * 2], [x]), {})
     assert "evil" not in kernel.ir
     assert "evil" not in kernel.assembly
 
@@ -252,7 +252,7 @@ def test_integers_from_floats_are_those_of_numpy():
 def test_single_numbers_are_taken_as_they_are(dtype):
     s = sg.placeholder("s", (), dtype)
     x = sg.placeholder("x", (20,), dtype)
-    kernel = Kernel(Graph([sg.where(x == s, s, x), x == s], [x, s]), {})
+    kernel = compiled(Graph([sg.where(x == s, s, x), x == s], [x, s]), {})
     for value in {"bool": [True, False]}.get(dtype, [3, 2**63 + 7 if dtype == "uint64" else 100]):
         number = np.array(value, dtype)
         array = np.zeros(20, dtype)

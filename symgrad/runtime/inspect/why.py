@@ -68,10 +68,14 @@ class Story(NamedTuple):
 
 @dataclass(frozen=True)
 class Why:
-    """The answer of `Program.why`: what was asked about, and a story for each node of it."""
+    """The answer of `Program.why`: what was asked about, and a story for each node of it.
+
+    `left` are the reasons for which large groups of the program run in NumPy, not as machine code.
+    """
 
     asked: str
     stories: tuple[Story, ...]
+    left: tuple[str, ...] = ()
 
     def _lines(self) -> Iterator[str]:
         yield f"why {self.asked}:"
@@ -79,6 +83,8 @@ class Why:
         for story in self.stories:
             yield from story.lines(described)
             described.update(story.rewrites)
+        for reason in self.left:
+            yield f"left to NumPy, not machine code: {reason}"
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self._lines()))
@@ -121,9 +127,9 @@ class Explainer:
         # What runs within a step: which step that is, and the node that it computes a part of.
         self.within: dict[Step, tuple[int, Node]] = {}
         for i, step in enumerate(plan.steps):
-            inside = {inner: (i, own) for inner, own in step.within()}
-            self.within |= inside
-            for own in [own for _, own in inside.values()] or [step.node]:
+            inside = list(step.within())
+            self.within.update((inner, (i, own)) for inner, own in inside)
+            for own in [own for _, own in inside] or step.computes:
                 numbers = self.steps.setdefault(self.lineage.form(own), [])
                 numbers += [i] if i not in numbers else []
         self.lines_within: dict[Form, list[int]] = {}

@@ -1,0 +1,105 @@
+"""Native loops: a fused group that runs as machine code. Who makes the code is on another floor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
+from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
+from symgrad.lowering.steps import Ref, Step
+
+
+class NativeCode(Protocol):
+    """The code of an inner graph, as `symgrad.native.kernel.Kernel` has it.
+
+    `call(*operands, *results, first, end)` computes the rows from one to another, of which there
+    are `rows`; the first is a multiple of `block`. Of a result that is joined from the blocks',
+    `parts` has the type of the array to give for it, None of others.
+    """
+
+    rows: int
+    block: int
+    call: Callable[..., None]
+    ir: str
+
+    @property
+    def assembly(self) -> str: ...
+    @property
+    def parts(self) -> tuple[TensorType | None, ...]: ...
+
+
+T = TypeVar("T")
+
+
+class Native(Protocol):
+    """What gives the code of an inner graph for sizes of its named dimensions; None for NumPy.
+
+    `parts` is a graph of which what can run as machine code is fused.
+    """
+
+    def __call__(self, graph: GraphLike, sizes: Mapping[str, int]) -> NativeCode | None: ...
+
+    def parts(self, graph: Graph) -> Graph: ...
+
+
+PIECES = 4  # for each thread, so that none waits long for the last one
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NativeLoop(Step):
+    """A fused group that runs as machine code, in blocks of rows that so many threads share.
+
+    Its scratch are the arrays of parts, one for each result that is joined from the blocks'.
+    """
+
+    code: NativeCode
+    threads: int = 1
+
+    @property
+    def name(self) -> str:
+        return "native"
+
+    @property
+    def culprit(self) -> str:
+        return self.node.op.name
+
+    @property
+    def piece(self) -> int:
+        """How many rows a call computes: whole blocks."""
+        code = self.code
+        if self.threads == 1 or code.rows <= code.block:
+            return code.rows
+        blocks = -(-code.rows // code.block)
+        return -(-blocks // (PIECES * self.threads)) * code.block
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        """Nobody tells; `Program.cost` counts the ops one by one."""
+        return None
+
+    @property
+    def computes(self) -> tuple[Node, ...]:
+        return tuple(n for n in self._graph.nodes if n.inputs and not n.op.view)
+
+    @property
+    def _graph(self) -> GraphLike:
+        inner = self.node.inner_graph
+        assert inner is not None
+        return inner
+
+    def ends(self, parts: Sequence[T]) -> Iterator[tuple[Ref, T | None, Node]]:
+        """Each result, the array of its parts (None if it has none), its inner node."""
+        left = iter(parts)
+        for ref, t, y in zip(self.results, self.code.parts, self._graph.outputs, strict=True):
+            yield ref, None if t is None else next(left), y
+
+    @property
+    def holds(self) -> str:
+        """The ops that it holds, in a few words."""
+        found = Counter(n.op.name for n in self.computes)
+        named = [name if k == 1 else f"{k} {name}" for name, k in found.items()]
+        return ", ".join([*named[:8], *["…"] * (len(named) > 8)])

@@ -1,0 +1,94 @@
+"""Which groups run as machine code: where it is there, and where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from symgrad.ir.dims import product
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.graph import Graph
+from symgrad.lowering.native import NativeCode
+from symgrad.passes.cse import common_subexpressions
+from symgrad.passes.fuse import with_groups
+from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.trace import Trace
+from symgrad.rules.whole_graph import softmax_in_parts
+
+if TYPE_CHECKING:
+    from symgrad.native.kernel import Kernel
+
+# What a group makes of smaller arrays takes less time than 20 calls of it take to compile.
+LEAST_BYTES = 2**18
+
+
+class Natives:
+    """Gives the machine code of groups, and None for those that are left to NumPy: see `lower`.
+
+    `exact` if no bit may differ from NumPy's. If it is to `insist`, every group that has a native
+    form gets it, and a machine without machine code is an `UnsupportedError`. `reasons` tells why
+    groups were left to NumPy, in the order in which they were asked about.
+    """
+
+    def __init__(self, *, exact: bool, insist: bool) -> None:
+        self.exact, self.insist = exact, insist
+        self.reasons: dict[str, None] = {}
+
+    def parts(self, graph: Graph) -> Graph:
+        """A graph in which what can run as machine code is fused."""
+        from symgrad.native.engine import Unavailable, host
+        from symgrad.native.groups import is_admitted
+
+        try:
+            host()
+        except Unavailable as error:
+            self.reasons[str(error)] = None
+            return graph
+        grade = Exact.BITS if self.exact else Exact.ROUNDING
+        admits = partial(is_admitted, exact=self.exact)
+        return with_groups(self._in_parts(graph), grade, admits)
+
+    def _in_parts(self, graph: Graph) -> Graph:
+        """The graph with softmax and its like taken apart, whose parts are loops of the same."""
+        if self.exact or not any(map(softmax_in_parts.fits, graph.nodes)):
+            return graph
+        changed = rewrite(graph, [softmax_in_parts], Trace(), "native")
+        return common_subexpressions(changed, Exact.ROUNDING, Trace())
+
+    def __call__(self, graph: Graph, sizes: Mapping[str, int]) -> NativeCode | None:
+        if not self.insist and _bytes_made(graph, sizes) < LEAST_BYTES:
+            return None
+        from symgrad.native.engine import Unavailable
+        from symgrad.native.space import NotNative
+
+        try:
+            return self._compiled(graph, sizes)
+        except NotNative as error:
+            self.reasons[str(error)] = None
+        except Unavailable as error:
+            if self.insist:
+                raise UnsupportedError(
+                    f"{error}; leave backend='native' out, or install llvmlite: "
+                    "pip install symgrad[native]"
+                ) from None
+            self.reasons[str(error)] = None
+        return None
+
+    def _compiled(self, graph: Graph, sizes: Mapping[str, int]) -> Kernel:
+        from symgrad.native.kernel import compiled
+
+        graph = self._in_parts(graph)
+        return compiled(graph, sizes, exact=self.exact, if_it_pays=not self.insist)
+
+
+def _bytes_made(graph: Graph, sizes: Mapping[str, int]) -> int:
+    total = 0
+    for node in graph.nodes:
+        if node.inputs and not node.op.view:
+            count = product(resolve(node.shape, sizes))
+            assert isinstance(count, int)
+            total += count * node.dtype.itemsize
+    return total

@@ -1,0 +1,237 @@
+"""Programs whose groups run as machine code: the same results, and the same promises."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.tiling import TileLoop
+from symgrad.native import engine
+from symgrad.native.engine import Unavailable
+from symgrad.runtime.executor import execute
+from tests.native.test_groups import assert_same_bits
+
+pytest.importorskip("llvmlite")
+
+RNG = np.random.default_rng(0)
+N, C = 4001, 37
+X, Y = (RNG.standard_normal((N, C)).astype(np.float32) for _ in range(2))
+x, y = (sg.placeholder(name, ("N", C), "float32") for name in "xy")
+b = sg.variable("b", RNG.standard_normal(C).astype(np.float32))
+
+
+def kinked():
+    loss = sg.sum(sg.relu(x * b - y) + sg.abs(x - y) * sg.maximum(x, b))
+    return [loss, *sg.grad(loss, [x, b])]
+
+
+def softmax():
+    loss = -sg.sum(sg.nn.log_softmax(x) * y)
+    return [loss, sg.grad(loss, x)]
+
+
+def normed():
+    loss = sg.sum(sg.nn.gelu(sg.nn.layer_norm(x, b, b)) * y)
+    return [loss, *sg.grad(loss, [x, b])]
+
+
+def softmax_alone():
+    return [sg.nn.softmax(x * 2) * y, sg.logsumexp(x, axis=-1) * 2]
+
+
+def transposed():
+    return [sg.exp(x.T) * y.T + x.T, sg.tanh(x)[1:] * y[1:] * 3]
+
+
+BACKENDS = ("native", "numpy")
+PROGRAMS = [kinked, softmax, normed, softmax_alone, transposed]
+
+
+def native_steps(program):
+    return [s for s in program.plan.steps if isinstance(s, NativeLoop)]
+
+
+def assert_near(found, expected):
+    for a, e in zip(found, expected, strict=True):
+        assert a.dtype == e.dtype
+        assert np.shape(a) == np.shape(e)
+        scale = np.max(np.abs(e)) + np.sqrt(np.size(a))
+        assert np.max(np.abs(np.float64(a) - np.float64(e))) <= 1e-5 * scale
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
+def test_results_are_those_of_numpy_within_rounding(build):
+    outputs = build()
+    program = sg.compile([x, y], outputs, backend="native")
+    found = program(X, Y)
+    assert native_steps(program)
+    assert_near(found, sg.compile([x, y], outputs, backend="numpy")(X, Y))
+    assert_near(found, sg.compile([x, y], outputs, backend="reference", passes=())(X, Y))
+    # The rest of the rows is another number, with another tail.
+    assert_near(program(X[:100], Y[:100]), sg.compile([x, y], outputs, passes=())(X[:100], Y[:100]))
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
+def test_threads_layouts_and_the_executor_change_no_bit(build):
+    outputs = build()
+    one, four = (sg.compile([x, y], outputs, backend="native", threads=n) for n in (1, 4))
+    expected = one(X, Y)
+    assert "share(" in (four(X, Y), four.source)[1]
+    unaligned = np.frombuffer(b"?" + X.tobytes(), np.uint8)[1:].view(np.float32).reshape(X.shape)
+    for program, a in ((four, X), (one, np.asfortranarray(X)), (one, unaligned)):
+        for found, e in zip(program(a, Y), expected, strict=True):
+            assert_same_bits(np.asarray(found), np.asarray(e))
+    shown = four.executables.shown()
+    walked = execute(
+        shown.plan, [X, Y], [b.value] * len(shown.plan.variables), [], shown.workspace()
+    )
+    for found, e in zip(walked, expected, strict=True):
+        assert_same_bits(np.asarray(found), np.asarray(e))
+
+
+def test_at_bits_machine_code_gives_the_bits_of_numpy():
+    z = sg.relu(x * b - y) + sg.abs(x - y) * sg.maximum(x, b)
+    outputs = [z, sg.where(z > 0, x / b, sg.sqrt(sg.abs(y)))]
+    programs = [
+        sg.compile([x, y], outputs, exact="bits", backend=backend)
+        for backend in ("native", "numpy")
+    ]
+    given = X.copy()
+    given.flat[::7] = RNG.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42], len(given.flat[::7]))
+    found, expected = (p(given, Y) for p in programs)
+    assert native_steps(programs[0])
+    for a, e in zip(found, expected, strict=True):
+        assert_same_bits(a, e)
+    rounding = sg.compile([x, y], [sg.exp(x) * y + x], exact="bits", backend="native")
+    assert_same_bits(rounding(X, Y)[0], np.exp(X) * Y + X)
+    assert not native_steps(rounding)
+    assert list(rounding.natives.reasons) == ["exp rounds otherwise than NumPy's"]
+
+
+def test_large_groups_are_native_where_nothing_was_asked_for():
+    outputs = kinked()
+    program = sg.compile([x, y], outputs)
+    program(X[:20], Y[:20])
+    assert not program.native
+    program(X, Y)
+    code, *_ = program.native
+    assert "fmul <16 x float>" in code.ir
+    assert code.assembly.count("\n") > 50
+    assert "# machine code for" in program.source
+    assert "multiply" in program.source
+    assert not sg.compile([x, y], outputs, backend="numpy").native
+
+
+def attention(shape):
+    q, k, v = (sg.placeholder(name, shape, "float32") for name in "qkv")
+    p = sg.nn.softmax(q @ k.mT * 0.125)
+    loss = sg.sum((p @ v) ** 2)
+    return [q, k, v], [p @ v, *sg.grad(loss, [q, k, v])]
+
+
+def test_within_tiles_what_lies_between_products_is_native():
+    shape = (30, 128, 64)
+    inputs, outputs = attention(shape)
+    arrays = [RNG.standard_normal(shape).astype(np.float32) for _ in inputs]
+    programs = [sg.compile(inputs, outputs, backend=b) for b in BACKENDS]
+    found, expected = (p(*arrays) for p in programs)
+    assert_near(found, expected)
+    assert any(isinstance(s, TileLoop) for s in programs[0].plan.steps)
+    assert len(programs[0].native) >= 2
+    assert not programs[1].native
+    shown = programs[0].executables.shown()
+    for a, e in zip(execute(shown.plan, arrays, [], [], shown.workspace()), found, strict=True):
+        assert_same_bits(a, e)
+    assert "native" in str(programs[0].profile(*arrays, runs=2))
+
+
+def test_why_tells_of_machine_code_and_of_what_was_left_to_numpy():
+    t = sg.tanh(x * 2)
+    program = sg.compile([x], [sg.exp(t) + t], backend="native", threads=1)
+    program(X)
+    text = str(program.why(t))
+    assert "by step 0" in text
+    assert "native(x" in text
+    assert "left to NumPy" not in text
+    u = sg.cumulative_sum(x * 2, axis=1)
+    other = sg.compile([x], [sg.exp(u) * u], backend="native")
+    other(X)
+    assert "left to NumPy, not machine code: running_sum has no native form" in str(other.why(u))
+
+
+def test_updates_and_what_is_kept():
+    w = sg.variable("w", X)
+    fixed = sg.variable("fixed", Y * np.float32(0.1))
+    loss = sg.sum(sg.tanh(w * sg.exp(fixed)) ** 2)
+    step = w - 0.1 * sg.grad(loss, w)
+    programs = []
+    for backend in BACKENDS:
+        w.value = X
+        program = sg.compile([], loss, updates={w: step}, backend=backend)
+        programs.append(([program() for _ in range(3)], w.value))
+        assert bool(program.native) is (backend == "native")
+    (losses, value), (expected_losses, expected) = programs
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_saved_source_imports_numpy_only(tmp_path):
+    program = sg.compile([x, y], kinked(), backend="native")
+    program(X, Y)
+    path = program.save_source(tmp_path / "saved.py")
+    text = path.read_text()
+    assert "machine code" not in text
+    assert "native" not in text
+    scope = {}
+    exec(compile(text, "saved", "exec"), scope)
+    assert "step" in scope
+
+
+def test_a_pickled_program_is_native_again():
+    program = sg.compile([x, y], softmax(), backend="native")
+    again = pickle.loads(pickle.dumps(program))
+    for a, e in zip(again(X, Y), program(X, Y), strict=True):
+        assert_same_bits(np.asarray(a), np.asarray(e))
+    assert again.native
+
+
+def test_profile_cost_and_check_know_native_steps():
+    program = sg.compile([x, y], kinked(), backend="native")
+    program(X, Y)
+    assert "native" in str(program.profile(X, Y, runs=3))
+    assert program.cost().after.flops > 0
+    assert program.check(X, Y)
+    assert "native" in str(program.plan)
+
+
+def test_where_there_is_no_machine_code_numpy_does_the_work(monkeypatch):
+    def none():
+        raise Unavailable("llvmlite is not there")
+
+    outputs = kinked()
+    expected = sg.compile([x, y], outputs, backend="numpy")(X, Y)
+    monkeypatch.setattr("symgrad.native.kernel.host", none)
+    program = sg.compile([x, y], outputs)
+    for a, e in zip(program(X, Y), expected, strict=True):
+        assert_same_bits(np.asarray(a), np.asarray(e))
+    assert not program.native
+    assert list(program.natives.reasons) == ["llvmlite is not there"]
+    insisting = sg.compile([x, y], outputs, backend="native")
+    with pytest.raises(sg.UnsupportedError, match=r"pip install symgrad\[native\]"):
+        insisting(X, Y)
+    assert engine.host() is engine.host()
+
+
+def test_a_small_program_imports_no_compiler():
+    code = (
+        "import sys, numpy as np, symgrad as sg\n"
+        "x = sg.placeholder('x', (50,))\n"
+        "sg.compile([x], [sg.exp(x) * 2 + x])(np.ones(50))\n"
+        "names = ('llvmlite', 'symgrad.native')\n"
+        "sys.exit(any(m.startswith(names) for m in sys.modules))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
