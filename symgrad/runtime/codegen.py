@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -19,13 +19,15 @@ from symgrad.lowering.loops import Loop
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Call, Copy, Ref, Slot, Step, View
+from symgrad.lowering.steps import Call, Copy, Ref, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
 from symgrad.ops.copied import is_own, own_functions
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape_p
 from symgrad.runtime.literals import (
+    FLOATS,
+    SIGNS,
     constant_text,
     index_text,
     inside,
@@ -37,18 +39,10 @@ from symgrad.runtime.literals import (
     tuple_text,
     without_np,
 )
-from symgrad.runtime.source import Module, Source
+from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.threads import share
 
 COMMENT_COLUMN = 48
-# Of scalars, a sign is ten times as fast as a ufunc, and by IEEE 754 gives the same bits.
-FLOATS = (np.dtype("float32"), np.dtype("float64"))
-SIGNS: Mapping[Any, str] = {
-    np.add: "{0} + {1}", np.subtract: "{0} - {1}", np.multiply: "{0} * {1}",
-    np.divide: "{0} / {1}", np.negative: "-{0}", np.square: "{0} * {0}",
-    np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.equal: "{0} == {1}",
-    np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}", np.not_equal: "{0} != {1}",
-}  # fmt: skip
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
 # These read a Python integer as a C long, whatever is beside it.
@@ -104,7 +98,7 @@ class _Generator(Visitor[Iterable[str]]):
         names += [plan.slots[i].name for i in plan.nexts if i >= 0]
         arena = plan.arrays_in_arena()
         lines = [f"def {name}({', '.join([*names, *(s.name for s in arena)])}):"]
-        lines += [f"    # {line}" for line in _arena_lines(arena)]
+        lines += [f"    # {line}" for line in arena_lines(arena)]
         steps: dict[int, Step] = {}
         for slot in plan.slots:
             if slot.kind == "output":
@@ -422,11 +416,3 @@ def _declared(step: Call | View) -> dict[str, Any]:
 def is_numpy(kernel: Any) -> bool:
     """Whether a kernel is what NumPy has under its name."""
     return getattr(np, getattr(kernel, "__name__", ""), None) is kernel
-
-
-def _arena_lines(arena: list[Slot]) -> Iterator[str]:
-    """The workspace, a few arrays a line."""
-    for i in range(0, min(len(arena), 40), 4):
-        yield "  ".join(f"{s.name}: {s.type!r}" for s in arena[i : i + 4])
-    if len(arena) > 40:
-        yield f"… and {len(arena) - 40} more"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from symgrad.ir.origin import Resolver
-from symgrad.lowering.steps import Step
+from symgrad.lowering.steps import Slot, Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
 from symgrad.runtime.literals import is_short
@@ -83,3 +83,11 @@ class Source:
         exec(compile(text, filename, "exec"), scope)
         function: Callable[..., Any] = scope["step"]
         return function
+
+
+def arena_lines(arena: list[Slot]) -> Iterator[str]:
+    """The workspace, a few arrays a line."""
+    for i in range(0, min(len(arena), 40), 4):
+        yield "  ".join(f"{s.name}: {s.type!r}" for s in arena[i : i + 4])
+    if len(arena) > 40:
+        yield f"… and {len(arena) - 40} more"
