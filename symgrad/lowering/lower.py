@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,11 +132,18 @@ class _Lowering:
         return tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
-        if not trial and self.native is not None:
-            plan = lower(self.native.parts(tile), {}, nexts, native=self.native, within=True)
+        return lower(tile, {}, nexts) if trial else self._inner(tile, {}, nexts, within=True)
+
+    def _inner(
+        self, graph: Graph, sizes: Mapping[str, int], nexts: Sequence[Node], **options: Any
+    ) -> Plan:
+        """The plan of what runs again and again, in which parts may be machine code."""
+        if self.native is not None and self.threads:
+            parts = self.native.parts(graph)
+            plan = lower(parts, sizes, nexts, native=self.native, **options)
             if any(isinstance(step, NativeLoop) for step in plan.steps):
                 return plan
-        return lower(tile, {}, nexts)
+        return lower(graph, sizes, nexts, **options)
 
     def _leaf_slots(self, op: Op) -> tuple[int, ...]:
         leaves = (n for n in self.graph.inputs if n.op is op)
@@ -224,7 +232,8 @@ class _Lowering:
         body = attrs["body"]
         targets = [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
         tiled, threads = self.threads > 0, max(self.threads, 1)
-        plan = lower(body, self.sizes, targets, tiled=tiled, threads=threads, native=self.native)
+        plan = self._inner(body, self.sizes, targets, tiled=tiled, threads=threads)
+        plan = replace(plan, graph=body)
         parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
         return Turns(plan, *parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.native import NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Step
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.trace import Trace
@@ -157,7 +158,7 @@ class Program(Displayed, Runner):
 
         Each has `ir`, which is LLVM's, and `assembly`.
         """
-        steps = [s for step in self.plan.steps for s in (step, *dict(step.within()))]
+        steps = [s for step in self.plan.steps for s in (step, *_inside(step))]
         return tuple(step.code for step in steps if isinstance(step, NativeLoop))
 
     def why(self, node_or_line: Node | int | str) -> Why:
@@ -266,3 +267,10 @@ class Program(Displayed, Runner):
         updated = printable(", ".join(str(v.name) for v in self.store.updated))
         updates = f", updating {updated}" * bool(updated)
         return f"<Program of ({names[:200]}): {len(self.graph)} nodes{updates}>"
+
+
+def _inside(step: Step) -> Iterator[Step]:
+    """The steps that a step runs again and again, and those within them."""
+    for inner in () if step.inner is None else step.inner.steps:
+        yield inner
+        yield from _inside(inner)

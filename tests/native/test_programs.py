@@ -149,6 +149,24 @@ def test_within_tiles_what_lies_between_products_is_native():
     assert "native" in str(programs[0].profile(*arrays, runs=2))
 
 
+def test_the_body_of_a_loop_is_native():
+    xs, w = sg.placeholder("xs", (5, 90, 70), "float32"), sg.placeholder("w", (90, 70), "float32")
+
+    def body(carry, row):
+        y = sg.tanh(carry * 0.5 + row) * w + sg.exp(-row * row)
+        return y, sg.sum(y * y)
+
+    last, sums = sg.scan(body, w, xs)
+    loss = sg.sum(last) + sg.sum(sums)
+    outputs = [last, sums, *sg.grad(loss, [xs, w])]
+    arrays = [RNG.standard_normal(x.shape).astype(np.float32) for x in (xs, w)]
+    programs = [sg.compile([xs, w], outputs, backend=b) for b in BACKENDS]
+    found, expected = (p(*arrays) for p in programs)
+    assert_near(found, expected)
+    assert programs[0].native
+    assert not programs[1].native
+
+
 def test_why_tells_of_machine_code_and_of_what_was_left_to_numpy():
     t = sg.tanh(x * 2)
     program = sg.compile([x], [sg.exp(t) + t], backend="native", threads=1)
