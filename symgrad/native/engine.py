@@ -45,7 +45,7 @@ class Engine:
         try:
             import llvmlite.binding as llvm
         except (ImportError, OSError) as error:
-            raise Unavailable(f"llvmlite is not there: {error}") from error
+            raise Unavailable(f"llvmlite cannot be imported: {error}") from error
         self._llvm: Any = llvm
         self._lock = threading.Lock()
         self._numbers = count(1)

@@ -1,8 +1,6 @@
 """Programs whose groups run as machine code: the same results, and the same promises."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -10,10 +8,8 @@ import pytest
 import symgrad as sg
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.tiling import TileLoop
-from symgrad.native import engine
-from symgrad.native.engine import Unavailable
 from symgrad.runtime.executor import execute
-from tests.native.test_groups import assert_same_bits
+from tests.native.checks import assert_same_bits
 
 pytest.importorskip("llvmlite")
 
@@ -224,32 +220,3 @@ def test_profile_cost_and_check_know_native_steps():
     assert program.cost().after.flops > 0
     assert program.check(X, Y)
     assert "native" in str(program.plan)
-
-
-def test_where_there_is_no_machine_code_numpy_does_the_work(monkeypatch):
-    def none():
-        raise Unavailable("llvmlite is not there")
-
-    outputs = kinked()
-    expected = sg.compile([x, y], outputs, backend="numpy")(X, Y)
-    monkeypatch.setattr("symgrad.native.kernel.host", none)
-    program = sg.compile([x, y], outputs)
-    for a, e in zip(program(X, Y), expected, strict=True):
-        assert_same_bits(np.asarray(a), np.asarray(e))
-    assert not program.native
-    assert list(program.natives.reasons) == ["llvmlite is not there"]
-    insisting = sg.compile([x, y], outputs, backend="native")
-    with pytest.raises(sg.UnsupportedError, match=r"pip install symgrad\[native\]"):
-        insisting(X, Y)
-    assert engine.host() is engine.host()
-
-
-def test_a_small_program_imports_no_compiler():
-    code = (
-        "import sys, numpy as np, symgrad as sg\n"
-        "x = sg.placeholder('x', (50,))\n"
-        "sg.compile([x], [sg.exp(x) * 2 + x])(np.ones(50))\n"
-        "names = ('llvmlite', 'symgrad.native')\n"
-        "sys.exit(any(m.startswith(names) for m in sys.modules))\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,7 +7,7 @@ import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.native.scalars import ScalarKernel
 from symgrad.native.space import NotNative
-from tests.native.test_groups import BINARY, COMPARE, SPECIAL, UNARY, reference
+from tests.native.checks import BINARY, COMPARE, SPECIAL, UNARY, reference
 
 pytest.importorskip("llvmlite")
 
