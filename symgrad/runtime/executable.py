@@ -43,7 +43,7 @@ class Executable:
 
     plan: Plan
     filename: str
-    backend: Backend = None
+    backend: Backend = "numpy"
     annotate: Callable[[Source, Plan], Source] | None = None
     free: list[list[Array]] = field(default_factory=list)
 
@@ -132,7 +132,7 @@ class Executables:
         self,
         names: Collection[str],
         plan: Callable[[Mapping[str, int]], Plan],
-        backend: Backend = None,
+        backend: Backend = "numpy",
         annotate: Callable[[Source, Plan], Source] | None = None,
     ) -> None:
         self.names = tuple(sorted(names))

@@ -56,7 +56,7 @@ class Interface:
     output_names: tuple[str, ...]
     updated: tuple[Variable, ...] = ()
     forms: tuple[Any, ...] | None = None
-    backend: Backend = None
+    backend: Backend = "numpy"
     threads: int = 1
     exact: bool = False
 

@@ -22,6 +22,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.ir.walk import topological
 from symgrad.passes import PassLike
 from symgrad.rewrite.rule import Exact
+from symgrad.runtime.executable import Backend
 
 
 def assert_same(
@@ -313,6 +314,7 @@ def assert_equivalent(
     *,
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
+    backend: Backend = "numpy",
 ) -> bool:
     """Assert that a compiled program computes what its graph says, at a grade.
 
@@ -325,7 +327,7 @@ def assert_equivalent(
     grade = Exact.of(exact)
     feeds = dict(zip(inputs, arrays, strict=True))
     steps = None if passes is None else tuple(passes)
-    program = compile(inputs, list(outputs), exact=grade, passes=steps)
+    program = compile(inputs, list(outputs), exact=grade, passes=steps, backend=backend)
     walked = compile(inputs, list(outputs), exact=grade, passes=steps, backend="reference")
     try:
         expected = Run(outputs, feeds).results()
@@ -335,8 +337,8 @@ def assert_equivalent(
     rules = ", ".join(program.trace.rules())
     text = f"raw:\n{program.raw}\noptimised at {grade.name} by {rules}:\n{program.graph}"
     plain = program
-    if program.native or (program.kept is not None and program.kept.native):
-        plain = compile(inputs, list(outputs), exact=grade, passes=steps, backend="numpy")
+    if backend != "numpy":
+        plain = compile(inputs, list(outputs), exact=grade, passes=steps)
     for a, b in zip(found if plain is program else plain(*arrays), walked(*arrays), strict=True):
         assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
     allowed: list[Any] | None = [None] * len(expected)
