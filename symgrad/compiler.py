@@ -62,9 +62,9 @@ def compile(
     `reals`); which of them did is told by `program.trace`, and by `program.trace.grades()`.
     `passes` is what runs in place of `passes.DEFAULT`, `()` for the raw graph. What nodes carry of
     updates (`Module.updates`) is erased before, and costs nothing unless it is in `updates`.
-    `backend` is `numpy` for generated source, or `reference` to walk the plan kernel by kernel. With
-    the extra `native`, `native` runs every group that it can as machine code, and None those for
-    which it pays; the rest is generated source. `program.native` shows it.
+    `backend` is `numpy` for generated source, or `reference` to walk the plan kernel by kernel.
+    With the extra `native`, `native` runs every group that it can as machine code, and None those
+    for which it pays; the rest is generated source. `program.native` shows it.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for
