@@ -343,7 +343,7 @@ def doctor(arguments: Any, style: _Style) -> Answer:
 
 
 def _machine_code() -> str:
-    """What compiles machine code here, or why nothing does."""
+    """The compiler of machine code that is here, or the reason why there is none."""
     from symgrad.native.engine import Unavailable, host
 
     try:
