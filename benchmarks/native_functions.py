@@ -1,4 +1,4 @@
-"""What each op costs as machine code and in NumPy: python -m benchmarks.native_functions.
+"""The cost of each op as machine code and in NumPy: python -m benchmarks.native_functions.
 
 The figures are nanoseconds an element, of arrays that stay in the cache, the best of many calls on
 one thread, interleaved. From them come the costs in symgrad/native/operations.py.

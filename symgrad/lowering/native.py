@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Native(Protocol):
-    """What gives the code of an inner graph for sizes of its named dimensions; None for NumPy.
+    """The maker of the code of an inner graph for sizes of its named dimensions; None for NumPy.
 
     `parts` is a graph of which what can run as machine code is fused.
     """

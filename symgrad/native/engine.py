@@ -104,7 +104,7 @@ class Engine:
         return found
 
     def assembly(self, ir: str) -> str:
-        """What a person reads of the machine code."""
+        """The text of the machine code, for people."""
         with self._lock:
             return str(self._machine.emit_assembly(self._optimised(ir)))
 

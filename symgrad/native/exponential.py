@@ -129,7 +129,7 @@ def joined(k: Value, parts: Pair, low: Value | None = None) -> Value:
 
 
 def _of_special(x: Value, found: Value) -> Value:
-    """What a logarithm is where its argument is not positive, or not finite."""
+    """The values of a logarithm where its argument is not positive, or not finite."""
     code = x.code
     found = code.select(x < INF, found, x)
     return code.select(x > 0.0, found, code.select(x.equals(0.0), -INF, everywhere(NAN, x)))

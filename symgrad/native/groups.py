@@ -42,7 +42,7 @@ class End:
 
 
 class Group:
-    """What is known of a group before it is written. Raises `NotNative` if it cannot be.
+    """The facts of a group before it is written. Raises `NotNative` if it cannot be.
 
     `rows` are shared out in blocks of `block`; the arguments of the kernel are the graph's inputs,
     then its outputs, with an array of parts in place of each that is an `End`.
@@ -115,7 +115,7 @@ class Group:
         return 32 if within and not wide else 16
 
     def cost(self, node: Node) -> int:
-        """What one element costs, in the unit of `Operation.cost`."""
+        """The cost of one element, in the unit of `Operation.cost`."""
         found = operation(node.op)
         return found.cost if found is not None else 4 * is_reduction(node)
 
@@ -133,7 +133,7 @@ class Group:
         return [n for n in self.graph.nodes if n in wanted]
 
     def _targets(self, stage: int) -> list[Node]:
-        """What a pass is for: what reductions read, results, and what is kept."""
+        """The nodes a pass is for: operands of reductions, results, and what is kept."""
         found = [x for n in self.space.reduced for x in n.inputs if self._read_in(n) == stage]
         found += [y for y in self.graph.outputs if y not in self.ends and self.stage[y] == stage]
         return found + [n for n in self.kept if self.stage[n] == stage]

@@ -63,7 +63,7 @@ class Kernel:
 
     @cached_property
     def assembly(self) -> str:
-        """What a person reads of the machine code."""
+        """The text of the machine code, for people."""
         return self._engine.assembly(self.ir)
 
     @cached_property

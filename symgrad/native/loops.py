@@ -30,7 +30,7 @@ def write_group(group: Group) -> Module:
 
 
 def identity(join: str, kind: str) -> Number:
-    """What a reduction starts from."""
+    """The value that a reduction starts from."""
     if join == "add":
         return 0
     if kind[0] == "f":

@@ -1,4 +1,4 @@
-"""What each op is in vectors: exact ones, which give NumPy's bits, and functions, which round.
+"""The ops in vectors: exact ones, which give NumPy's bits, and functions, which round.
 
 The payload and the sign of a NaN are whatever the processor makes of them.
 """

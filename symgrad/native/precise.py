@@ -1,4 +1,4 @@
-"""What the functions are made of: polynomials, sums and products with their errors, exponents.
+"""The parts of functions: polynomials, sums and products with their errors, exponents.
 
 A pair `(high, low)` stands for high + low, with low below half a unit in the last place of high.
 The functions are written once, for both floats. `short` says that a float64 is only on its way to

@@ -51,7 +51,7 @@ class ScalarKernel:
 
     @cached_property
     def assembly(self) -> str:
-        """What a person reads of the machine code."""
+        """The text of the machine code, for people."""
         return self._engine.assembly(self.ir)
 
     def run(self, operands: Sequence[Any]) -> list[Any]:

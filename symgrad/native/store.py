@@ -57,7 +57,7 @@ class Store:
         return self.folder / f"{sha256(key.encode()).hex()}.o"
 
     def get(self, key: str) -> bytes | None:
-        """What was put in under a key; None if nothing was, or not all of it is there."""
+        """The object that was put in under a key; None if none was, or not all of it is there."""
         path = self._path(key)
         try:
             found = path.read_bytes()

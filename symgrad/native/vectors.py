@@ -41,7 +41,7 @@ FEATURES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" }\n'
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """What a line of IR gives, of a kind, in every lane."""
+    """The result of a line of IR: of a kind, in every lane."""
 
     code: Code
     kind: str
