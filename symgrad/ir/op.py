@@ -30,6 +30,12 @@ UNIT: Interval = (-0.9, 0.9)
 ABOVE_ONE: Interval = (1.2, 3.0)
 
 
+NO_PICKLE = (
+    "ops are not pickled, nor what is told of them: a plan, trace, cost, profile or rule. "
+    "Pickle the program; or keep str(plan), str(cost), trace.save(path), profile.save(path)"
+)
+
+
 class Case(NamedTuple):
     """Operand shapes and attributes with which the tests try an op."""
 
@@ -237,10 +243,7 @@ class Op:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "ops are not pickled, nor what is told of them: a plan, trace, cost, profile or rule. "
-            "Pickle the program; or keep str(plan), str(cost), trace.save(path), profile.save(path)"
-        )
+        raise UnsupportedError(NO_PICKLE)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

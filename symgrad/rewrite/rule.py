@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple, TypeAlias, get_type_hints
+from typing import Any, NamedTuple, NoReturn, TypeAlias, get_type_hints
 
-from symgrad.ir.errors import RewriteError
+from symgrad.ir.errors import RewriteError, UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.op import NO_PICKLE, REGISTRY, Op
 from symgrad.rewrite.family import Twin
 from symgrad.rewrite.pattern import (
     Applied,
@@ -167,6 +167,9 @@ class Rule:
 
     def __deepcopy__(self, memo: object) -> Rule:
         return self
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(NO_PICKLE)
 
     def matches(
         self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Applied] | None
