@@ -7,6 +7,7 @@ import symgrad.ops.fused
 import symgrad.ops.linalg.decompositions  # with determinants and matrices: what sg.linalg has
 import symgrad.ops.linalg.determinants
 import symgrad.ops.linalg.matrices
+import symgrad.ops.numpy.kernels
 import symgrad.ops.random.kernels
 import symgrad.ops.special.elementary_kernels
 import symgrad.ops.special.gamma_kernels
