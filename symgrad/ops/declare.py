@@ -103,20 +103,21 @@ def op(
         least, count, options, defaults = _parameters(function)
         doc = function.__doc__ or ""
         record = REGISTRY.add_op(Op.of(name=name, doc=doc, operands=(least, count), **facts))
-        required = frozenset(options) - defaults.keys()
+        names, required = frozenset(options), frozenset(options) - defaults.keys()
+        positional = options[: function.__code__.co_argcount - least]
 
         @wraps(function)
         def build(*args: P.args, **attrs: P.kwargs) -> Node:
-            given_all = not required or attrs.keys() >= required
-            if (
-                (len(args) != count and count != sys.maxsize)
-                or attrs.keys() - options
-                or not given_all
-            ):
+            operands: Sequence[Any] = args
+            given: Mapping[str, Any] = attrs
+            if len(args) != count and count != sys.maxsize:
+                operands = args[:count]
+                given = {**dict(zip(positional, args[count:], strict=False)), **attrs}
+            # Fewer are left where one was given twice, or by place where it has none.
+            fits = len(operands) + len(given) == len(args) + len(attrs) and len(operands) >= least
+            if not (fits and required <= given.keys() <= names):
                 check_arguments(function, name, args, attrs)
-                given = dict(zip(options, args[count:], strict=False))
-                return apply(record, args[:count], {**defaults, **given, **attrs})
-            return apply(record, args, {**defaults, **attrs})
+            return apply(record, operands, {**defaults, **given})
 
         builder = cast("Builder[P]", build)
         builder.op = record
