@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from symgrad.ir.origin import Resolver
+from symgrad.ir.origin import Location, Resolver
 from symgrad.lowering.steps import Slot, Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
@@ -33,6 +33,7 @@ class Module:
     scope: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     resolver: Resolver = field(default_factory=Resolver)
+    places: dict[Location | None, str] = field(default_factory=dict)
     opaque: dict[str, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
 
@@ -50,7 +51,9 @@ class Module:
         """Where a step comes from: the user's line and expression, and what made the node."""
         origin = step.node.origin
         line = self.resolver.nearest(origin)
-        place = "" if line is None else " ".join(f"{line}  {line.text[:LONGEST_TEXT]}".split())
+        place = self.places.get(line, "")
+        if line is not None and not place:
+            place = self.places[line] = " ".join(f"{line}  {line.text[:LONGEST_TEXT]}".split())
         return "  ".join(filter(None, (place, origin.few_makers(besides=FUSION))))
 
 
