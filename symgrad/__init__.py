@@ -23,33 +23,30 @@ __version__ = "0.1.0"
 
 
 @cache
-def _homes() -> list[tuple[str, str]]:
-    """The module and the name of each line of the stub, those that take all names (`*`) last."""
+def _homes() -> dict[str, str]:
+    """The module of each public name, as the stub says."""
     # By the loader, since the package may lie in a zip file.
     stub = cast(Any, __spec__.loader).get_data(f"{__file__.rpartition('.')[0]}.pyi").decode()
-    found = re.findall(r"^from (symgrad\S*) import (\S+)", stub, re.MULTILINE)
-    return sorted(found, key=lambda line: line[1] == "*")
-
-
-def _names() -> list[str]:
-    listed = ([n] if n != "*" else import_module(home).__all__ for home, n in _homes())
-    return [name for names in listed for name in names]
+    return {
+        n: home for home, n in re.findall(r"^from (symgrad\S*) import (\S+)", stub, re.MULTILINE)
+    }
 
 
 def __getattr__(name: str) -> Any:
+    homes = _homes()
     if name == "__all__":
-        return _names()
-    for home, listed in _homes():
-        if home == __name__ and listed == name:
-            return import_module(f"{home}.{name}")
-        if listed == name or (listed == "*" and name in import_module(home).__all__):
-            globals()[name] = found = getattr(import_module(home), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return [*homes]
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = homes[name]
+    inside = home == __name__
+    found = import_module(f"{home}.{name}") if inside else getattr(import_module(home), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), *(n for n in globals() if n.startswith("__"))})
+    return sorted({*_homes(), *(n for n in globals() if n.startswith("__"))})
 
 
 def _viewer() -> Viewer:

@@ -7,6 +7,9 @@ from types import ModuleType
 import pytest
 
 import symgrad as sg
+from symgrad import dtypes
+from symgrad.ir import errors
+from tools import public_names
 
 
 def test_each_public_name_is_listed_once_and_there():
@@ -14,6 +17,13 @@ def test_each_public_name_is_listed_once_and_there():
     assert all(hasattr(sg, name) for name in sg.__all__)
     assert {*sg.__all__} <= {*dir(sg)}
     assert {"compile", "Node", "nn", "fit", "matmul", "float32", "ShapeError"} <= {*sg.__all__}
+
+
+def test_the_list_has_every_function_of_an_op_every_error_and_every_dtype():
+    for path, wanted in public_names.texts().items():
+        stale = {*path.read_text(encoding="utf-8").splitlines()} ^ {*wanted.splitlines()}
+        assert not stale, "\n".join([*stale, "run: python -m tools.public_names"])
+    assert {*errors.__all__, *dtypes.__all__} <= {*sg.__all__}
 
 
 def test_a_star_import_takes_the_public_names_and_no_others():

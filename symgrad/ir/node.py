@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from threading import RLock
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -179,10 +179,12 @@ class Node(Operators, ArrayMethods, ArrayLike):
             raise UnsupportedError(f"version {api_version!r} is not one of {', '.join(_VERSIONS)}")
         return sys.modules[__name__.partition(".")[0]]
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if not name.startswith("_"):  # those are protocols, which are asked for all the time
-            REGISTRY.every()
-        raise AttributeError(missing(name))
+    if not TYPE_CHECKING:  # which would take any name for one of a node's
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if not name.startswith("_"):  # those are protocols, which are asked for all the time
+                REGISTRY.every()
+            raise AttributeError(missing(name))
 
     def __copy__(self) -> Node:
         return self

@@ -1,0 +1,47 @@
+"""Type checkers know the public names: mypy reads this file with the sources, and it runs, too.
+
+A misspelt name that was taken would make its `type: ignore` one too many, which mypy reports.
+"""
+
+from typing import Any, assert_type
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+x = sg.placeholder("x", ("N", 3))
+
+
+def test_functions_and_methods_give_nodes() -> None:
+    assert_type(x, sg.Node)
+    assert_type(sg.sum(x, axis=0), sg.Node)
+    assert_type(sg.relu(x), sg.Node)
+    assert_type(sg.cov(x), sg.Node)  # of a family that is declared when it is used
+    assert_type(sg.linalg.det(sg.diag(x[0])), sg.Node)
+    assert_type(sg.fft.rfft(x), sg.Node)
+    assert_type(x.sum(axis=0), sg.Node)
+    assert_type(x.T, sg.Node)
+    assert_type(x + 1, sg.Node)
+    assert_type(2 @ x[0] if x.ndim > 2 else x[0] < 1, sg.Node)
+
+
+def test_programs_variables_dtypes_and_errors_have_their_types() -> None:
+    w = sg.variable("w", [1.0, 2.0, 3.0])
+    program = sg.compile([x], sg.sum(x * w), updates={w: w + 1})
+    assert_type(w, sg.Variable)
+    assert_type(program, sg.Program)
+    assert_type(sg.float32, np.dtype[Any])
+    assert_type(sg.ShapeError("no"), sg.ShapeError)
+    assert_type(sg.nn.Linear(3, 2, key=sg.random.key(0)), sg.nn.Linear)
+
+
+def test_a_misspelt_name_is_refused() -> None:
+    with pytest.raises(AttributeError):
+        sg.tahn(x)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        x.summ()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        sg.linalg.dett(x)  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        sg.sum(x, axes=0)  # type: ignore[call-arg]
