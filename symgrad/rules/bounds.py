@@ -180,12 +180,7 @@ def relu_is_zero(x: Var) -> Rewrite:
     return Rewrite(before=equal(relu(x), 0), after=less_equal(x, 0))
 
 
-@rule(
-    exact=Exact.BITS,
-    single_use=True,
-    when=lambda slope: slope > 0,
-    examples=({"x": (9,), "slope": 0.1}, {"x": (9,), "slope": 3.0}),
-)
+@rule(exact=Exact.BITS, single_use=True, when=lambda slope: slope > 0)
 def mask_of_leaky_relu(x: Var, slope: Attr) -> Rewrite:
     """Where leaky relu is positive its operand is; nobody else needs the output."""
     return Rewrite(before=greater(leaky_relu(x, slope=slope), 0), after=greater(x, 0))

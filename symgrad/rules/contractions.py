@@ -74,13 +74,13 @@ def sum_of_outer_products(x: Var, y: Var, axis: Attr, keepdims: Attr) -> Rewrite
 # ---- products of all elements ---------------------------------------------------------------
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
+@rule(exact=Exact.VALUES, kinds="f", single_use=True)
 def dot_of_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
     return Rewrite(before=vdot_p(negative(x), y), after=negative(vdot_p(x, y)))
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, examples=({"x": (3, 4), "y": (3, 4)},))
+@rule(exact=Exact.VALUES, kinds="f", single_use=True)
 def dot_with_negative(x: Var, y: Var) -> Rewrite:
     """The sign changes once, after the sum, instead of at every element."""
     return Rewrite(before=vdot_p(x, negative(y)), after=negative(vdot_p(x, y)))
@@ -90,27 +90,19 @@ def _may_leave(c: Node) -> bool:
     return is_scalar(c) and may_leave(c)
 
 
-SCALED = ({"x": (3, 4), "y": (3, 4), "c": 3.0},)
-
-
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave)
 def dot_of_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot_p(x * c, y), after=vdot_p(x, y) * c)
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave, examples=SCALED)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave)
 def dot_with_scaled(x: Var, y: Var, c: Const) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(before=vdot_p(x, y * c), after=vdot_p(x, y) * c)
 
 
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    when=may_leave,
-    examples=({"x": (3, 4), "c": 3.0, "p": (3, 4)},),
-)
+@rule(exact=Exact.ROUNDING, kinds="f", when=may_leave)
 def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:
     """A sum of products with one number is a sum, scaled."""
     return Rewrite(
@@ -118,7 +110,7 @@ def dot_with_constant(x: Var, c: Const, p: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, examples=({"x": (3, 4), "y": (3, 4), "p": (1, 0)},), kinds="f")
+@rule(exact=Exact.ROUNDING, kinds="f")
 def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which order the axes are."""
     return Rewrite(
@@ -126,12 +118,7 @@ def dot_of_permuted(x: Var, y: Var, p: Attr) -> Rewrite:
     )
 
 
-@rule(
-    exact=Exact.ROUNDING,
-    kinds="f",
-    when=lambda x, y: x.shape == y.shape and x.ndim > 0,
-    examples=({"x": (3, 4), "y": (3, 4), "p": (12,)},),
-)
+@rule(exact=Exact.ROUNDING, kinds="f", when=lambda x, y: x.shape == y.shape and x.ndim > 0)
 def dot_of_reshaped(x: Var, y: Var, p: Attr) -> Rewrite:
     """A sum over all elements does not see in which shape they are."""
     return Rewrite(before=vdot_p(reshape(x, shape=p), reshape(y, shape=p)), after=vdot_p(x, y))
@@ -214,34 +201,18 @@ def outer_product_times(x: Var, y: Var, a: Var) -> Rewrite:
 
 # ---- one product instead of two, or of a smaller one ----------------------------------------
 
-FACTORED = ({"a": (3, 4), "b": (3, 4), "c": (4, 2)},)
-
 
 def _alike(a: Node, b: Node) -> bool:
     return a.shape == b.shape
 
 
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    single_use=True,
-    when=_alike,
-    examples=FACTORED,
-    family=(DIFFERENCE,),
-)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, family=(DIFFERENCE,))
 def common_right_factor_of_sum(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul_p(a, c) + matmul_p(b, c), after=matmul_p(a + b, c))
 
 
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    single_use=True,
-    when=_alike,
-    examples=({"a": (4, 2), "b": (4, 2), "c": (3, 4)},),
-    family=(DIFFERENCE,),
-)
+@rule(exact=Exact.REALS, kinds="f", single_use=True, when=_alike, family=(DIFFERENCE,))
 def common_left_factor_of_sum(a: Var, b: Var, c: Var) -> Rewrite:
     """Two products with one factor are one product of the sum."""
     return Rewrite(before=matmul_p(c, a) + matmul_p(c, b), after=matmul_p(c, a + b))

@@ -40,24 +40,13 @@ def positive_part_of_relu(x: Var) -> Rewrite:
     return Rewrite(before=select(greater(x, 0), relu(x)), after=relu(x))
 
 
-@rule(
-    exact=Exact.BITS,
-    kinds="f",
-    examples=tuple({"x": (9,), "p": np.dtype(d)} for d in ("f4", "f8")),
-)
+@rule(exact=Exact.BITS, kinds="f")
 def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
     """Where x is not positive relu is 0 by itself."""
     return Rewrite(before=relu(x) * astype_p(greater(x, 0), dtype=p), after=relu(x))
 
 
-@rule(
-    exact=Exact.VALUES,
-    single_use=True,
-    examples=(
-        {"x": (3, 5), "a": 1, "n": 2, "s": 2, "d": 1},
-        {"x": (6,), "a": 0, "n": 3, "s": 1, "d": 2},
-    ),
-)
+@rule(exact=Exact.VALUES, single_use=True)
 def largest_of_relu(x: Var, a: Attr, n: Attr, s: Attr, d: Attr) -> Rewrite:
     """relu keeps the order, so that it may wait until the largest is found: there are fewer."""
     return Rewrite(

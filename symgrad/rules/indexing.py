@@ -141,7 +141,7 @@ def _lies_within(start: Size, stop: Size, low: Size, high: Size) -> bool:
     )
 
 
-@rule(exact=Exact.ROUNDING, examples=({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1))},))
+@rule(exact=Exact.ROUNDING)
 def slice_of_place(x: Var, s: Attr, i: Attr) -> Rewrite:
     """What was put in place is taken from there."""
     return Rewrite(before=slice_p(place(x, shape=s, index=i), index=i), after=x)
@@ -184,22 +184,13 @@ def place_of_place(x: Var, s: Attr, i: Attr, t: Attr, j: Attr) -> Rewrite:
     )
 
 
-PLACED = ({"x": (2, 3), "s": (4, 3), "i": ((1, 4, 2), (0, 3, 1)), "c": 3.0},)
-
-
-@rule(
-    exact=Exact.VALUES,
-    kinds="f",
-    single_use=True,
-    when=lambda c: is_finite(c) and c.ndim == 0,
-    examples=PLACED,
-)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=lambda c: is_finite(c) and c.ndim == 0)
 def scalar_into_place(x: Var, c: Const, s: Attr, i: Attr) -> Rewrite:
     """A scalar factor need not be multiplied to the zeros around."""
     return Rewrite(before=place(x, shape=s, index=i) * c, after=place(x * c, shape=s, index=i))
 
 
-@rule(exact=Exact.VALUES, single_use=True, examples=PLACED)
+@rule(exact=Exact.VALUES, single_use=True)
 def sign_into_place(x: Var, s: Attr, i: Attr) -> Rewrite:
     """The sign of the zeros around need not change."""
     return Rewrite(
@@ -256,7 +247,7 @@ def places_join(x: Var, y: Var, s: Attr, i: Attr, j: Attr) -> Rewrite:
 MOST_PARTS = 64
 
 
-@rule(exact=Exact.BITS, examples=({"x": (2, 3), "a": 0},))
+@rule(exact=Exact.BITS)
 def concat_of_one(x: Var, a: Attr) -> Rewrite:
     """One array joins with nothing."""
     return Rewrite(before=concat_p(x, axis=a), after=x)
@@ -324,7 +315,6 @@ def _in_one_piece(a: Node, b: Node, axis: int) -> Node | None:
     kinds="f",
     single_use=True,
     when=lambda x, shape: x.shape == shape,
-    examples=({"x": (5, 4), "u": (2, 4), "shape": (5, 4), "index": ((1, 3, 1), (None, None, 1))},),
     last=True,
 )
 def sum_with_placed(x: Var, u: Var, shape: Attr, index: Attr) -> Rewrite:

@@ -66,16 +66,7 @@ def _are_masks(mask: Node, other: Node) -> bool:
     return is_mask(mask) and is_mask(other)
 
 
-FLOATS = (np.dtype("float32"), np.dtype("float64"))
-
-
-@rule(
-    exact=Exact.BITS,
-    kinds="iuf",
-    single_use=True,
-    when=_are_masks,
-    examples=tuple({"mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
-)
+@rule(exact=Exact.BITS, kinds="iuf", single_use=True, when=_are_masks)
 def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
     """The product of 0/1 masks is one mask: booleans are smaller than numbers."""
     return Rewrite(
@@ -84,13 +75,7 @@ def product_of_masks(mask: Var, other: Var, p: Attr) -> Rewrite:
     )
 
 
-@rule(
-    exact=Exact.BITS,
-    kinds="iuf",
-    single_use=True,
-    when=_are_masks,
-    examples=tuple({"x": (2, 3), "mask": (2, 3), "other": (3,), "p": d} for d in FLOATS),
-)
+@rule(exact=Exact.BITS, kinds="iuf", single_use=True, when=_are_masks)
 def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
     """Two 0/1 masks multiplied in are one: a pass less over the data."""
     return Rewrite(
@@ -99,13 +84,7 @@ def mask_factors_combine(x: Var, mask: Var, other: Var, p: Attr) -> Rewrite:
     )
 
 
-@rule(
-    exact=Exact.BITS,
-    kinds="iuf",
-    single_use=True,
-    when=is_mask,
-    examples=tuple({"mask": (2, 3), "p": d} for d in FLOATS),
-)
+@rule(exact=Exact.BITS, kinds="iuf", single_use=True, when=is_mask)
 def one_minus_mask(mask: Var, p: Attr) -> Rewrite:
     """1 less a 0/1 mask is the opposite mask."""
     return Rewrite(before=1 - astype_p(mask, dtype=p), after=astype_p(logical_not(mask), dtype=p))

@@ -5,8 +5,6 @@ See `masks.py` for what the backward of relu needs of these.
 
 from __future__ import annotations
 
-import numpy as np
-
 from symgrad.ir.dims import guess, product
 from symgrad.ir.node import Node
 from symgrad.ir.types import broadcast_shapes
@@ -118,21 +116,13 @@ def select_of_product(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=select(mask, select(mask, x) * y), after=select(mask, x * y))
 
 
-def _factors(dtype: str) -> dict[str, object]:
-    return {"mask": (2, 3), "other": (3,), "x": (2, 3), "p": np.dtype(dtype)}
-
-
-@rule(
-    exact=Exact.BITS, kinds="iuf", when=is_mask, examples=tuple(map(_factors, ("f4", "f8", "i4")))
-)
+@rule(exact=Exact.BITS, kinds="iuf", when=is_mask)
 def select_of_masked(mask: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds it is a factor of 1."""
     return Rewrite(before=select(mask, x * astype_p(mask, dtype=p)), after=select(mask, x))
 
 
-@rule(
-    exact=Exact.BITS, kinds="iuf", when=is_mask, examples=tuple(map(_factors, ("f4", "f8", "i4")))
-)
+@rule(exact=Exact.BITS, kinds="iuf", when=is_mask)
 def select_of_masked_too(mask: Var, other: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds, among others, it is a factor of 1."""
     return Rewrite(
@@ -360,11 +350,7 @@ def sum_of_select(mask: Var, x: Var, axis: Attr, dtype: Attr, keepdims: Attr) ->
     )
 
 
-@rule(
-    exact=Exact.BITS,
-    single_use=True,
-    examples=({"mask": (2,), "x": (2,), "i": ((1, 3, 1),), "s": (5,)},),
-)
+@rule(exact=Exact.BITS, single_use=True)
 def select_of_placed(mask: Var, x: Var, i: Attr, s: Attr) -> Rewrite:
     """Where mask and values are put among zeros, only what is put there need be selected."""
     return Rewrite(

@@ -23,8 +23,18 @@ from symgrad.ops.logic import greater
 from symgrad.ops.shape import astype, broadcast_to, reshape
 from symgrad.ops.trigonometry import tanh
 from symgrad.passes import RULES
-from symgrad.rewrite.pattern import Applied, Attr, Const, Literal, Pattern, Substitution, Var
-from symgrad.rewrite.rule import Rule
+from symgrad.rewrite.pattern import (
+    Applied,
+    Attr,
+    Const,
+    Literal,
+    Pattern,
+    Substitution,
+    Var,
+    applied_in,
+    names_in,
+)
+from symgrad.rewrite.rule import Example, Rule
 from symgrad.testing.equality import Run
 
 T = TypeVar("T")
@@ -47,6 +57,36 @@ def arity(op: Op) -> int:
         return op.kernel.nin
     parameters = inspect.signature(op.kernel).parameters.values()
     return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+def examples_of(rule: Rule) -> list[Example]:
+    """The examples of a rule; if it gives none, made of the cases of the op with its attributes.
+
+    What that op is of has a shape of the case, what stands beside it the shape of the result; and
+    again with all variables but the first so small that they broadcast.
+    """
+    attrs = {v.name for v in rule.variables if isinstance(v, Attr)}
+    parts = [p for form in rule.forms[:1] for p in applied_in(form)]
+    whole = [p for p in parts if {v.name for _, v in p.attrs if isinstance(v, Attr)} == attrs]
+    if rule.examples or not attrs or not whole:
+        return list(rule.examples)
+    found: list[Example] = []
+    numbers = [v.name for v in rule.variables if isinstance(v, Const)]
+    for shapes, given in cases_of(whole[0].op):
+        made = apply(whole[0].op, [placeholder(f"x{i}", s) for i, s in enumerate(shapes)], given)
+        known = [(v, own) for (_, v), (_, own) in zip(whole[0].attrs, made.attrs, strict=True)]
+        if any(not isinstance(v, Attr) and v != own for v, own in known):
+            continue
+        sizes = {v.name: made.shape for v in rule.variables if type(v) is Var}
+        for part in whole:
+            for x, shape in zip(part.inputs, shapes, strict=False):
+                sizes |= {name: shape for name in names_in(x) if name in sizes}
+        smaller = {name: sizes[name][-1:] for name in list(sizes)[1:]}
+        values = {v.name: own for v, own in known if isinstance(v, Attr)}
+        for i in range(3 if numbers else 1):
+            bound = sizes | values | dict(zip(numbers, NUMBERS[i:], strict=False))
+            found += [bound, bound | smaller] if smaller else [bound]
+    return found
 
 
 def instantiate(pattern: Pattern, bound: Substitution, dtype: Any) -> Any:
@@ -306,7 +346,7 @@ class _Grower:
 def _attempts(rule: Rule) -> list[Any]:
     """The functions that spell a rule out, and bindings of the variables of its forms."""
     attrs = {v.name for v in rule.variables if isinstance(v, Attr)}
-    bindings = [t for t in rule.examples or [{}] if callable(t) or t.keys() >= attrs]
+    bindings = [t for t in examples_of(rule) or [{}] if callable(t) or t.keys() >= attrs]
     return bindings if rule.forms else [t for t in bindings if callable(t)]
 
 

@@ -21,7 +21,7 @@ from symgrad.ir.walk import topological
 from symgrad.ops.identity import results_of
 from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.ops.shape import broadcast_to, permute_dims
-from symgrad.rewrite.pattern import Attr, Const, Substitution, Var
+from symgrad.rewrite.pattern import Attr, Const, Substitution, Var, applied_in
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
@@ -29,6 +29,7 @@ from symgrad.testing.graphs import (
     DTYPES,
     NUMBERS,
     cases_of,
+    examples_of,
     instantiate,
     neighbours,
     random_feeds,
@@ -40,6 +41,7 @@ ORDINARY = (-1.0, 0.5, 3.0, 0.1, 49.0)
 CONSTANTS = (0.0, -0.0, 1.0, *ORDINARY, np.inf, np.nan, 1e-310, 1e-45, 1e38, 1e308)
 WIDE_AND_NARROW = (((2, 3), (3,), (2, 1)), ((3,), (2, 3)), ((3,), (3,), (2, 3)))
 SHAPES = (((2, 3),), *WIDE_AND_NARROW, ((3,), (2, 1)), ((),), ((0, 3),))
+SQUARES = ((3, 3),)
 MANY = 200
 TOO_MANY = 10**7
 
@@ -210,10 +212,11 @@ def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
     """Bindings of the variables of a rule: shapes, numbers and values of attributes."""
     names = [v.name for v in rule.variables if type(v) is Var]
     numbers = [v.name for v in rule.variables if isinstance(v, Const)]
-    yield from (dict(t) for t in rule.examples if not callable(t))
+    yield from (dict(t) for t in examples_of(rule) if not callable(t))
     if rule.examples or any(isinstance(v, Attr) for v in rule.variables):
         return
-    for shapes in SHAPES:
+    wide = all(p.op.elementwise for form in rule.forms[:1] for p in applied_in(form))
+    for shapes in SHAPES if wide else (*SHAPES, SQUARES):
         for ndim in (0, 2) if numbers else (0,):
             arrays = (np.full((1,) * ndim, v) for v in NUMBERS)
             yield {
