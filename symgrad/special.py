@@ -21,6 +21,7 @@ from symgrad.ops.special.elementary import (
 )
 from symgrad.ops.special.gamma import (
     betainc,
+    betaincc,
     betaln,
     digamma,
     gammainc,
@@ -49,7 +50,6 @@ from symgrad.ops.special.normal import (
 )
 from symgrad.ops.special.quantiles import (
     beta_p,
-    betaincc,
     betainccinv,
     betaincinv,
     gamma_p,

@@ -9,15 +9,8 @@ functions of what has a law. All are built of differentiable functions.
 """
 
 from symgrad.stats.bounded import Beta, Uniform, VonMises
-from symgrad.stats.discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Geometric,
-    Multinomial,
-    NegativeBinomial,
-    Poisson,
-)
+from symgrad.stats.classes import Categorical, Multinomial
+from symgrad.stats.discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from symgrad.stats.law import Law, kl
 from symgrad.stats.location_scale import Cauchy, Gumbel, Laplace, Logistic, Normal, StudentT
 from symgrad.stats.positive import (

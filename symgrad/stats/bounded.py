@@ -17,11 +17,12 @@ from symgrad.ops.elementwise import log, square
 from symgrad.ops.random.draws import draw_vonmises
 from symgrad.ops.select import where
 from symgrad.ops.shape import broadcast_to
-from symgrad.ops.special.gamma import betainc, betaln, digamma, i0e, i1e
-from symgrad.ops.special.quantiles import betaincc, betainccinv, betaincinv
-from symgrad.ops.trigonometry import cos, sin
+from symgrad.ops.special.gamma import betainc, betaincc, betaln, digamma, i0e, i1e
+from symgrad.ops.special.quantiles import betainccinv, betaincinv
+from symgrad.ops.trigonometry import sin
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law
+from symgrad.stats.stirling import gamma_entropy, gamma_log_density
 
 
 @declared
@@ -88,7 +89,13 @@ class Beta(Law):
         return 0, 1
 
     def _log_prob(self, x: Node) -> NodeLike:
-        return xlogy(self.a - 1, x) + xlog1py(self.b - 1, -x) - betaln(self.a, self.b)
+        total = self.a + self.b
+        logs = log(total)
+        of_a = xlogy(self.a - 1, x) + (self.a - 1) * logs
+        of_b = xlog1py(self.b - 1, -x) + (self.b - 1) * logs
+        both = gamma_log_density(self.a, total * x, of_a)
+        both = both + gamma_log_density(self.b, total * (1 - x), of_b)
+        return both + logs - gamma_log_density(total, total, (total - 1) * logs)
 
     def _cdf(self, x: Node) -> NodeLike:
         return betainc(self.a, self.b, x)
@@ -113,9 +120,9 @@ class Beta(Law):
         return self.a * self.b / (square(total) * (total + 1))
 
     def _entropy(self) -> NodeLike:
-        a, b = self.a, self.b
-        parts = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
-        return betaln(a, b) - parts
+        total = self.a + self.b
+        parts = gamma_entropy(self.a) + gamma_entropy(self.b)
+        return parts - gamma_entropy(total) - digamma(total)
 
     def _kl(self, other: Beta) -> NodeLike:
         a, b = self.a - other.a, self.b - other.b
@@ -138,9 +145,13 @@ class VonMises(Law):
     concentration: NodeLike
 
     @property
-    def _resultant(self) -> NodeLike:
-        """The length of the mean of the directions."""
-        return i1e(self.concentration) / i0e(self.concentration)
+    def _shortness(self) -> NodeLike:
+        """1 less the length of the mean of the directions, i1 / i0; for large k by its series."""
+        k = self.concentration
+        series: NodeLike = 0.0
+        for c in (375733 / 32768, 103 / 32, 1073 / 1024, 13 / 32, 25 / 128, 1 / 8, 1 / 8, 1 / 2):
+            series = (series + c) / k
+        return where(k > 60, series, 1 - i1e(k) / i0e(k))
 
     @property
     def _log_total(self) -> NodeLike:
@@ -160,14 +171,15 @@ class VonMises(Law):
         return self.loc
 
     def _variance(self) -> NodeLike:
-        return 1 - self._resultant
+        return self._shortness
 
     def _entropy(self) -> NodeLike:
-        return self._log_total + self.concentration * (1 - self._resultant)
+        return self._log_total + self.concentration * self._shortness
 
     def _kl(self, other: VonMises) -> NodeLike:
-        k, m, length = self.concentration, other.concentration, self._resultant
-        part = length * (k - m * cos(self.loc - other.loc)) - k + m
+        k, m, short = self.concentration, other.concentration, self._shortness
+        bend = square(sin((self.loc - other.loc) / 2)) * 2
+        part = m * bend * (1 - short) + (m - k) * short
         return other._log_total - self._log_total + part
 
 

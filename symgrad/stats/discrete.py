@@ -1,8 +1,7 @@
 """Laws of integers: Bernoulli, binomial, Poisson and their kin.
 
-A probability is given as `p`, or as `logits`, the log(p / (1 - p)) or, for several classes, what
-softmax makes probabilities of; with logits nothing underflows. Draws are int64, and no gradient
-flows through them.
+A probability is given as `p`, or as `logits`, the log(p / (1 - p)), with which nothing underflows.
+Draws are int64, and no gradient flows through them.
 """
 
 from __future__ import annotations
@@ -13,23 +12,20 @@ import numpy as np
 
 from symgrad import random
 from symgrad.ir.dims import Shape
-from symgrad.ir.errors import ArgumentError, ShapeError
-from symgrad.ir.node import Node, as_node
-from symgrad.ir.types import broadcast_shapes
-from symgrad.ops.activations import log_sigmoid, log_softmax, sigmoid, softmax, xlog1py, xlogy
+from symgrad.ir.errors import ArgumentError
+from symgrad.ir.node import Node
+from symgrad.ops.activations import log_sigmoid, sigmoid, xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
-from symgrad.ops.elementwise import ceil, exp, expm1, floor, log, log1p, square
-from symgrad.ops.index.take import take_along_axis
+from symgrad.ops.elementwise import add, ceil, exp, expm1, log1p, negative, square
 from symgrad.ops.random.draws import draw_multinomial
-from symgrad.ops.reduce import sum
-from symgrad.ops.select import clip, maximum, select, where
-from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze, stack
-from symgrad.ops.special.elementary import entr, kl_div_p, rel_entr
-from symgrad.ops.special.gamma import betainc, betaln, gammainc, gammaincc, gammaln
-from symgrad.ops.special.quantiles import betaincc
+from symgrad.ops.select import maximum, where
+from symgrad.ops.shape import astype, broadcast_to, stack
+from symgrad.ops.special.elementary import kl_div_p
+from symgrad.ops.special.gamma import betainc, betaincc, gammainc, gammaincc
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law
+from symgrad.stats.stirling import gamma_log_density
 
 
 class Counted(Law):
@@ -76,8 +72,25 @@ class WithOdds(Counted):
         return xlog1py(times, -self.p)
 
     def _kl_of_one(self, other: WithOdds) -> NodeLike:
-        """The divergence of one trial."""
-        return rel_entr(self.success, other.success) + rel_entr(self.failure, other.failure)
+        """The divergence of one trial: a sum of two that are not negative."""
+        return kl_div_p(self.success, other.success) + kl_div_p(self.failure, other.failure)
+
+    def _entropy_of_one(self) -> NodeLike:
+        """The entropy of one trial."""
+        return negative(self._log_success(self.success) + self._log_failure(self.failure))
+
+    def _ways(self, wins: Node, losses: Node) -> NodeLike:
+        """The logarithm of the probability of so many successes and failures."""
+        n = wins + losses
+        many = where(n > 0, n, 1)
+        parts = (
+            gamma_log_density(k + 1, n * p, xlogy(k, many) + logs)
+            for k, p, logs in (
+                (wins, self.success, self._log_success(wins)),
+                (losses, self.failure, self._log_failure(losses)),
+            )
+        )
+        return add(*parts) - gamma_log_density(n + 1, n, xlogy(n, many))
 
 
 def require_one(law: Law, **given: Any) -> None:
@@ -118,7 +131,7 @@ class Bernoulli(WithOdds):
         return self.success * self.failure
 
     def _entropy(self) -> NodeLike:
-        return entr(self.success) + entr(self.failure)
+        return self._entropy_of_one()
 
     def _kl(self, other: Bernoulli) -> NodeLike:
         return self._kl_of_one(other)
@@ -138,9 +151,7 @@ class Binomial(WithOdds):
         return 0, self.n
 
     def _log_prob(self, x: Node) -> NodeLike:
-        rest = self.n - x
-        ways = -log1p(self.n) - betaln(rest + 1, x + 1)
-        return ways + self._log_success(x) + self._log_failure(rest)
+        return where(x == 0, self._log_failure(self.n), self._ways(x, self.n - x))
 
     def _cdf(self, x: Node) -> NodeLike:
         return where(x < self.n, betaincc(x + 1, self._rest(x), self.success), 1)
@@ -181,8 +192,8 @@ class NegativeBinomial(WithOdds):
     logits: NodeLike = None
 
     def _log_prob(self, x: Node) -> NodeLike:
-        ways = -betaln(self.n, x + 1) - log(self.n + x)
-        return ways + self._log_success(self.n) + self._log_failure(x)
+        ways = self._ways(self.n, x) - log1p(x / self.n)
+        return where(x == 0, self._log_success(self.n), ways)
 
     def _cdf(self, x: Node) -> NodeLike:
         return betainc(self.n, x + 1, self.success)
@@ -238,7 +249,7 @@ class Geometric(WithOdds):
         return self.failure / square(self.success)
 
     def _entropy(self) -> NodeLike:
-        return (entr(self.success) + entr(self.failure)) / self.success
+        return self._entropy_of_one() / self.success
 
     def _kl(self, other: Geometric) -> NodeLike:
         return self._kl_of_one(other) / self.success
@@ -252,7 +263,7 @@ class Poisson(Counted):
     rate: NodeLike
 
     def _log_prob(self, x: Node) -> NodeLike:
-        return xlogy(x, self.rate) - self.rate - gammaln(x + 1)
+        return gamma_log_density(x + 1, self.rate, xlogy(x, self.rate))
 
     def _cdf(self, x: Node) -> NodeLike:
         return gammaincc(x + 1, self.rate)
@@ -273,131 +284,4 @@ class Poisson(Counted):
         return kl_div_p(self.rate, other.rate)
 
 
-class WithClasses(Counted):
-    """A law with probabilities of classes along the last axis."""
-
-    p: NodeLike
-    logits: NodeLike
-
-    def check(self) -> None:
-        """Refuse parameters that make no law."""
-        require_one(self, p=self.p, logits=self.logits)
-        given = as_node(self.logits if self.p is None else self.p)
-        if given.ndim == 0:
-            raise ShapeError(
-                f"{type(self).__name__} takes what belongs to each class, a vector, not "
-                f"{given.type!r}"
-            )
-        super().check()
-
-    @property
-    def probabilities(self) -> Node:
-        """The probability of each class, along the last axis."""
-        return softmax(self.logits) if self.p is None else self.p
-
-    @property
-    def log_probabilities(self) -> Node:
-        """The logarithm of the probability of each class, along the last axis."""
-        return log_softmax(self.logits) if self.p is None else log(self.p)
-
-    @property
-    def batch_shape(self) -> Shape:
-        """The shape of the laws: that of the parameters without the axis of the classes."""
-        given = self.logits if self.p is None else self.p
-        shape: Shape = given.shape[:-1]
-        return shape
-
-    def _kl_of_one(self, other: WithClasses) -> NodeLike:
-        """The divergence of one draw."""
-        p = self.probabilities
-        past = self.log_probabilities - other.log_probabilities
-        return sum(select(p > 0, p * past), axis=-1)
-
-
-@declared
-class Categorical(WithClasses):
-    """The number of a class, counted from 0, with probabilities along the last axis."""
-
-    domains = ("law", None)
-    p: NodeLike = None
-    logits: NodeLike = None
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """The numbers of the classes."""
-        return 0, as_node(self.probabilities.shape[-1]) - 1
-
-    def _log_prob(self, x: Node) -> NodeLike:
-        logs = self.log_probabilities
-        shape = broadcast_shapes(x.shape, logs.shape[:-1])
-        last = as_node(logs.shape[-1]) - 1
-        places = astype(clip(broadcast_to(x, shape), 0, last), np.int64)
-        found = take_along_axis(
-            broadcast_to(logs, (*shape, logs.shape[-1])), expand_dims(places, axis=-1), axis=-1
-        )
-        return squeeze(found, axis=-1)
-
-    def _sample(self, key: Node, shape: Shape) -> NodeLike:
-        return random.categorical(key, self.log_probabilities, shape)
-
-    def _entropy(self) -> NodeLike:
-        return sum(entr(self.probabilities), axis=-1)
-
-    def _kl(self, other: Categorical) -> NodeLike:
-        return self._kl_of_one(other)
-
-
-@declared
-class Multinomial(WithClasses):
-    """How often each class is drawn in `n` draws; one draw of the law is a vector of counts."""
-
-    domains = ("count", "law", None)
-    n: NodeLike
-    p: NodeLike = None
-    logits: NodeLike = None
-
-    @property
-    def batch_shape(self) -> Shape:
-        """The shape of the laws."""
-        return broadcast_shapes(self.n.shape, super().batch_shape)
-
-    @property
-    def event_shape(self) -> Shape:
-        """One count for each class."""
-        shape: Shape = (self.logits if self.p is None else self.p).shape[-1:]
-        return shape
-
-    def _inside(self, x: Node, y: NodeLike) -> Node:
-        bad = sum(astype((x < 0) | (x != floor(x)), self.dtype), axis=-1) > 0
-        return where(bad | (sum(x, axis=-1) != self.n), -np.inf, y)
-
-    def _log_prob(self, x: Node) -> NodeLike:
-        p = self.probabilities
-        each = xlogy(x, p) if self.p is not None else x * self.log_probabilities
-        return gammaln(self.n + 1) + sum(each - gammaln(x + 1), axis=-1)
-
-    def _sample(self, key: Node, shape: Shape) -> NodeLike:
-        counts = broadcast_to(astype(self.n, np.int64), shape)
-        laws = broadcast_to(self.probabilities, (*shape, *self.event_shape))
-        return draw_multinomial(laws, counts, key)
-
-    def _mean(self) -> NodeLike:
-        return expand_dims(self.n, axis=-1) * self.probabilities
-
-    def _variance(self) -> NodeLike:
-        return self._mean() * (1 - self.probabilities)
-
-    def _kl(self, other: Multinomial) -> NodeLike:
-        same = astype(self.n == other.n, self.dtype)
-        trials = self.n * required(same, "true", "that n is the same for both laws")
-        return trials * self._kl_of_one(other)
-
-
-__all__ = [
-    "Bernoulli",
-    "Binomial",
-    "Categorical",
-    "Geometric",
-    "Multinomial",
-    "NegativeBinomial",
-    "Poisson",
-]
+__all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]

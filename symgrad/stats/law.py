@@ -11,9 +11,10 @@ from symgrad.ir.dims import Shape
 from symgrad.ir.errors import ArgumentError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_shape, broadcast_shapes
+from symgrad.ops.activations import log1mexp
 from symgrad.ops.declare import NodeLike, explaining, require
 from symgrad.ops.domains import Domain, required
-from symgrad.ops.elementwise import exp, floor, log, sqrt
+from symgrad.ops.elementwise import exp, floor, log, log1p, negative, sqrt
 from symgrad.ops.leaves import constant
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
@@ -163,10 +164,10 @@ class Law(Declared):
         self._refuse("survival function")
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log(self._cdf(x))
+        return log_of(self._cdf(x), self._sf(x))
 
     def _log_sf(self, x: Node) -> NodeLike:
-        return log(self._sf(x))
+        return log_of(self._sf(x), self._cdf(x))
 
     def _icdf(self, p: Node) -> NodeLike:
         self._refuse("quantile function")
@@ -228,6 +229,16 @@ class Law(Declared):
         if high is not None:
             y = where(x > high, above, y)
         return as_node(y) if low is None else where(x < low, below, y)
+
+
+def log_of(p: NodeLike, rest: NodeLike) -> Node:
+    """log(p), by `rest`, which is 1 - p, where that is less."""
+    return where(p < rest, log(p), log1p(negative(rest)))
+
+
+def log1mexpexp(x: NodeLike) -> Node:
+    """log(1 - exp(-exp(x))), which is x as exp(x) comes to nothing."""
+    return where(x < -37, x, log1mexp(negative(exp(x))))
 
 
 def dtype_of(values: Any) -> DType:

@@ -13,19 +13,19 @@ import numpy as np
 from symgrad import random
 from symgrad.ir.dims import Shape
 from symgrad.ir.node import Node
-from symgrad.ops.activations import log1mexp, log_sigmoid, sigmoid, softplus
+from symgrad.ops.activations import log_sigmoid, sigmoid, softplus
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import Domain
 from symgrad.ops.elementwise import abs as abs_
 from symgrad.ops.elementwise import exp, expm1, hypot, log, log1p, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
-from symgrad.ops.special.gamma import betaln, digamma
+from symgrad.ops.special.gamma import binet
 from symgrad.ops.special.normal import log_ndtr, logit, ndtr, ndtri
 from symgrad.ops.special.quantiles import gamma_p, stdtr, stdtrit, student_log_density
 from symgrad.ops.trigonometry import atan2, tan
 from symgrad.stats.declared import declared
-from symgrad.stats.law import Law
+from symgrad.stats.law import Law, log1mexpexp, log_of
 
 
 class LocationScale(Law):
@@ -47,7 +47,7 @@ class LocationScale(Law):
         self._refuse("distribution function")
 
     def _log_below(self, z: Node) -> NodeLike:
-        return log(self._below(z))
+        return log_of(self._below(z), self._above(z))
 
     def _above(self, z: Node) -> NodeLike:
         """1 minus the standard distribution function; of a symmetric law."""
@@ -261,7 +261,7 @@ class Gumbel(LocationScale):
         return -expm1(-exp(-z))
 
     def _log_above(self, z: Node) -> NodeLike:
-        return log1mexp(-exp(-z))
+        return log1mexpexp(-z)
 
     def _quantile(self, p: Node) -> NodeLike:
         return -log(-log(p))
@@ -320,9 +320,11 @@ class StudentT(LocationScale):
         return where(self.df > 2, finite, where(self.df > 1, np.inf, np.nan))
 
     def _entropy(self) -> NodeLike:
-        df = self.df
-        slope = (df + 1) / 2 * (digamma((df + 1) / 2) - digamma(df / 2))
-        return slope + log(df) / 2 + betaln(df / 2, 0.5) + log(self.scale)
+        half, near = self.df / 2, log1p(1 / self.df)
+        lacking, slope = (binet(half, order=n) - binet(half + 0.5, order=n) for n in (0, 1))
+        past = near + 1 / (self.df * (self.df + 1)) - slope
+        rest = lacking + (1 + math.log(2 * math.pi)) / 2 + log(self.scale)
+        return (half + 0.5) * past - half * near + rest
 
 
 __all__ = ["Cauchy", "Gumbel", "Laplace", "LocationScale", "Logistic", "Normal", "StudentT"]

@@ -17,21 +17,26 @@ from symgrad.ops.special.gamma import digamma, gammainc, gammaincc, gammaln
 from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
 from symgrad.ops.special.quantiles import gamma_p, gammainccinv, gammaincinv
 from symgrad.stats.declared import declared
-from symgrad.stats.law import Law
+from symgrad.stats.law import Law, log1mexpexp, parameter
+from symgrad.stats.stirling import gamma_entropy, gamma_log_density
 
 EULER = np.euler_gamma
 
 
-@declared
-class Exponential(Law):
-    """Waiting times with the mean `scale`, which is 1 over the rate."""
-
-    domains = ("positive",)
-    scale: NodeLike = 1.0
+class Positive(Law):
+    """A law of positive numbers."""
 
     def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
         """From 0 on."""
         return 0, None
+
+
+@declared
+class Exponential(Positive):
+    """Waiting times with the mean `scale`, which is 1 over the rate."""
+
+    domains = ("positive",)
+    scale: NodeLike = 1.0
 
     def _log_prob(self, x: Node) -> NodeLike:
         return -x / self.scale - log(self.scale)
@@ -71,21 +76,15 @@ class Exponential(Law):
         return ratio - 1 - log(ratio)
 
 
-@declared
-class Gamma(Law):
-    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate)."""
+class OfGamma(Positive):
+    """A gamma law, of a concentration and a scale."""
 
-    domains = ("positive", "positive")
     concentration: NodeLike
-    scale: NodeLike = 1.0
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """From 0 on."""
-        return 0, None
+    scale: NodeLike
 
     def _log_prob(self, x: Node) -> NodeLike:
         z, a = x / self.scale, self.concentration
-        return xlogy(a - 1, z) - z - gammaln(a) - log(self.scale)
+        return gamma_log_density(a, z, xlogy(a - 1, z)) - log(self.scale)
 
     def _cdf(self, x: Node) -> NodeLike:
         return gammainc(self.concentration, x / self.scale)
@@ -109,60 +108,35 @@ class Gamma(Law):
         return self.concentration * square(self.scale)
 
     def _entropy(self) -> NodeLike:
-        a = self.concentration
-        return a + log(self.scale) + gammaln(a) + (1 - a) * digamma(a)
+        return gamma_entropy(self.concentration) + log(self.scale)
 
-    def _kl(self, other: Gamma) -> NodeLike:
+    def _kl(self, other: OfGamma) -> NodeLike:
         a, b = self.concentration, other.concentration
         ratio = self.scale / other.scale
         return (a - b) * digamma(a) - gammaln(a) + gammaln(b) - b * log(ratio) + a * (ratio - 1)
 
 
 @declared
-class Chi2(Law):
+class Gamma(OfGamma):
+    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate)."""
+
+    domains = ("positive", "positive")
+    concentration: NodeLike
+    scale: NodeLike = 1.0
+
+
+@declared
+class Chi2(OfGamma):
     """The chi-squared law of `df` degrees of freedom: the gamma law of df / 2, of the scale 2."""
 
     domains = ("positive",)
     df: NodeLike
 
-    @property
-    def gamma(self) -> Gamma:
-        """The gamma law that it is."""
-        return Gamma(self.df / 2, 2.0)
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """From 0 on."""
-        return 0, None
-
-    def _log_prob(self, x: Node) -> NodeLike:
-        return self.gamma._log_prob(x)
-
-    def _cdf(self, x: Node) -> NodeLike:
-        return self.gamma._cdf(x)
-
-    def _sf(self, x: Node) -> NodeLike:
-        return self.gamma._sf(x)
-
-    def _icdf(self, p: Node) -> NodeLike:
-        return self.gamma._icdf(p)
-
-    def _isf(self, p: Node) -> NodeLike:
-        return self.gamma._isf(p)
-
-    def _sample(self, key: Node, shape: Shape) -> NodeLike:
-        return self.gamma._sample(key, shape)
-
-    def _mean(self) -> NodeLike:
-        return self.df
-
-    def _variance(self) -> NodeLike:
-        return 2 * self.df
-
-    def _entropy(self) -> NodeLike:
-        return self.gamma._entropy()
-
-    def _kl(self, other: Chi2) -> NodeLike:
-        return self.gamma._kl(other.gamma)
+    def check(self) -> None:
+        """Refuse parameters that make no law."""
+        super().check()
+        object.__setattr__(self, "concentration", self.df / 2)
+        object.__setattr__(self, "scale", parameter(2.0, self.dtype))
 
 
 @declared
@@ -179,7 +153,7 @@ class InverseGamma(Law):
 
     def _log_prob(self, x: Node) -> NodeLike:
         w, a = self.scale / x, self.concentration
-        return (a + 1) * log(w) - w - gammaln(a) - log(self.scale)
+        return gamma_log_density(a, w, (a - 1) * log(w)) + 2 * log(w) - log(self.scale)
 
     def _cdf(self, x: Node) -> NodeLike:
         return gammaincc(self.concentration, self.scale / x)
@@ -207,7 +181,7 @@ class InverseGamma(Law):
 
     def _entropy(self) -> NodeLike:
         a = self.concentration
-        return a + log(self.scale) + gammaln(a) - (1 + a) * digamma(a)
+        return gamma_entropy(a) - 2 * digamma(a) + log(self.scale)
 
     def _kl(self, other: InverseGamma) -> NodeLike:
         # It is that of the reciprocals.
@@ -217,16 +191,12 @@ class InverseGamma(Law):
 
 
 @declared
-class Weibull(Law):
+class Weibull(Positive):
     """The law of Weibull, of scale * e**(1 / concentration) with e exponential: `weibull_min`."""
 
     domains = ("positive", "positive")
     concentration: NodeLike
     scale: NodeLike = 1.0
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """From 0 on."""
-        return 0, None
 
     def _power(self, x: Node) -> NodeLike:
         return (x / self.scale) ** self.concentration
@@ -243,7 +213,7 @@ class Weibull(Law):
         return exp(-self._power(x))
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log1mexp(-self._power(x))
+        return log1mexpexp(self.concentration * log(x / self.scale))
 
     def _log_sf(self, x: Node) -> NodeLike:
         return -self._power(x)
@@ -327,15 +297,11 @@ class Pareto(Law):
 
 
 @declared
-class HalfNormal(Law):
+class HalfNormal(Positive):
     """The law of abs(x), where x has the normal law around 0, `scale` wide."""
 
     domains = ("positive",)
     scale: NodeLike = 1.0
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """From 0 on."""
-        return 0, None
 
     def _log_prob(self, x: Node) -> NodeLike:
         return square(x / self.scale) * -0.5 - log(self.scale) + math.log(2 / math.pi) / 2

@@ -28,6 +28,7 @@ from symgrad.ops.special.gamma import digamma, gammaln
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import require_one
 from symgrad.stats.law import Law
+from symgrad.stats.stirling import gamma_entropy, gamma_log_density
 
 
 @declared
@@ -149,7 +150,11 @@ class Dirichlet(Law):
         return where(bad | off, -np.inf, y)
 
     def _log_prob(self, x: Node) -> NodeLike:
-        return sum(xlogy(self.concentration - 1, x), axis=-1) - self._log_beta
+        a, total = self.concentration, self._total
+        logs = log(total)
+        each = gamma_log_density(a, total * x, xlogy(a - 1, x) + (a - 1) * logs)
+        whole = gamma_log_density(total, total, (total - 1) * logs)
+        return sum(each + logs, axis=-1) - squeeze(whole + logs, axis=-1)
 
     def _sample(self, key: Node, shape: Shape) -> NodeLike:
         return random.dirichlet(key, self.concentration, shape, dtype=self.dtype)
@@ -162,9 +167,9 @@ class Dirichlet(Law):
         return mean * (1 - mean) / (self._total + 1)
 
     def _entropy(self) -> NodeLike:
-        a = self.concentration
-        parts = (a - 1) * (digamma(a) - digamma(self._total))
-        return self._log_beta - sum(parts, axis=-1)
+        total = self._total
+        rest = squeeze(gamma_entropy(total) - digamma(total), axis=-1)
+        return sum(gamma_entropy(self.concentration) - digamma(total), axis=-1) - rest
 
     def _kl(self, other: Dirichlet) -> NodeLike:
         a = self.concentration

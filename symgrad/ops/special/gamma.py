@@ -94,6 +94,30 @@ def polygamma(n: int, x: NodeLike, /) -> Node:
     return polygamma_p(x, order=n)
 
 
+def _binet_partials(y: Node, x: Node, order: int) -> tuple[Partial, ...]:
+    return (binet(x, order=order + 1),)
+
+
+@elementwise(
+    kernels.binet,
+    partials=_binet_partials,
+    infer=order_infer,
+    promote=at_least_single,
+    expensive=True,
+    unbounded_slope=True,
+    domain=(POSITIVE,),
+    cases=(case((3, 4), order=0), case((), order=1), case((0,), order=2)),
+    public=False,
+)
+def binet(x: NodeLike, /, order: int) -> Node:
+    """The derivative of an order of Binet's function, for x > 0, which is what Stirling's formula
+    lacks: gammaln(x) - (x - 1/2) * log(x) + x - log(2 * pi) / 2.
+
+    It is small where those are large. It needs no SciPy.
+    """
+    ...
+
+
 def _zeta_kernel(q: Any, s: float, out: Any = None) -> Any:
     return scipys("zeta")(np.asarray(s, q.dtype), q, out=out)
 
@@ -272,20 +296,29 @@ def beta_density(a: Node, b: Node, x: Node) -> Node:
     return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
 
 
-def _betainc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
-    density = beta_density(a, b, x)
-    inside = (x != 0) & (x != 1)
-    by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
-    return select(inside, density * by_a), select(inside, density * by_b), density
+def _betainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:
+    def partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
+        density = sign_ * beta_density(a, b, x)
+        inside = (x != 0) & (x != 1)
+        by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
+        return select(inside, density * by_a), select(inside, density * by_b), density
+
+    return partials
 
 
-@from_scipy("betainc", _betainc_partials, TRIPLE, TERNARY, unbounded_slope=True)
+@from_scipy("betainc", _betainc_partials(1), TRIPLE, TERNARY, unbounded_slope=True)
 def betainc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
     """The incomplete beta function, from 0 to 1; a gradient flows to a, to b and to x.
 
     d = x**(a - 1) * (1 - x)**(b - 1) / beta(a, b) dx, and by a and b the derivatives of the series
     DLMF 8.17.8.
     """
+    ...
+
+
+@from_scipy("betaincc", _betainc_partials(-1), TRIPLE, TERNARY, unbounded_slope=True)
+def betaincc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
+    """1 - betainc(a, b, x), exact to rounding where it is small."""
     ...
 
 

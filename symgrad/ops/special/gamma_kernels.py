@@ -18,6 +18,17 @@ def _given(y, dtype, out):
     return out
 
 
+def _bernoulli(x, order):
+    """The sum of B(2k) * (2k + order - 1)! / (2k)! / x**(2k) over k from 1 on, for large x."""
+    numbers = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+    y = 0.0
+    for k in range(len(numbers), 0, -1):
+        rising = np.prod(np.arange(2.0 * k + 1, 2 * k + order))
+        falling = np.prod(np.arange(2.0 * k + order, 2 * k + 1))
+        y = (y + numbers[k - 1] * rising / falling) / (x * x)
+    return y
+
+
 def _psi(x, order):
     """The derivative of digamma of an order, for x > 0.
 
@@ -29,11 +40,7 @@ def _psi(x, order):
         small = np.less(x, least)
         steps += np.divide(1, x, out=np.zeros(np.shape(x)), where=small) ** (order + 1)
         x = np.where(small, x + 1, x)
-    bernoulli = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-    tail = 0.0
-    for k in range(len(bernoulli), 0, -1):
-        rising = np.prod(np.arange(2.0 * k + 1, 2 * k + order)) if order else 1 / (2 * k)
-        tail = (tail + bernoulli[k - 1] * rising) / (x * x)
+    tail = _bernoulli(x, order)
     leading = factorial / order / x**order if order else -np.log(x)
     y = leading + 0.5 * factorial / x ** (order + 1) + tail / x**order + factorial * steps
     return y if order % 2 else -y
@@ -73,6 +80,33 @@ def polygamma(x, order, out=None):
         y = np.where(np.equal(part, 0), np.inf if odd else np.nan, y)
         y = np.where(np.equal(z, -np.inf), np.nan, y)
     return _given(y, np.asarray(x).dtype, out)
+
+
+def binet(x, order, out=None):
+    """The derivative of an order of what Stirling's formula lacks, for x > 0.
+
+    By the recurrence binet(x) = binet(x + 1) + (x + 1/2) * log(1 + 1 / x) - 1 up to x >= 10 + order
+    and the asymptotic series DLMF 5.11.1.
+    """
+    z, least = np.asarray(x, np.float64), 10 + order
+    with np.errstate(all="ignore"):
+        z = np.where(np.greater(z, 0), z, np.nan)
+        steps = np.zeros(z.shape)
+        for _ in range(least):
+            steps += np.where(np.less(z, least), _binet_step(z, order), 0)
+            z = np.where(np.less(z, least), z + 1, z)
+        y = _bernoulli(z, order - 1) / z ** (order - 1.0)
+    return _given(steps + (-y if order % 2 else y), np.asarray(x).dtype, out)
+
+
+def _binet_step(x, order):
+    """The derivative of (x + 1/2) * log(1 + 1 / x) - 1 of an order."""
+    logs = [np.log1p(1 / x)]
+    for m in range(1, order + 1):
+        logs.append(_log_slope(x + 1, m) - _log_slope(x, m))
+    if order == 0:
+        return (x + 0.5) * logs[0] - 1
+    return (x + 0.5) * logs[order] + order * logs[order - 1]
 
 
 # ---- derivatives by parameters --------------------------------------------------------------

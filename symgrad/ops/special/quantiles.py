@@ -15,7 +15,7 @@ from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL, REGISTRY
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.elementwise import exp, log, log1p, negative, square
+from symgrad.ops.elementwise import exp, log1p, negative, square
 from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import constant
 from symgrad.ops.reduce import sum
@@ -28,7 +28,7 @@ from symgrad.ops.special.gamma import (
     TRIPLE,
     beta_density,
     beta_slope,
-    betaln,
+    binet,
     digamma,
     gamma_density,
     gamma_slope,
@@ -103,20 +103,7 @@ def gammainccinv(a: NodeLike, y: NodeLike, /) -> Node:
     ...
 
 
-# ---- the incomplete beta function, its complement and their inverses ------------------------
-
-
-def _betaincc_partials(y: Node, a: Node, b: Node, x: Node) -> tuple[Partial, ...]:
-    density = -beta_density(a, b, x)
-    inside = (x != 0) & (x != 1)
-    by_a, by_b = (beta_slope(a, b, x, order=order) for order in ((1, 0), (0, 1)))
-    return select(inside, density * by_a), select(inside, density * by_b), density
-
-
-@from_scipy("betaincc", _betaincc_partials, TRIPLE, TERNARY, unbounded_slope=True)
-def betaincc(a: NodeLike, b: NodeLike, x: NodeLike, /) -> Node:
-    """1 - betainc(a, b, x), exact to rounding where it is small."""
-    ...
+# ---- the incomplete beta function, inverted -------------------------------------------------
 
 
 def _betaincinv_partials(sign: int) -> Callable[..., tuple[Partial, ...]]:
@@ -144,17 +131,15 @@ def betainccinv(a: NodeLike, b: NodeLike, y: NodeLike, /) -> Node:
 
 
 def student_log_density(df: Node, t: Node) -> Node:
-    """The logarithm of the density of Student's t law.
+    """The logarithm of the density of Student's t law, with digits for many degrees of freedom.
 
-    For many degrees of freedom by the series of log(gamma(x + 1/2) / gamma(x)) in 1 / x, x = df / 2
-    (DLMF 5.11.8).
+    Of -log(df) / 2 - betaln(df / 2, 1 / 2), all that grows cancels in the terms of Stirling's
+    formula, which leaves Binet's function.
     """
-    inverse = 2 / df
-    bend = square(inverse)
-    series = ((17 / 14336 * bend - 1 / 640) * bend + 1 / 192) * bend - 1 / 8
-    few = negative(betaln(df / 2, 0.5) + log(df) / 2)
-    many = series * inverse - math.log(2 * math.pi) / 2
-    return where(df < 100, few, many) - (df + 1) / 2 * log1p(square(t) / df)
+    half = df / 2
+    lacking = binet(half + 0.5, order=0) - binet(half, order=0)
+    top = half * log1p(1 / df) - (1 + math.log(2 * math.pi)) / 2 + lacking
+    return top - (df + 1) / 2 * log1p(square(t) / df)
 
 
 def _student_slope(df: Node, t: Node) -> Node:

@@ -16,14 +16,10 @@ from symgrad.ir.op import Builder, Case, Interval
 from symgrad.ir.types import DType, TensorType
 from symgrad.ops.declare import P, elementwise
 from symgrad.ops.flows import Partial
+from symgrad.ops.special import scipy_kernels
 from symgrad.ops.special.normal import at_least_single
 
-
-def scipys(name: str) -> Any:
-    """A ufunc of scipy.special."""
-    from scipy import special
-
-    return getattr(special, name)
+scipys: Callable[[str], Any] = scipy_kernels.scipys
 
 
 def from_scipy(
@@ -38,11 +34,12 @@ def from_scipy(
     def kernel(*arrays: Any, out: Any = None) -> Any:
         return scipys(name)(*arrays, out=out)
 
+    in_double = getattr(scipy_kernels, name, None)
     return elementwise(
-        kernel,
+        in_double or kernel,
         partials=partials,
         promote=needs_scipy(name),
-        source=f"scipy.special.{name}",
+        source="" if in_double else f"scipy.special.{name}",
         domain=domain,
         cases=cases,
         expensive=True,

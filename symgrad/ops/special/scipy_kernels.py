@@ -1,0 +1,52 @@
+"""Kernels that take SciPy's values in float64, whose float32 ones are off in the fourth digit.
+
+As those in `kernels.py` their source is copied into programs; a name that begins with an underscore
+is a part that several of them share.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+import numpy as np
+
+
+def scipys(name):
+    """A ufunc of scipy.special."""
+    from scipy import special
+
+    return getattr(special, name)
+
+
+def _in_double(name, arrays, out):
+    """A ufunc of scipy.special, computed in float64 and rounded to the dtype of the arrays."""
+    y = scipys(name)(*arrays, out=out, dtype=np.float64)
+    return y.astype(np.result_type(*arrays)) if out is None else y
+
+
+def betainc(a, b, x, out=None):
+    """The incomplete beta function."""
+    return _in_double("betainc", (a, b, x), out)
+
+
+def betaincc(a, b, x, out=None):
+    """Its complement."""
+    return _in_double("betaincc", (a, b, x), out)
+
+
+def betaincinv(a, b, y, out=None):
+    """Its inverse."""
+    return _in_double("betaincinv", (a, b, y), out)
+
+
+def betainccinv(a, b, y, out=None):
+    """The inverse of its complement."""
+    return _in_double("betainccinv", (a, b, y), out)
+
+
+def stdtr(df, t, out=None):
+    """Student's distribution function."""
+    return _in_double("stdtr", (df, t), out)
+
+
+def stdtrit(df, p, out=None):
+    """Its inverse."""
+    return _in_double("stdtrit", (df, p), out)

@@ -1,0 +1,152 @@
+"""Laws of classes: which one is drawn, or how often each. Probabilities stand along the last axis.
+
+They are given as `p`, or as `logits`, of which softmax makes them; then nothing underflows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad import random
+from symgrad.ir.dims import Shape
+from symgrad.ir.errors import ShapeError
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import broadcast_shapes
+from symgrad.ops.activations import log_softmax, softmax, xlogy
+from symgrad.ops.declare import NodeLike
+from symgrad.ops.domains import required
+from symgrad.ops.elementwise import floor, log
+from symgrad.ops.index.take import take_along_axis
+from symgrad.ops.random.draws import draw_multinomial
+from symgrad.ops.reduce import sum
+from symgrad.ops.select import clip, select, where
+from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
+from symgrad.ops.special.elementary import entr
+from symgrad.stats.declared import declared
+from symgrad.stats.discrete import Counted, require_one
+from symgrad.stats.stirling import gamma_log_density
+
+
+class WithClasses(Counted):
+    """A law with probabilities of classes along the last axis."""
+
+    p: NodeLike
+    logits: NodeLike
+
+    def check(self) -> None:
+        """Refuse parameters that make no law."""
+        require_one(self, p=self.p, logits=self.logits)
+        given = as_node(self.logits if self.p is None else self.p)
+        if given.ndim == 0:
+            raise ShapeError(
+                f"{type(self).__name__} takes what belongs to each class, a vector, not "
+                f"{given.type!r}"
+            )
+        super().check()
+
+    @property
+    def probabilities(self) -> Node:
+        """The probability of each class, along the last axis."""
+        return softmax(self.logits) if self.p is None else self.p
+
+    @property
+    def log_probabilities(self) -> Node:
+        """The logarithm of the probability of each class, along the last axis."""
+        return log_softmax(self.logits) if self.p is None else log(self.p)
+
+    @property
+    def batch_shape(self) -> Shape:
+        """The shape of the laws: that of the parameters without the axis of the classes."""
+        given = self.logits if self.p is None else self.p
+        shape: Shape = given.shape[:-1]
+        return shape
+
+    def _kl_of_one(self, other: WithClasses) -> NodeLike:
+        """The divergence of one draw."""
+        p = self.probabilities
+        past = self.log_probabilities - other.log_probabilities
+        return sum(select(p > 0, p * past), axis=-1)
+
+
+@declared
+class Categorical(WithClasses):
+    """The number of a class, counted from 0, with probabilities along the last axis."""
+
+    domains = ("law", None)
+    p: NodeLike = None
+    logits: NodeLike = None
+
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """The numbers of the classes."""
+        return 0, as_node(self.probabilities.shape[-1]) - 1
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        logs = self.log_probabilities
+        shape = broadcast_shapes(x.shape, logs.shape[:-1])
+        last = as_node(logs.shape[-1]) - 1
+        places = astype(clip(broadcast_to(x, shape), 0, last), np.int64)
+        found = take_along_axis(
+            broadcast_to(logs, (*shape, logs.shape[-1])), expand_dims(places, axis=-1), axis=-1
+        )
+        return squeeze(found, axis=-1)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        return random.categorical(key, self.log_probabilities, shape)
+
+    def _entropy(self) -> NodeLike:
+        return sum(entr(self.probabilities), axis=-1)
+
+    def _kl(self, other: Categorical) -> NodeLike:
+        return self._kl_of_one(other)
+
+
+@declared
+class Multinomial(WithClasses):
+    """How often each class is drawn in `n` draws; one draw of the law is a vector of counts."""
+
+    domains = ("count", "law", None)
+    n: NodeLike
+    p: NodeLike = None
+    logits: NodeLike = None
+
+    @property
+    def batch_shape(self) -> Shape:
+        """The shape of the laws."""
+        return broadcast_shapes(self.n.shape, super().batch_shape)
+
+    @property
+    def event_shape(self) -> Shape:
+        """One count for each class."""
+        shape: Shape = (self.logits if self.p is None else self.p).shape[-1:]
+        return shape
+
+    def _inside(self, x: Node, y: NodeLike) -> Node:
+        bad = sum(astype((x < 0) | (x != floor(x)), self.dtype), axis=-1) > 0
+        return where(bad | (sum(x, axis=-1) != self.n), -np.inf, y)
+
+    def _log_prob(self, x: Node) -> NodeLike:
+        p, n = self.probabilities, expand_dims(self.n, axis=-1)
+        many = where(n > 0, n, 1)
+        each = xlogy(x, p) if self.p is not None else x * self.log_probabilities
+        parts = gamma_log_density(x + 1, n * p, xlogy(x, many) + each)
+        whole = gamma_log_density(n + 1, n, xlogy(n, many))
+        return sum(parts, axis=-1) - squeeze(whole, axis=-1)
+
+    def _sample(self, key: Node, shape: Shape) -> NodeLike:
+        counts = broadcast_to(astype(self.n, np.int64), shape)
+        laws = broadcast_to(self.probabilities, (*shape, *self.event_shape))
+        return draw_multinomial(laws, counts, key)
+
+    def _mean(self) -> NodeLike:
+        return expand_dims(self.n, axis=-1) * self.probabilities
+
+    def _variance(self) -> NodeLike:
+        return self._mean() * (1 - self.probabilities)
+
+    def _kl(self, other: Multinomial) -> NodeLike:
+        same = astype(self.n == other.n, self.dtype)
+        trials = self.n * required(same, "true", "that n is the same for both laws")
+        return trials * self._kl_of_one(other)
+
+
+__all__ = ["Categorical", "Multinomial"]
