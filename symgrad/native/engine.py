@@ -16,6 +16,7 @@ from symgrad.native.store import Store, standard_folder
 # Fast ones that matter here: loops are written as vectors already.
 PASSES = ("sroa", "instruction_combine", "new_gvn", "simplify_cfg")
 LEAST_LLVM = 20  # that of llvmlite 0.45
+NOTHING = "define void @nothing() { ret void }"
 
 
 class Unavailable(Exception):
@@ -133,13 +134,15 @@ class Engine:
 @lru_cache(maxsize=1)
 def _host() -> Engine | str:
     try:
-        return Engine(Store.at(standard_folder()))
+        found = Engine(Store.at(standard_folder()))
+        found.loaded(NOTHING, ("nothing",), {})
     except Unavailable as error:
         return str(error)
+    return found
 
 
 def host() -> Engine:
-    """The engine of this machine, with the user's store. Raises `Unavailable`."""
+    """The engine of this machine, with the user's store; it has run. Raises `Unavailable`."""
     found = _host()
     if isinstance(found, str):
         raise Unavailable(found)

@@ -189,8 +189,9 @@ class Group:
 def admit(node: Node, exact: bool) -> None:
     """Refuse an op that cannot be written, or that an exact group may not hold, as `NotNative`."""
     op = node.op
-    if kind_of(node.tensor.dtype) is None:
-        raise NotNative(f"there are no vectors of {node.tensor.dtype}")
+    for x in (node, *node.inputs):
+        if kind_of(x.tensor.dtype) is None:
+            raise NotNative(f"there are no vectors of {x.tensor.dtype}")
     if op is CONSTANT and node.ndim:
         raise NotNative("a constant is an array")
     if not node.inputs or op in VIEWS:
@@ -205,6 +206,8 @@ def admit(node: Node, exact: bool) -> None:
     if exact and not found.exact:
         raise NotNative(f"{op.name} rounds otherwise than NumPy's")
     kinds = [x.tensor.dtype.kind for x in node.inputs]
+    if exact and op.cast and kinds == ["f"] and node.tensor.dtype.kind == "u":
+        raise NotNative("NumPy's unsigned integers of floats out of range depend on their layout")
     if any(k not in found.kinds for k in kinds):
         raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
     has_mask = op.kernel in (kernels.where, kernels.select)

@@ -235,7 +235,7 @@ class _Writer:
         if self.tails:
             last = code.scalar(f"icmp eq i64 {i}, {full}")
         values = dict(known)
-        inside = self._inside(i, end) if self.tails and reductions else None
+        inside = self._inside(last, rest) if self.tails and reductions else None
 
         def place(k: int) -> str:
             found = self._place(k, i)
@@ -281,12 +281,13 @@ class _Writer:
             return Value(self.code, found.kind, f"splat ({self.one.type(found.kind)} {found.text})")
         return self.code.splat(found.kind, found.text)
 
-    def _inside(self, i: str, end: str) -> Value:
-        """The mask of the lanes that are elements of the row."""
-        left = self.code.scalar(f"sub i64 {end}, {i}")
+    def _inside(self, last: str, rest: str) -> Value:
+        """The mask of the lanes that are elements of the row: all, or the rest of the last ones."""
+        lanes = range(self.group.lanes)
+        left = self.code.scalar(f"select i1 {last}, i64 {rest}, i64 {len(lanes)}")
         narrow = self.code.scalar(f"trunc i64 {left} to i32")
-        lanes = ", ".join(f"i32 {j}" for j in range(self.group.lanes))
-        return Value(self.code, "i4", f"<{lanes}>") < self.code.splat("i4", narrow)
+        numbers = ", ".join(f"i32 {j}" for j in lanes)
+        return Value(self.code, "i4", f"<{numbers}>") < self.code.splat("i4", narrow)
 
     def _copy(self, to: str, source: str, count: str, k: int) -> None:
         """Copy fewer elements than a vector has."""

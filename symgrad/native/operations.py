@@ -145,8 +145,8 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.reciprocal: Operation(lambda x: 1.0 / x, "f", cost=12),
     np.maximum: Operation(_maximum, cost=4),
     np.minimum: Operation(_minimum, cost=4),
-    np.fmax: Operation(_fmax, "f", cost=4),
-    np.fmin: Operation(_fmin, "f", cost=4),
+    np.fmax: Operation(_fmax, "f", False, cost=4),  # of 0 and -0 NumPy gives now one, now the other
+    np.fmin: Operation(_fmin, "f", False, cost=4),
     relu.op.kernel: Operation(_relu),
     kernels.leaky_relu: Operation(_leaky_relu, "f", cost=6),
     np.sign: Operation(_sign, cost=6, numpy=44),

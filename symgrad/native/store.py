@@ -2,13 +2,14 @@
 
 An entry is a file that is whole or not there: it is written under another name first. It begins
 with a checksum of all else, and with the whole key in full, so that neither a damaged file nor two
-keys of one name give wrong code. A folder that others can write to is not used, nor one that
-cannot be written: a store that fails at anything just keeps nothing.
+keys of one name give wrong code. A folder that others can write to, or put another in its place,
+is not used, nor one that cannot be written: a store that fails at anything just keeps nothing.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import zlib
 from contextlib import suppress
@@ -47,9 +48,12 @@ class Store:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()
+            around = [p.stat().st_mode for p in folder.resolve().parents]
         except OSError:
             return None
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022):
+            return None
+        if any(mode & 0o002 and not mode & stat.S_ISVTX for mode in around):
             return None
         return cls(folder)
 

@@ -8,7 +8,7 @@ multiply-add. With one lane the same functions write scalar code.
 
 from __future__ import annotations
 
-import math
+import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -344,8 +344,8 @@ def literal(kind: str, number: Number) -> str:
     if kind[0] != "f":
         return str(int(number))
     value = float(number)
-    if kind == "f4" and math.isfinite(value):
-        value = struct.unpack("f", struct.pack("f", value))[0]
+    if kind == "f4":
+        value = ctypes.c_float(value).value  # beyond the largest one it is infinite
     return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
 
 

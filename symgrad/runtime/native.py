@@ -70,10 +70,8 @@ class Natives:
             self.reasons[str(error)] = None
         except Unavailable as error:
             if self.insist:
-                raise UnsupportedError(
-                    f"{error}; leave backend='native' out, or install llvmlite: "
-                    "pip install symgrad[native]"
-                ) from None
+                hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
+                raise UnsupportedError(f"{error}; leave backend='native' out{hint}") from None
             self.reasons[str(error)] = None
         return None
 

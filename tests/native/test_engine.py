@@ -88,6 +88,9 @@ def test_a_folder_that_others_write_to_is_not_used(tmp_path):
     folder.chmod(0o777)
     assert Store.at(folder) is None
     assert Store.at(None) is None
+    assert Store.at(folder / "own") is None, "another could be put in its place"
+    folder.chmod(0o1777)
+    assert Store.at(folder / "own") is not None
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):

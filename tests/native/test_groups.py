@@ -187,9 +187,32 @@ def test_operands_that_are_not_plain_are_copied():
         assert_same_bits(found, expected)
 
 
+def test_rows_of_more_elements_than_an_int32_counts():
+    count = 2**31 + 17
+    x, r = sg.placeholder("x", (count,), "uint8"), sg.placeholder("r", (2, 1), "uint8")
+    kernel = compiled(Graph([sg.max(sg.minimum(x, r) * r, axis=1)], [x, r]), {})
+    try:
+        array = np.zeros(count, np.uint8)  # nothing of it is in memory before it is written
+    except MemoryError:
+        pytest.skip("no room for 2 GB of addresses")
+    array[5] = 9
+    (found,) = kernel.run([array, np.array([[3], [20]], np.uint8)])
+    np.testing.assert_array_equal(found, [9, 180])
+
+
+def test_numbers_that_a_dtype_does_not_hold():
+    x = sg.placeholder("x", (20,), "float32")
+    graph = Graph([sg.leaky_relu(x * 2, slope=-1e300)], [x])
+    arrays = [np.linspace(-1, 1, 20, dtype=np.float32)]
+    (found,) = compiled(graph, {}).run(arrays)
+    assert_same_bits(found, reference(graph, arrays)[0])
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
+        (lambda x: sg.fmax(x * 2, x), "rounds otherwise"),
+        (lambda x: sg.astype(sg.astype(x * 2, "uint32"), "int32"), "out of range"),
         (lambda x: sg.cumulative_sum(x, axis=0), "no native form"),
         (lambda x: sg.astype(x, "float16") * 2, "no vectors of float16"),
         (lambda x: sg.exp(x), "rounds otherwise"),

@@ -48,3 +48,38 @@ def test_a_small_program_imports_no_compiler():
         "sys.exit(any(m.startswith(names) for m in sys.modules))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+NO_EXECUTION = """
+import ctypes, sys
+import numpy as np, symgrad as sg
+from symgrad import cli
+from symgrad.runtime import native
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # no memory gains the permission to be executed
+    sys.exit("not this kernel")
+native.LEAST_BYTES = 0
+x = sg.placeholder("x", (1000,), "float32")
+y = np.tanh(x) * 2 + x
+program = sg.compile([x], y, backend=None)
+assert np.isfinite(program(np.ones(1000, "f4"))).all()
+assert not program.native
+assert "cannot be loaded" in str(program.why(y)), program.why(y)
+assert "cannot be loaded" in cli._machine_code()
+try:
+    sg.compile([x], y, backend="native")
+except sg.UnsupportedError as error:
+    assert "install" not in str(error)
+else:
+    raise AssertionError
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_a_process_that_may_not_make_code_leaves_the_work_to_numpy():
+    pytest.importorskip("llvmlite")
+    code = [sys.executable, "-c", NO_EXECUTION]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    if "not this kernel" in done.stderr:
+        pytest.skip("this kernel does not refuse it")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("JIT session error") <= 1, "it is tried once"

@@ -1,0 +1,233 @@
+"""Random graphs as machine code beside NumPy: `python -m tests.native.campaign --count 5000`.
+
+    python -m tests.native.campaign --first 0 --count 500    # 3 minutes or so
+    python -m tests.native.campaign --only 4711              # one graph again, with its traceback
+
+A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
+elementwise graphs of everything that has a native form, over all dtypes and rows of any length,
+whose bits must be NumPy's. The others reduce rows, and read what they gave.
+"""
+
+import argparse
+import random
+import sys
+from contextlib import contextmanager
+from traceback import format_exc
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.ir.node import apply
+from symgrad.ir.op import REGISTRY
+from symgrad.lowering import tiling
+from symgrad.native import groups
+from symgrad.native.operations import operation
+from symgrad.passes import DEFAULT
+from symgrad.runtime import native
+from symgrad.testing import assert_equivalent, random_feeds, random_graph
+from symgrad.testing.graphs import of_all_sizes, special_values
+from tests.native.checks import assert_same_bits
+
+GRADES = ("bits", "values", "rounding")
+DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64")
+DTYPES += ("uint8", "uint16", "uint32", "uint64", "bool")
+
+
+@contextmanager
+def everything(block=None, tile=None):
+    """Whatever can run as machine code does so, however small; in blocks and tiles of so many."""
+    places = [(native, "LEAST_BYTES", 0), (groups.Group, "pays", lambda group: True)]
+    if block is not None:
+        places += [(groups, name, block) for name in ("BLOCK", "COLUMN_BLOCK")]
+    if tile is not None:
+        places += [(tiling, "LEAST_BYTES", 0), (tiling, "TILE_BYTES", tile)]
+    before = [(where, name, getattr(where, name)) for where, name, _ in places]
+    try:
+        for where, name, value in places:
+            setattr(where, name, value)
+        yield
+    finally:
+        for where, name, value in before:
+            setattr(where, name, value)
+
+
+def some_graph(seed):
+    """A graph of `symgrad.testing`, with the gradients of its loss."""
+    rng = np.random.default_rng([seed, 17])
+    inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
+    wrt = [x for x in inputs if x.dtype.kind == "f"]
+    outputs = [*outputs, *sg.grad(outputs[0], wrt, disconnected="zero")] if wrt else outputs
+    return inputs, outputs, rng
+
+
+def check_graph(seed):
+    """A graph at one grade, with ordinary values and special ones, also in tiles."""
+    inputs, outputs, rng = some_graph(seed)
+    for special in (False, True):
+        with everything(tile=200 if seed % 3 == 0 else None):
+            assert_equivalent(
+                inputs,
+                outputs,
+                random_feeds(rng, inputs, special),
+                exact=GRADES[seed % 3],
+                backend=None,
+            )
+
+
+def exact_ops():
+    """The ops whose machine code has NumPy's bits."""
+    found = [op for op in REGISTRY.every().values() if op.elementwise and operation(op) is not None]
+    return [op for op in found if operation(op).exact and not op.cast]
+
+
+def random_group(rng, pick):
+    """Placeholders that broadcast to one shape, and results of ops on them that are exact."""
+    ndim = int(rng.integers(1, 4))
+    shape = tuple(int(rng.integers(1, [201, 30, 9][ndim - 1])) for _ in range(ndim - 1))
+    shape += (int(rng.integers(1, 201)),)
+    first, second = pick(DTYPES), pick(DTYPES)
+    inputs = []
+    for i in range(int(rng.integers(2, 6))):
+        own = tuple(1 if rng.random() < 0.2 else s for s in shape)
+        own = (shape, shape, own, own[int(rng.integers(ndim + 1)) :])[int(rng.integers(4))]
+        dtype = (first, first, second, pick(DTYPES))[int(rng.integers(4))]
+        inputs.append(sg.placeholder(f"x{i}", own, dtype))
+    pool, ops = list(inputs), exact_ops()
+    while len(pool) < len(inputs) + int(rng.integers(3, 25)):
+        like = pick(pool[-6:])
+        if rng.random() < 0.15:
+            pool.append(sg.astype(like, pick(DTYPES)))
+            continue
+        op = pick(ops)
+        fitting = [n for n in pool if n.dtype == like.dtype]
+        operands = [like, *(pick(fitting) for _ in range(len(op.operands) - 1))]
+        if rng.random() < 0.2 and len(operands) > 1:
+            operands[-1] = sg.constant(np.asarray(pick((0, 1, 2, 3)), like.dtype))
+        masks = [n for n in pool if n.dtype == bool]
+        if op.name in ("where", "select") and masks:
+            operands[0] = pick(masks)
+        attrs = {"slope": pick((0.0, 0.01, 1.0, 3.0, -2.0))} if op.name == "leaky_relu" else {}
+        try:
+            pool.append(apply(op, operands, attrs))
+        except (sg.SymgradError, ValueError, TypeError):
+            continue
+    made = pool[len(inputs) :]
+    read = {x for n in made for x in n.inputs}
+    return inputs, [n for n in made if n not in read][-4:]
+
+
+def values(rng, x):
+    """An array of numbers of any size, with special ones, laid out in one of several ways."""
+    made = of_all_sizes(rng, x.shape, x.dtype, None if rng.random() < 0.3 else 5)
+    if rng.random() < 0.5:
+        odd = rng.random(x.shape) < 0.3
+        made = np.where(odd, rng.choice(special_values(x.dtype), x.shape), made)
+    with np.errstate(all="ignore"):
+        array = np.asarray(np.asarray(made).astype(x.dtype))
+    how = int(rng.integers(6))
+    if how == 1 and array.ndim:
+        return np.asfortranarray(array)
+    if how == 2 and array.ndim:
+        wide = np.repeat(array, 2, axis=-1)
+        return wide[..., ::2]
+    if how == 3 and array.ndim:
+        return array[::-1].copy()[::-1]
+    if how == 4:
+        content = b"?" + array.tobytes()
+        return np.frombuffer(content, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    if how == 5:
+        return array.astype(x.dtype.newbyteorder())
+    return array
+
+
+def check_group(seed):
+    """A group in machine code, on one thread and on two, to the bit."""
+    rng, pick = np.random.default_rng([seed, 18]), random.Random(seed).choice
+    inputs, outputs = random_group(rng, pick)
+    with everything(block=pick((64, 100, 8192))):
+        plain = sg.compile(inputs, outputs, exact="bits")
+        programs = [
+            sg.compile(inputs, outputs, exact="bits", backend="native", threads=n) for n in (1, 2)
+        ]
+        for _ in range(2):
+            arrays = [values(rng, x) for x in inputs]
+            kept = [a.tobytes() for a in arrays]
+            expected = plain(*arrays)
+            for program in programs:
+                for a, b in zip(program(*arrays), expected, strict=True):
+                    assert_same_bits(np.asarray(a), np.asarray(b))
+            assert kept == [a.tobytes() for a in arrays]
+    return len(programs[0].native)
+
+
+def random_rows(rng, pick):
+    """Functions of rows and of their sums and extrema, and reductions over the rows in the end."""
+    rows, columns = int(rng.integers(2, 60)), int(rng.integers(2, 201))
+    dtype = pick(("float32", "float32", "float64", "int32", "uint8"))
+    shapes = ((rows, columns), (rows, columns), (columns,), (rows, 1), ())
+    inputs = [sg.placeholder(f"x{i}", pick(shapes) if i else shapes[0], dtype) for i in range(4)]
+    pool = list(inputs)
+    floats = (sg.exp, sg.tanh, sg.sqrt, sg.abs, sg.sigmoid, sg.sin, sg.log1p, sg.reciprocal)
+    for _ in range(int(rng.integers(3, 16))):
+        x, y = pick(pool[-5:]), pick(pool)
+        if rng.random() < 0.25 and x.shape == shapes[0]:
+            y = pick((sg.sum, sg.max, sg.min))(x, axis=1, keepdims=True)
+            pool.append(sg.astype(y, x.dtype))
+        elif rng.random() < 0.4 and x.dtype.kind == "f":
+            pool.append(pick(floats)(x))
+        else:
+            z = pick((sg.add, sg.subtract, sg.multiply, sg.maximum))(x, y)
+            pool.append(sg.where(x > y, x, z) if rng.random() < 0.2 else z)
+    read = {x for n in pool for x in n.inputs}
+    ends = [n for n in pool[len(inputs) :] if n not in read][-2:]
+    last = pick([n for n in pool if n.shape == shapes[0]])
+    how = ({"axis": 0}, {"axis": 1}, {}, {"axis": 0, "keepdims": True})
+    ends += [pick((sg.sum, sg.max, sg.min))(last, **pick(how)) for _ in range(2)]
+    return inputs, ends
+
+
+def check_rows(seed):
+    """A group with reductions at `rounding`; on two threads it has the bits of one."""
+    rng, pick = np.random.default_rng([seed, 19]), random.Random(seed).choice
+    inputs, outputs = random_rows(rng, pick)
+    passes = [p for p in DEFAULT if p.name == "fusion"]
+    with everything(block=pick((64, 100, 8192))):
+        for special in (False, True):
+            arrays = random_feeds(rng, inputs, special)
+            assert_equivalent(inputs, outputs, arrays, passes=passes, backend="native")
+            found = [
+                sg.compile(inputs, outputs, passes=passes, backend="native", threads=n)(*arrays)
+                for n in (1, 2)
+            ]
+            for a, b in zip(*found, strict=True):
+                assert_same_bits(np.asarray(a), np.asarray(b))
+
+
+def check(seed):
+    """One graph of a campaign."""
+    return (check_group, check_graph, check_rows)[seed % 3](seed // 3)
+
+
+def main():
+    """Run a campaign, and print what failed."""
+    parser = argparse.ArgumentParser("python -m tests.native.campaign", description=__doc__)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int)
+    given = parser.parse_args()
+    if given.only is not None:
+        check(given.only)
+        return
+    failed = 0
+    for seed in range(given.first, given.first + given.count):
+        try:
+            check(seed)
+        except Exception:
+            failed += 1
+            sys.stderr.write(f"--only {seed}\n{format_exc(limit=-2)[-1500:]}\n")
+    sys.stdout.write(f"{given.count} graphs, {failed} failed\n")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
