@@ -57,8 +57,8 @@ def _declare_ops() -> None:
     import_module("symgrad.ops.families")
 
 
-def _loops() -> Loops:
-    return cast(Loops, import_module("symgrad.autodiff.loops"))
+def _loops(kind: str = "loops") -> Loops:
+    return cast(Loops, import_module(f"symgrad.autodiff.{kind}"))
 
 
 SLOTS.viewer, SLOTS.declare_ops, SLOTS.loops = _viewer, _declare_ops, _loops

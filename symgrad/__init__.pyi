@@ -207,6 +207,7 @@ from symgrad.ops.logic import logical_or as logical_or
 from symgrad.ops.logic import logical_xor as logical_xor
 from symgrad.ops.logic import not_equal as not_equal
 from symgrad.ops.logic import signbit as signbit
+from symgrad.ops.loops.cond import cond as cond
 from symgrad.ops.loops.scan import fori as fori
 from symgrad.ops.loops.scan import map as map
 from symgrad.ops.loops.scan import scan as scan

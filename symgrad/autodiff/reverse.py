@@ -92,7 +92,9 @@ class _Walk:
                 return
             for x, g in zip(node.inputs, self._cotangents(node, flow), strict=True):
                 if g is not None and x in self.depends and is_differentiable(x):
-                    self.add(x, _fitted(g, x), node in self.sparse or g.op.zero_filled)
+                    # What runs graphs may not have read this operand in them.
+                    sparse = node in self.sparse or g.op.zero_filled or bool(node.bodies)
+                    self.add(x, _fitted(g, x), sparse)
 
     def _cotangents(self, node: Node, flow: Any) -> Sequence[Node | None]:
         op, attrs = node.op, dict(node.attrs)

@@ -90,7 +90,7 @@ class Graph(Displayed):
                 raise GraphError(f"{describe(node)}: {error}") from error
             if expected != node.type:
                 raise GraphError(f"{describe(node)}: its rule gives {expected!r}")
-            for inner in filter(None, (node.inner_graph, node.body)):
+            for inner in filter(None, (node.inner_graph, *node.bodies)):
                 if inner not in inside:
                     inside.add(inner)
                     inner.verify()

@@ -30,7 +30,7 @@ class Viewer(Protocol):
 
 
 class Loops(Protocol):
-    """How a loop is differentiated, and works on a batch: see the fields of an `Op`."""
+    """How an op that runs graphs is differentiated, and works on a batch; see `Op`."""
 
     def vjp(self, flows: Any, y: Any, kinks: Any) -> tuple[Any, ...]:
         """A cotangent for each operand of a loop, from those of its results."""
@@ -50,7 +50,7 @@ class Slots:
 
     viewer: Callable[[], Viewer]
     declare_ops: Callable[[], None]
-    loops: Callable[[], Loops]
+    loops: Callable[..., Loops]
 
 
 SLOTS = Slots()

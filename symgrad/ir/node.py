@@ -29,7 +29,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.messages import refuse
 from symgrad.ir.op import REGISTRY, Op, casts_of, inferred
 from symgrad.ir.operators import Operators, call
-from symgrad.ir.origin import Origin, current_origin
+from symgrad.ir.origin import Origin, current_origin, refuse_side_effect
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
 from symgrad.ir.values import ArrayData, Cell, lost_in_cast
@@ -127,6 +127,11 @@ class Node(Operators, ArrayMethods, ArrayLike):
     def body(self) -> GraphLike | None:
         """The graph that a loop runs once for each of its steps; None for other nodes."""
         return self.attr(self.op.body) if self.op.body else None
+
+    @property
+    def bodies(self) -> tuple[GraphLike, ...]:
+        """All graphs that it runs: the body of a loop, the two of a choice."""
+        return tuple(self.attr(name) for name in (self.op.body, *self.op.graphs) if name)
 
     @property
     def T(self) -> Node:
@@ -245,6 +250,7 @@ class Variable(Node):
 
     @value.setter
     def value(self, value: Any) -> None:
+        refuse_side_effect(f"the variable {self.name!r} is set")
         weak = _is_weak(value) and np.result_type(self.dtype, value) == self.dtype
         data = ArrayData(value, self.dtype if weak else None).array
         misfit = (

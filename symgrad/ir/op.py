@@ -194,6 +194,8 @@ class Op:
     inner_graph: str = ""
     # The attribute that holds the graph that it runs once for each of its steps.
     body: str = ""
+    # The attributes that hold other graphs that it runs, each when its turn comes.
+    graphs: tuple[str, ...] = ()
 
     storage: Storage = field(default=Storage())
     trials: Trials = field(default=Trials())

@@ -18,6 +18,8 @@ from itertools import islice
 from types import CodeType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from symgrad.ir.errors import UnsupportedError
+
 # A place in code, or one that is known already, as of a graph that was read from a file.
 Frame: TypeAlias = "tuple[CodeType | Location, int]"
 
@@ -218,6 +220,7 @@ def _resolve(frame: Frame) -> Location:
 _scope: ContextVar[tuple[str, ...]] = ContextVar("symgrad_scope", default=())
 _kinks: ContextVar[Any] = ContextVar("symgrad_kinks", default=None)
 _origin: ContextVar[Origin | None] = ContextVar("symgrad_origin", default=None)
+_traced: ContextVar[str] = ContextVar("symgrad_traced", default="")
 
 
 def current_origin() -> Origin:
@@ -272,6 +275,37 @@ def scope(name: str) -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+@contextmanager
+def traced(name: str, region: str = "") -> Iterator[tuple[str, ...]]:
+    """A body of the function of this name is built inside, where no side effect is allowed.
+
+    All that is built is of the region, also where differentiation builds. It gives their scope.
+    """
+    token = _traced.set(name)
+    given = _origin.get()
+    try:
+        if not region:
+            yield ()
+        elif given is None:
+            with scope(region):
+                yield _scope.get()
+        else:
+            inside = (*given.scope, region)
+            with built_as(Origin(given.frames, inside, given.made_by, given.kinks)):
+                yield inside
+    finally:
+        _traced.reset(token)
+
+
+def refuse_side_effect(what: str) -> None:
+    """Raise `UnsupportedError` within the body of a loop or a choice, which is run by a graph."""
+    if name := _traced.get():
+        raise UnsupportedError(
+            f"{name}: a body has no side effects, and {what}; it is traced once, however often it "
+            f"runs: carry the value instead{current_origin().place('set')}"
+        )
 
 
 @contextmanager

@@ -16,11 +16,11 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
-from symgrad.lowering.loops import Loop, Turns
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
+from symgrad.lowering.running import running
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.steps import (
     Attrs,
@@ -161,7 +161,7 @@ class _Lowering:
             return (ref,)
         if (
             not task.inputs
-            and not op.body
+            and not task.node.bodies
             and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT)
         ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
@@ -216,26 +216,20 @@ class _Lowering:
         if task.loop is not None:
             self._append(self._loop_step(task, task.loop, operands, results))
             return results
-        if node.body is not None:
-            turns = self._turns(task)
-            scratch = self._temporaries(turns.scratch, "body")
-            self._append(Loop(node, operands, results, task.group, scratch, turns=turns))
+        if node.bodies:
+            self._append(running(task, operands, results, self._body, self._temporaries))
             return results
         wanted = node.op.storage.scratch if types[0].shape else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
         self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
         return results
 
-    def _turns(self, task: Task) -> Turns:
-        """How a loop runs, its body planned so that each result is written where it belongs."""
-        attrs = dict(task.attrs)
-        body = attrs["body"]
+    def _body(self, body: Graph) -> Plan:
+        """The plan of a body, made so that each result is written where it belongs."""
         targets = [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
         tiled, threads = self.threads > 0, max(self.threads, 1)
         plan = self._inner(body, self.sizes, targets, tiled=tiled, threads=threads)
-        plan = replace(plan, graph=body)
-        parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
-        return Turns(plan, *parts)
+        return replace(plan, graph=body)
 
     def _loop_step(
         self,

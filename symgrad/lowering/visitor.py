@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
+from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.steps import Call, Copy, Step
@@ -27,6 +28,8 @@ class Visitor(ABC, Generic[T]):
                 return self.tile_loop(step)
             case Loop():
                 return self.loop(step)
+            case Branch():
+                return self.branch(step)
             case NativeLoop():
                 return self.native_loop(step)
         raise TypeError(f"there is no method for {type(step).__name__}")
@@ -42,6 +45,9 @@ class Visitor(ABC, Generic[T]):
 
     @abstractmethod
     def loop(self, step: Loop) -> T: ...
+
+    @abstractmethod
+    def branch(self, step: Branch) -> T: ...
 
     @abstractmethod
     def native_loop(self, step: NativeLoop) -> T: ...

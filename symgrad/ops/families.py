@@ -7,6 +7,7 @@ import symgrad.ops.domains
 import symgrad.ops.fourier.frequencies  # with fourier: what sg.fft has
 import symgrad.ops.fourier.planes
 import symgrad.ops.linalg.tensors
+import symgrad.ops.loops.cond
 import symgrad.ops.loops.loop
 import symgrad.ops.numpy.least_squares
 import symgrad.ops.random.draws  # what sg.random has

@@ -16,7 +16,7 @@ from symgrad.ops.declare import op
 def _infer(*types: TensorType, graph: Graph) -> Type:
     if not graph.outputs or any(x.op is not PLACEHOLDER for x in graph.inputs):
         raise GraphError("the graph inside has placeholders for inputs, and an output or more")
-    if any(n.op.inner_graph or n.op.body or n.op.opaque for n in graph.nodes):
+    if any(n.op.inner_graph or n.bodies or n.op.opaque for n in graph.nodes):
         raise GraphError("the graph inside holds no graphs of its own, and no code in Python")
     wanted = tuple(x.tensor for x in graph.inputs)
     if types != wanted:

@@ -16,7 +16,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
-from symgrad.ops.loops.loop import looped, substituted
+from symgrad.ops.loops.loop import looped, never_fails, substituted
 from symgrad.rewrite.driver import rebuild
 
 
@@ -264,9 +264,7 @@ def _hoisted(
         if any(x in moving for x in node.inputs):
             moving.add(node)
         elif any(x in steady for x in node.inputs):
-            op = node.op
-            never_fails = op.elementwise or op.view or op.combiner or op.annihilators
-            (steady if never_fails else moving).add(node)
+            (steady if never_fails(node) else moving).add(node)
         if node in moving:
             ends += node.inputs
     found: dict[Node, None] = {}

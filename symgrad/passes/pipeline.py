@@ -13,6 +13,7 @@ from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.passes import (
+    bodies,
     cse,
     dead,
     erase_identities,
@@ -113,10 +114,11 @@ def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         trace.fired += (fired._replace(stage="loops") for fired in inner.fired)
         return found
 
-    after, results = loops.improved(graph, compiled)
-    pairs = ((old, new) for old, new in results.items() if new is not old)
-    trace.fired += (RewriteEvent("loops", loop_result, old, new) for old, new in pairs)
-    return after
+    for pass_ in (loops, bodies):
+        graph, results = pass_.improved(graph, compiled)
+        pairs = ((old, new) for old, new in results.items() if new is not old)
+        trace.fired += (RewriteEvent("loops", loop_result, old, new) for old, new in pairs)
+    return graph
 
 
 HOIST = Pass(

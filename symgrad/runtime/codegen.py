@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -15,13 +15,11 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
-from symgrad.lowering.loops import Loop
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
-from symgrad.lowering.visitor import Visitor
 from symgrad.ops.copied import is_own, own_functions
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.shape import broadcast_to, permute_dims, reshape_p
@@ -39,6 +37,7 @@ from symgrad.runtime.literals import (
     tuple_text,
     without_np,
 )
+from symgrad.runtime.running import Running
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.threads import share
 
@@ -59,13 +58,11 @@ def generate(plan: Plan, threads: bool = False) -> Source:
     return _Generator(plan, Module(taken, threads)).source()
 
 
-class _Generator(Visitor[Iterable[str]]):
+class _Generator(Running):
     """Writes the function of a plan; `suffix` tells its constants from those of other functions."""
 
     def __init__(self, plan: Plan, module: Module, suffix: str = "") -> None:
-        self.plan = plan
-        self.module = module
-        self.suffix = suffix
+        self.plan, self.module, self.suffix = plan, module, suffix
 
     def source(self) -> Source:
         body, steps = self.function("step")
@@ -121,7 +118,7 @@ class _Generator(Visitor[Iterable[str]]):
         return lines, steps
 
     def _result(self, ref: Ref) -> str:
-        text = self._expression(ref)
+        text = self.expression(ref)
         return f"{text}[()]" if ref.views else text
 
     # ---- a method for each kind of step, which gives its lines ------------------------------
@@ -130,20 +127,20 @@ class _Generator(Visitor[Iterable[str]]):
         return self._statement(step).split("\n")
 
     def _statement(self, step: Call) -> str:
-        targets = [self._expression(r) for r in step.results]
+        targets = [self.expression(r) for r in step.results]
         if step.takes_out(self.plan):
             return self._kernel(step, targets)
         text = self._kernel(step, None)
         scalars = list(map(self.plan.is_scalar, step.results))
         if scalars == [False]:
-            return self._copied(targets[0], text)
+            return self.copied(targets[0], text)
         written = (t if s else f"{t}[...]" for t, s in zip(targets, scalars, strict=True))
         return f"{', '.join(written)} = {text}"
 
     def copy(self, step: Copy) -> list[str]:
-        return [self._copied(self._expression(step.results[0]), self._expression(step.operands[0]))]
+        return [self.copied(self.expression(step.results[0]), self.expression(step.operands[0]))]
 
-    def _copied(self, target: str, value: str) -> str:
+    def copied(self, target: str, value: str) -> str:
         self.module.numpy_names.add("copyto")
         return f"copyto({target}, {value})"
 
@@ -178,8 +175,8 @@ class _Generator(Visitor[Iterable[str]]):
         name = module.new("native")
         module.scope[name] = step.code.call
         ends = list(step.ends([self.plan.slots[r.slot].name for r in step.scratch]))
-        given = [*map(self._expression, step.operands)]
-        given += [self._expression(ref) if part is None else part for ref, part, _ in ends]
+        given = [*map(self.expression, step.operands)]
+        given += [self.expression(ref) if part is None else part for ref, part, _ in ends]
         call = f"{name}({', '.join(given)}"
         yield f"# machine code for {step.holds}"
         if module.threads and step.piece < rows:
@@ -197,7 +194,7 @@ class _Generator(Visitor[Iterable[str]]):
         """The line that joins the parts of a reduction over rows."""
         ufunc, options = combiner(y)
         name = self._plain(f"np.{ufunc.__name__}.reduce")
-        target = self._expression(ref)
+        target = self.expression(ref)
         keywords = "".join(f", {k}={v.name!r}" for k, v in options.items())
         if self.plan.is_scalar(ref):
             return f"{target} = {name}({parts}{keywords})"
@@ -215,7 +212,7 @@ class _Generator(Visitor[Iterable[str]]):
         """The call of the function for a tile."""
 
         def cut(ref: Ref, axis: int | None) -> str:
-            text = self._expression(ref)
+            text = self.expression(ref)
             return text if axis is None else f"{text}[{':, ' * axis}{rows}]"
 
         arguments = list(map(cut, step.operands, step.tiling.operands))
@@ -225,42 +222,10 @@ class _Generator(Visitor[Iterable[str]]):
                 arguments.append(cut(ref, axis))
             else:
                 (arguments if y.ndim else results).append(f"{part}[{number}]")
-        text = f"{self._function_of(plan)}({', '.join([*arguments, *workspace])})"
+        text = f"{self.function_of(plan)}({', '.join([*arguments, *workspace])})"
         return f"{', '.join(results)} = {text}" if results else text
 
-    def loop(self, step: Loop) -> Iterator[str]:
-        turns = step.turns
-        init, sequences, fixed = (list(map(self._expression, refs)) for refs in step.parts())
-        names = [self._expression(r) for r in step.results]
-        workspace, spares = turns.shared_out([self.plan.slots[r.slot].name for r in step.scratch])
-        state, others = names[: turns.carries], names[: turns.carries]
-        for i, spare in enumerate(spares):
-            if spare is None:
-                yield f"{names[i]} = {init[i]}"
-                continue
-            # The arrays change places in each step, and the last one is the result.
-            places = [names[i], spare]
-            state[i], others[i] = places if turns.length % 2 == 0 else places[::-1]
-            yield self._copied(state[i], init[i])
-        t = self.module.new("t")
-        self.module.taken.remove(t)
-        targets = [*others, *(f"{name}[{t}]" for name in names[turns.carries :])]
-        made = list(zip(targets, turns.arrays, strict=True))
-        given = [*state, *(f"{x}[{t}]" for x in sequences), *fixed]
-        given += [name for name, is_array in made if is_array]
-        numbers = ", ".join(name for name, is_array in made if not is_array)
-        line = f"{self._function_of(turns.plan)}({', '.join([*given, *workspace])})"
-        last = turns.length - 1
-        yield f"for {t} in {f'range({last}, -1, -1)' if turns.reverse else f'range({last + 1})'}:"
-        yield f"    {numbers} = {line}" if numbers else f"    {line}"
-        pairs = [(a, b) for a, b in zip(state, others, strict=True) if a != b]
-        if pairs:
-            here, there = (", ".join(f"{p[i]}, {p[1 - i]}" for p in pairs) for i in (0, 1))
-            yield f"    {here} = {there}"
-            if turns.length % 2:
-                yield f"{here} = {there}"
-
-    def _function_of(self, plan: Plan) -> str:
+    def function_of(self, plan: Plan) -> str:
         """The name of the function of a plan, which is written unless one like it has been."""
         functions, own = self.module.functions, {s.name for s in plan.slots}
         self.module.taken |= own
@@ -369,11 +334,11 @@ class _Generator(Visitor[Iterable[str]]):
         plain = isinstance(step.op.kernel, np.ufunc) and step.op.kernel not in NOT_WEAK
         firm = {s.dtype for s in slots if s.kind != "constant" or s.shape}
         return [
-            self._expression(r, literal=plain and not r.views and s.dtype in firm)
+            self.expression(r, literal=plain and not r.views and s.dtype in firm)
             for r, s in zip(step.operands, slots, strict=True)
         ]
 
-    def _expression(self, ref: Ref, literal: bool = False) -> str:
+    def expression(self, ref: Ref, literal: bool = False) -> str:
         slot = self.plan.slots[ref.slot]
         text = slot.name
         if slot.kind == "constant":

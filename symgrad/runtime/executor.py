@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import KernelError
 from symgrad.ir.node import Node
+from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.plan import Plan
@@ -159,6 +160,18 @@ class _Executor(Visitor[None]):
         for i, spare in enumerate(spares):
             if spare is None:
                 self.values[targets[i].slot] = state[i]
+
+    def branch(self, step: Branch) -> None:
+        p, *given = map(self.value, step.operands)
+        sides = list(step.sides([self.values[r.slot] for r in step.scratch]))
+        plan, workspace = sides[0] if p else sides[1]
+        arrays = [n >= 0 for n in plan.nexts]
+        pairs = list(zip(step.results, arrays, strict=True))
+        nexts = [self.value(ref) for ref, is_array in pairs if is_array]
+        numbers = iter(execute(plan, given, [], nexts, workspace))
+        for ref, is_array in pairs:
+            if not is_array:
+                self.values[ref.slot] = next(numbers)
 
 
 def _cut(array: Any, axis: int | None, first: int, end: int) -> Any:

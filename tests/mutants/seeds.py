@@ -76,6 +76,8 @@ def compositions():
     looped = [last, rows, *sg.grad(sg.sum(rows) + sg.sum(last), [x, w])]
     yield "loops", sg.Graph(looped)
     yield "loops, compiled", sg.compile([x], looped).graph
+    chosen = sg.cond(loss > 0, lambda: sg.exp(x) * loss, lambda: x * 2)
+    yield "choices", sg.Graph([chosen, *sg.grad(sg.sum(chosen), [x, w])])
     image = sg.placeholder("image", (1, 2, 6, 6), "float32")
     kernel = sg.variable("kernel", np.ones((3, 2, 3, 3), "float32"))
     layer = sg.nn.max_pool(sg.relu(sg.nn.conv(image, kernel)), 2)

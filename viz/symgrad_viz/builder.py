@@ -272,7 +272,7 @@ class _Builder:
         else:
             yield f"{own} = constant"
         yield shortened(type_text(node.type), 48)
-        for part in filter(None, (inner, node.body)):
+        for part in filter(None, (inner, *node.bodies)):
             ops = [n.op.name for n in part.nodes if not is_leaf(n)]
             yield shortened(" + ".join(dict.fromkeys(ops)), 48)
         if inner is not None:

@@ -43,12 +43,7 @@ def _infer(
     reverse: bool,
     sizes: tuple[tuple[str, int | Dim], ...],
 ) -> Type:
-    if any(x.op is not PLACEHOLDER for x in body.inputs) or not body.outputs:
-        raise GraphError("the body has placeholders for inputs, and an output or more")
-    if _depth(body) > DEEPEST:
-        raise GraphError(f"loops are nested at most {DEEPEST} deep")
-    if any(isinstance(y.type, tuple) for y in body.outputs):
-        raise GraphError("an output of the body is one result, not several")
+    given, made = body_types(body, sizes)
     if carries < 0 or sequences < 0 or carries + sequences > len(body.inputs):
         raise GraphError(
             f"the body's {len(body.inputs)} inputs are no {carries} carries and "
@@ -56,11 +51,6 @@ def _infer(
         )
     if isinstance(length, int) and length < 0:
         raise ShapeError(f"a loop has 0 steps or more, not {length}")
-    if any(isinstance(s, Dim) and s != Dim.of(name) for name, s in sizes):
-        raise GraphError("a named dimension of the body is that of the graph around it")
-    known = {name: s for name, s in sizes if isinstance(s, int)}
-    given = [_of_sizes(x.tensor, known) for x in body.inputs]
-    made = [_of_sizes(y.tensor, known) for y in body.outputs]
     if given[:carries] != made[:carries]:
         raise ShapeError(f"carries {given[:carries]} become {made[:carries]} in a step")
     steps = slice(carries, carries + sequences)
@@ -70,9 +60,27 @@ def _infer(
     return (*made[:carries], *(t.with_shape((length, *t.shape)) for t in made[carries:]))
 
 
+def body_types(body: Graph, sizes: Sizes) -> tuple[list[TensorType], list[TensorType]]:
+    """The types of what a body is given and of what it gives, with the sizes that are known.
+
+    Raises `GraphError` for what is no body.
+    """
+    if any(x.op is not PLACEHOLDER for x in body.inputs) or not body.outputs:
+        raise GraphError("the body has placeholders for inputs, and an output or more")
+    if _depth(body) > DEEPEST:
+        raise GraphError(f"loops are nested at most {DEEPEST} deep")
+    if any(isinstance(y.type, tuple) for y in body.outputs):
+        raise GraphError("an output of the body is one result, not several")
+    if any(isinstance(s, Dim) and s != Dim.of(name) for name, s in sizes):
+        raise GraphError("a named dimension of the body is that of the graph around it")
+    known = {name: s for name, s in sizes if isinstance(s, int)}
+    given = [_of_sizes(x.tensor, known) for x in body.inputs]
+    return given, [_of_sizes(y.tensor, known) for y in body.outputs]
+
+
 def _depth(body: GraphLike) -> int:
     """How deep loops are nested that have this body."""
-    bodies = {id(n.body): n.body for n in body.nodes if n.body is not None}
+    bodies = {id(b): b for n in body.nodes for b in n.bodies}
     return 1 + max(map(_depth, bodies.values()), default=0)
 
 
@@ -164,6 +172,13 @@ def looped(
         sizes=named_sizes(body.nodes),
     )
     return list(made)
+
+
+def never_fails(node: Node) -> bool:
+    """Whether a node can be computed whatever its operands are, and without a loop."""
+    op = node.op
+    free = op.elementwise or op.view or op.combiner or op.annihilators or op.data_movement
+    return not node.inputs or bool(free and not op.indices and not op.opaque)
 
 
 def substituted(ys: Sequence[Node], becomes: Mapping[Node, Node]) -> list[Node]:

@@ -12,8 +12,9 @@ from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.forms import Form, Leaf, aligned, flatten
 from symgrad.ir.graph import Graph, is_input
-from symgrad.ir.leaf_ops import PLACEHOLDER
+from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.origin import traced as tracing
 from symgrad.ir.types import DType, as_shape
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import arange, placeholder
@@ -88,8 +89,8 @@ class _Trace(NamedTuple):
 def _scanned(
     step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Any, reverse: bool, name: str
 ) -> tuple[Any, Any]:
-    carries, carry_form = _leaves(init, "carry", name)
-    sequences, slice_form = ([], None) if xs is None else _leaves(xs, "xs", name)
+    carries, carry_form = leaves(init, "carry", name)
+    sequences, slice_form = ([], None) if xs is None else leaves(xs, "xs", name)
     count = _length(name, sequences, length)
     starts = [as_node(leaf.value) for leaf in carries]
     given = [as_node(leaf.value) for leaf in sequences]
@@ -98,9 +99,11 @@ def _scanned(
 
     def traced(starts: Sequence[Node]) -> tuple[list[Node], _Trace]:
         states = [placeholder(f"carry{i}", c.shape, c.dtype) for i, c in enumerate(starts)]
-        return states, _traced(name, step(carry_form(states), x), init)
+        with tracing(name):
+            found = step(carry_form(states), x)
+        return states, _traced(name, found, init)
 
-    weak = {i: _least_dtype(c.value) for i, c in enumerate(carries) if _is_number(c.value)}
+    weak = {i: least_dtype(c.value) for i, c in enumerate(carries) if is_number(c.value)}
     if weak:
         # A number takes the dtype of what it becomes, if that has been made of more than numbers.
         trial = [astype(s, weak[i]) if i in weak else s for i, s in enumerate(starts)]
@@ -119,13 +122,14 @@ def _scanned(
     outputs = [*nexts, *found.ys]
     if not outputs:
         raise GraphError(f"{name} has nothing to compute: give it a carry, or return a result")
-    body, fixed = _closed(name, outputs, [*states, *slices])
+    body, fixed = closed(name, outputs, [*states, *slices])
     results = looped(body, starts, given, fixed, count, bool(reverse))
     ends = len(starts)
     return carry_form(results[:ends]), found.form(results[ends:])
 
 
-def _leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
+def leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
+    """The leaves of what a user gave, none of which is None, and what has the form of it."""
     found, form = flatten(value, what)
     for leaf in found:
         if leaf.value is None:
@@ -133,11 +137,12 @@ def _leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
     return found, form if found else lambda results: value
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number of Python's, which takes the dtype beside it."""
     return isinstance(value, (bool, int, float, complex)) and type(value).__module__ == "builtins"
 
 
-def _least_dtype(number: bool | int | float | complex) -> DType:
+def least_dtype(number: bool | int | float | complex) -> DType:
     """The least dtype of the kind of a number: with an array of that kind it gives the array's."""
     least = {"b": "bool", "i": "int8", "f": "float16", "c": "complex64"}
     return np.dtype(least[np.dtype(type(number)).kind])
@@ -182,13 +187,18 @@ def _traced(name: str, found: Any, init: Any) -> _Trace:
         if isinstance(value, (list, tuple, dict)):
             raise GraphError(f"{name}: a carry that was one array becomes {value!r:.60}")
     if y is None:
-        return _Trace(_nodes(nexts), [], lambda results: None)
-    leaves, form = _leaves(y, "y", name)
-    return _Trace(_nodes(nexts), _nodes([leaf.value for leaf in leaves]), form)
+        return _Trace(nodes(nexts, name), [], lambda results: None)
+    results, form = leaves(y, "y", name)
+    return _Trace(nodes(nexts, name), nodes([leaf.value for leaf in results], name), form)
 
 
-def _nodes(values: Sequence[Any]) -> list[Node]:
-    return [as_node(v) for v in values]
+def nodes(values: Sequence[Any], name: str) -> list[Node]:
+    """The nodes that a body returned."""
+    try:
+        return [as_node(v) for v in values]
+    except SymgradError as error:
+        kinds = ", ".join(dict.fromkeys(type(v).__name__ for v in values))
+        raise type(error)(f"{name}: a body returns nodes, not {kinds}: {error}") from None
 
 
 def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
@@ -209,15 +219,24 @@ def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
     )
 
 
-def _closed(name: str, outputs: Sequence[Node], own: Sequence[Node]) -> tuple[Graph, list[Node]]:
+def closed(
+    name: str, outputs: Sequence[Node], own: Sequence[Node], regions: Sequence[tuple[str, ...]] = ()
+) -> tuple[Graph, list[Node]]:
     """The body, and what it reads of the graph around it, which becomes its last inputs.
 
-    Constants of one number stay inside, where rules see them.
+    It is what depends on its `own` inputs, or was built in one of the `regions`. Constants of one
+    number stay inside, where rules see them.
     """
     inside = set(own)
     order = topological(outputs)
+
+    def is_built_inside(node: Node) -> bool:
+        scope = node.origin.scope
+        free = is_input(node) or node.op is CONSTANT or node.op.of_several
+        return not free and any(scope[: len(region)] == region for region in regions)
+
     for node in order:
-        if any(x in inside for x in node.inputs):
+        if any(x in inside for x in node.inputs) or is_built_inside(node):
             inside.add(node)
             if node.op.update:
                 raise UnsupportedError(

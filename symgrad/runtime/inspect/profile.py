@@ -300,7 +300,7 @@ class _Watch:
         for number, first, *rest in within:
             i = bisect(looks, first) - 1
             # The last rows may have steps of their own.
-            if len(rest) == len(sums[i]):
+            if i in sums and len(rest) == len(sums[i]):
                 sums[i] += np.diff([first, *rest])
                 self.function_of.setdefault(i, number)
         for i, times in sums.items():
