@@ -27,7 +27,7 @@ from symgrad.ops.shape import astype
 from symgrad.rewrite.family import DUAL, OR_EQUAL, dual_of
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
-from symgrad.rules.masks import is_mask
+from symgrad.rules.masks import every, is_mask
 
 # ---- with a constant: it stands on the right ------------------------------------------------
 
@@ -64,8 +64,7 @@ def is_comparison(op: Op) -> bool:
 
 def _has_nan(x: Node) -> bool:
     """Whether NaN may be among the values."""
-    value = constant_value(x)
-    return x.dtype.kind not in "biu" and (value is None or bool(np.isnan(value).any()))
+    return x.dtype.kind not in "biu" and not every(x, lambda v: v == v)
 
 
 def _same(a: Node, b: Node) -> bool:

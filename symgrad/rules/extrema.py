@@ -17,7 +17,7 @@ from symgrad.ops.shape import astype_p
 from symgrad.rewrite.family import COMPLEMENT, DUAL, OR_EQUAL
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_as_wide, is_finite
+from symgrad.rules.masks import every, is_as_wide, is_finite, value_of
 
 # ---- relu -----------------------------------------------------------------------------------
 
@@ -90,14 +90,12 @@ def relu_of_negative_relu(x: Var) -> Rewrite:
 
 def is_number(c: Node) -> bool:
     """Whether a constant is not NaN."""
-    value = constant_value(c)
-    return value is not None and bool((value == value).all())
+    return every(c, lambda v: v == v)
 
 
-def is_positive(c: Node) -> bool:
-    """Whether a constant is greater than 0."""
-    value = constant_value(c)
-    return value is not None and bool((value > 0).all())
+def is_above_zero(c: Node) -> bool:
+    """Whether a constant is greater than 0; it may be inf."""
+    return every(c, lambda v: v > 0)
 
 
 TWO_BOUNDS = tuple(
@@ -119,7 +117,7 @@ def lower_bounds_are_one(x: Var, c: Const, d: Const) -> Rewrite:
 
 
 def _bounded_below(x: Node, c: Node) -> Node:
-    return maximum(x, c) if is_positive(c) else relu(x)
+    return maximum(x, c) if is_above_zero(c) else relu(x)
 
 
 @rule(exact=Exact.VALUES, kinds="f", when=is_number)
@@ -145,7 +143,7 @@ def lower_bound_first(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=maximum(minimum(x, d), c), after=minimum(maximum(x, c), d))
 
 
-@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=is_positive)
+@rule(exact=Exact.VALUES, kinds="f", single_use=True, when=is_above_zero)
 def relu_before_minimum(x: Var, c: Const) -> Rewrite:
     """Of two bounds the lower one comes first, as in `clip`, so that it meets other lower ones."""
     return Rewrite(before=relu(minimum(x, c)), after=minimum(relu(x), c))
@@ -214,12 +212,7 @@ def choice_by_greater_is_abs(x: Var) -> Rewrite:
     return Rewrite(before=where(greater(x, 0), x, negative(x)), after=abs(x))
 
 
-def _is_slope(c: Node) -> bool:
-    value = constant_value(c)
-    return value is not None and bool((value > 0).all()) and bool((value < 1).all())
-
-
-@rule(exact=Exact.VALUES, kinds="f", when=_is_slope)
+@rule(exact=Exact.VALUES, kinds="f", when=lambda c: every(c, lambda v: (v > 0) & (v < 1)))
 def maximum_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """The larger of x and c * x is leaky relu, for a slope c between 0 and 1."""
     return Rewrite(before=maximum(x, x * c), after=lambda x, c: leaky(x, c))
@@ -227,9 +220,7 @@ def maximum_is_leaky_relu(x: Var, c: Const) -> Rewrite:
 
 def leaky(x: Node, c: Node) -> Node | None:
     """leaky_relu, for a slope that is an ordinary number."""
-    value = constant_value(c)
-    assert value is not None
-    slope = float(value.item())
+    slope = float(value_of(c).item())
     return leaky_relu(x, slope=slope) if math.isfinite(slope) else None
 
 

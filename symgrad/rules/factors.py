@@ -14,7 +14,15 @@ from symgrad.ops.elementwise import abs, divide, multiply, negative, reciprocal
 from symgrad.rewrite.family import DIFFERENCE, INVERSE, PRODUCT, QUOTIENT
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_as_wide, is_finite, may_enter, may_leave
+from symgrad.rules.masks import (
+    every,
+    is_as_wide,
+    is_finite,
+    is_positive,
+    may_enter,
+    may_leave,
+    value_of,
+)
 
 # ---- terms and multiples --------------------------------------------------------------------
 
@@ -42,12 +50,7 @@ def multiples_add_up(x: Var, c: Const, d: Const) -> Rewrite:
     return Rewrite(before=x * c + x * d, after=x * (c + d))
 
 
-def _is_positive(c: Node) -> bool:
-    value = constant_value(c)
-    return value is not None and is_finite(c) and bool((value > 0).all())
-
-
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_is_positive)
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=is_positive)
 def multiple_and_itself(x: Var, c: Const) -> Rewrite:
     """A value and a positive multiple of it are one multiple."""
     return Rewrite(before=x * c + x, after=x * (c + 1))
@@ -284,11 +287,10 @@ def subtraction_and_addition_combine(x: Var, c: Const, d: Const) -> Rewrite:
 
 def _has_inverse(x: Node, c: Node) -> bool:
     """Whether a constant is the divisor of what is not, and it and its inverse are normal."""
-    array = constant_value(c)
-    if array is None or constant_value(x) is not None or not is_finite(c):
+    if constant_value(x) is not None or not is_finite(c):
         return False
-    info = np.finfo(array.dtype)
-    return bool(((np.abs(array) < 0.25 / info.tiny) & (np.abs(array) > 4 / info.max)).all())
+    info = np.finfo(c.dtype)
+    return every(c, lambda v: (np.abs(v) < 0.25 / info.tiny) & (np.abs(v) > 4 / info.max))
 
 
 def _can_divide(x: Node, c: Node) -> bool:
@@ -296,9 +298,7 @@ def _can_divide(x: Node, c: Node) -> bool:
 
 
 def _is_power_of_two(x: Node, c: Node) -> bool:
-    array = constant_value(c)
-    is_power = array is not None and bool(_is_two_to_the(array).all())
-    return is_power and _has_inverse(x, c)
+    return every(c, _is_two_to_the) and _has_inverse(x, c)
 
 
 @rule(exact=Exact.BITS, kinds="f", when=_is_power_of_two)
@@ -314,10 +314,7 @@ def over_constant(x: Var, c: Const) -> Rewrite:
 
 
 def _inverse_combines(x: Node, c: Node, d: Node) -> bool:
-    value = constant_value(d)
-    if value is None or not _has_inverse(x, d):
-        return False
-    return _combines(c, constant_node(ArrayData(1 / value, value.dtype)))
+    return _has_inverse(x, d) and _combines(c, constant_node(ArrayData(1 / value_of(d), d.dtype)))
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_inverse_combines)

@@ -6,6 +6,9 @@ relu is taken from its output, which is alive anyway.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from symgrad.ir.dims import guess, product
@@ -20,10 +23,27 @@ from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 
 
+def every(c: Node, holds: Callable[[Any], Any]) -> bool:
+    """Whether a node is a constant, of whose every element something holds."""
+    value = constant_value(c)
+    return value is not None and bool(np.all(holds(value)))
+
+
+def value_of(c: Node) -> Any:
+    """The value of a node that is a constant, as what a `Const` stands for is."""
+    value = constant_value(c)
+    assert value is not None
+    return value
+
+
 def is_finite(c: Node) -> bool:
     """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
-    array = constant_value(c)
-    return array is not None and bool(array.all()) and bool(np.isfinite(array).all())
+    return every(c, lambda v: (v != 0) & np.isfinite(v))
+
+
+def is_positive(c: Node) -> bool:
+    """Whether a constant is an ordinary number above 0."""
+    return is_finite(c) and every(c, lambda v: v > 0)
 
 
 # ---- where a factor may stand ---------------------------------------------------------------
@@ -40,16 +60,13 @@ def grows(c: Node) -> bool:
     It may leave a sum, which does not overflow then if it did not before, and sums of small
     numbers are exact.
     """
-    array = constant_value(c)
-    return array is not None and is_finite(c) and bool((np.abs(array) >= 1).all())
+    return is_finite(c) and every(c, lambda v: np.abs(v) >= 1)
 
 
 def is_modest(c: Node) -> bool:
     """Whether a constant factor is between 2**-24 and 2**24, of a dtype that has room for it."""
-    array = constant_value(c)
-    if array is None or array.dtype.itemsize <= 2 or not is_finite(c):
-        return False
-    return bool((np.abs(np.frexp(array)[1]) <= 24).all())
+    has_room = c.dtype.itemsize > 2 and is_finite(c)
+    return has_room and every(c, lambda v: np.abs(np.frexp(v)[1]) <= 24)
 
 
 def may_leave(c: Node) -> bool:
@@ -64,14 +81,12 @@ def may_leave_right_side(c: Node) -> bool:
     gradient solve one system if it leaves, and two if not; it costs the last factor of two of the
     range.
     """
-    array = constant_value(c)
-    return array is not None and is_modest(c) and bool((np.abs(array) >= 0.5).all())
+    return is_modest(c) and every(c, lambda v: np.abs(v) >= 0.5)
 
 
 def may_enter(c: Node) -> bool:
     """Whether a factor of a product may be one of an operand: it shrinks, and is modest."""
-    array = constant_value(c)
-    return array is not None and is_modest(c) and bool((np.abs(array) <= 1).all())
+    return is_modest(c) and every(c, lambda v: np.abs(v) <= 1)
 
 
 def is_scalar(c: Node) -> bool:
@@ -190,7 +205,7 @@ def positive_select(y: Var, g: Var) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     kinds="f",
-    when=lambda mask, c: bool(np.all(constant_value(c) == 1)) and is_as_wide(mask, c),
+    when=lambda mask, c: every(c, lambda v: v == 1) and is_as_wide(mask, c),
     examples=(lambda x, y: select(logical_and(x > 0, y > 0), 1.0),),
     last=True,
 )

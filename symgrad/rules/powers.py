@@ -10,7 +10,7 @@ from symgrad.ops.leaves import ones_like
 from symgrad.rewrite.family import INVERSE
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_finite
+from symgrad.rules.masks import every, is_finite
 
 # ---- powers ---------------------------------------------------------------------------------
 
@@ -188,8 +188,7 @@ def sum_of_logs(x: Var, y: Var) -> Rewrite:
 
 
 def _is_odd(c: Node) -> bool:
-    value = constant_value(c)
-    return value is not None and is_finite(c) and bool((np.remainder(value, 2) != 0).all())
+    return is_finite(c) and every(c, lambda v: np.remainder(v, 2) != 0)
 
 
 @rule(exact=Exact.REALS, kinds="f", single_use=True, when=_is_odd)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Shape, Size, product
-from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import DType
 from symgrad.ops import reduce
@@ -20,7 +20,7 @@ from symgrad.ops.shape import astype, broadcast_to, concat_p, permute_dims, resh
 from symgrad.rewrite.family import DE_MORGAN, DUAL
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
-from symgrad.rules.masks import is_finite, is_modest
+from symgrad.rules.masks import every, is_finite, is_modest
 
 # ---- to dot products ------------------------------------------------------------------------
 
@@ -55,8 +55,7 @@ def _is_square(x: Node) -> bool:
     """Whether a node is a positive multiple of a square."""
     if x.op is multiply.op:
         x, c = x.inputs
-        value = constant_value(c)
-        if value is None or not (is_modest(c) and bool((value > 0).all())):
+        if not (is_modest(c) and every(c, lambda v: v > 0)):
             return False
     return x.op is square.op
 

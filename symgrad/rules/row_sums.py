@@ -5,13 +5,13 @@ These are kernels: no other rule knows them.
 
 from __future__ import annotations
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node
 from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
 from symgrad.ops.linalg.products import row_sums, vecdot_p
 from symgrad.ops.reduce import sum
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_as_wide
+from symgrad.rules.masks import every, is_as_wide
 from symgrad.rules.reductions import shaped
 
 # Longer rows are summed pairwise.
@@ -55,8 +55,7 @@ def _is_never_negative(x: Node) -> bool:
     """Whether a node is a square, or a positive multiple of one, or a sum of squares."""
     if x.op is multiply.op:
         x, c = x.inputs
-        value = constant_value(c)
-        if value is None or not bool((value > 0).all()):
+        if not every(c, lambda v: v > 0):
             return False
     return x.op is square.op or (x.op is vecdot_p.op and x.inputs[0] is x.inputs[1])
 
@@ -66,8 +65,7 @@ def _is_never_zero(x: Node) -> bool:
     if x.op is not sqrt.op or x.inputs[0].op is not add.op:
         return False
     a, b = x.inputs[0].inputs
-    value = constant_value(b)
-    return value is not None and bool((value > 0).all()) and _is_never_negative(a)
+    return every(b, lambda v: v > 0) and _is_never_negative(a)
 
 
 @rule(

@@ -15,7 +15,7 @@ from symgrad.ops.reduce import sum
 from symgrad.rewrite.family import DE_MORGAN, DUAL, QUOTIENT, instead
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import grows, is_finite, is_scalar
+from symgrad.rules.masks import grows, is_finite, is_scalar, value_of
 
 # ---- sums and extrema -----------------------------------------------------------------------
 
@@ -85,9 +85,7 @@ def max_of_negative(x: Var, axis: Attr, keepdims: Attr) -> Rewrite:
 
 def _scaled(node: Node, x: Node, c: Node) -> Node:
     """An extremum of numbers that are scaled when it is found, or if c < 0 the other extremum."""
-    value = constant_value(c)
-    assert value is not None
-    op = node.op if value > 0 else REGISTRY.find(node.op.dual)
+    op = node.op if value_of(c) > 0 else REGISTRY.find(node.op.dual)
     found: Node = apply(op, [x], dict(node.attrs)) * c
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.node import Node, constant_value
+from symgrad.ir.node import Node
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import exp, log, subtract
 from symgrad.ops.linalg.products import row_sums
@@ -19,7 +19,7 @@ from symgrad.ops.select import where
 from symgrad.ops.shape import reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_finite
+from symgrad.rules.masks import is_positive
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -70,12 +70,6 @@ def log_is_logsumexp(x: Var, axis: Attr, k: Attr) -> Rewrite:
         before=log(sum(exp(x), axis=axis, dtype=None, keepdims=k)),
         after=lambda x, axis, k: logsumexp(x, axis=axis, keepdims=k),
     )
-
-
-def is_positive(c: Node) -> bool:
-    """Whether a constant is an ordinary number above 0."""
-    value = constant_value(c)
-    return value is not None and is_finite(c) and bool((value > 0).all())
 
 
 @rule(

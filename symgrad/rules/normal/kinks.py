@@ -18,6 +18,7 @@ from symgrad.rewrite.family import COMPLEMENT, DUAL, OR_EQUAL
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules import extrema
+from symgrad.rules.masks import every, value_of
 
 # ---- choices: by > or >=, extrema as such ---------------------------------------------------
 
@@ -64,7 +65,7 @@ def _as_scalar(x: Node) -> Node:
 # ---- relu -----------------------------------------------------------------------------------
 
 
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_above_zero, family=(OR_EQUAL,))
 def selected_by_greater_is_clip(x: Var, c: Const) -> Rewrite:
     """The smaller of x and c where x is positive is relu, bounded."""
     return Rewrite(before=select(greater(x, 0), minimum(x, c)), after=minimum(relu(x), c))
@@ -82,13 +83,13 @@ def select_not_greater_is_minimum(x: Var) -> Rewrite:
     return Rewrite(before=select(logical_not(greater(x, 0)), x), after=minimum(x, 0))
 
 
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_above_zero, family=(OR_EQUAL,))
 def selected_by_not_less_is_clip(x: Var, c: Const) -> Rewrite:
     """The smaller of x and c where x is not negative is relu, bounded."""
     return Rewrite(before=select(logical_not(less(x, 0)), minimum(x, c)), after=minimum(relu(x), c))
 
 
-@rule(exact=Exact.REALS, kinds="f", when=extrema.is_positive, family=(OR_EQUAL,))
+@rule(exact=Exact.REALS, kinds="f", when=extrema.is_above_zero, family=(OR_EQUAL,))
 def choice_by_less_is_clip(x: Var, c: Const) -> Rewrite:
     """0 where x is negative, else the smaller of x and c, is relu, bounded."""
     return Rewrite(before=where(less(x, 0), 0, minimum(x, c)), after=minimum(relu(x), c))
@@ -124,13 +125,8 @@ def twice_negated_by_half(x: Var) -> Rewrite:
     return Rewrite(before=(x * -2) * 0.5, after=-x)
 
 
-def _is_no_sign(c: Node) -> bool:
-    # A factor of -1 is a change of sign by then.
-    value = constant_value(c)
-    return value is not None and bool((value != -1).all())
-
-
-@rule(exact=Exact.REALS, kinds="f", when=_is_no_sign)
+# A factor of -1 is a change of sign by then.
+@rule(exact=Exact.REALS, kinds="f", when=lambda c: every(c, lambda v: v != -1))
 def scaled_sum_with_abs_is_relu(x: Var, c: Const) -> Rewrite:
     """c * x + c * |x| is 2 c times relu."""
     return Rewrite(before=x * c + abs(x) * c, after=relu(x) * (c * 2))
@@ -148,18 +144,9 @@ def relu_and_softplus_is_softplus(x: Var) -> Rewrite:
     return Rewrite(before=relu(x) + softplus(-abs(x)), after=softplus(x))
 
 
-def _is_divisor(c: Node) -> bool:
-    value = constant_value(c)
-    return value is not None and bool((value > 1).all())
-
-
-def _inversely_leaky(x: Node, c: Node) -> Node | None:
-    value = constant_value(c)
-    assert value is not None
-    return extrema.leaky(x, constant(1 / value))
-
-
-@rule(exact=Exact.REALS, kinds="f", when=_is_divisor)
+@rule(exact=Exact.REALS, kinds="f", when=lambda c: every(c, lambda v: v > 1))
 def maximum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """The larger of x and x / c is leaky relu, for c above 1."""
-    return Rewrite(before=maximum(x, x / c), after=_inversely_leaky)
+    return Rewrite(
+        before=maximum(x, x / c), after=lambda x, c: extrema.leaky(x, constant(1 / value_of(c)))
+    )

@@ -30,7 +30,7 @@ from symgrad.ops.shape import reshape
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, Rule, rule, rule_for
 from symgrad.rules import softmax, stable
-from symgrad.rules.softmax import is_positive
+from symgrad.rules.masks import is_positive, value_of
 
 # ---- the absolute value and norms -----------------------------------------------------------
 
@@ -41,17 +41,10 @@ def power_half_is_root(x: Var) -> Rewrite:
     return Rewrite(before=x**0.5, after=sqrt(x))
 
 
-def _scaled_root(x: Node, c: Node) -> Node:
-    value = constant_value(c)
-    assert value is not None
-    scaled: Node = sqrt(x) * np.sqrt(value)
-    return scaled
-
-
 @rule(exact=Exact.REALS, kinds="f", when=is_positive)
 def root_of_scaled(x: Var, c: Const) -> Rewrite:
     """A positive factor leaves a root."""
-    return Rewrite(before=sqrt(x * c), after=_scaled_root)
+    return Rewrite(before=sqrt(x * c), after=lambda x, c: sqrt(x) * np.sqrt(value_of(c)))
 
 
 @rule(exact=Exact.REALS, kinds="f")
