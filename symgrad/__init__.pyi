@@ -359,6 +359,7 @@ from symgrad.ops.shape import reshape as reshape
 from symgrad.ops.shape import squeeze as squeeze
 from symgrad.ops.shape import stack as stack
 from symgrad.ops.special.gamma import betainc as betainc
+from symgrad.ops.special.gamma import betaincc as betaincc
 from symgrad.ops.special.gamma import betaln as betaln
 from symgrad.ops.special.gamma import digamma as digamma
 from symgrad.ops.special.gamma import gammainc as gammainc

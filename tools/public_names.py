@@ -5,8 +5,7 @@ Each stands with its own module, so that type checkers know it. The other names 
 
 import re
 
-from symgrad import ops
-from symgrad.ops import families
+from symgrad.ir.op import REGISTRY
 from tools.rules_table import ROOT
 
 STUB = ROOT / "symgrad" / "__init__.pyi"
@@ -16,7 +15,9 @@ LINE = re.compile(r"from (\S+) import (\S+) as \2\n")
 def texts():
     """The list as it should be."""
     text = STUB.read_text(encoding="utf-8")
-    functions = {n: getattr(home, n).__module__ for home in (ops, families) for n in home.__all__}
+    REGISTRY.every()
+    public = [n for n in REGISTRY.functions if REGISTRY.qualified_name(n) == f"sg.{n}"]
+    functions = {n: REGISTRY.functions[n].__module__ for n in public}
     others = {n: home for home, n in LINE.findall(text) if home not in functions.values()}
     lines = [
         f"from {home} import {name} as {name}\n"

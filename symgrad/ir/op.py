@@ -334,9 +334,5 @@ class Registry:
         space = getattr(sys.modules[module], "NAMESPACE", "" if inside == "ops" else inside)
         return ".".join(filter(None, ("sg", space, name)))
 
-    def public(self, module: str) -> list[str]:
-        """The functions that a module declares, for its `__all__`."""
-        return [n for n, f in self.functions.items() if f.__module__ == module]
-
 
 REGISTRY = Registry()

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, Builder, case
+from symgrad.ir.op import POSITIVE, REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes
 from symgrad.ops import batch, kernels
@@ -292,6 +292,3 @@ def sinc_p(x: NodeLike, /, order: int) -> Node:
 def sinc(x: NodeLike, /) -> Node:
     """sin(pi * x) / (pi * x), and 1 at 0: NumPy's sinc."""
     return sinc_p(x, order=0)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -12,7 +12,6 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType
 from symgrad.ops import complex_kernels, kernels
@@ -167,6 +166,3 @@ def angle(x: NodeLike, /, *, deg: bool = False) -> Node:
     """
     found = call("atan2", imag(x), real(x))
     return found * (180 / np.pi) if deg else found
-
-
-__all__ = REGISTRY.public(__name__)

@@ -8,7 +8,6 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_dtype
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
@@ -157,6 +156,3 @@ def triu(x: NodeLike, /, *, k: int = 0) -> Node:
            [0., 0.]])
     """
     return _triangle(as_node(x), lambda row, column: column >= row + int(k))
-
-
-__all__ = REGISTRY.public(__name__)

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REGISTRY, Cotangent, case
+from symgrad.ir.op import POSITIVE, Cotangent, case
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
@@ -271,6 +271,3 @@ def cummin(x: NodeLike, /, axis: int | None = None) -> Node:
     """For each element the smallest of those up to it along an axis; see `cummax`."""
     node, along = flattened(as_node(x), axis)
     return running_extremum(node, axis=along, largest=False)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,6 @@ import numpy as np
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import DType, as_dtype
 from symgrad.ops.declare import NodeLike, composite
 
@@ -110,6 +109,3 @@ def result_type(*arrays_and_dtypes: NodeLike) -> DType:
         *(0 if isinstance(x, Dim) else x if type(x) in weak else _dtype_of(x)
           for x in arrays_and_dtypes)
     )  # fmt: skip
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY
+from symgrad.ir.op import POSITIVE, REAL
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
@@ -360,6 +360,3 @@ def log10(x: NodeLike, /) -> Node:
 def logaddexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """log(exp(x1) + exp(x2)) without overflow on the way."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

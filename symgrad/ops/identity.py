@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.ir.errors import GradientError, GraphError, ShapeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, apply, constant_value, describe
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import TensorType, Type, broadcast_shapes
@@ -291,6 +291,3 @@ def barrier(x: Node, /, *after: Node) -> Node:
     the operand itself.
     """
     ...
-
-
-__all__ = REGISTRY.public(__name__)

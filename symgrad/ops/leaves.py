@@ -10,7 +10,7 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, possible
 from symgrad.ir.values import ArrayData
@@ -211,6 +211,3 @@ def eye(
     if type(k) is int:  # beyond int64 there is no element either way
         k = max(-(2**63), min(k, 2**63 - 1))
     return eye_p(n_rows=shape[0], n_cols=shape[1], k=k, dtype=found)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.declare import NodeLike, elementwise
 
 INTEGERS = "int32 uint8"
@@ -135,6 +134,3 @@ def bitwise_left_shift(x1: NodeLike, x2: NodeLike, /) -> Node:
 def bitwise_right_shift(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 // 2**x2, on integers."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_shape, normalize_axis
 from symgrad.ir.types import broadcast_shapes as _broadcast_shapes
 from symgrad.ops import batch
@@ -186,6 +186,3 @@ def count_nonzero(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -
     node = as_node(x)
     held = node if node.dtype.kind == "b" else not_equal(node, 0)
     return sum(astype(held, "int64"), axis=axis, keepdims=keepdims)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.dims import Shape
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, Cotangent
+from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import current_origin
 from symgrad.ir.types import TensorType, Type, as_dtype
 from symgrad.ops.batch import batch_size, of_all
@@ -120,6 +120,3 @@ def opaque(
     found = tuple(types) if len(types) > 1 else types[0]
     builder = numpy_function_out if in_place else numpy_function
     return Node(builder.op, tuple(operands), attrs, found, current_origin())
-
-
-__all__ = REGISTRY.public(__name__)

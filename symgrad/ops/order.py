@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
-from symgrad.ir.op import REGISTRY, Builder, case
+from symgrad.ir.op import Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
@@ -295,6 +295,3 @@ def searchsorted(
     """
     a = as_node(x1)
     return searchsorted_p(a if sorter is None else take(a, sorter, axis=0), x2, side=side)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,6 @@ import numpy as np
 from symgrad.ir.dims import Dim, Size, most
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import normalize_axis
 from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.index.slices import getitem, place
@@ -219,6 +218,3 @@ def pad(
                 raise ShapeError(f"stat_length is 1 or more, not {stat_length!r}")
             node = _statistics(node, axis, width, lengths[axis], STATISTICS[mode])
     return node
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REGISTRY, case
+from symgrad.ir.op import POSITIVE, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
@@ -256,6 +256,3 @@ def var(
     """The mean squared distance from the mean; `correction=1` divides by one element less."""
     away, count = deviations(as_float(x), axis, correction)
     return divide(sum(square(away), axis=axis, keepdims=keepdims), count)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import REGISTRY, Builder, case
+from symgrad.ir.op import Builder, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, P, composite, elementwise, require
@@ -252,6 +252,3 @@ def clip(x: NodeLike, /, min: NodeLike = None, max: NodeLike = None) -> Node:
     if not (min is None or _is_kept(y.dtype, min, -1)):
         y = maximum(y, min)
     return y if max is None or _is_kept(y.dtype, max, 1) else minimum(y, max)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_shape
 from symgrad.ops.cumulative import changes, cumulative_sum
 from symgrad.ops.declare import NodeLike, composite, op, require
@@ -240,6 +240,3 @@ def unique(
     asked = (return_index, return_inverse, return_counts)
     extra = tuple(y for y, wanted in zip(rest, asked, strict=True) if wanted)
     return (values, *extra) if extra else values
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly, product
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import (
     DType,
@@ -370,6 +370,3 @@ def _item_normalize(t: Any, index: Any) -> dict[str, Any]:
 def item(x: Node, /, index: int) -> Node:
     """One of the results of an op that has several."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

@@ -11,7 +11,6 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, normalize_axes
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
@@ -315,6 +314,3 @@ def _edges(x: Node, bins: int, range: Any) -> Node:
         low, high = (as_float(v) for v in range)
     steps = arange(bins + 1, dtype=low.dtype)
     return where(steps == bins, high, low + (high - low) / bins * steps)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from symgrad.ir.node import Node
-from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, REGISTRY, UNIT
+from symgrad.ir.op import ABOVE_ONE, POSITIVE, REAL, UNIT
 from symgrad.ir.operators import call
 from symgrad.ops.declare import NodeLike, elementwise
 from symgrad.ops.elementwise import sqrt
@@ -130,6 +130,3 @@ def acosh(x: NodeLike, /) -> Node:
 def atanh(x: NodeLike, /) -> Node:
     """The inverse hyperbolic tangent, for -1 <= x <= 1."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

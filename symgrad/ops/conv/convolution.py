@@ -11,7 +11,6 @@ from typing import Any
 from symgrad.ir.dims import divide_exactly
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.conv.convolve import convolve_inputs, convolve_p, kernel_of, sizes_of
 from symgrad.ops.conv.images import each, inward, outward, paddings, spatial_axes
 from symgrad.ops.conv.windows import positive
@@ -228,6 +227,3 @@ def conv_transpose(
     rows, *rest = (slice(b, n - a) for n, (b, a) in zip(whole, cut, strict=True))
     y = getitem(y, (slice(None), rows, slice(None), *rest))
     return outward(_with_bias(y, bias), channels)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops import batch
@@ -247,6 +247,3 @@ def avg_pool(
         node = window_sum(zeros_around(node, _along(axis, node.ndim, widths)), **attrs)
     mean: Node = node / count
     return mean
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.dims import Size, quotient
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, normalize_axis
 from symgrad.ops import batch
 from symgrad.ops.conv import window_kernels
@@ -149,6 +149,3 @@ def sliding_window_view(x: NodeLike, /, window_shape: Any, axis: Any = None) -> 
     for a, size in zip(along, sizes, strict=True):
         node = windows(node, axis=a, size=size, stride=1, dilation=1)
     return node
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,6 @@ import numpy as np
 
 from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_dtype
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.fourier.transforms import axes_of, length_of
@@ -71,6 +70,3 @@ def _shifted(x: NodeLike, axes: Any, by: Callable[[Size], Size]) -> Node:
     node = as_node(x)
     found = axes_of(node, None, axes)
     return roll(node, tuple(by(node.shape[a]) for a in found), axis=tuple(found))
-
-
-__all__ = REGISTRY.public(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.fourier.transforms import fftn, ifftn, irfftn, rfftn
 
@@ -36,6 +35,3 @@ def rfft2(x: NodeLike, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "b
 def irfft2(x: NodeLike, /, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Node:
     """`irfftn` over the last two axes, or over others."""
     return irfftn(x, s=s, axes=axes, norm=norm)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir.dims import evaluate, product
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch
@@ -377,6 +377,3 @@ def ihfft(x: NodeLike, /, *, n: int | None = None, axis: int = -1, norm: str = "
     complex128[5]
     """
     return conj(rfft(x, n=n, axis=axis, norm=_swapped(norm)))
-
-
-__all__ = REGISTRY.public(__name__)

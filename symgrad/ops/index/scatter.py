@@ -14,7 +14,6 @@ import numpy as np
 from symgrad.ir.dims import Size, product
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node, constant_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ops.cumulative import changes, scan
@@ -248,6 +247,3 @@ def segment_sum(x: NodeLike, segment_ids: NodeLike, /, num_segments: Any) -> Nod
     (size,) = as_shape(num_segments)
     zeros = full((size, *node.shape[ids.ndim :]), 0, dtype=node.dtype)
     return add_at(zeros, from_zero(ids, size), node)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ from symgrad.ir.dims import Dim, Shape, Size, quotient
 from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, possible
 from symgrad.ops import batch, kernels
@@ -293,6 +293,3 @@ def _single(i: int, size: Size) -> tuple[Any, Any, int]:
             raise BoundsError(f"index {i} is out of range for an axis of size {size}")
         i %= size
     return (i, None if i == -1 else i + 1, 1)
-
-
-__all__ = REGISTRY.public(__name__)

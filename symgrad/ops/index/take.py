@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import REGISTRY, case
+from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, composite, op, require
@@ -146,6 +146,3 @@ def numbered(x: NodeLike, size: Size) -> Node:
         except IndexError as error:
             raise BoundsError(str(error)) from None
     return in_range(node, size=size)
-
-
-__all__ = REGISTRY.public(__name__)

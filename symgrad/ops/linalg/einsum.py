@@ -13,7 +13,6 @@ import numpy as np
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import require_equal
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg.products import matmul
@@ -221,6 +220,3 @@ def _spread(x: Term, labels: Sequence[str]) -> Node:
     own = x.ordered([s for s in labels if s in sizes])
     placed = dropwhile(lambda s: s not in sizes, labels)
     return reshaped(own, [sizes.get(s, 1) for s in placed])
-
-
-__all__ = REGISTRY.public(__name__)

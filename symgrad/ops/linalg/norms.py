@@ -10,7 +10,6 @@ import numpy as np
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import batch, kernels
@@ -165,6 +164,3 @@ def std(
         count = call("size_of", dim=count, dtype=node.dtype)
     root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan
     return divide(norm2(away, axis=axis, keepdims=keepdims), root)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, broadcast_shapes, in_order, normalize_axis, require_equal
 from symgrad.ops import batch, kernels
@@ -317,6 +317,3 @@ def _along_rows(g: Node, keepdims: bool) -> Node:
 def vecdot_p(x1: NodeLike, x2: NodeLike, /, *, keepdims: bool) -> Node:
     """The sum of the products along the last axis: one pass for each row."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.dims import Shape, Size, evaluate, least
 from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY, Cotangent, case
+from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, as_shape, broadcast_shapes, normalize_axes, require_equal
 from symgrad.ops import kernels
@@ -225,6 +225,3 @@ def diag(x: NodeLike, /, *, k: int = 0) -> Node:
         return diagonal_p(node, offset=int(k))
     size = node.shape[0] + abs(int(k))
     return on_diagonal(node, shape=(size, size), offset=int(k))
-
-
-__all__ = REGISTRY.public(__name__)

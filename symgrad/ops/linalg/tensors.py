@@ -9,7 +9,6 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ArgumentError, ShapeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import require_equal, whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg.decompositions import svdvals
@@ -73,6 +72,3 @@ def tensorsolve(a: NodeLike, b: NodeLike, /, *, axes: Any = None) -> Node:
     require_equal(rows, product(shape))
     found = solve(reshape(node, (rows, rows)), reshape(right, (rows, 1)))
     return reshape(found, shape)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY
+from symgrad.ir.op import POSITIVE, REAL
 from symgrad.ops.complexes import imag
 from symgrad.ops.declare import NodeLike, composite, elementwise
 from symgrad.ops.elementwise import abs as abs_
@@ -221,6 +221,3 @@ def array_equal(x1: NodeLike, x2: NodeLike, /, equal_nan: bool = False) -> Node:
     if equal_nan and a.tensor.is_inexact and b.tensor.is_inexact:
         alike = alike | (isnan(a) & isnan(b))
     return all_(alike)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,6 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, AxisError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import in_order, normalize_axis, whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.index.slices import getitem
@@ -244,6 +243,3 @@ def rollaxis(x: NodeLike, axis: int, /, *, start: int = 0) -> Node:
     source = normalize_axis(axis, node.ndim)
     place = node.ndim if start == node.ndim else normalize_axis(start, node.ndim)
     return moveaxis(node, source, place - (place > source))
-
-
-__all__ = REGISTRY.public(__name__)

@@ -8,7 +8,6 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import abs, square
 from symgrad.ops.leaves import zeros
@@ -57,6 +56,3 @@ def lstsq(a: NodeLike, b: NodeLike, /, rcond: float | None = None) -> LstsqResul
         residuals = zeros(0, dtype=matrix.dtype)
     rank = astype(matrix_rank(matrix), "int32")  # as LAPACK has it
     return LstsqResult(x, residuals, rank, svdvals(matrix))
-
-
-__all__ = REGISTRY.public(__name__)

@@ -8,7 +8,6 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.creation import asarray, linspace
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
@@ -154,6 +153,3 @@ def geomspace(
     part = reshape(part, (-1, *(1,) * ndim))
     found = where(part == 1, last, first * pow(last / first, part))
     return found if dtype is None else astype(found, dtype)
-
-
-__all__ = REGISTRY.public(__name__)

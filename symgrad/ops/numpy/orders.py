@@ -9,7 +9,6 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import in_order, normalize_axis
 from symgrad.ops.cumulative import cumulative_sum
 from symgrad.ops.declare import NodeLike, composite
@@ -122,6 +121,3 @@ def unwrap(
     # NumPy's result is a float where the period is one.
     tail = _part(node, along, 1, None) + cumulative_sum(jump, axis=along)
     return concat([astype(_part(node, along, 0, 1), tail.dtype), tail], axis=along)
-
-
-__all__ = REGISTRY.public(__name__)

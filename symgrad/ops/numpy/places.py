@@ -9,7 +9,6 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import as_shape, in_order, normalize_axis
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
@@ -257,6 +256,3 @@ def compress(condition: NodeLike, x: NodeLike, /, axis: int | None = None) -> No
 def extract(condition: NodeLike, x: NodeLike, /) -> Node:
     """The elements where a condition holds, which must be known; both are flattened."""
     return take(x, _places(condition))
-
-
-__all__ = REGISTRY.public(__name__)

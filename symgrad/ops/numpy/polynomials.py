@@ -6,7 +6,6 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import divide, negative, sqrt
 from symgrad.ops.leaves import ones, zeros
@@ -142,6 +141,3 @@ def poly(roots: NodeLike, /) -> Node:
         factor = concat([ones(1, dtype=node.dtype), reshape(negative(zeros_at[i]), (1,))], axis=0)
         found = convolve(found, factor)
     return astype(found, node.dtype)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -8,7 +8,6 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import whole
 from symgrad.ops.complexes import conj
 from symgrad.ops.conv.convolution import conv1d
@@ -155,6 +154,3 @@ def correlate(a: NodeLike, v: NodeLike, /, *, mode: str = "valid") -> Node:
     if _longer_first(long, short):
         return _slid(long, short, mode)
     return flip(_slid(short, long, mode))
-
-
-__all__ = REGISTRY.public(__name__)

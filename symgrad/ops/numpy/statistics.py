@@ -9,7 +9,6 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REGISTRY
 from symgrad.ir.types import in_order, normalize_axes, normalize_axis
 from symgrad.ops.complexes import conj, part_dtype
 from symgrad.ops.cumulative import cumulative_prod, cumulative_sum
@@ -328,6 +327,3 @@ def piecewise(x: NodeLike, condlist: Sequence[NodeLike], funclist: Sequence[Any]
     for condition, piece in zip(conditions, pieces, strict=False):
         found = where(logical_and(condition, True), piece, found)
     return astype(broadcast_to(found, node.shape), node.dtype)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REAL, REGISTRY, Builder, case
+from symgrad.ir.op import REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import NodeLike, P, composite, elementwise
@@ -121,6 +121,3 @@ def airy(x: NodeLike, /) -> tuple[Node, Node, Node, Node]:
     """
     ai, ai_slope, bi, bi_slope = (airy_p(x, part=part) for part in range(4))
     return ai, ai_slope, bi, bi_slope
-
-
-__all__ = REGISTRY.public(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, GraphError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REGISTRY, UNIT, case
+from symgrad.ir.op import POSITIVE, UNIT, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.activations import xlogy
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise, require_order
@@ -189,6 +189,3 @@ def eval_legendre(n: int, x: NodeLike, /) -> Node:
     `ArgumentError` unless n is an int from 0 on.
     """
     return gegenbauer(as_node(x), n=n, alpha=0.5)
-
-
-__all__ = REGISTRY.public(__name__)

@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.node import Node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY, case
+from symgrad.ir.op import POSITIVE, REAL, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.activations import order_infer, xlog1py, xlogy
@@ -371,6 +371,3 @@ def j0(x: NodeLike, /) -> Node:
 def j1(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

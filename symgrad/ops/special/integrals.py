@@ -10,7 +10,7 @@ from typing import Any
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
-from symgrad.ir.op import POSITIVE, REGISTRY, case
+from symgrad.ir.op import POSITIVE, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.activations import sinc
 from symgrad.ops.declare import NodeLike, composite, elementwise
@@ -143,6 +143,3 @@ def hyp2f1(a: NodeLike, b: NodeLike, c: NodeLike, x: NodeLike, /) -> Node:
     or c is a `GradientError`.
     """
     ...
-
-
-__all__ = REGISTRY.public(__name__)

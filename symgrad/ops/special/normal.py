@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node
-from symgrad.ir.op import REAL, REGISTRY, Builder, Interval, case
+from symgrad.ir.op import REAL, Builder, Interval, case
 from symgrad.ir.types import DType, TensorType
 from symgrad.ops.declare import NodeLike, P, elementwise, require
 from symgrad.ops.elementwise import exp, square
@@ -159,6 +159,3 @@ def erfcinv(x: NodeLike, /) -> Node:
 def logit(x: NodeLike, /) -> Node:
     """log(x / (1 - x)), for x from 0 (-inf) to 1 (inf), also near 1/2; sigmoid inverts it."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)

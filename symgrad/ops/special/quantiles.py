@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import POSITIVE, REAL, REGISTRY
+from symgrad.ir.op import POSITIVE, REAL
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import exp, log1p, negative, square
 from symgrad.ops.flows import Partial
@@ -185,6 +185,3 @@ def _stdtrit_partials(t: Node, df: Node, p: Node) -> tuple[Partial, ...]:
 def stdtrit(df: NodeLike, p: NodeLike, /) -> Node:
     """The t with stdtr(df, t) = p; a gradient flows to both."""
     ...
-
-
-__all__ = REGISTRY.public(__name__)
