@@ -64,7 +64,8 @@ def compile(
     updates (`Module.updates`) is erased before, and costs nothing unless it is in `updates`.
     `backend` is `numpy` for generated source, or `reference` to walk the plan kernel by kernel.
     With the extra `native`, `native` runs every group that it can as machine code, and None those
-    for which it pays; the rest is generated source. `program.native` shows it.
+    for which it pays; the rest is generated source. A program of numbers and arrays of up to 64
+    elements is one function with `native`. `program.native` shows it.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for

@@ -18,7 +18,7 @@ from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
-from symgrad.lowering.native import Native, NativeCode, NativeLoop
+from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.running import running
 from symgrad.lowering.schedule import Task, schedule
@@ -36,6 +36,7 @@ from symgrad.lowering.steps import (
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
+from symgrad.lowering.whole import whole_plan
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
@@ -60,10 +61,14 @@ def lower(
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
-    Large fused groups run as machine code where `native` gives it, else in tiles if `tiled`, on so
-    many `threads`. It is a plan `within` a tile if so. Raises `ShapeError` if a size makes an op
-    impossible.
+    Where `native` gives machine code, a small program is one function, and large fused groups run
+    so, else in tiles if `tiled`, on so many `threads`. It is a plan `within` a tile if so. Raises
+    `ShapeError` if a size makes an op impossible.
     """
+    if native is not None and tiled and not within:
+        whole = native.whole(graph, sizes, len(updates))
+        if whole is not None:
+            return whole_plan(graph, sizes, updates, whole)
     return _Lowering(graph, sizes, updates, threads if tiled else 0, native, within).plan()
 
 
@@ -141,7 +146,7 @@ class _Lowering:
         if self.native is not None and self.threads:
             parts = self.native.parts(graph)
             plan = lower(parts, sizes, nexts, native=self.native, **options)
-            if any(isinstance(step, NativeLoop) for step in plan.steps):
+            if any(isinstance(step, (NativeLoop, NativeCall)) for step in plan.steps):
                 return plan
         return lower(graph, sizes, nexts, **options)
 

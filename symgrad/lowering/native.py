@@ -1,11 +1,14 @@
-"""Native loops: a fused group that runs as machine code. Who makes the code is on another floor."""
+"""Machine code in plans: a fused group's loops, or a whole small program as one call.
+
+Who makes the code is on another floor.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -33,18 +36,37 @@ class NativeCode(Protocol):
     def parts(self) -> tuple[TensorType | None, ...]: ...
 
 
+class WholeCode(Protocol):
+    """The code of a whole program, as `symgrad.native.small.SmallProgram` has it.
+
+    `call(*inputs, *nexts)` gives a tuple of the results that are not written into `nexts`, arrays
+    that it makes and NumPy's scalars. `direct` is the same, and gives None where arguments are not
+    what the program takes.
+    """
+
+    call: Callable[..., tuple[Any, ...]]
+    direct: Callable[..., tuple[Any, ...] | None]
+    ir: str
+
+    @property
+    def assembly(self) -> str: ...
+
+
 T = TypeVar("T")
 
 
 class Native(Protocol):
     """The maker of the code of an inner graph for sizes of its named dimensions; None for NumPy.
 
-    `parts` is a graph of which what can run as machine code is fused.
+    `parts` is a graph of which what can run as machine code is fused. `whole` is the code of a
+    whole program, the last `nexts` outputs of which are next values; None if it is not small.
     """
 
     def __call__(self, graph: GraphLike, sizes: Mapping[str, int]) -> NativeCode | None: ...
 
     def parts(self, graph: Graph) -> Graph: ...
+
+    def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None: ...
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
@@ -63,10 +85,6 @@ class NativeLoop(Step):
     @property
     def name(self) -> str:
         return "native"
-
-    @property
-    def culprit(self) -> str:
-        return self.node.op.name
 
     @property
     def piece(self) -> int:
@@ -97,9 +115,32 @@ class NativeLoop(Step):
         for ref, t, y in zip(self.results, self.code.parts, self._graph.outputs, strict=True):
             yield ref, None if t is None else next(left), y
 
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NativeCall(Step):
+    """A whole small program as one function in machine code, which makes its outputs itself.
+
+    `computed` are the nodes that it stands for.
+    """
+
+    code: WholeCode
+    computed: tuple[Node, ...]
+
     @property
-    def holds(self) -> str:
-        """The ops that it holds, in a few words."""
-        found = Counter(n.op.name for n in self.computes)
-        named = [name if k == 1 else f"{k} {name}" for name, k in found.items()]
-        return ", ".join([*named[:8], *["…"] * (len(named) > 8)])
+    def name(self) -> str:
+        return "native"
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        """Nobody tells; `Program.cost` counts the ops one by one."""
+        return None
+
+    @property
+    def computes(self) -> tuple[Node, ...]:
+        return self.computed
+
+
+def held(step: NativeLoop | NativeCall) -> str:
+    """The ops that machine code holds, in a few words."""
+    found = Counter(n.op.name for n in step.computes)
+    named = [name if k == 1 else f"{k} {name}" for name, k in found.items()]
+    return ", ".join([*named[:8], *["…"] * (len(named) > 8)])

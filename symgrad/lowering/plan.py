@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
+from symgrad.lowering.native import NativeCall
 from symgrad.lowering.steps import Ref, Slot, Step
 
 ALIGNMENT = 64
@@ -38,6 +40,20 @@ class Plan(Displayed):
         """The results of its function: the outputs, and the next values of 0-d variables."""
         ends = zip(self.updates, self.nexts, strict=True)
         return (*self.outputs, *(ref for ref, n in ends if n < 0))
+
+    @property
+    def allocated(self) -> list[int]:
+        """The outputs that are allocated before the first step; machine code makes its own."""
+        made = {r.slot for s in self.steps if isinstance(s, NativeCall) for r in s.results}
+        return [i for i, s in enumerate(self.slots) if s.kind == "output" and i not in made]
+
+    @property
+    def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:
+        """The function for all of it, from inputs to outputs, if it is one in machine code."""
+        match self.steps:
+            case (NativeCall() as step,) if not self.variables and not self.nexts:
+                return step.code.direct
+        return None
 
     @property
     def output_bytes(self) -> int:

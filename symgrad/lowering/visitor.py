@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
-from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.steps import Call, Copy, Step
 from symgrad.lowering.tiling import TileLoop
 
@@ -32,6 +32,8 @@ class Visitor(ABC, Generic[T]):
                 return self.branch(step)
             case NativeLoop():
                 return self.native_loop(step)
+            case NativeCall():
+                return self.native_call(step)
         raise TypeError(f"there is no method for {type(step).__name__}")
 
     @abstractmethod
@@ -51,3 +53,6 @@ class Visitor(ABC, Generic[T]):
 
     @abstractmethod
     def native_loop(self, step: NativeLoop) -> T: ...
+
+    @abstractmethod
+    def native_call(self, step: NativeCall) -> T: ...

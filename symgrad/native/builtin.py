@@ -10,9 +10,12 @@ which makes them plain and comes back.
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +33,9 @@ class Layout(NamedTuple):
 
     type: int
     data: int
+    ndim: int
+    shape: int
+    dtype: int
     flags: int
 
 
@@ -46,12 +52,16 @@ def layout() -> Layout:
         return held.find(value.to_bytes(width, sys.byteorder), after)
 
     at_type, at_data = place(id(np.ndarray), 8), place(data.ctypes.data, 8)
-    # The number of axes, the shape, the strides, the base and the dtype stand before the flags.
-    at_flags = at_data + 48
-    told = int.from_bytes(held[at_flags : at_flags + 4], sys.byteorder)
-    if min(at_type, at_data) < 0 or told != data.flags.num:
+    # After the data: the number of axes, the shape, the strides, the base, the dtype, the flags.
+    found = Layout(at_type, at_data, *(at_data + n for n in (8, 16, 40, 48)))
+
+    def told(at: int, width: int) -> int:
+        return int.from_bytes(held[at : at + width], sys.byteorder)
+
+    fits = told(found.ndim, 4) == 1 and told(found.dtype, 8) == id(data.dtype)
+    if min(at_type, at_data) < 0 or not fits or told(found.flags, 4) != data.flags.num:
         raise Unavailable("the arrays of this NumPy are laid out otherwise than is known")
-    return Layout(at_type, at_data, at_flags)
+    return found
 
 
 def write_wrapper(
@@ -113,12 +123,8 @@ def write_wrapper(
         "  ret ptr %made",
         "}",
     ]
-    text = "\n".join(lines)
-    module.definitions[f"@{WRAPPER}"] = text
-    for line in PYTHON:
-        name = next(word for word in line.replace("(", " ").split() if word.startswith("@"))
-        if name in text:
-            module.declarations[name] = line
+    module.definitions[f"@{WRAPPER}"] = "\n".join(lines)
+    imports(module)
 
 
 def _array(i: int, at: Layout) -> list[str]:
@@ -169,21 +175,39 @@ PYTHON = (
     "declare ptr @PyEval_SaveThread()",
     "declare void @PyEval_RestoreThread(ptr)",
     "declare void @Py_IncRef(ptr)",
+    "declare void @Py_DecRef(ptr)",
+    "declare ptr @PyTuple_New(i64)",
+    "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
     "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
-    "@_Py_NoneStruct = external global i8",
-    "@PyArray_Type = external global i8",
 )
 
 
-def _imports(module: Module) -> dict[str, int]:
-    """The addresses of what a module declares of CPython's and NumPy's."""
-    found = {"_Py_NoneStruct": id(None), "PyArray_Type": id(np.ndarray)}
-    for name in module.declarations:
-        plain = name.removeprefix("@")
-        if plain.startswith("Py") and plain not in found:
-            function = getattr(ctypes.pythonapi, plain)
-            found[plain] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return {name: found[name] for name in found if f"@{name}" in module.declarations}
+def imports(
+    module: Module, more: Mapping[str, tuple[str, int]] = MappingProxyType({})
+) -> dict[str, int]:
+    """The addresses of what a module's wrapper uses, which is declared in the module.
+
+    `more` has declarations and addresses, by name, beside those of CPython.
+    """
+    text = module.definitions[f"@{WRAPPER}"]
+    used = set(re.findall(r"@(\w+)", text))
+    known = {name: (f"@{name} = external global i8", id(x)) for name, x in OBJECTS.items()}
+    for line in PYTHON:
+        name = line[line.index("@") + 1 : line.index("(")]
+        if name in used:
+            address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+            known[name] = (line, address or 0)
+    known.update(more)
+    found = {name: known[name] for name in sorted(used & known.keys())}
+    module.declarations.update((f"@{name}", line) for name, (line, _) in found.items())
+    return {name: address for name, (_, address) in found.items()}
+
+
+OBJECTS: Mapping[str, object] = {
+    "_Py_NoneStruct": None,
+    "PyArray_Type": np.ndarray,
+    "PyFloat_Type": float,
+}
 
 
 class _Definition(ctypes.Structure):
@@ -205,44 +229,61 @@ def builtin(
     wrong with an array (its shape, its dtype) is for the caller to know, who planned the call.
     Raises `Unavailable`.
     """
-    library = engine.loaded(str(module), (WRAPPER,), _imports(module))
-    return _Plainly(library, tuple(dtypes), len(dtypes) - results).function()
+    found = imports(module)
+    library = engine.loaded(str(module), (WRAPPER,), found)
+    return Plainly(library, dtypes, len(dtypes) - results).function()
 
 
-class _Plainly:
-    """Makes arguments plain and calls the kernel again. It is what the builtin has for `self`.
+class Fallback(ABC):
+    """What a builtin has for `self`, and calls with the same arguments if they are not plain.
 
-    So it lives as long as the builtin, and the code and the definition with it.
+    It lives as long as the builtin, and the code and the definition with it.
     """
 
-    def __init__(
-        self, library: Library, dtypes: tuple[np.dtype[Any] | None, ...], first_result: int
-    ) -> None:
-        self._library, self._dtypes, self._first_result = library, dtypes, first_result
+    def __init__(self, library: Library) -> None:
+        self._library = library
         self._definition = _Definition(b"native", library[WRAPPER], METH_FASTCALL, None)
 
-    def function(self, again: bool = False) -> Callable[..., None]:
-        """The builtin; one that has been asked `again` has nobody to turn to."""
+    def function(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """The builtin, with another fallback if one is given."""
         new = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(("PyCFunction_NewEx", ctypes.pythonapi))
-        made: Callable[..., None] = new(
-            ctypes.addressof(self._definition), _refuse if again else self, None
-        )
+        made: Callable[..., Any] = new(ctypes.addressof(self._definition), fallback or self, None)
         return made
 
-    def __call__(self, *args: Any) -> None:
+    @abstractmethod
+    def __call__(self, *args: Any) -> Any: ...
+
+
+class Plainly(Fallback):
+    """Makes arguments plain and calls the kernel again."""
+
+    def __init__(
+        self, library: Library, dtypes: Sequence[np.dtype[Any] | None], first_result: int
+    ) -> None:
+        super().__init__(library)
+        self._dtypes, self._first_result = tuple(dtypes), first_result
+
+    def __call__(self, *args: Any) -> Any:
         count = len(self._dtypes)
         if len(args) < count:
             raise TypeError(f"a kernel of {count} arrays was called with {len(args)}")
         plain = list(args)
         for i, (x, dtype) in enumerate(zip(args, self._dtypes, strict=False)):
-            if dtype is None or (type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN):
-                continue
-            if i >= self._first_result:
+            is_plain = type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN
+            if i >= self._first_result and not is_plain:
                 raise ValueError("a result is to be a plain array")
-            plain[i] = np.array(x, dtype, order="C", copy=True)
-        self.function(again=True)(*plain)
+            if dtype is not None and not (is_plain and x.dtype is dtype):
+                plain[i] = x if i >= self._first_result else np.array(x, dtype, order="C")
+        return self.function(_refuse)(*plain)
+
+
+class Nothing(Fallback):
+    """Gives None for what is not plain."""
+
+    def __call__(self, *args: Any) -> None:
+        return None
 
 
 def _refuse(*args: Any) -> None:

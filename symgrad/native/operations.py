@@ -5,6 +5,7 @@ The payload and the sign of a NaN are whatever the processor makes of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -70,7 +71,7 @@ def _relu(x: Value) -> Value:
 
 
 def _abs(x: Value) -> Value:
-    if x.kind[0] == "u":
+    if x.kind[0] in "bu":
         return x
     return absolute(x) if x.is_float else x.code.select(x < 0, -x, x)
 
@@ -86,6 +87,30 @@ def _sign(x: Value) -> Value:
 
 def _rounded(name: str) -> Callable[[Value], Value]:
     return lambda x: x.code.call(name, x) if x.is_float else x
+
+
+def _left_shift(x: Value, n: Value) -> Value:
+    fits, n = _shift(x, n)
+    return x.code.select(fits, x << n, 0)
+
+
+def _right_shift(x: Value, n: Value) -> Value:
+    """All bits away, what is left is that of the sign."""
+    fits, n = _shift(x, n)
+    return x.code.select(fits, x >> n, x >> (x.bits - 1) if x.kind[0] == "i" else 0)
+
+
+def _shift(x: Value, n: Value) -> tuple[Value, Value]:
+    """Whether a shift is by fewer bits than there are, and by how many if so."""
+    fits = n.reinterpreted(f"u{n.kind[1:]}") < x.bits
+    return fits, x.code.select(fits, n, 0)
+
+
+def _heaviside(x: Value, middle: Value) -> Value:
+    code = x.code
+    found = code.select(x > 0, code.constant(x.kind, 1), 0)
+    found = code.select(x.equals(0), middle, found)
+    return code.select(x.is_nan(), x, found)
 
 
 def _is_finite(x: Value) -> Value:
@@ -133,34 +158,34 @@ def _function(write: Callable[..., Value], cost: int, numpy: int) -> Operation:
 
 _LOGIC = "biuf"
 OPERATIONS: Mapping[Callable[..., Any], Operation] = {
-    np.add: Operation(lambda a, b: a + b),
+    np.add: Operation(lambda a, b: a | b if a.kind == "b1" else a + b, _LOGIC),
     np.subtract: Operation(lambda a, b: a - b),
-    np.multiply: Operation(lambda a, b: a * b),
+    np.multiply: Operation(lambda a, b: a & b if a.kind == "b1" else a * b, _LOGIC),
     np.divide: Operation(lambda a, b: a / b, "f", cost=12),
     np.negative: Operation(lambda x: -x, "if"),
     np.positive: Operation(lambda x: x),
-    np.absolute: Operation(_abs),
-    np.square: Operation(lambda x: x * x),
+    np.absolute: Operation(_abs, _LOGIC),
+    np.square: Operation(lambda x: x if x.kind == "b1" else x * x, _LOGIC),
     np.sqrt: Operation(root, "f", cost=15, numpy=38),
     np.reciprocal: Operation(lambda x: 1.0 / x, "f", cost=12),
-    np.maximum: Operation(_maximum, cost=4),
-    np.minimum: Operation(_minimum, cost=4),
+    np.maximum: Operation(_maximum, _LOGIC, cost=4),
+    np.minimum: Operation(_minimum, _LOGIC, cost=4),
     np.fmax: Operation(_fmax, "f", False, cost=4),  # of 0 and -0 NumPy gives now one, now the other
     np.fmin: Operation(_fmin, "f", False, cost=4),
     relu.op.kernel: Operation(_relu),
     kernels.leaky_relu: Operation(_leaky_relu, "f", cost=6),
     np.sign: Operation(_sign, cost=6, numpy=44),
     np.copysign: Operation(copysign, "f"),
-    np.floor: Operation(_rounded("floor")),
-    np.ceil: Operation(_rounded("ceil")),
-    np.trunc: Operation(_rounded("trunc")),
-    np.rint: Operation(_rounded("roundeven")),
+    np.floor: Operation(_rounded("floor"), _LOGIC),
+    np.ceil: Operation(_rounded("ceil"), _LOGIC),
+    np.trunc: Operation(_rounded("trunc"), _LOGIC),
+    np.rint: Operation(_rounded("roundeven"), "iuf"),
     np.equal: Operation(lambda a, b: a.equals(b), _LOGIC),
     np.not_equal: Operation(lambda a, b: a.differs(b), _LOGIC),
-    np.less: Operation(lambda a, b: a < b),
-    np.less_equal: Operation(lambda a, b: a <= b),
-    np.greater: Operation(lambda a, b: a > b),
-    np.greater_equal: Operation(lambda a, b: a >= b),
+    np.less: Operation(lambda a, b: a < b, _LOGIC),
+    np.less_equal: Operation(lambda a, b: a <= b, _LOGIC),
+    np.greater: Operation(lambda a, b: a > b, _LOGIC),
+    np.greater_equal: Operation(lambda a, b: a >= b, _LOGIC),
     np.isnan: Operation(lambda x: x.is_nan(), "f"),
     np.isinf: Operation(lambda x: absolute(x).equals(INF), "f"),
     np.isfinite: Operation(_is_finite, "f"),
@@ -173,6 +198,11 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.bitwise_or: Operation(lambda a, b: a | b, "biu"),
     np.bitwise_xor: Operation(lambda a, b: a ^ b, "biu"),
     np.invert: Operation(lambda x: ~x, "biu"),
+    np.left_shift: Operation(_left_shift, "iu", cost=6),
+    np.right_shift: Operation(_right_shift, "iu", cost=6),
+    np.heaviside: Operation(_heaviside, "f", cost=6, numpy=44),
+    np.deg2rad: Operation(lambda x: x * (math.pi / 180), "f"),
+    np.rad2deg: Operation(lambda x: x * (180 / math.pi), "f"),
     kernels.where: Operation(_where, _LOGIC),
     kernels.select: Operation(_select, _LOGIC),
     kernels.keep_where_positive: Operation(lambda y, x: _select(y > 0, x)),

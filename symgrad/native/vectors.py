@@ -225,6 +225,13 @@ class Code:
             text = f"splat ({LLVM[kind]} {text})"
         return Value(self, kind, text)
 
+    def constants(self, kind: str, numbers: Sequence[Number]) -> Value:
+        """A number for each lane."""
+        if self.lanes == 1:
+            return self.constant(kind, numbers[0])
+        text = ", ".join(f"{LLVM[kind]} {literal(kind, n)}" for n in numbers)
+        return Value(self, kind, f"<{text}>")
+
     def as_value(self, x: Operand, kind: str) -> Value:
         """A value, or a number as one of this kind."""
         return x if isinstance(x, Value) else self.constant(kind, x)
@@ -286,6 +293,22 @@ class Code:
         for i, name in enumerate(scalars):
             found = self.scalar(f"insertelement {t} {found}, {LLVM[kind]} {name}, i64 {i}")
         return Value(self, kind, found)
+
+    def gathered(self, values: Sequence[Value], order: Sequence[int]) -> Value:
+        """Lanes of some values, of any numbers of lanes: they count from 1 on, and 0 is a zero."""
+        first, kind = values[0], values[0].kind
+        if len(values) == 1 and list(order) == list(range(1, first.code.lanes + 1)):
+            return first
+        if len(values) == 1 and first.code.lanes > 1 and self.lanes > 1:
+            t, zero = first.code.type(kind), first.code.constant(kind, 0)
+            mask = ", ".join(f"i32 {i - 1 if i else first.code.lanes}" for i in order)
+            text = f"shufflevector {t} {first.text}, {t} {zero.text}, <{self.lanes} x i32> <{mask}>"
+            return self.line(kind, text)
+        if len(values) == 1 and set(order) == {1}:
+            return self.splat(kind, first.code.lane(first, 0))
+        places = [(v, i) for v in values for i in range(v.code.lanes)]
+        lanes = {n: places[n - 1][0].code.lane(*places[n - 1]) for n in dict.fromkeys(order) if n}
+        return self.vector(kind, [lanes.get(n, literal(kind, 0)) for n in order])
 
     # ---- memory -----------------------------------------------------------------------------
 

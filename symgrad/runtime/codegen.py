@@ -16,7 +16,7 @@ from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.lowering.names import RESERVED
-from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.native import NativeCall, NativeLoop, held
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
@@ -29,6 +29,7 @@ from symgrad.runtime.literals import (
     constant_text,
     index_text,
     inside,
+    is_numpy,
     is_short,
     literal_text,
     name_text,
@@ -70,11 +71,8 @@ class _Generator(Running):
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
         for name, value in module.constants.items():
-            head.append(
-                f"{name} = {constant_text(value)}"
-                if is_short(value)
-                else f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
-            )
+            told = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
+            head.append(f"{name} = {constant_text(value)}" if is_short(value) else told)
         for text in module.copied():
             head += ["", "", *text.rstrip().split("\n")]
         found = {}
@@ -97,12 +95,9 @@ class _Generator(Running):
         lines = [f"def {name}({', '.join([*names, *(s.name for s in arena)])}):"]
         lines += [f"    # {line}" for line in arena_lines(arena)]
         steps: dict[int, Step] = {}
-        for slot in plan.slots:
-            if slot.kind == "output":
-                self.module.numpy_names.add("empty")
-                lines.append(
-                    f"    {slot.name} = empty({shape_text(slot.shape)}, {slot.dtype.name!r})"
-                )
+        for slot in (plan.slots[i] for i in plan.allocated):
+            self.module.numpy_names.add("empty")
+            lines.append(f"    {slot.name} = empty({shape_text(slot.shape)}, {slot.dtype.name!r})")
         for step in plan.steps:
             note = printable(self.module.note(step))
             for text in self.visit(step):
@@ -178,7 +173,7 @@ class _Generator(Running):
         given = [*map(self.expression, step.operands)]
         given += [self.expression(ref) if part is None else part for ref, part, _ in ends]
         call = f"{name}({', '.join(given)}"
-        yield f"# machine code for {step.holds}"
+        yield f"# machine code for {held(step)}"
         if module.threads and step.piece < rows:
             work, start = module.new("rows"), module.new("start")
             module.taken.remove(start)
@@ -189,6 +184,17 @@ class _Generator(Running):
         else:
             yield f"{call}, 0, {rows})"
         yield from (self._joined(ref, part, y) for ref, part, y in ends if part is not None)
+
+    def native_call(self, step: NativeCall) -> Iterator[str]:
+        name = self.module.new("native")
+        self.module.scope[name] = step.code.call
+        slots = [self.plan.slots[r.slot] for r in step.results]
+        given = [*map(self._expression, step.operands)]
+        given += [s.name for s in slots if s.kind == "next"]
+        made = [s.name for s in slots if s.kind != "next"]
+        yield f"# machine code for {held(step)}"
+        targets = f"({made[0]},)" if len(made) == 1 else ", ".join(made)
+        yield f"{targets}{' = ' * bool(made)}{name}({', '.join(given)})"
 
     def _joined(self, ref: Ref, parts: str, y: Node) -> str:
         """The line that joins the parts of a reduction over rows."""
@@ -321,8 +327,8 @@ class _Generator(Running):
         """A name for what cannot be spelled out; `stem` is a name of a parameter."""
         self.module.opaque[op.name] = None
         names = (f"{stem}{i}" for i in count())
-        taken = self.module.taken
-        name = next(n for n in names if n not in taken and self.module.scope.get(n, value) is value)
+        taken, scope = self.module.taken, self.module.scope
+        name = next(n for n in names if n not in taken and scope.get(n, value) is value)
         self.module.scope[name] = value
         return name
 
@@ -376,8 +382,3 @@ def _declared(step: Call | View) -> dict[str, Any]:
         names = ", ".join(map(reprlib.repr, more))
         raise GraphError(f"{step.op.name} declares no {names}: not written into a program")
     return attrs
-
-
-def is_numpy(kernel: Any) -> bool:
-    """Whether a kernel is what NumPy has under its name."""
-    return getattr(np, getattr(kernel, "__name__", ""), None) is kernel

@@ -11,7 +11,7 @@ from symgrad.ir.errors import KernelError
 from symgrad.ir.node import Node
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
-from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
@@ -46,8 +46,7 @@ def execute(
             values[i] = arena[slot.name]
         elif slot.kind == "constant":
             values[i] = slot.value
-        elif slot.kind == "output":
-            values[i] = np.empty(slot.shape, slot.dtype)
+    values.update((i, np.empty(plan.slots[i].shape, plan.slots[i].dtype)) for i in plan.allocated)
     values.update(zip(plan.inputs, inputs, strict=True))
     values.update(zip(plan.variables, variables, strict=True))
     values.update(zip((i for i in plan.nexts if i >= 0), nexts, strict=True))
@@ -123,6 +122,12 @@ class _Executor(Visitor[None]):
         for ref, part, y in ends:
             if part is not None:
                 self._join(ref, part, y)
+
+    def native_call(self, step: NativeCall) -> None:
+        slots = [ref.slot for ref in step.results]
+        given = [i for i in slots if self.plan.slots[i].kind == "next"]
+        made = step.code.call(*map(self.value, step.operands), *(self.values[i] for i in given))
+        self.values.update(zip((i for i in slots if i not in given), made, strict=True))
 
     def _join(self, ref: Ref, parts: Any, y: Node) -> None:
         """A reduction over the rows, from those of their parts."""

@@ -141,6 +141,11 @@ def _slice_text(index: tuple[int | None, int | None, int]) -> str:
 
 
 @lru_cache(maxsize=1024)
+def is_numpy(kernel: Any) -> bool:
+    """Whether a kernel is what NumPy has under its name."""
+    return getattr(np, getattr(kernel, "__name__", ""), None) is kernel
+
+
 def without_np(text: str) -> tuple[str, frozenset[str], frozenset[str]]:
     """Text without `np.`, the names of NumPy's in it, and the modules of SciPy's."""
     modules = frozenset(re.findall(r"\bscipy\.\w+(?=\.)", text))

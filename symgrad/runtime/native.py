@@ -10,7 +10,9 @@ from symgrad.ir.dims import product
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
-from symgrad.lowering.native import NativeCode
+from symgrad.ir.node import Node
+from symgrad.lowering.native import NativeCode, WholeCode
+from symgrad.lowering.schedule import schedule
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.fuse import with_groups
 from symgrad.rewrite.driver import rewrite
@@ -58,6 +60,24 @@ class Natives:
         changed = rewrite(graph, [softmax_in_parts], Trace(), "native")
         return common_subexpressions(changed, Exact.ROUNDING, Trace())
 
+    def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None:
+        """The code of a whole program, if that is small and may be machine code."""
+        if not self.insist:
+            return None
+        from symgrad.native.engine import Unavailable
+        from symgrad.native.small import MOST_ELEMENTS, SmallProgram
+        from symgrad.native.space import NotNative
+
+        if any(_elements(n, sizes) > MOST_ELEMENTS for n in graph.inputs):
+            return None
+        tasks, outputs = schedule(self._in_parts(graph), sizes)
+        number = {t.node: i for i, t in enumerate(tasks)}
+        inputs = [number[x] for x in graph.inputs]
+        try:
+            return SmallProgram(tasks, inputs, outputs, nexts, exact=self.exact)
+        except (NotNative, Unavailable):
+            return None
+
     def __call__(self, graph: Graph, sizes: Mapping[str, int]) -> NativeCode | None:
         if not self.insist and _bytes_made(graph, sizes) < LEAST_BYTES:
             return None
@@ -86,7 +106,11 @@ def _bytes_made(graph: Graph, sizes: Mapping[str, int]) -> int:
     total = 0
     for node in graph.nodes:
         if node.inputs and not node.op.view:
-            count = product(resolve(node.shape, sizes))
-            assert isinstance(count, int)
-            total += count * node.dtype.itemsize
+            total += _elements(node, sizes) * node.dtype.itemsize
     return total
+
+
+def _elements(node: Node, sizes: Mapping[str, int]) -> int:
+    count = product(resolve(node.shape, sizes))
+    assert isinstance(count, int)
+    return count

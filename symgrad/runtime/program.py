@@ -15,7 +15,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import printable
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
-from symgrad.lowering.native import NativeCode, NativeLoop
+from symgrad.lowering.native import NativeCall, NativeCode, NativeLoop, WholeCode
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.passes.erase_identities import erase_updates
@@ -117,6 +117,8 @@ class Program(Displayed, Runner):
             VariableStore(variables, updated, prologue),
             interface.form,
         )
+        if self.executables.fixed is not None and interface.forms is None:
+            self.direct = self.executables.fixed.plan.direct
 
     # ---- copies -----------------------------------------------------------------------------
 
@@ -153,13 +155,13 @@ class Program(Displayed, Runner):
         return self.executables.shown().source.text
 
     @property
-    def native(self) -> tuple[NativeCode, ...]:
-        """The groups that run as machine code, for the sizes of the last call; () if none does.
+    def native(self) -> tuple[NativeCode | WholeCode, ...]:
+        """The groups that run as machine code, or the whole, for the sizes of the last call, or ().
 
         Each has `ir`, which is LLVM's, and `assembly`.
         """
         steps = [s for step in self.plan.steps for s in (step, *_inside(step))]
-        return tuple(step.code for step in steps if isinstance(step, NativeLoop))
+        return tuple(step.code for step in steps if isinstance(step, (NativeLoop, NativeCall)))
 
     def why(self, node_or_line: Node | int | str) -> Why:
         """Why it runs what it runs: the way from what was written to the step that computes it now.

@@ -8,7 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.lower import lower
-from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.native import NativeCall, NativeLoop, held
 from symgrad.lowering.steps import Call, Copy, RowSums, Step
 from symgrad.lowering.tiling import TileLoop
 from symgrad.lowering.visitor import Visitor
@@ -32,6 +32,9 @@ class Namer(Visitor[str]):
     def native_loop(self, step):
         return "native_loop"
 
+    def native_call(self, step):
+        return "native_call"
+
 
 class SomeCode:
     """Stands for machine code of one result, which is joined from parts."""
@@ -40,13 +43,26 @@ class SomeCode:
     parts = (sg.placeholder("parts", (40,)).tensor,)
 
 
+class SomeMaker:
+    """Makes that code for each group, or one function of a whole program."""
+
+    def __init__(self, whole):
+        self.is_whole = whole
+
+    def __call__(self, graph, sizes):
+        return SomeCode()
+
+    def whole(self, graph, sizes, nexts):
+        return SomeCode() if self.is_whole else None
+
+
 def steps_of(inputs, outputs):
     return sg.compile(inputs, outputs, backend="numpy").plan.steps
 
 
-def native_steps():
+def native_steps(whole):
     graph = sg.compile(large, sg.sum(sg.exp(sg.tanh(large * 2))), backend="numpy").graph
-    return lower(graph, {}, threads=2, native=lambda graph, sizes: SomeCode()).steps
+    return lower(graph, {}, threads=2, native=SomeMaker(whole)).steps
 
 
 x = sg.placeholder("x", (4, 3))
@@ -56,7 +72,8 @@ PLANS = {
     "copy": steps_of(x, x.T),
     "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
     "loop": steps_of(x, sg.map(sg.exp, x)),
-    "native_loop": native_steps(),
+    "native_loop": native_steps(False),
+    "native_call": native_steps(True),
 }
 
 
@@ -72,7 +89,7 @@ def test_each_kind_has_its_method(method):
 
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
-    assert mine == {Call, RowSums, Copy, TileLoop, Loop, NativeLoop}
+    assert mine == {Call, RowSums, Copy, TileLoop, Loop, NativeLoop, NativeCall}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 
@@ -107,9 +124,15 @@ def test_a_loop_tells_of_the_steps_within_it():
 
 def test_a_native_loop_tells_what_it_holds_and_how_its_rows_are_shared():
     (step,) = PLANS["native_loop"]
-    assert step.holds == "multiply, tanh, exp, sum"
+    assert held(step) == "multiply, tanh, exp, sum"
     assert step.piece == 500
     assert [(part, y.op.name) for _, part, y in step.ends(["parts"])] == [("parts", "sum")]
+
+
+def test_a_native_call_stands_for_all_nodes():
+    (step,) = PLANS["native_call"]
+    assert held(step) == "multiply, tanh, exp, sum"
+    assert [n.op.name for n in step.computes] == ["multiply", "tanh", "exp", "sum"]
 
 
 def test_sums_of_rows_are_products_that_count_as_sums():
