@@ -189,7 +189,7 @@ class _Generator(Running):
         name = self.module.new("native")
         self.module.scope[name] = step.code.call
         slots = [self.plan.slots[r.slot] for r in step.results]
-        given = [*map(self._expression, step.operands)]
+        given = [*map(self.expression, step.operands)]
         given += [s.name for s in slots if s.kind == "next"]
         made = [s.name for s in slots if s.kind != "next"]
         yield f"# machine code for {held(step)}"

@@ -75,8 +75,10 @@ class Natives:
         inputs = [number[x] for x in graph.inputs]
         try:
             return SmallProgram(tasks, inputs, outputs, nexts, exact=self.exact)
-        except (NotNative, Unavailable):
+        except NotNative:
             return None
+        except Unavailable as error:
+            raise _unsupported(error) from None
 
     def __call__(self, graph: Graph, sizes: Mapping[str, int]) -> NativeCode | None:
         if not self.insist and _bytes_made(graph, sizes) < LEAST_BYTES:
@@ -90,8 +92,7 @@ class Natives:
             self.reasons[str(error)] = None
         except Unavailable as error:
             if self.insist:
-                hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
-                raise UnsupportedError(f"{error}; leave backend='native' out{hint}") from None
+                raise _unsupported(error) from None
             self.reasons[str(error)] = None
         return None
 
@@ -100,6 +101,11 @@ class Natives:
 
         graph = self._in_parts(graph)
         return compiled(graph, sizes, exact=self.exact, if_it_pays=not self.insist)
+
+
+def _unsupported(error: Exception) -> UnsupportedError:
+    hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
+    return UnsupportedError(f"{error}; leave backend='native' out{hint}")
 
 
 def _bytes_made(graph: Graph, sizes: Mapping[str, int]) -> int:

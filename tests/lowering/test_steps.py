@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.lower import lower
 from symgrad.lowering.native import NativeCall, NativeLoop, held
@@ -28,6 +29,9 @@ class Namer(Visitor[str]):
 
     def loop(self, step):
         return "loop"
+
+    def branch(self, step):
+        return "branch"
 
     def native_loop(self, step):
         return "native_loop"
@@ -65,13 +69,14 @@ def native_steps(whole):
     return lower(graph, {}, threads=2, native=SomeMaker(whole)).steps
 
 
-x = sg.placeholder("x", (4, 3))
+x, p = sg.placeholder("x", (4, 3)), sg.placeholder("p", (), "bool")
 large = sg.placeholder("large", (2000, 1000), "float32")
 PLANS = {
     "call": steps_of(x, sg.exp(x)),
     "copy": steps_of(x, x.T),
     "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
     "loop": steps_of(x, sg.map(sg.exp, x)),
+    "branch": steps_of([p, x], sg.cond(p, lambda: sg.exp(x), lambda: x)),
     "native_loop": native_steps(False),
     "native_call": native_steps(True),
 }
@@ -89,7 +94,7 @@ def test_each_kind_has_its_method(method):
 
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
-    assert mine == {Call, RowSums, Copy, TileLoop, Loop, NativeLoop, NativeCall}
+    assert mine == {Call, RowSums, Copy, TileLoop, Loop, Branch, NativeLoop, NativeCall}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 
