@@ -235,7 +235,7 @@ def builtin(
 
 
 class Fallback(ABC):
-    """What a builtin has for `self`, and calls with the same arguments if they are not plain.
+    """The `self` of a builtin, which it calls with the same arguments if they are not plain.
 
     It lives as long as the builtin, and the code and the definition with it.
     """
