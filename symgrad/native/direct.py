@@ -122,7 +122,7 @@ class _Wrapper:
         return f"%v{self.count}"
 
     def field(self, thing: str, offset: int, type_: str = "ptr") -> str:
-        """What an object has so many bytes from its start."""
+        """The field of an object so many bytes from its start."""
         place = self.value(f"getelementptr i8, ptr {thing}, i64 {offset}")
         return self.value(f"load {type_}, ptr {place}")
 
