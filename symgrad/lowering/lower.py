@@ -102,8 +102,7 @@ class _Lowering:
         for ref in wanted:
             self.builders[ref.slot].last = ends
         for i, step in enumerate(self.steps):
-            if isinstance(step, Call):
-                self._work_in_place(i, step)
+            self._work_in_place(i, step)
         results, nexts = self._deliver(wanted, ends)
         slots, arena_bytes = self._finish()
         for step in self.steps:
@@ -320,20 +319,22 @@ class _Lowering:
             slot = self.builders[slot].root
         return slot
 
-    def _work_in_place(self, index: int, step: Call) -> None:
-        """Let a step write over an operand that nobody reads afterwards."""
-        result = step.results[0]
-        builder = self.builders[result.slot]
-        if len(step.results) != 1 or builder.kind != "arena" or result.views:
-            return
-        for k in step.op.storage.in_place:
-            if k < len(step.operands) and self._may_take(step, k, index, builder):
-                root = self._root(step.operands[k].slot)
-                builder.root = root
-                self.builders[root].last = builder.last
-                return
+    def _work_in_place(self, index: int, step: Step) -> None:
+        """Let a step write over operands that nobody reads afterwards."""
+        for result, allowed in zip(step.results, step.in_place, strict=False):
+            builder = self.builders[result.slot]
+            if builder.kind != "arena" or result.views:
+                continue
+            for k in allowed:
+                if k < len(step.operands) and self._may_take(step, k, allowed, index, builder):
+                    root = self._root(step.operands[k].slot)
+                    builder.root = root
+                    self.builders[root].last = builder.last
+                    break
 
-    def _may_take(self, step: Call, k: int, index: int, builder: SlotBuilder) -> bool:
+    def _may_take(
+        self, step: Step, k: int, allowed: Sequence[int], index: int, builder: SlotBuilder
+    ) -> bool:
         ref = step.operands[k]
         root = self._root(ref.slot)
         old = self.builders[root]
@@ -343,9 +344,8 @@ class _Lowering:
             return False
         if old.type != builder.type or self.builders[ref.slot].type != builder.type:
             return False
-        is_ufunc = isinstance(step.op.kernel, np.ufunc)
-        others = [r for j, r in enumerate(step.operands) if j != k and self._root(r.slot) == root]
-        return all(is_ufunc and r == ref for r in others)
+        others = [j for j, r in enumerate(step.operands) if j != k and self._root(r.slot) == root]
+        return all(step.is_elementwise and j in allowed and step.operands[j] == ref for j in others)
 
     # ---- results ----------------------------------------------------------------------------
 

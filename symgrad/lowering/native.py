@@ -22,13 +22,15 @@ class NativeCode(Protocol):
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
     are `rows`; the first is a multiple of `block`. Of a result that is joined from the blocks',
-    `parts` has the type of the array to give for it, None of others.
+    `parts` has the type of the array to give for it, None of others. Each result may be written
+    over those of its operands that `in_place` has for it.
     """
 
     rows: int
     block: int
     call: Callable[..., None]
     ir: str
+    in_place: tuple[tuple[int, ...], ...]
 
     @property
     def assembly(self) -> str: ...
@@ -94,6 +96,14 @@ class NativeLoop(Step):
             return code.rows
         blocks = -(-code.rows // code.block)
         return -(-blocks // (PIECES * self.threads)) * code.block
+
+    @property
+    def in_place(self) -> Sequence[Sequence[int]]:
+        return self.code.in_place
+
+    @property
+    def is_elementwise(self) -> bool:
+        return True
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         """Nobody tells; `Program.cost` counts the ops one by one."""

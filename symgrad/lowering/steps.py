@@ -112,6 +112,16 @@ class Step(ABC):
     def name(self) -> str:
         """The kernel, as a plan, a cost, a profile and a picture call it."""
 
+    @property
+    def in_place(self) -> Sequence[Sequence[int]]:
+        """Of each result the operands whose memory it may take."""
+        return ()
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether what it may write over is read element by element, by several operands too."""
+        return False
+
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         """The floating-point operations for values of these types; None if nobody can tell."""
         return 0
@@ -150,6 +160,14 @@ class Call(Step):
     @property
     def name(self) -> str:
         return self.op.name
+
+    @property
+    def in_place(self) -> Sequence[Sequence[int]]:
+        return (self.op.storage.in_place,) * (len(self.results) == 1)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return isinstance(self.op.kernel, np.ufunc)
 
     def takes_out(self, plan: Plan) -> bool:
         """Whether the kernel is handed the arrays for its results."""

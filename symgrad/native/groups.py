@@ -169,6 +169,25 @@ class Group:
             return max(64, COLUMN_BLOCK // self.columns)
         return max(1, BLOCK // self.columns)
 
+    @cached_property
+    def in_place(self) -> tuple[tuple[int, ...], ...]:
+        """Of each result the operands that it may be written over.
+
+        An operand has each of its elements where the result has it, and no later pass reads it.
+        """
+        until = {x: s for s in range(self.passes) for x in self.made_in(s) if not x.inputs}
+
+        def takes(y: Node, x: Node) -> bool:
+            own = self.space.strides[y]
+            fits = x.tensor.dtype == y.tensor.dtype and self.space.strides[x] == own
+            return fits and all(own) and until.get(x, 0) <= self.stage[y]
+
+        numbered = list(enumerate(self.graph.inputs))
+        return tuple(
+            () if y in self.ends else tuple(k for k, x in numbered if takes(y, x))
+            for y in self.graph.outputs
+        )
+
     def is_long(self) -> bool:
         """Whether a call is so long that other threads should run meanwhile."""
         return self.rows * (1 if self.flat else self.columns) >= 2**14

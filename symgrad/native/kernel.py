@@ -53,6 +53,7 @@ class Kernel:
         write_wrapper(self._module, KERNEL, kinds, 2, long=self.group.is_long())
         self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
+        self.in_place = self.group.in_place
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs
         )

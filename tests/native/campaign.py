@@ -92,7 +92,7 @@ def random_group(rng, pick):
         own = (shape, shape, own, own[int(rng.integers(ndim + 1)) :])[int(rng.integers(4))]
         dtype = (first, first, second, pick(DTYPES))[int(rng.integers(4))]
         inputs.append(sg.placeholder(f"x{i}", own, dtype))
-    pool, ops = list(inputs), exact_ops()
+    pool, ops = made_before(rng, inputs), exact_ops()
     while len(pool) < len(inputs) + int(rng.integers(3, 25)):
         like = pick(pool[-6:])
         if rng.random() < 0.15:
@@ -160,13 +160,18 @@ def check_group(seed):
     return len(programs[0].native)
 
 
+def made_before(rng, inputs):
+    """The inputs, or what a step before makes of them: then it may be written over."""
+    return [sg.roll(x, 1, axis=-1) if x.ndim and rng.random() < 0.8 else x for x in inputs]
+
+
 def random_rows(rng, pick):
     """Functions of rows and of their sums and extrema, and reductions over the rows in the end."""
     rows, columns = int(rng.integers(2, 60)), int(rng.integers(2, 201))
     dtype = pick(("float32", "float32", "float64", "int32", "uint8"))
     shapes = ((rows, columns), (rows, columns), (columns,), (rows, 1), ())
     inputs = [sg.placeholder(f"x{i}", pick(shapes) if i else shapes[0], dtype) for i in range(4)]
-    pool = list(inputs)
+    pool = made_before(rng, inputs)
     floats = (sg.exp, sg.tanh, sg.sqrt, sg.abs, sg.sigmoid, sg.sin, sg.log1p, sg.reciprocal)
     for _ in range(int(rng.integers(3, 16))):
         x, y = pick(pool[-5:]), pick(pool)

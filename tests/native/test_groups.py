@@ -174,6 +174,22 @@ def test_blocks_do_not_depend_on_who_runs_them():
             assert_same_bits(np.asarray(np.add.reduce(p, 0)), np.asarray(a))
 
 
+def test_what_is_written_over_is_not_read_again():
+    x, y = (sg.placeholder(name, (40, 33), "float32") for name in "xy")
+    b, z = sg.placeholder("b", (33,), "float32"), sg.placeholder("z", (40, 33), "float64")
+    top = sg.max(x * y, axis=1, keepdims=True)
+    outputs = [x * y + b, x - top, sg.sum(x, axis=0), sg.astype(x + y, "float64") + z]
+    kernel = compiled(Graph(outputs, [x, y, b, z]), {})
+    assert kernel.in_place == ((1,), (0, 1), (), (3,))
+    arrays = [values(np.random.default_rng(0), n.shape, n.dtype) for n in (x, y, b, z)]
+    arrays[0] = np.nan_to_num(arrays[0], posinf=1, neginf=2)
+    expected = kernel.run(arrays)
+    parts = np.empty(kernel.parts[2].shape, np.float32)
+    kernel.call(*arrays, arrays[1], arrays[0], parts, arrays[3], 0, 40)
+    for k, e in ((1, expected[0]), (0, expected[1]), (3, expected[3])):
+        assert_same_bits(arrays[k], e)
+
+
 def test_operands_that_are_not_plain_are_copied():
     rng = np.random.default_rng(8)
     x, s = sg.placeholder("x", (12, 9), "float32"), sg.placeholder("s", (), "float32")
