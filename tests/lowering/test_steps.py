@@ -45,6 +45,7 @@ class SomeCode:
 
     rows, block, ir, assembly, call = 4000, 100, "", "", None
     parts = (sg.placeholder("parts", (40,)).tensor,)
+    in_place = ((),)
 
 
 class SomeMaker:
