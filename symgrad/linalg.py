@@ -8,93 +8,70 @@ wanted, raises `KernelError` when the program runs, and names the user's line.
 >>> sg.linalg.solve(a, b)
 """
 
-from __future__ import annotations
+from typing import Any as _Any
 
-from typing import Any
-
-from symgrad.ir.node import Node
-from symgrad.ops.declare import NodeLike, explaining
-from symgrad.ops.linalg.decompositions import QRResult, SVDResult, qr, svd, svdvals
-from symgrad.ops.linalg.determinants import SlogdetResult, det, logdet, slogdet
-from symgrad.ops.linalg.eigenvalues import EighResult, EigResult, eig, eigh, eigvals, eigvalsh
-from symgrad.ops.linalg.matrices import (
-    block_diag,
-    cross,
-    expm,
-    kron,
-    matrix_power,
-    matrix_rank,
-    outer,
-    pinv,
-)
-from symgrad.ops.linalg.norms import matrix_norm, norm, vector_norm
-from symgrad.ops.linalg.products import matmul, multi_dot, tensordot, vecdot
+from symgrad.ir.namespace import public_names as _public_names
+from symgrad.ir.node import Node as _Node
+from symgrad.ops.declare import NodeLike as _NodeLike
+from symgrad.ops.declare import explaining as _explaining
+from symgrad.ops.linalg.decompositions import QRResult as QRResult
+from symgrad.ops.linalg.decompositions import SVDResult as SVDResult
+from symgrad.ops.linalg.decompositions import qr as qr
+from symgrad.ops.linalg.decompositions import svd as svd
+from symgrad.ops.linalg.decompositions import svdvals as svdvals
+from symgrad.ops.linalg.determinants import SlogdetResult as SlogdetResult
+from symgrad.ops.linalg.determinants import det as det
+from symgrad.ops.linalg.determinants import logdet as logdet
+from symgrad.ops.linalg.determinants import slogdet as slogdet
+from symgrad.ops.linalg.eigenvalues import EighResult as EighResult
+from symgrad.ops.linalg.eigenvalues import EigResult as EigResult
+from symgrad.ops.linalg.eigenvalues import eig as eig
+from symgrad.ops.linalg.eigenvalues import eigh as eigh
+from symgrad.ops.linalg.eigenvalues import eigvals as eigvals
+from symgrad.ops.linalg.eigenvalues import eigvalsh as eigvalsh
+from symgrad.ops.linalg.matrices import block_diag as block_diag
+from symgrad.ops.linalg.matrices import cross as cross
+from symgrad.ops.linalg.matrices import expm as expm
+from symgrad.ops.linalg.matrices import kron as kron
+from symgrad.ops.linalg.matrices import matrix_power as matrix_power
+from symgrad.ops.linalg.matrices import matrix_rank as matrix_rank
+from symgrad.ops.linalg.matrices import outer as outer
+from symgrad.ops.linalg.matrices import pinv as pinv
+from symgrad.ops.linalg.norms import matrix_norm as matrix_norm
+from symgrad.ops.linalg.norms import norm as norm
+from symgrad.ops.linalg.norms import vector_norm as vector_norm
+from symgrad.ops.linalg.products import matmul as matmul
+from symgrad.ops.linalg.products import multi_dot as multi_dot
+from symgrad.ops.linalg.products import tensordot as tensordot
+from symgrad.ops.linalg.products import vecdot as vecdot
 from symgrad.ops.linalg.solve import diagonal as _diagonal
-from symgrad.ops.linalg.solve import inv, solve
+from symgrad.ops.linalg.solve import inv as inv
+from symgrad.ops.linalg.solve import solve as solve
 from symgrad.ops.linalg.solve import trace as _trace
-from symgrad.ops.linalg.tensors import cond, tensorinv, tensorsolve
-from symgrad.ops.linalg.triangular import cho_solve, cholesky, solve_triangular
-from symgrad.ops.numpy.least_squares import LstsqResult, lstsq
-from symgrad.ops.shape import matrix_transpose
+from symgrad.ops.linalg.tensors import cond as cond
+from symgrad.ops.linalg.tensors import tensorinv as tensorinv
+from symgrad.ops.linalg.tensors import tensorsolve as tensorsolve
+from symgrad.ops.linalg.triangular import cho_solve as cho_solve
+from symgrad.ops.linalg.triangular import cholesky as cholesky
+from symgrad.ops.linalg.triangular import solve_triangular as solve_triangular
+from symgrad.ops.numpy.least_squares import LstsqResult as LstsqResult
+from symgrad.ops.numpy.least_squares import lstsq as lstsq
+from symgrad.ops.shape import matrix_transpose as matrix_transpose
 
 
-@explaining
-def diagonal(x: NodeLike, /, *, offset: int = 0) -> Node:
+@_explaining
+def diagonal(x: _NodeLike, /, *, offset: int = 0) -> _Node:
     """A diagonal of a matrix; `offset` counts upwards from the main one."""
     return _diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-@explaining
-def trace(x: NodeLike, /, *, offset: int = 0, dtype: Any = None) -> Node:
+@_explaining
+def trace(x: _NodeLike, /, *, offset: int = 0, dtype: _Any = None) -> _Node:
     """The sum of a diagonal of a matrix."""
     return _trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
-__all__ = [
-    "EigResult",
-    "EighResult",
-    "LstsqResult",
-    "QRResult",
-    "SVDResult",
-    "SlogdetResult",
-    "block_diag",
-    "cho_solve",
-    "cholesky",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "expm",
-    "inv",
-    "kron",
-    "logdet",
-    "lstsq",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "tensorinv",
-    "tensorsolve",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = _public_names(globals())
 
 
 def __dir__() -> list[str]:

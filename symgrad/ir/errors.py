@@ -10,29 +10,6 @@ from typing import NoReturn
 
 import numpy as np
 
-__all__ = [
-    "AllocationError",
-    "ArgumentError",
-    "AxisError",
-    "BoundsError",
-    "DtypeError",
-    "FeedError",
-    "FileError",
-    "GradientError",
-    "GraphError",
-    "IndexingError",
-    "KernelError",
-    "LinAlgError",
-    "ParseError",
-    "RenderError",
-    "RewriteError",
-    "ShapeError",
-    "StateError",
-    "SymbolicError",
-    "SymgradError",
-    "UnsupportedError",
-]
-
 
 class SymgradError(Exception):
     """Whatever symgrad refuses: it says what, where, and what to write instead."""

@@ -5,91 +5,59 @@
 >>> sg.nn.cross_entropy(net(x), labels)
 """
 
-from symgrad.nn.activations import elu, gelu, selu, silu
-from symgrad.nn.attention import MultiHeadAttention
-from symgrad.nn.convolutions import AvgPool, Conv1d, Conv2d, ConvTranspose2d, MaxPool
-from symgrad.nn.initializers import initial
-from symgrad.nn.layers import (
-    BatchNorm,
-    Dropout,
-    Embedding,
-    Flatten,
-    LayerNorm,
-    Linear,
-    Residual,
-    Sequential,
-)
-from symgrad.nn.losses import bce_with_logits, cross_entropy, huber, kl_div, mse_loss
-from symgrad.nn.losses import mse_loss as mse
-from symgrad.nn.module import Module, parameter
-from symgrad.nn.normalization import batch_norm, layer_norm
-from symgrad.nn.recurrent import GRUCell, LSTMCell, RNNCell
-from symgrad.nn.regularization import dropout
-from symgrad.ops.activations import (
-    hard_tanh,
-    leaky_relu,
-    log_sigmoid,
-    log_softmax,
-    relu6,
-    sigmoid,
-    softmax,
-    softplus,
-)
-from symgrad.ops.conv.convolution import conv, conv1d, conv2d, conv3d, conv_transpose
-from symgrad.ops.conv.pooling import avg_pool, max_pool
-from symgrad.ops.select import relu
+from symgrad.ir.namespace import public_names as _public_names
+from symgrad.nn.activations import elu as elu
+from symgrad.nn.activations import gelu as gelu
+from symgrad.nn.activations import selu as selu
+from symgrad.nn.activations import silu as silu
+from symgrad.nn.attention import MultiHeadAttention as MultiHeadAttention
+from symgrad.nn.convolutions import AvgPool as AvgPool
+from symgrad.nn.convolutions import Conv1d as Conv1d
+from symgrad.nn.convolutions import Conv2d as Conv2d
+from symgrad.nn.convolutions import ConvTranspose2d as ConvTranspose2d
+from symgrad.nn.convolutions import MaxPool as MaxPool
+from symgrad.nn.initializers import initial as initial
+from symgrad.nn.layers import BatchNorm as BatchNorm
+from symgrad.nn.layers import Dropout as Dropout
+from symgrad.nn.layers import Embedding as Embedding
+from symgrad.nn.layers import Flatten as Flatten
+from symgrad.nn.layers import LayerNorm as LayerNorm
+from symgrad.nn.layers import Linear as Linear
+from symgrad.nn.layers import Residual as Residual
+from symgrad.nn.layers import Sequential as Sequential
+from symgrad.nn.losses import bce_with_logits as bce_with_logits
+from symgrad.nn.losses import cross_entropy as cross_entropy
+from symgrad.nn.losses import huber as huber
+from symgrad.nn.losses import kl_div as kl_div
+from symgrad.nn.losses import mse_loss as mse_loss
+from symgrad.nn.module import Module as Module
+from symgrad.nn.module import parameter as parameter
+from symgrad.nn.normalization import batch_norm as batch_norm
+from symgrad.nn.normalization import layer_norm as layer_norm
+from symgrad.nn.recurrent import GRUCell as GRUCell
+from symgrad.nn.recurrent import LSTMCell as LSTMCell
+from symgrad.nn.recurrent import RNNCell as RNNCell
+from symgrad.nn.regularization import dropout as dropout
+from symgrad.ops.activations import hard_tanh as hard_tanh
+from symgrad.ops.activations import leaky_relu as leaky_relu
+from symgrad.ops.activations import log_sigmoid as log_sigmoid
+from symgrad.ops.activations import log_softmax as log_softmax
+from symgrad.ops.activations import relu6 as relu6
+from symgrad.ops.activations import sigmoid as sigmoid
+from symgrad.ops.activations import softmax as softmax
+from symgrad.ops.activations import softplus as softplus
+from symgrad.ops.conv.convolution import conv as conv
+from symgrad.ops.conv.convolution import conv1d as conv1d
+from symgrad.ops.conv.convolution import conv2d as conv2d
+from symgrad.ops.conv.convolution import conv3d as conv3d
+from symgrad.ops.conv.convolution import conv_transpose as conv_transpose
+from symgrad.ops.conv.pooling import avg_pool as avg_pool
+from symgrad.ops.conv.pooling import max_pool as max_pool
+from symgrad.ops.select import relu as relu
 
-__all__ = [
-    "AvgPool",
-    "BatchNorm",
-    "Conv1d",
-    "Conv2d",
-    "ConvTranspose2d",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "LSTMCell",
-    "LayerNorm",
-    "Linear",
-    "MaxPool",
-    "Module",
-    "MultiHeadAttention",
-    "RNNCell",
-    "Residual",
-    "Sequential",
-    "avg_pool",
-    "batch_norm",
-    "bce_with_logits",
-    "conv",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose",
-    "cross_entropy",
-    "dropout",
-    "elu",
-    "gelu",
-    "hard_tanh",
-    "huber",
-    "initial",
-    "kl_div",
-    "layer_norm",
-    "leaky_relu",
-    "log_sigmoid",
-    "log_softmax",
-    "max_pool",
-    "mse",
-    "mse_loss",
-    "parameter",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-]
+mse = mse_loss
+
+__all__ = _public_names(globals())
 
 
 def __dir__() -> list[str]:

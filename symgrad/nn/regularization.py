@@ -26,6 +26,3 @@ def dropout(x: NodeLike, key: NodeLike, /, *, rate: float = 0.5) -> Node:
     if rate in (0, 1):
         return multiply(node, 1 - rate)
     return select(bernoulli(key, 1 - rate, node.shape), node * (1 / (1 - rate)))
-
-
-__all__ = ["dropout"]

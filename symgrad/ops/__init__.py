@@ -36,4 +36,5 @@ import symgrad.ops.shape
 import symgrad.ops.special.elementary_kernels
 import symgrad.ops.special.gamma_kernels
 import symgrad.ops.special.kernels
+import symgrad.ops.special.scipy_kernels
 import symgrad.ops.trigonometry  # noqa: F401

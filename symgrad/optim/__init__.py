@@ -4,24 +4,19 @@
 >>> step = sg.compile([x, y], loss, updates=optimizer.updates(loss))
 """
 
-from symgrad.optim.clipping import clip_by_norm, clip_by_value
-from symgrad.optim.lbfgs import LBFGS
-from symgrad.optim.methods import SGD, Adagrad, Adam, AdamW, RMSprop
-from symgrad.optim.optimizer import Optimizer
-from symgrad.optim.schedules import constant, cosine, step_decay, warm_up
+from symgrad.ir.namespace import public_names as _public_names
+from symgrad.optim.clipping import clip_by_norm as clip_by_norm
+from symgrad.optim.clipping import clip_by_value as clip_by_value
+from symgrad.optim.lbfgs import LBFGS as LBFGS
+from symgrad.optim.methods import SGD as SGD
+from symgrad.optim.methods import Adagrad as Adagrad
+from symgrad.optim.methods import Adam as Adam
+from symgrad.optim.methods import AdamW as AdamW
+from symgrad.optim.methods import RMSprop as RMSprop
+from symgrad.optim.optimizer import Optimizer as Optimizer
+from symgrad.optim.schedules import constant as constant
+from symgrad.optim.schedules import cosine as cosine
+from symgrad.optim.schedules import step_decay as step_decay
+from symgrad.optim.schedules import warm_up as warm_up
 
-__all__ = [
-    "LBFGS",
-    "SGD",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Optimizer",
-    "RMSprop",
-    "clip_by_norm",
-    "clip_by_value",
-    "constant",
-    "cosine",
-    "step_decay",
-    "warm_up",
-]
+__all__ = _public_names(globals())

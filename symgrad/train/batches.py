@@ -106,6 +106,3 @@ def _seed(key: Any) -> tuple[int, ...]:
             f"a key is a seed, an int from 0 on, or sg.random.key(seed), not {key!r:.60}"
         )
     return tuple(map(int, words))
-
-
-__all__ = ["Batches", "batches"]

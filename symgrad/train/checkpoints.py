@@ -153,6 +153,3 @@ def _compare(path: Path, found: Mapping[str, TensorType], wanted: Mapping[str, T
         more = len(differing) - MOST_LISTED
         listed = [*differing[:MOST_LISTED], *([f"and {more} more"] if more > 0 else [])]
         raise StateError("\n  ".join([f"{path} is a checkpoint of another model:", *listed]))
-
-
-__all__ = ["load_state", "save_state"]

@@ -112,6 +112,3 @@ def early_stopping(
         return len(figures) - 1 - best >= epochs
 
     return is_over
-
-
-__all__ = ["History", "early_stopping"]

@@ -301,6 +301,3 @@ class _Interrupts:
     def __exit__(self, *error: object) -> None:
         if self.before is not None:
             signal.signal(signal.SIGINT, self.before)
-
-
-__all__ = ["evaluate", "fit"]

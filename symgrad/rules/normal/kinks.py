@@ -144,9 +144,11 @@ def relu_and_softplus_is_softplus(x: Var) -> Rewrite:
     return Rewrite(before=relu(x) + softplus(-abs(x)), after=softplus(x))
 
 
+def _inversely_leaky(x: Node, c: Node) -> Node | None:
+    return extrema.leaky(x, constant(1 / value_of(c)))
+
+
 @rule(exact=Exact.REALS, kinds="f", when=lambda c: every(c, lambda v: v > 1))
 def maximum_with_part_is_leaky_relu(x: Var, c: Const) -> Rewrite:
     """The larger of x and x / c is leaky relu, for c above 1."""
-    return Rewrite(
-        before=maximum(x, x / c), after=lambda x, c: extrema.leaky(x, constant(1 / value_of(c)))
-    )
+    return Rewrite(before=maximum(x, x / c), after=_inversely_leaky)

@@ -326,6 +326,3 @@ def _relative(plain: Any, wide: Any, size: float) -> float:
         return np.inf
     error = _largest((a - b)[finite])
     return error and error / (_largest(b) or size or error)
-
-
-__all__ = ["Check", "Finding", "Range"]
