@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from operator import index
 from threading import Lock
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.evaluate import kernel_error, said
+from symgrad.lowering.native import NativeCall
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.runtime.codegen import generate
@@ -53,6 +54,11 @@ class Executable:
         return len(self.plan.returned) == 1
 
     @cached_property
+    def is_quiet(self) -> bool:
+        """Whether no step of it could warn, being machine code."""
+        return all(isinstance(step, NativeCall) for step in self.plan.steps)
+
+    @cached_property
     def source(self) -> Source:
         made = generate(self.plan, threads=True)
         return made if self.annotate is None else self.annotate(made, self.plan)
@@ -78,18 +84,23 @@ class Executable:
 
         The other next values are written into `nexts`. Raises `KernelError` for a step that fails.
         """
-        with np.errstate(all="ignore"):
-            try:
-                if self.backend != "reference":
-                    found = self.function(*inputs, *current, *nexts, *workspace)
-                    return (found,) if self.returns_one else found or ()
-                return execute(self.plan, inputs, current, nexts, workspace)
-            except KernelError:
-                raise
-            except StepFailed as failed:
-                raise explained(failed.error, failed.step) from failed.error
-            except Exception as error:
-                raise self.explained(error) from error
+        try:
+            if self.is_quiet:
+                return self._called(inputs, current, nexts, workspace)
+            with np.errstate(all="ignore"):
+                return self._called(inputs, current, nexts, workspace)
+        except KernelError:
+            raise
+        except StepFailed as failed:
+            raise explained(failed.error, failed.step) from failed.error
+        except Exception as error:
+            raise self.explained(error) from error
+
+    def _called(self, *arrays: Sequence[Any]) -> Sequence[Any]:
+        if self.backend == "reference":
+            return execute(self.plan, *arrays)
+        found = self.function(*chain(*arrays))
+        return (found,) if self.returns_one else found or ()
 
     def workspace(self) -> list[Array]:
         """Arrays to work in. Raises `AllocationError` if there is no memory for them."""

@@ -95,11 +95,17 @@ class Feeder:
         scope: dict[str, Any] = {"ndarray": np.ndarray}
         checks, shapes, found = [], [], []
         for x, p in zip(names, self.inputs, strict=True):
-            dtype = f"{p.dtype.name}_"
+            dtype, kind = f"{p.dtype.name}_", p.dtype.type
             scope[dtype] = p.dtype
             flags = f"{x}.flags.num & {PLAIN} == {PLAIN}" if p.ndim else f"not {x}.ndim"
-            checks.append(f"{x}.__class__ is ndarray and {x}.dtype is {dtype} and {flags}")
-            found.append(x if p.ndim else f"{x}[()]")
+            check = f"{x}.__class__ is ndarray and {x}.dtype is {dtype} and {flags}"
+            if not p.ndim:
+                numbers, number = f"{dtype}_numbers", f"{dtype}_number"
+                scope[numbers] = (kind, *[float] * (kind is np.float64))
+                scope[number] = kind
+                check = f"({x}.__class__ in {numbers} or {check})"
+            checks.append(check)
+            found.append(x if p.ndim else f"{number}({x})")
             shapes += [f"{x}.shape, "] * bool(p.ndim)
         given = f"[{', '.join(found)}], ({''.join(shapes)})"
         fits = " and ".join(checks) or "True"

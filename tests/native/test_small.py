@@ -162,6 +162,21 @@ def test_arguments_of_every_form_are_read_or_refused():
     assert native(given, 1.0)[0] is not first
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_are_fed_as_arrays_are(backend):
+    whole = sg.placeholder("whole", (), "int32")
+    program = sg.compile([x, whole], [1 / x, x * whole, whole + 1], backend=backend)
+    given = [(2.0, 3), (np.float64(2), np.int32(3)), (np.array(2.0), np.array(3, "i4")), (2, 3)]
+    for a, b in given:
+        found = program(a, b)
+        assert found == [0.5, 6.0, 4]
+        assert [type(v) for v in found] == [np.float64, np.float64, np.int32]
+    with np.errstate(all="raise"):
+        assert program(0.0, 1)[0] == np.inf
+    with pytest.raises(sg.FeedError):
+        program(2.0, 3.5)
+
+
 def test_updates_are_written_into_spare_arrays():
     dt = sg.placeholder("dt", ())
     results = []
