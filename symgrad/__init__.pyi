@@ -211,6 +211,7 @@ from symgrad.ops.loops.cond import cond as cond
 from symgrad.ops.loops.scan import fori as fori
 from symgrad.ops.loops.scan import map as map
 from symgrad.ops.loops.scan import scan as scan
+from symgrad.ops.loops.while_loop import while_loop as while_loop
 from symgrad.ops.manipulate import broadcast_arrays as broadcast_arrays
 from symgrad.ops.manipulate import broadcast_shapes as broadcast_shapes
 from symgrad.ops.manipulate import count_nonzero as count_nonzero

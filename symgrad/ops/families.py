@@ -10,6 +10,7 @@ import symgrad.ops.fourier.planes
 import symgrad.ops.linalg.tensors
 import symgrad.ops.loops.cond
 import symgrad.ops.loops.loop
+import symgrad.ops.loops.while_loop
 import symgrad.ops.numpy.arithmetic
 import symgrad.ops.numpy.joins
 import symgrad.ops.numpy.least_squares

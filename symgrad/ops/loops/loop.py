@@ -67,7 +67,7 @@ def body_types(body: Graph, sizes: Sizes) -> tuple[list[TensorType], list[Tensor
     """
     if any(x.op is not PLACEHOLDER for x in body.inputs) or not body.outputs:
         raise GraphError("the body has placeholders for inputs, and an output or more")
-    if _depth(body) > DEEPEST:
+    if depth(body) > DEEPEST:
         raise GraphError(f"loops are nested at most {DEEPEST} deep")
     if any(isinstance(y.type, tuple) for y in body.outputs):
         raise GraphError("an output of the body is one result, not several")
@@ -78,10 +78,10 @@ def body_types(body: Graph, sizes: Sizes) -> tuple[list[TensorType], list[Tensor
     return given, [_of_sizes(y.tensor, known) for y in body.outputs]
 
 
-def _depth(body: GraphLike) -> int:
-    """How deep loops are nested that have this body."""
+def depth(body: GraphLike) -> int:
+    """How deep loops are nested that have this body: 1 or more."""
     bodies = {id(b): b for n in body.nodes for b in n.bodies}
-    return 1 + max(map(_depth, bodies.values()), default=0)
+    return 1 + max(map(depth, bodies.values()), default=0)
 
 
 def _of_sizes(t: TensorType, sizes: Mapping[str, int]) -> TensorType:

@@ -92,7 +92,6 @@ def _scanned(
     carries, carry_form = leaves(init, "carry", name)
     sequences, slice_form = ([], None) if xs is None else leaves(xs, "xs", name)
     count = _length(name, sequences, length)
-    starts = [as_node(leaf.value) for leaf in carries]
     given = [as_node(leaf.value) for leaf in sequences]
     slices = [placeholder(f"x{i}", x.shape[1:], x.dtype) for i, x in enumerate(given)]
     x = None if slice_form is None else slice_form(slices)
@@ -103,23 +102,9 @@ def _scanned(
             found = step(carry_form(states), x)
         return states, _traced(name, found, init)
 
-    weak = {i: least_dtype(c.value) for i, c in enumerate(carries) if is_number(c.value)}
-    if weak:
-        # A number takes the dtype of what it becomes, if that has been made of more than numbers.
-        trial = [astype(s, weak[i]) if i in weak else s for i, s in enumerate(starts)]
-        try:
-            nexts = traced(trial)[1].nexts
-        except SymgradError:  # not of this dtype
-            nexts = starts
-        starts = [
-            astype(s, n.dtype) if i in weak and n.dtype != weak[i] else s
-            for i, (s, n) in enumerate(zip(starts, nexts, strict=True))
-        ]
+    starts = begun(carries, lambda starts: traced(starts)[1].nexts)
     states, found = traced(starts)
-    nexts = [
-        _fitted(name, leaf, s, n) for leaf, s, n in zip(carries, states, found.nexts, strict=True)
-    ]
-    outputs = [*nexts, *found.ys]
+    outputs = [*fitted(name, carries, states, found.nexts), *found.ys]
     if not outputs:
         raise GraphError(f"{name} has nothing to compute: give it a carry, or return a result")
     body, fixed = closed(name, outputs, [*states, *slices])
@@ -140,6 +125,26 @@ def leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python's, which takes the dtype beside it."""
     return isinstance(value, (bool, int, float, complex)) and type(value).__module__ == "builtins"
+
+
+def begun(carries: Sequence[Leaf], nexts_of: Callable[[list[Node]], list[Node]]) -> list[Node]:
+    """The nodes that carries begin with, of which a step makes others.
+
+    A number takes the dtype of what it becomes, if that has been made of more than numbers.
+    """
+    starts = [as_node(leaf.value) for leaf in carries]
+    weak = {i: least_dtype(c.value) for i, c in enumerate(carries) if is_number(c.value)}
+    if not weak:
+        return starts
+    trial = [astype(s, weak[i]) if i in weak else s for i, s in enumerate(starts)]
+    try:
+        nexts = nexts_of(trial)
+    except SymgradError:  # not of this dtype
+        return starts
+    return [
+        astype(s, n.dtype) if i in weak and n.dtype != weak[i] else s
+        for i, (s, n) in enumerate(zip(starts, nexts, strict=True))
+    ]
 
 
 def least_dtype(number: bool | int | float | complex) -> DType:
@@ -182,14 +187,20 @@ def _traced(name: str, found: Any, init: Any) -> _Trace:
             "y may be None"
         )
     after, y = found
+    nexts = next_nodes(name, after, init)
+    if y is None:
+        return _Trace(nexts, [], lambda results: None)
+    results, form = leaves(y, "y", name)
+    return _Trace(nexts, nodes([leaf.value for leaf in results], name), form)
+
+
+def next_nodes(name: str, after: Any, init: Any) -> list[Node]:
+    """The next carries, which have the form of the first ones."""
     nexts = [leaf.value for leaf in aligned(after, init, "carry", GraphError)]
     for value in nexts:
         if isinstance(value, (list, tuple, dict)):
             raise GraphError(f"{name}: a carry that was one array becomes {value!r:.60}")
-    if y is None:
-        return _Trace(nodes(nexts, name), [], lambda results: None)
-    results, form = leaves(y, "y", name)
-    return _Trace(nodes(nexts, name), nodes([leaf.value for leaf in results], name), form)
+    return nodes(nexts, name)
 
 
 def nodes(values: Sequence[Any], name: str) -> list[Node]:
@@ -199,6 +210,14 @@ def nodes(values: Sequence[Any], name: str) -> list[Node]:
     except SymgradError as error:
         kinds = ", ".join(dict.fromkeys(type(v).__name__ for v in values))
         raise type(error)(f"{name}: a body returns nodes, not {kinds}: {error}") from None
+
+
+def fitted(
+    name: str, carries: Sequence[Leaf], states: Sequence[Node], nexts: Sequence[Node]
+) -> list[Node]:
+    """The next carries, each of the type of the carry."""
+    triples = zip(carries, states, nexts, strict=True)
+    return [_fitted(name, leaf, state, after) for leaf, state, after in triples]
 
 
 def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
