@@ -1,4 +1,4 @@
-"""Graphs with a dimension whose size is computed: the derivatives of `sized`, and how it is batched.
+"""Graphs with a dimension whose size is computed: the derivatives and the batches of `sized`.
 
 The size has no derivative. Those of the graph are graphs with the same dimension.
 """

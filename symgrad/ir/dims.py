@@ -13,7 +13,7 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,8 +48,10 @@ class Atom(NamedTuple):
     def names(self) -> frozenset[str]:
         return frozenset().union(*(a.names for a in self.args if isinstance(a, Dim)))
 
-    def evaluate(self, sizes: Mapping[str, int]) -> int:
-        values = [evaluate(a, sizes) for a in self.args]
+    def evaluate(self, sizes: Mapping[str, int]) -> Any:
+        values: list[Any] = [evaluate(a, sizes) for a in self.args]
+        if any(isinstance(v, Dim) for v in values):
+            return quotient(values[0], self.divisor) if self.divisor else least(*values)
         return values[0] // self.divisor if self.divisor else min(values)
 
     def __str__(self) -> str:
@@ -108,13 +110,14 @@ class Dim:
         return frozenset().union(*(n.names for n in every if isinstance(n, Atom)))
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Its value where each name has the size given."""
+        """Its value where each name has the size given, which may be a dimension again."""
         total = 0
         for monomial, factor in self.terms:
             for name, power in monomial:
                 value = sizes[name] if isinstance(name, str) else name.evaluate(sizes)
-                factor *= value**power
-            total += factor
+                for _ in range(power):  # a name may stand for another size
+                    factor = factor * value
+            total = total + factor
         return total
 
     def __add__(self, other: Size) -> Size:

@@ -24,11 +24,6 @@ class Branch(Step):
     plans: tuple[Plan, Plan]
     name = "cond"
 
-    @staticmethod
-    def arrays(plans: Sequence[Plan]) -> list[TensorType]:
-        """The arrays that plans work in, one after the other."""
-        return [s.type for plan in plans for s in plan.arrays_in_arena()]
-
     def sides(self, scratch: Sequence[T]) -> Iterator[tuple[Plan, Sequence[T]]]:
         """Each plan, with its part of the scratch."""
         first = len(self.plans[0].arrays_in_arena())

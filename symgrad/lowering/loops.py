@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from symgrad.ir.dims import Dim, guess
 from symgrad.ir.types import TensorType
 from symgrad.lowering.cost import cost
 from symgrad.lowering.plan import Plan
@@ -27,7 +28,7 @@ class Turns:
     plan: Plan
     carries: int
     sequences: int
-    length: int
+    length: int | Dim
     reverse: bool
 
     @cached_property
@@ -52,6 +53,7 @@ class Turns:
     @property
     def steps(self) -> range:
         """The numbers of the steps, in the order in which they run."""
+        assert isinstance(self.length, int)
         return range(self.length)[::-1] if self.reverse else range(self.length)
 
     def __repr__(self) -> str:
@@ -71,14 +73,14 @@ class Loop(Step):
 
     @property
     def times(self) -> float:
-        return self.turns.length
+        return guess(self.turns.length)
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         found = cost(self.turns.plan)
-        return None if found.uncounted else found.flops * self.turns.length
+        return None if found.uncounted else found.flops * guess(self.turns.length)
 
     def moved(self, read: int, written: int) -> tuple[int, int]:
-        found, length = cost(self.turns.plan), self.turns.length
+        found, length = cost(self.turns.plan), guess(self.turns.length)
         return found.bytes_read * length, found.bytes_written * length
 
     def parts(self) -> tuple[Sequence[Ref], Sequence[Ref], Sequence[Ref]]:

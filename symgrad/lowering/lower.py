@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.dims import Dim
 from symgrad.ir.evaluate import computed
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
@@ -16,11 +17,12 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
+from symgrad.lowering.in_place import root_of, work_in_place
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.running import running
+from symgrad.lowering.running import Bodies
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.steps import (
     Attrs,
@@ -51,38 +53,41 @@ LEAST_ROW, LEAST_SIZE = 64, 2**15
 
 def lower(
     graph: Graph,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, Any],
     updates: Sequence[Node] = (),
     *,
     tiled: bool = True,
     threads: int = 1,
     native: Native | None = None,
     within: bool = False,
+    plain: bool = False,
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
     Where `native` gives machine code, a small program is one function, and large fused groups run
-    so, else in tiles if `tiled`, on so many `threads`. It is a plan `within` a tile if so. Raises
-    `ShapeError` if a size makes an op impossible.
+    so, else in tiles if `tiled`, on so many `threads`. It is a plan `within` a tile if so. A
+    `plain` one calls kernels as they are, and a size may be the dimension itself, which stays a
+    name in it. Raises `ShapeError` if a size makes an op impossible.
     """
-    if native is not None and tiled and not within:
+    if native is not None and tiled and not within and not plain:
         whole = native.whole(graph, sizes, len(updates))
         if whole is not None:
             return whole_plan(graph, sizes, updates, whole)
-    return _Lowering(graph, sizes, updates, threads if tiled else 0, native, within).plan()
+    return _Lowering(graph, sizes, updates, threads if tiled else 0, native, within, plain).plan()
 
 
 class _Lowering:
     def __init__(
         self,
         graph: Graph,
-        sizes: Mapping[str, int],
+        sizes: Mapping[str, Any],
         updates: Sequence[Node],
         threads: int,
         native: Native | None,
         within: bool,
+        plain: bool,
     ) -> None:
-        self.threads, self.native, self.within = threads, native, within
+        self.threads, self.native, self.within, self.plain = threads, native, within, plain
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
@@ -102,7 +107,7 @@ class _Lowering:
         for ref in wanted:
             self.builders[ref.slot].last = ends
         for i, step in enumerate(self.steps):
-            self._work_in_place(i, step)
+            work_in_place(self.builders, i, step)
         results, nexts = self._deliver(wanted, ends)
         slots, arena_bytes = self._finish()
         for step in self.steps:
@@ -124,7 +129,7 @@ class _Lowering:
         )
 
     def _loop(self, graph: GraphLike, types: list[TensorType]) -> Tiling | NativeCode | None:
-        if not self.threads:
+        if not self.threads or self.plain:
             return None
         found = None
         if self.native is not None:
@@ -166,6 +171,7 @@ class _Lowering:
         if (
             not task.inputs
             and not task.node.bodies
+            and not _is_open(type_)
             and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT)
         ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
@@ -181,11 +187,18 @@ class _Lowering:
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
+        if kind == "arena" and _is_open(type_):
+            kind = "output"
         self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
         return Ref(len(self.builders) - 1)
 
     def _view(self, task: Task, source: Ref) -> Ref:
         view = View(task.node.op, task.attrs)
+        if _is_open(self.builders[source.slot].type) or _is_open(task.type):
+            result = self._new("arena", task.type, step=len(self.steps))
+            seen = Ref(source.slot, (*source.views, view))
+            self._append(Copy(task.node, (seen,), (result,), task.group))
+            return result
         if view.op is not reshape_p.op or self._reshapes_in_place(source, view.attrs):
             return Ref(source.slot, (*source.views, view))
         result = self._new("arena", task.type, step=len(self.steps))
@@ -221,19 +234,29 @@ class _Lowering:
             self._append(self._loop_step(task, task.loop, operands, results))
             return results
         if node.bodies:
-            self._append(running(task, operands, results, self._body, self._temporaries))
+            bodies = Bodies(self._body, self._sized, self._temporaries)
+            self._append(bodies.step(task, operands, results))
             return results
-        wanted = node.op.storage.scratch if types[0].shape else None
+        wanted = node.op.storage.scratch if types[0].shape and not self.plain else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
         self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
         return results
 
     def _body(self, body: Graph) -> Plan:
         """The plan of a body, made so that each result is written where it belongs."""
-        targets = [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
         tiled, threads = self.threads > 0, max(self.threads, 1)
-        plan = self._inner(body, self.sizes, targets, tiled=tiled, threads=threads)
+        sizes = {n: size for n, size in self.sizes.items() if not isinstance(size, Dim)}
+        plan = self._inner(body, sizes, _targets(body), tiled=tiled, threads=threads)
         return replace(plan, graph=body)
+
+    def _sized(self, graph: Graph, sizes: Mapping[str, Any]) -> Plan:
+        """The plan of a graph that has a dimension of its own, for a size of that or its name."""
+        tiled, threads = self.threads > 0, max(self.threads, 1)
+        known = {**self.sizes, **sizes}
+        return lower(
+            graph, known, _targets(graph),
+            tiled=tiled, threads=threads, native=self.native, plain=True,
+        )  # fmt: skip
 
     def _loop_step(
         self,
@@ -276,6 +299,8 @@ class _Lowering:
         An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
         """
         kind, op, attrs = Call, task.node.op, task.attrs
+        if self.plain:
+            return Call(task.node, operands, results, task.group, scratch, op=op, attrs=attrs)
         t = self.builders[results[0].slot].type
         shape: Any = t.shape
         if max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
@@ -312,41 +337,6 @@ class _Lowering:
             self.builders[ref.slot].last = len(self.steps)
         self.steps.append(step)
 
-    # ---- in place ---------------------------------------------------------------------------
-
-    def _root(self, slot: int) -> int:
-        while self.builders[slot].root != slot:
-            slot = self.builders[slot].root
-        return slot
-
-    def _work_in_place(self, index: int, step: Step) -> None:
-        """Let a step write over operands that nobody reads afterwards."""
-        for result, allowed in zip(step.results, step.in_place, strict=False):
-            builder = self.builders[result.slot]
-            if builder.kind != "arena" or result.views:
-                continue
-            for k in allowed:
-                if k < len(step.operands) and self._may_take(step, k, allowed, index, builder):
-                    root = self._root(step.operands[k].slot)
-                    builder.root = root
-                    self.builders[root].last = builder.last
-                    break
-
-    def _may_take(
-        self, step: Step, k: int, allowed: Sequence[int], index: int, builder: SlotBuilder
-    ) -> bool:
-        ref = step.operands[k]
-        root = self._root(ref.slot)
-        old = self.builders[root]
-        if ref.views or old.kind != "arena" or old.last != index:
-            return False
-        if builder.type.is_complex:  # where its operands overlap, np.multiply rounds otherwise
-            return False
-        if old.type != builder.type or self.builders[ref.slot].type != builder.type:
-            return False
-        others = [j for j, r in enumerate(step.operands) if j != k and self._root(r.slot) == root]
-        return all(step.is_elementwise and j in allowed and step.operands[j] == ref for j in others)
-
     # ---- results ----------------------------------------------------------------------------
 
     def _deliver(self, wanted: list[Ref], ends: int) -> tuple[list[Ref], list[int]]:
@@ -362,7 +352,7 @@ class _Lowering:
                 if kind == "next":
                     nexts.append(-1)
                 continue
-            root = self._root(ref.slot)
+            root = root_of(self.builders, ref.slot)
             builder = self.builders[root]
             if ref.views or builder.kind != "arena" or self.builders[ref.slot].type != builder.type:
                 root = self._copy_out(self.graph.outputs[i], ref, shape, kind)
@@ -408,5 +398,14 @@ class _Lowering:
         return slots, arena_bytes
 
     def _rooted(self, ref: Ref) -> Ref:
-        number = self.number[self._root(ref.slot)]
+        number = self.number[root_of(self.builders, ref.slot)]
         return ref if number == ref.slot else Ref(number, ref.views)
+
+
+def _is_open(t: Any) -> bool:
+    """Whether a dimension stays a name: what has it is allocated when it runs, in no arena."""
+    return any(t.names for t in types_of(t))
+
+
+def _targets(body: Graph) -> list[Node]:
+    return [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]

@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from symgrad.ir.dims import Dim
 from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop, Turns
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.schedule import Task
 from symgrad.lowering.steps import Ref, Step
+from symgrad.lowering.whiles import Sized, While
+from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.cond import branch
+from symgrad.ops.loops.while_loop import COUNT, sized, while_loop_p
+
+Refs = tuple[Ref, ...]
+Given = tuple[Node, Refs, Refs, int | None]
 
 
-def running(
-    task: Task,
-    operands: tuple[Ref, ...],
-    results: tuple[Ref, ...],
-    planned: Callable[[Graph], Plan],
-    temporaries: Callable[[Sequence[TensorType], str], tuple[Ref, ...]],
-) -> Step:
-    """The step of a node that runs bodies, each `planned`, with `temporaries` to work in."""
-    node, attrs = task.node, dict(task.attrs)
-    if node.op is branch.op:
-        plans = planned(attrs["true"]), planned(attrs["false"])
-        scratch = temporaries(Branch.arrays(plans), "body")
-        return Branch(node, operands, results, task.group, scratch, plans=plans)
-    parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
-    turns = Turns(planned(attrs["body"]), *parts)
-    scratch = temporaries(turns.scratch, "body")
-    return Loop(node, operands, results, task.group, scratch, turns=turns)
+class Bodies(NamedTuple):
+    """How steps get what they run: a body `planned`, a graph `sized`, `temporaries` to work in."""
+
+    planned: Callable[[Graph], Plan]
+    sized: Callable[[Graph, Mapping[str, Any]], Plan]
+    temporaries: Callable[[Sequence[TensorType], str], Refs]
+
+    def step(self, task: Task, operands: Refs, results: Refs) -> Step:
+        """The step of a node that runs bodies."""
+        node, attrs = task.node, dict(task.attrs)
+        given: Given = (node, operands, results, task.group)
+        if node.op is branch.op:
+            plans = self.planned(attrs["true"]), self.planned(attrs["false"])
+            return Branch(*given, self._scratch(*plans), plans=plans)
+        if node.op is sized.op:
+            return self._sized(given, attrs["graph"], attrs["name"])
+        if node.op is while_loop_p.op:
+            test, body = self.planned(attrs["test"]), self.planned(attrs["step"])
+            turns = Turns(body, len(results) - 1, 0, 0, False)
+            scratch = (*self._scratch(test), *self.temporaries(turns.scratch, "body"))
+            return While(*given, scratch, test=test, turns=turns, most=attrs["most"])
+        parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
+        turns = Turns(self.planned(attrs["body"]), *parts)
+        return Loop(*given, self.temporaries(turns.scratch, "body"), turns=turns)
+
+    def _scratch(self, *plans: Plan) -> Refs:
+        return self.temporaries([s.type for p in plans for s in p.arrays_in_arena()], "body")
+
+    def _sized(self, given: Given, graph: Graph, name: str) -> Sized:
+        count = placeholder(name, COUNT.shape, COUNT.dtype)
+        whole = Graph(graph.outputs, (count, *graph.inputs))
+        plan = self.sized(whole, {name: Dim.of(name)})
+        return Sized(
+            *given, self._scratch(plan), plan=plan, of=lambda size: self.sized(whole, {name: size})
+        )

@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
 def schedule(
     graph: Graph,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, Any],
     looped: Looped = lambda graph, types: None,
 ) -> tuple[list[Task], list[int]]:
     """The graph as tasks, with sizes for named dimensions, and which of them make its outputs.
@@ -51,8 +51,10 @@ def schedule(
 
 
 class _Writer:
-    def __init__(self, sizes: Mapping[str, int], looped: Looped) -> None:
+    def __init__(self, sizes: Mapping[str, Any], looped: Looped) -> None:
         self.sizes = sizes
+        # Whether there is a dimension that stays a name.
+        self.is_open = any(isinstance(size, Dim) for size in sizes.values())
         self.looped = looped
         self.tasks: list[Task] = []
         self.groups = 0
@@ -87,7 +89,7 @@ class _Writer:
 
     def _check_sizes(self, graph: GraphLike) -> None:
         """Refuse sizes that are too small, in the words of the ops that can say which and why."""
-        for node in graph.nodes if self.sizes else ():
+        for node in graph.nodes if self.sizes and not self.is_open else ():
             if is_leaf(node):
                 _concrete(node, self.sizes)
             if node.op.too_small is None:
@@ -103,7 +105,7 @@ class _Writer:
         if not self.sizes:
             return self._add(Task(node, inputs, attrs, node.type, group))
         type_ = _concrete(node, self.sizes)
-        if not is_leaf(node):
+        if not is_leaf(node) and not self.is_open:
             types = [self.tasks[i].type for i in inputs]
             found = self._inferred(node, types, dict(attrs))
             if found != type_:
@@ -137,8 +139,8 @@ def _concrete(node: Node, sizes: Mapping[str, int]) -> Type:
 def _with_sizes(t: TensorType, node: Node, sizes: Mapping[str, int]) -> TensorType:
     if not any(isinstance(s, Dim) for s in t.shape):
         return t
-    shape = tuple(evaluate(s, sizes) for s in t.shape)
-    if any(s < 0 for s in shape):
+    shape: tuple[Any, ...] = tuple(evaluate(s, sizes) for s in t.shape)
+    if any(isinstance(s, int) and s < 0 for s in shape):
         raise ShapeError(
             f"{describe(node)} would have the shape {shape} with {_listed(sizes)}; "
             "feed more elements"

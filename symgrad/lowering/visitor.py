@@ -10,6 +10,7 @@ from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.steps import Call, Copy, Step
 from symgrad.lowering.tiling import TileLoop
+from symgrad.lowering.whiles import Sized, While
 
 T = TypeVar("T")
 
@@ -30,6 +31,10 @@ class Visitor(ABC, Generic[T]):
                 return self.loop(step)
             case Branch():
                 return self.branch(step)
+            case While():
+                return self.while_loop(step)
+            case Sized():
+                return self.sized(step)
             case NativeLoop():
                 return self.native_loop(step)
             case NativeCall():
@@ -50,6 +55,12 @@ class Visitor(ABC, Generic[T]):
 
     @abstractmethod
     def branch(self, step: Branch) -> T: ...
+
+    @abstractmethod
+    def while_loop(self, step: While) -> T: ...
+
+    @abstractmethod
+    def sized(self, step: Sized) -> T: ...
 
     @abstractmethod
     def native_loop(self, step: NativeLoop) -> T: ...

@@ -235,7 +235,7 @@ class _Generator(Running):
         """The name of the function of a plan, which is written unless one like it has been."""
         functions, own = self.module.functions, {s.name for s in plan.slots}
         self.module.taken |= own
-        suffix = f"_{len(functions)}"
+        suffix = f"_{next(self.module.numbers)}"
         while any(name.endswith(suffix) for name in own):
             suffix += "_"
         inner = _Generator(plan, self.module, suffix)

@@ -16,6 +16,7 @@ from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
+from symgrad.lowering.whiles import Sized, While
 
 
 class StepFailed(Exception):
@@ -148,7 +149,7 @@ class _Executor(Visitor[None]):
             if spare is not None:
                 # The arrays change places in each step, and the last one is the result.
                 places = [self.value(targets[i]), spare]
-                state[i], others[i] = places if turns.length % 2 == 0 else places[::-1]
+                state[i], others[i] = places if len(turns.steps) % 2 == 0 else places[::-1]
                 np.copyto(state[i], init[i])
         written = [self.value(r) if a else None for r, a in zip(stacks, arrays, strict=True)]
         for t in turns.steps:
@@ -166,12 +167,46 @@ class _Executor(Visitor[None]):
             if spare is None:
                 self.values[targets[i].slot] = state[i]
 
+    def while_loop(self, step: While) -> None:
+        init, fixed = (list(map(self.value, refs)) for refs in step.parts())
+        looks, workspace, spares = step.shared_out([self.values[r.slot] for r in step.scratch])
+        count, targets = np.int64(0), step.results[1:]
+        state, others = list(init), list(init)
+        for i, spare in enumerate(spares):
+            if spare is not None:
+                state[i], others[i] = self.value(targets[i]), spare
+                np.copyto(state[i], init[i])
+        while execute(step.test, [*state, *fixed], [], [], looks)[0]:
+            if count == step.most:
+                raise RuntimeError(f"more than {step.most} steps")
+            nexts = [x for x, spare in zip(others, spares, strict=True) if spare is not None]
+            numbers = iter(execute(step.turns.plan, [*state, *fixed], [], nexts, workspace))
+            for i, spare in enumerate(spares):
+                made = next(numbers) if spare is None else others[i]
+                state[i], others[i] = made, state[i]
+            count += 1
+        self.values[step.results[0].slot] = count
+        for i, spare in enumerate(spares):
+            if spare is None:
+                self.values[targets[i].slot] = state[i]
+            else:
+                np.copyto(self.value(targets[i]), state[i])
+
+    def sized(self, step: Sized) -> None:
+        count, *given = map(self.value, step.operands)
+        plan = step.of(int(count))
+        workspace = [np.empty(s.shape, s.dtype) for s in plan.arrays_in_arena()]
+        self._run_into(step, plan, [count, *given], workspace)
+
     def branch(self, step: Branch) -> None:
         p, *given = map(self.value, step.operands)
         sides = list(step.sides([self.values[r.slot] for r in step.scratch]))
         plan, workspace = sides[0] if p else sides[1]
-        arrays = [n >= 0 for n in plan.nexts]
-        pairs = list(zip(step.results, arrays, strict=True))
+        self._run_into(step, plan, given, workspace)
+
+    def _run_into(self, step: Step, plan: Plan, given: Sequence[Any], workspace: Any) -> None:
+        """Run a plan whose results are those of a step, each written into its place."""
+        pairs = list(zip(step.results, [n >= 0 for n in plan.nexts], strict=True))
         nexts = [self.value(ref) for ref, is_array in pairs if is_array]
         numbers = iter(execute(plan, given, [], nexts, workspace))
         for ref, is_array in pairs:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.dims import Atom, Dim
 from symgrad.ir.errors import GraphError
 from symgrad.ir.schema import LEAST, MOST
 from symgrad.ir.values import is_uniform
@@ -92,6 +93,8 @@ def plain_text(value: Any) -> str | None:
     if kind is tuple:
         parts = [plain_text(v) for v in value]
         return None if None in parts else f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
+    if kind is Dim:
+        return int_text(value)
     if kind is int:
         return repr(value) if LEAST <= value <= MOST else None
     if kind is float and not math.isfinite(value):
@@ -110,7 +113,29 @@ def int_text(value: Any) -> str:
     """An int; raises `GraphError` for what is none."""
     if type(value) is int and LEAST <= value <= MOST:
         return repr(value)
+    if type(value) is Dim:
+        return _size_text(value)
     raise GraphError(f"{reprlib.repr(value)} is no int, and is not written into a program")
+
+
+def _size_text(size: Dim) -> str:
+    """A size that is known when a program runs: a name, or a sum of products in brackets."""
+    terms = []
+    for monomial, factor in size.terms:
+        factors = [text for name, power in monomial for text in [_factor_text(name)] * power]
+        if factor != 1 or not factors:
+            factors.insert(0, int_text(factor))
+        terms.append(" * ".join(factors))
+    return terms[0] if len(terms) == 1 and terms[0].isidentifier() else f"({' + '.join(terms)})"
+
+
+def _factor_text(factor: str | Atom) -> str:
+    if isinstance(factor, str):
+        return name_text(factor)
+    inner = [int_text(a) for a in factor.args]
+    if factor.divisor:
+        return f"({inner[0]} // {int_text(factor.divisor)})"
+    return f"min({', '.join(inner)})"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -8,9 +8,35 @@ from collections.abc import Iterable, Iterator, Sequence
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Ref
+from symgrad.lowering.steps import Ref, Step
 from symgrad.lowering.visitor import Visitor
+from symgrad.lowering.whiles import Sized, While
+from symgrad.runtime.literals import int_text
 from symgrad.runtime.source import Module
+
+
+class _Swaps:
+    """Names of carries: arrays change places with spare ones, and a number has the same name."""
+
+    def __init__(self, names: Sequence[str], spares: Sequence[str | None]) -> None:
+        places = list(zip(names, spares, strict=False))
+        self.state = [name for name, _ in places]
+        self.others = [name if spare is None else spare for name, spare in places]
+
+    def begin_with_spares(self) -> None:
+        """Let the state be in the spare arrays: after an odd number of steps it is not."""
+        self.state, self.others = self.others, self.state
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The names of the arrays that change places."""
+        return [(a, b) for a, b in zip(self.state, self.others, strict=True) if a != b]
+
+    @property
+    def text(self) -> str:
+        """The line that lets arrays change places."""
+        here, there = (", ".join(f"{p[i]}, {p[1 - i]}" for p in self.pairs) for i in (0, 1))
+        return f"{here} = {there}"
 
 
 class Running(Visitor[Iterable[str]]):
@@ -32,39 +58,77 @@ class Running(Visitor[Iterable[str]]):
         """The name of the function of a plan, which is written unless one like it has been."""
 
     def loop(self, step: Loop) -> Iterator[str]:
-        turns = step.turns
-        init, sequences, fixed = (list(map(self.expression, refs)) for refs in step.parts())
-        names = [self.expression(r) for r in step.results]
-        workspace, spares = turns.shared_out([self.plan.slots[r.slot].name for r in step.scratch])
-        state, others = names[: turns.carries], names[: turns.carries]
-        for i, spare in enumerate(spares):
-            if spare is None:
-                yield f"{names[i]} = {init[i]}"
-                continue
-            # The arrays change places in each step, and the last one is the result.
-            places = [names[i], spare]
-            state[i], others[i] = places if turns.length % 2 == 0 else places[::-1]
-            yield self.copied(state[i], init[i])
+        turns, (init, sequences, fixed) = step.turns, map(self._expressions, step.parts())
+        names = self._expressions(step.results)
+        workspace, spares = turns.shared_out(self._scratch(step))
+        length, swaps = int_text(turns.length), _Swaps(names, spares)
+        if isinstance(turns.length, int) and turns.length % 2:
+            swaps.begin_with_spares()
+        yield from self._begun(swaps, init)
         t = self.module.new("t")
         self.module.taken.remove(t)
-        targets = [*others, *(f"{name}[{t}]" for name in names[turns.carries :])]
-        given = [*state, *(f"{x}[{t}]" for x in sequences), *fixed]
-        line = self._called(turns.plan, targets, given, workspace)
-        last = turns.length - 1
-        yield f"for {t} in {f'range({last}, -1, -1)' if turns.reverse else f'range({last + 1})'}:"
-        yield f"    {line}"
-        pairs = [(a, b) for a, b in zip(state, others, strict=True) if a != b]
-        if pairs:
-            here, there = (", ".join(f"{p[i]}, {p[1 - i]}" for p in pairs) for i in (0, 1))
-            yield f"    {here} = {there}"
-            if turns.length % 2:
-                yield f"{here} = {there}"
+        targets = [*swaps.others, *(f"{name}[{t}]" for name in names[turns.carries :])]
+        given = [*swaps.state, *(f"{x}[{t}]" for x in sequences), *fixed]
+        steps = f"range({length})"
+        yield f"for {t} in {f'reversed({steps})' if turns.reverse else steps}:"
+        yield f"    {self._called(turns.plan, targets, given, workspace)}"
+        if swaps.pairs:
+            yield f"    {swaps.text}"
+            if not isinstance(turns.length, int):
+                yield from self._settled(swaps, length)
+            elif turns.length % 2:
+                yield swaps.text
+
+    def while_loop(self, step: While) -> Iterator[str]:
+        init, fixed = map(self._expressions, step.parts())
+        count, *names = self._expressions(step.results)
+        looks, workspace, spares = step.shared_out(self._scratch(step))
+        swaps = _Swaps(names, spares)
+        yield from self._begun(swaps, init)
+        yield f"{count} = 0"
+        given = [*swaps.state, *fixed]
+        yield f"while {self.function_of(step.test)}({', '.join([*given, *looks])}):"
+        if step.most is not None:
+            yield f"    if {count} == {int_text(step.most)}:"
+            yield f"        raise RuntimeError('more than {int_text(step.most)} steps')"
+        yield f"    {self._called(step.turns.plan, swaps.others, given, workspace)}"
+        yield f"    {count} += 1"
+        if swaps.pairs:
+            yield f"    {swaps.text}"
+            yield from self._settled(swaps, count)
+        self.module.numpy_names.add("int64")
+        yield f"{count} = int64({count})"
+
+    def sized(self, step: Sized) -> Iterator[str]:
+        yield self._called(
+            step.plan,
+            self._expressions(step.results),
+            self._expressions(step.operands),
+            self._scratch(step),
+        )
+
+    def _begun(self, swaps: _Swaps, init: Sequence[str]) -> Iterator[str]:
+        """The lines that give carries what they begin with."""
+        for state, other, value in zip(swaps.state, swaps.others, init, strict=True):
+            yield f"{state} = {value}" if state == other else self.copied(state, value)
+
+    def _settled(self, swaps: _Swaps, count: str) -> Iterator[str]:
+        """The lines that bring results to their places after a number of steps that may be odd."""
+        yield f"if {count} % 2:"
+        for state, other in swaps.pairs:
+            yield f"    {self.copied(other, state)}"
+        yield f"    {swaps.text}"
+
+    def _expressions(self, refs: Sequence[Ref]) -> list[str]:
+        return [self.expression(ref) for ref in refs]
+
+    def _scratch(self, step: Step) -> list[str]:
+        return [self.plan.slots[r.slot].name for r in step.scratch]
 
     def branch(self, step: Branch) -> Iterator[str]:
-        p, *given = map(self.expression, step.operands)
-        names = [self.expression(r) for r in step.results]
-        scratch = [self.plan.slots[r.slot].name for r in step.scratch]
-        for word, (plan, workspace) in zip((f"if {p}:", "else:"), step.sides(scratch), strict=True):
+        p, *given = self._expressions(step.operands)
+        names, sides = self._expressions(step.results), step.sides(self._scratch(step))
+        for word, (plan, workspace) in zip((f"if {p}:", "else:"), sides, strict=True):
             yield word
             yield f"    {self._called(plan, names, given, workspace)}"
 

@@ -36,6 +36,8 @@ class Module:
     places: dict[Location | None, str] = field(default_factory=dict)
     opaque: dict[str, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
+    # Of functions that are written; one may be begun before another is done.
+    numbers: Iterator[int] = field(default_factory=count)
 
     def copied(self) -> list[str]:
         """The source of the kernels."""

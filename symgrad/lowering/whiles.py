@@ -1,0 +1,60 @@
+"""While loops in a plan, and graphs with a dimension whose size is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from symgrad.ir.types import TensorType
+from symgrad.lowering.loops import Turns
+from symgrad.lowering.plan import Plan
+from symgrad.lowering.steps import Ref, Step
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class While(Step):
+    """A body that runs as long as the plan `test` of the same operands gives True.
+
+    `turns` has its body, and its length says nothing. The first result is the number of steps;
+    more than `most` are an error.
+    """
+
+    test: Plan
+    turns: Turns
+    most: int | None
+    name = "while"
+
+    @property
+    def inner(self) -> Plan:
+        return self.turns.plan
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        return None
+
+    def parts(self) -> tuple[Sequence[Ref], Sequence[Ref]]:
+        """The operands: those that carries begin with, and what is read whole."""
+        return self.operands[: self.turns.carries], self.operands[self.turns.carries :]
+
+    def shared_out(self, scratch: Sequence[T]) -> tuple[Sequence[T], Sequence[T], list[T | None]]:
+        """Scratch by its use: the arrays of the test; those of the body; the spare ones."""
+        own = len(self.test.arrays_in_arena())
+        return scratch[:own], *self.turns.shared_out(scratch[own:])
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Sized(Step):
+    """A plan in which a dimension has the size that the first operand is.
+
+    `plan` has the name of the dimension for its size, and the first operand among its inputs, by
+    that name; `of` makes the same plan for a size.
+    """
+
+    plan: Plan
+    of: Callable[[int], Plan]
+    name = "sized"
+
+    def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
+        return None

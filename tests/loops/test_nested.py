@@ -1,0 +1,23 @@
+"""Bodies within bodies."""
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.ir.evaluate import evaluate
+
+x = sg.placeholder("x", ())
+v = sg.placeholder("v", (2,))
+
+
+def test_constants_of_functions_within_functions_stay_apart():
+    def inner(c):
+        return sg.fori(2, lambda i, d: sg.where(v[0] > 0, 5.0, d) * sg.where(v[1] > 0, 7.0, d), c)
+
+    def body(i, c):
+        return sg.where(v[0] > 3, 2.0, inner(c)) + sg.where(v[1] > 3, 3.0, c)
+
+    y = sg.fori(2, body, x)
+    programs = [sg.compile([x, v], y, passes=p) for p in ((), sg.passes.DEFAULT)]
+    for at in ([1.0, 1.0], [-1.0, -1.0], [4.0, 4.0]):
+        wanted = evaluate([y], {x: 1.5, v: np.array(at)})
+        assert [p(1.5, np.array(at)) for p in programs] == wanted * 2
