@@ -1,4 +1,4 @@
-"""Choices: what nobody reads of them is not computed, and their graphs are compiled."""
+"""Choices and while loops: what nobody reads is not computed, and their graphs are compiled."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.op import Op
 from symgrad.ir.origin import built_as
+from symgrad.ir.walk import topological
 from symgrad.ops.loops.cond import branch, chosen_of
 from symgrad.ops.loops.loop import substituted
+from symgrad.ops.loops.while_loop import sized, sized_of, while_loop_p, whiled
 from symgrad.rewrite.driver import rebuild
 
 
@@ -37,9 +40,9 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
             becomes[node] = results[node.inputs[0]][node.attr("index")]
             continue
         becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
-        if node.op is branch.op:
+        if node.op in _SMALLER:
             with built_as(node.origin):
-                results[node] = _choice(becomes[node], sorted(read[node]), once)
+                results[node] = _SMALLER[node.op](becomes[node], sorted(read[node]), once)
     made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
     ends = (n for n in graph.nodes if n.op.of_several and n.inputs[0] in results)
     return made, {n: becomes[n] for n in ends}
@@ -53,3 +56,50 @@ def _choice(node: Node, read: list[int], compiled: Callable[[Graph], Graph]) -> 
     first, second = sides
     others = substituted(second.outputs, dict(zip(second.inputs, first.inputs, strict=True)))
     return dict(zip(read, chosen_of(p, first.outputs, others, first, operands), strict=True))
+
+
+def _while(node: Node, read: list[int], compiled: Callable[[Graph], Graph]) -> dict[int, Node]:
+    """The results of a while loop that are read; its carries are those that these are made of.
+
+    A carry that a step hands on as it is, is read whole.
+    """
+    test, step = node.attr("test"), node.attr("step")
+    becomes = dict(zip(test.inputs, step.inputs, strict=True))
+    (holds,) = substituted(test.outputs, becomes)
+    states, most = step.inputs[: len(step.outputs)], node.attr("most")
+    nexts = dict(zip(states, step.outputs, strict=True))
+    live: set[Node] = set()
+    ends = [holds, *(states[i - 1] for i in read if i)]
+    while fresh := [x for x in topological(ends) if x in nexts and x not in live]:
+        live.update(fresh)
+        ends = [nexts[x] for x in fresh]
+    moving = [x for x in states if x in live and nexts[x] is not x]
+    if not moving:  # it does nothing, or never ends
+        return {i: node[i] for i in read}
+    used = set(topological([holds, *(nexts[x] for x in moving)]))
+    given = dict(zip(step.inputs, node.inputs, strict=True))
+    inputs = [*moving, *(x for x in step.inputs if x in used and x not in {*moving})]
+    sides = []
+    for outputs in ([holds], [nexts[x] for x in moving]):
+        body = compiled(Graph(outputs, inputs))
+        own = dict(zip(body.inputs, inputs, strict=True))
+        sides.append(substituted(body.outputs, own))
+    count, *made = whiled(sides[0][0], sides[1], inputs, [given[x] for x in inputs], most)
+    last = given | dict(zip(moving, made, strict=True))
+    return {i: last[states[i - 1]] if i else count for i in read}
+
+
+def _sized(node: Node, read: list[int], compiled: Callable[[Graph], Graph]) -> dict[int, Node]:
+    """The results of a graph with a dimension of its own that are read."""
+    count, *operands = node.inputs
+    graph = node.attr("graph")
+    graph = compiled(Graph([graph.outputs[i] for i in read], graph.inputs))
+    made = sized_of(count, node.attr("name"), graph.outputs, graph.inputs, operands)
+    return dict(zip(read, made, strict=True))
+
+
+_SMALLER: Mapping[Op, Callable[..., dict[int, Node]]] = {
+    branch.op: _choice,
+    while_loop_p.op: _while,
+    sized.op: _sized,
+}

@@ -70,7 +70,10 @@ class Running(Visitor[Iterable[str]]):
         targets = [*swaps.others, *(f"{name}[{t}]" for name in names[turns.carries :])]
         given = [*swaps.state, *(f"{x}[{t}]" for x in sequences), *fixed]
         steps = f"range({length})"
-        yield f"for {t} in {f'reversed({steps})' if turns.reverse else steps}:"
+        if turns.reverse:
+            last = turns.length - 1
+            steps = f"range({int_text(last)}, -1, -1)"
+        yield f"for {t} in {steps}:"
         yield f"    {self._called(turns.plan, targets, given, workspace)}"
         if swaps.pairs:
             yield f"    {swaps.text}"
