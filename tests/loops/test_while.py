@@ -27,7 +27,7 @@ def agm(first, second=b):
 
 
 def programs(inputs, outputs):
-    """The program, the same without passes, and the reference; one call gives the first's values."""
+    """One call runs the program, the same without passes, and the reference, and compares."""
     made = [
         sg.compile(inputs, outputs),
         sg.compile(inputs, outputs, passes=()),

@@ -78,8 +78,10 @@ def compositions():
     yield "loops, compiled", sg.compile([x], looped).graph
     chosen = sg.cond(loss > 0, lambda: sg.exp(x) * loss, lambda: x * 2)
     yield "choices", sg.Graph([chosen, *sg.grad(sg.sum(chosen), [x, w])])
-    ended = sg.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] + w[0]), (loss, x[0]))[1]
-    yield "while", sg.Graph([*ended[None], *sg.grad(sg.sum(ended), [x, w])])
+    ended = sg.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] * 2 + loss), (loss, x[0]))[
+        1
+    ]
+    yield "while", sg.Graph([ended, *sg.grad(sg.sum(ended), [x, w])])
     image = sg.placeholder("image", (1, 2, 6, 6), "float32")
     kernel = sg.variable("kernel", np.ones((3, 2, 3, 3), "float32"))
     layer = sg.nn.max_pool(sg.relu(sg.nn.conv(image, kernel)), 2)
