@@ -25,6 +25,7 @@ import numpy as np
 
 from symgrad.ir.dims import Dim, product
 from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.namespace import public_names
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import DType, as_dtype, as_shape, broadcast_shapes, normalize_axis
 from symgrad.ops.creation import asarray
@@ -370,25 +371,7 @@ def choice(
     return found if node is None else take(node, found, axis=along)
 
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "categorical",
-    "choice",
-    "dirichlet",
-    "exponential",
-    "fold_in",
-    "gamma",
-    "gumbel",
-    "key",
-    "normal",
-    "permutation",
-    "poisson",
-    "randint",
-    "split",
-    "truncated_normal",
-    "uniform",
-]
+__all__ = public_names(globals(), defined_in=__name__)
 
 
 def __dir__() -> list[str]:

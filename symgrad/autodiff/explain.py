@@ -48,9 +48,8 @@ def explain_grad(loss: Node, wrt: Node) -> Explanation:
     """
     reached = _reached([loss], wrt)
     stops = tuple((n, why) for n in reached if (why := why_stopped(n)) is not None)
-    blocked = {n for n, _ in stops}
-    live = _live(loss, reached, blocked)
-    lines = tuple(_tree(loss, wrt, reached, blocked)) if loss in set(reached) else ()
+    live = _live(loss, reached, blocked={n for n, _ in stops})
+    lines = tuple(_tree(loss, wrt, reached)) if loss in set(reached) else ()
     return Explanation(loss, wrt, wrt in live, stops, lines)
 
 
@@ -105,7 +104,7 @@ def _live(loss: Node, reached: list[Node], blocked: set[Node]) -> set[Node]:
     return live
 
 
-def _tree(loss: Node, wrt: Node, reached: list[Node], blocked: set[Node]) -> Iterator[str]:
+def _tree(loss: Node, wrt: Node, reached: list[Node]) -> Iterator[str]:
     on_path = {*reached, wrt}
     shown: set[Node] = set()
     stack = [(loss, 1)]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from symgrad.autodiff.custom.function import Function
+from symgrad.autodiff.custom.function import Function, SavesTensors
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.leaf_ops import VARIABLE
@@ -59,7 +59,7 @@ def parameter(value: Any) -> Variable:
     return made
 
 
-class Module(ModuleBase):
+class Module(SavesTensors, ModuleBase):
     """A part of a model: derive from it, make variables and modules attributes, define `forward`.
 
     Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts;
@@ -96,7 +96,6 @@ class Module(ModuleBase):
     name: str | None = None
 
     _label: str | None = None
-    _saved: tuple[Any, ...] | None = None
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The graph of `forward`.
@@ -309,17 +308,6 @@ class Module(ModuleBase):
         return dict(found[v.cell] for _, v in self.named_variables() if v.cell in found)
 
     # ---- its own backward -------------------------------------------------------------------
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep what `forward` has computed for a `backward` of its own."""
-        self._saved = tensors
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The values given to `save_for_backward`. Raises `GradientError` if it was not called."""
-        if self._saved is None:
-            raise GradientError("nothing was saved; call self.save_for_backward(x, …) in forward")
-        return self._saved
 
     def check_grads(self, *arrays: Any, **options: Any) -> Report:
         """Assert that the gradients by its arguments and parameters are right, at these arrays.

@@ -18,6 +18,7 @@ from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
 from symgrad.ops.elementwise import multiply
+from symgrad.ops.flows import total
 from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
@@ -85,8 +86,7 @@ def _scan_vjp(
 def _scan_jvp(
     t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, axis: int, reverse: bool
 ) -> Cotangent:
-    by_a = None if t[0] is None else t[0] * y
-    flow = t[1] if by_a is None else by_a if t[1] is None else by_a + t[1]
+    flow = total(None if t[0] is None else t[0] * y, t[1])
     return None if flow is None else in_single(scan)(a, flow, axis=axis, reverse=reverse)
 
 

@@ -26,7 +26,7 @@ from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Builder, Cotangent, Op
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
-from symgrad.ops.flows import ARRAYS, HALF, SINGLE, Partial, chain, widened
+from symgrad.ops.flows import ARRAYS, HALF, SINGLE, Partial, chain, total, widened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -263,12 +263,8 @@ def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotang
     """The jvp that partial derivatives give."""
 
     def jvp(tangents: tuple[Cotangent, ...], y: Node, *inputs: Node, **attrs: Any) -> Cotangent:
-        total: Cotangent = None
-        for t, p in zip(tangents, partials(y, *inputs, **attrs), strict=True):
-            flow = None if t is None else _pushed(t, p, y)
-            if flow is not None:
-                total = flow if total is None else call("add", total, flow)
-        return total
+        pairs = zip(tangents, partials(y, *inputs, **attrs), strict=True)
+        return total(*(_pushed(t, p, y) for t, p in pairs if t is not None))
 
     return jvp
 
@@ -277,7 +273,7 @@ def bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: A
     """For an op that is linear in each of its two operands."""
     left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
     right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
-    return right if left is None else left if right is None else left + right
+    return total(left, right)
 
 
 def _pushed(t: Node, partial: Partial, y: Node) -> Cotangent:

@@ -16,7 +16,7 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.complexes import complex_sign
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
-from symgrad.ops.flows import Partial
+from symgrad.ops.flows import Partial, total
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
@@ -95,10 +95,7 @@ def _divmod_vjp(g: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[
 
 
 def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    second = None if t[1] is None else -(t[1] * times(a, b))
-    if t[0] is None:
-        return None, second
-    return None, t[0] if second is None else t[0] + second
+    return None, total(t[0], None if t[1] is None else -(t[1] * times(a, b)))
 
 
 @elementwise(

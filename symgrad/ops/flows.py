@@ -66,6 +66,14 @@ def added(a: Node, b: Node) -> Node:
     return masked(call("logical_or", mask, other), a + b)
 
 
+def total(*flows: Cotangent) -> Cotangent:
+    """The sum of those that there are."""
+    found: Cotangent = None
+    for flow in flows:
+        found = flow if found is None else found if flow is None else found + flow
+    return found
+
+
 # ---- partial derivatives --------------------------------------------------------------------
 
 

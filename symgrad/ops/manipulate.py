@@ -19,7 +19,7 @@ from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.index.slices import getitem
 from symgrad.ops.logic import not_equal
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import astype, broadcast_to, concat, reshape
+from symgrad.ops.shape import astype, broadcast_to, concat, reshape, reshaped
 
 
 @composite()
@@ -121,7 +121,7 @@ def tile(x: NodeLike, repetitions: Any, /) -> Node:
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - node.ndim) + node.shape
     if all(n == 1 for n in times):
-        return node if node.shape == shape else reshape(node, shape)
+        return reshaped(node, shape)
     pairs = list(zip(times, shape, strict=True))
     apart = reshape(node, tuple(s for _, size in pairs for s in (1, size)))
     many = broadcast_to(apart, tuple(s for pair in pairs for s in pair))

@@ -20,7 +20,7 @@ from symgrad.ops.declare import NodeLike, composite, in_single, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import is_result, select, where
-from symgrad.ops.shape import astype, broadcast_to, joined_last, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, joined_last, permute_dims, reshape, reshaped
 
 CASES = (
     case((3, 4), axis=None),
@@ -91,8 +91,7 @@ def _by(ufunc: np.ufunc) -> dict[str, Any]:
 
 def kept(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     """A reduction's result with its axes back as size 1, so that it broadcasts against x."""
-    shape = reduced_shape(x.tensor, axis, True)
-    return y if y.shape == shape else reshape(y, shape)
+    return reshaped(y, reduced_shape(x.tensor, axis, True))
 
 
 def _spread(g: Node, x: Node, axis: tuple[int, ...]) -> Node:

@@ -134,6 +134,11 @@ def reshape(x: NodeLike, /, shape: Any, *, order: str = "C", copy: bool | None =
     return reshape_p(x, shape=shape)
 
 
+def reshaped(x: Node, shape: Sequence[Size]) -> Node:
+    """x in a shape; itself if it has that shape."""
+    return x if x.shape == tuple(shape) else reshape(x, tuple(shape))
+
+
 def _permute_normalize(t: TensorType, axes: Any) -> dict[str, Any]:
     order = range(t.ndim)[::-1] if axes is None else in_order(axes, "axes", ShapeError)
     found = tuple(normalize_axis(a, t.ndim) for a in order)
@@ -206,7 +211,7 @@ def sum_to(x: Node, shape: Shape) -> Node:
     )
     wide = np.float32 if x.dtype == np.float16 else x.dtype
     total = call("sum", x, axis=axes, keepdims=False, dtype=wide)
-    return astype(total if total.shape == shape else reshape(total, shape), x.dtype)
+    return astype(reshaped(total, shape), x.dtype)
 
 
 @composite(numpy=(np.expand_dims,))

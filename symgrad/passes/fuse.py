@@ -111,10 +111,6 @@ class _Groups:
         self.near[node] = near
         self.stage.setdefault(node, -1 if is_leaf(node) else stage)
 
-    def _may_join(self, node: Node) -> bool:
-        keeps = self.ends_join or node.op.elementwise or node.op.view
-        return works_by_rows(node) and self.admits(node) and keeps
-
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.
 

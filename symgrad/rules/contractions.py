@@ -9,10 +9,10 @@ from __future__ import annotations
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
-from symgrad.ops.linalg.einsum import Term, multiplied, reshaped
+from symgrad.ops.linalg.einsum import Term, multiplied
 from symgrad.ops.linalg.products import matmul_p, vdot_p
 from symgrad.ops.reduce import reduced_shape, sum
-from symgrad.ops.shape import broadcast_to, permute_dims, reshape
+from symgrad.ops.shape import broadcast_to, permute_dims, reshape, reshaped
 from symgrad.rewrite.family import DIFFERENCE
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule

@@ -16,7 +16,7 @@ from symgrad.ops.elementwise import multiply, square
 from symgrad.ops.index.slices import Index, place
 from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.reduce import reduced_shape, sum
-from symgrad.ops.shape import astype, broadcast_to, concat_p, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, concat_p, permute_dims, reshape, reshaped
 from symgrad.rewrite.family import DE_MORGAN, DUAL
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
@@ -98,16 +98,11 @@ def _of_both(
     over = {*p, *(left[a] for a in q)}
     y = found(x, axis=tuple(over), keepdims=j and k, **attrs)
     between = x.tensor.with_shape(reduced_shape(x.tensor, p, j))
-    return shaped(y, reduced_shape(between, q, k))
+    return reshaped(y, reduced_shape(between, q, k))
 
 
 def _of_all(node: Node, x: Node, p: tuple[int, ...], j: bool, q: tuple[int, ...], k: bool) -> Node:
     return _of_both(lambda x, **attrs: apply(node.op, [x], attrs), x, p, j, q, k)
-
-
-def shaped(y: Node, shape: Shape) -> Node:
-    """A node in a shape that it may have already."""
-    return y if y.shape == shape else reshape(y, shape)
 
 
 TWO = (
@@ -187,7 +182,7 @@ def _of_source(node: Node) -> tuple[Node, Size]:
     axis = tuple(a for a in over if a >= 0) if own else ()
     y = apply(node.op, [x], {**attrs, "axis": axis, "keepdims": False})
     shape = reduced_shape(x.tensor, over, attrs["keepdims"])
-    return shaped(y, shape), product(wide.shape[a + lead] for a in over if a not in own)
+    return reshaped(y, shape), product(wide.shape[a + lead] for a in over if a not in own)
 
 
 @rule_for(
@@ -232,7 +227,7 @@ def reduction_over_one(node: Node) -> Node | None:
     x = node.inputs[0]
     if any(x.shape[a] != 1 for a in node.attr("axis")):
         return None
-    return shaped(astype(x, node.dtype), node.shape)
+    return reshaped(astype(x, node.dtype), node.shape)
 
 
 @rule_for(
@@ -248,7 +243,7 @@ def reduction_of_rearranged(node: Node) -> Node | None:
     if len(attrs["axis"]) < moved.ndim or moved.size != x.size:
         return None
     y = apply(node.op, [x], {**attrs, "axis": tuple(range(x.ndim)), "keepdims": False})
-    return shaped(y, node.shape)
+    return reshaped(y, node.shape)
 
 
 @rule_for(

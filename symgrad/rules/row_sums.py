@@ -9,10 +9,10 @@ from symgrad.ir.node import Node
 from symgrad.ops.elementwise import add, multiply, negative, sqrt, square
 from symgrad.ops.linalg.products import row_sums, vecdot_p
 from symgrad.ops.reduce import sum
+from symgrad.ops.shape import reshaped
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.masks import every, is_as_wide
-from symgrad.rules.reductions import shaped
 
 # Longer rows are summed pairwise.
 LONGEST_ROW = 8192
@@ -80,7 +80,7 @@ def divisor_out_of_rows(x: Var, y: Var, c: Var, keepdims: Attr) -> Rewrite:
     """What divides each row of a dot product of rows divides the result, unless that overflows."""
     return Rewrite(
         before=vecdot_p(x, y / c, keepdims=keepdims),
-        after=lambda x, y, c, keepdims: shaped(
+        after=lambda x, y, c, keepdims: reshaped(
             vecdot_p(x, y, keepdims=True) / c, c.shape if keepdims else c.shape[:-1]
         ),
     )

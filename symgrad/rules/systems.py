@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from symgrad.ir.node import Node
 from symgrad.ops.leaves import eye, eye_p
-from symgrad.ops.linalg.einsum import reshaped
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
 from symgrad.ops.linalg.triangular import (
@@ -21,7 +20,7 @@ from symgrad.ops.linalg.triangular import (
     solve_triangular_p,
 )
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape
+from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape, reshaped
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule

@@ -12,7 +12,24 @@ from symgrad.autodiff.custom.traced import trace
 from symgrad.ir.errors import GradientError, UnsupportedError
 
 
-class Function:
+class SavesTensors:
+    """What has a `forward` that keeps values for its `backward`."""
+
+    _saved: tuple[Any, ...] | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep what `forward` has computed for `backward`."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The values given to `save_for_backward`. Raises `GradientError` if it was not called."""
+        if self._saved is None:
+            raise GradientError("nothing was saved; call save_for_backward(x, …) in forward")
+        return self._saved
+
+
+class Function(SavesTensors):
     """A differentiable function of your own: derive from it, and define `forward` and `backward`.
 
     Static methods `forward(ctx, x, …)` and `backward(ctx, grad_output, …)`, called by
@@ -50,8 +67,6 @@ class Function:
     needs_input_grad: tuple[bool, ...] = ()
     """Which arguments of `forward` a gradient can flow to: the float tensors."""
 
-    _saved: tuple[Any, ...] | None = None
-
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """The function of nodes, arrays (taken as constants) and whatever else `forward` takes."""
@@ -66,17 +81,6 @@ class Function:
     def __call__(self, *args: Any) -> Any:
         """The same as `apply`, for methods that know the instance."""
         return self._build(copy(self), args)
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep what `forward` has computed for `backward`."""
-        self._saved = tensors
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The values given to `save_for_backward`. Raises `GradientError` if it was not called."""
-        if self._saved is None:
-            raise GradientError("nothing was saved; call save_for_backward(x, …) in forward")
-        return self._saved
 
     @classmethod
     def _build(cls, ctx: Any, args: Sequence[Any]) -> Any:

@@ -20,11 +20,12 @@ from symgrad.ir.types import TensorType
 from symgrad.ops.complexes import imag, part_dtype, real
 from symgrad.ops.creation import tril
 from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.flows import total
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, over_gaps, placed, policy, row
 from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.linalg.solve import diagonal_p, require_lapack
-from symgrad.ops.linalg.triangular import adjoint, from_lower, solve_triangular_p, total, triangle
+from symgrad.ops.linalg.triangular import adjoint, from_lower, solve_triangular_p, triangle
 from symgrad.ops.reduce import as_float
 from symgrad.ops.select import where
 from symgrad.ops.shape import concat, matrix_transpose

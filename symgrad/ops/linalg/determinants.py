@@ -18,10 +18,11 @@ from symgrad.ops.batch import repeated
 from symgrad.ops.complexes import conj, imag, part_dtype, real
 from symgrad.ops.declare import NodeLike, common_dtype, composite, op
 from symgrad.ops.elementwise import sign
+from symgrad.ops.flows import total
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p, square_infer
-from symgrad.ops.linalg.triangular import adjoint, total
+from symgrad.ops.linalg.triangular import adjoint
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import matrix_transpose, reshape
 

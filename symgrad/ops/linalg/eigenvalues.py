@@ -25,10 +25,11 @@ from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.batch import in_front
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.flows import total
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import diagonal_p, on_diagonal, require_square, solve_p
-from symgrad.ops.linalg.triangular import adjoint, hermitian, total
+from symgrad.ops.linalg.triangular import adjoint, hermitian
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.shape import astype, expand_dims, matrix_transpose
 

@@ -18,7 +18,7 @@ from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg.products import matmul
 from symgrad.ops.linalg.solve import diagonal
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import permute_dims, reshape
+from symgrad.ops.shape import permute_dims, reshaped
 
 MOST_SEARCHED = 7
 
@@ -120,11 +120,6 @@ def _fitted(terms: Sequence[Term]) -> list[Term]:
         kept = {s: n for s, n in t.sizes.items() if n != 1 or s not in sizes}
         fitted.append(Term(reshaped(t.node, tuple(kept.values())), tuple(kept)))
     return fitted
-
-
-def reshaped(x: Node, shape: Sequence[Size]) -> Node:
-    """x in a shape; itself if it has that shape."""
-    return x if x.shape == tuple(shape) else reshape(x, tuple(shape))
 
 
 # ---- products -------------------------------------------------------------------------------

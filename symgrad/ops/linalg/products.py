@@ -35,6 +35,7 @@ from symgrad.ops.shape import (
     moveaxis,
     permute_dims,
     reshape,
+    reshaped,
 )
 
 # An op that LAPACK computes, over the last two axes; it broadcasts over the others.
@@ -122,7 +123,7 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
     shape = y.shape[:-1] if b.ndim == 1 else y.shape
     if a.ndim == 1:
         shape = (*shape[:-1],) if b.ndim == 1 else (*shape[:-2], shape[-1])
-    return y if y.shape == shape else reshape(y, shape)
+    return reshaped(y, shape)
 
 
 @composite(numpy=(np.linalg.multi_dot,))

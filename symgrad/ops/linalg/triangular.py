@@ -16,6 +16,7 @@ from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.creation import tril, triu
 from symgrad.ops.declare import NodeLike, common_dtype, composite
 from symgrad.ops.elementwise import log
+from symgrad.ops.flows import total
 from symgrad.ops.leaves import eye
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p, matrix_op
@@ -31,14 +32,6 @@ from symgrad.ops.select import where
 from symgrad.ops.shape import matrix_transpose, reshape
 
 NAMESPACE = "linalg"
-
-
-def total(*terms: Cotangent) -> Cotangent:
-    """The sum of those that are there."""
-    found: Cotangent = None
-    for term in terms:
-        found = term if found is None else found if term is None else found + term
-    return found
 
 
 # ---- triangles ------------------------------------------------------------------------------
