@@ -133,3 +133,8 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     from difflib import get_close_matches
 
     return get_close_matches(name, names)
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something: 1 node, 2 nodes."""
+    return f"{count} {noun}{'s' * (count != 1)}"

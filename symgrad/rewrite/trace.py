@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from symgrad.ir.errors import counted
 from symgrad.ir.formats.infix import attr_text, expressions
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.formats.writing import write_json
@@ -74,12 +76,12 @@ class Trace(Displayed):
 
     def rules(self) -> dict[str, int]:
         """How often each rule acted, by its name."""
-        return _counted(entry.rule.name for entry in self.fired)
+        return dict(Counter(entry.rule.name for entry in self.fired))
 
     def grades(self) -> dict[str, dict[str, int]]:
         """How often each rule acted, by its name, under the name of its grade."""
         by_grade = {g: [f.rule.name for f in self.fired if f.rule.exact == g] for g in Exact}
-        return {g.name.lower(): _counted(names) for g, names in by_grade.items() if names}
+        return {g.name.lower(): dict(Counter(names)) for g, names in by_grade.items() if names}
 
     def save(self, path: str | Path) -> Path:
         """Write the trace as JSON, for programs that show it. The file is written whole or not.
@@ -112,7 +114,7 @@ class Trace(Displayed):
             old, new = len(stage.before), len(stage.after)
             same = stage.after is stage.before
             size = f"{new} nodes, unchanged" if same else f"{old} -> {new} nodes"
-            acted = f"  {_times(len(fired), 'rewrite')}" if fired else ""
+            acted = f"  {counted(len(fired), 'rewrite')}" if fired else ""
             yield f"{stage.name:<{width}}  {size:<22} {1e3 * stage.seconds:6.1f} ms{acted}"
             by_rule: dict[Rule, list[RewriteEvent]] = {}
             for entry in fired:
@@ -124,18 +126,7 @@ class Trace(Displayed):
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
-        return f"<Trace of {len(self.stages)} passes, {_times(len(self.fired), 'rewrite')}>"
-
-
-def _times(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts
+        return f"<Trace of {len(self.stages)} passes, {counted(len(self.fired), 'rewrite')}>"
 
 
 def _describe(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
@@ -154,7 +145,7 @@ def _describe(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
             shown = f"{', '.join(listed[:MOST_TYPES])}{more}"
             yield f"      {change}{_repeated(len(types))}    {shown}"
     if len(entries) > MOST_TOLD:
-        yield f"    … and {_times(len(entries) - MOST_TOLD, 'time')} more"
+        yield f"    … and {counted(len(entries) - MOST_TOLD, 'time')} more"
 
 
 def _repeated(times: int) -> str:

@@ -24,14 +24,12 @@ from symgrad.ops.shape import astype, broadcast_to, reshape
 from symgrad.ops.trigonometry import tanh
 from symgrad.passes import RULES
 from symgrad.rewrite.pattern import (
-    Applied,
     Attr,
     Const,
-    Literal,
-    Pattern,
     Substitution,
     Var,
     applied_in,
+    instantiate,
     names_in,
 )
 from symgrad.rewrite.rule import Example, Rule
@@ -48,15 +46,7 @@ def cases_of(op: Op) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Shapes and attributes with which an op can be tried."""
     if op.trials.cases or not op.elementwise:
         return [(c.shapes, dict(c.attrs)) for c in op.trials.cases]
-    return [(((3, 4),) * arity(op), {})]
-
-
-def arity(op: Op) -> int:
-    """How many operands an elementwise op takes."""
-    if isinstance(op.kernel, np.ufunc):
-        return op.kernel.nin
-    parameters = inspect.signature(op.kernel).parameters.values()
-    return sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+    return [(((3, 4),) * op.operands[0], {})]
 
 
 def examples_of(rule: Rule) -> list[Example]:
@@ -89,17 +79,10 @@ def examples_of(rule: Rule) -> list[Example]:
     return found
 
 
-def instantiate(pattern: Pattern, bound: Substitution, dtype: Any) -> Any:
-    """A pattern as a person would write it; numbers in `bound` become constants of the dtype."""
-    if isinstance(pattern, Applied):
-        attrs = {k: bound[v.name] if isinstance(v, Attr) else v for k, v in pattern.attrs}
-        return apply(pattern.op, [instantiate(p, bound, dtype) for p in pattern.inputs], attrs)
-    if isinstance(pattern, Literal):
-        return pattern.value
-    assert isinstance(pattern, Var)
-    found = bound[pattern.name]
+def as_constant(value: Any, dtype: Any) -> Node:
+    """A number as a constant of a dtype, even if that cannot hold it."""
     with np.errstate(all="ignore"):
-        return found if isinstance(found, Node) else constant(np.asarray(found).astype(dtype))
+        return constant(np.asarray(value).astype(dtype))
 
 
 def special_values(dtype: Any) -> np.ndarray[Any, Any]:
@@ -288,7 +271,7 @@ class _Grower:
         """Some op on operands that it can take."""
         op = self.pick(self.ops)
         shapes, attrs = self.pick(cases_of(op))
-        mask_first = op.weak is not None and 0 not in op.weak and arity(op) > len(op.weak)
+        mask_first = op.weak is not None and 0 not in op.weak and op.operands[0] > len(op.weak)
         operands = [
             self.mask()
             if mask_first and i == 0
@@ -316,16 +299,14 @@ class _Grower:
         bound: Substitution = {}
         for v in rule.variables:
             if isinstance(v, Const):
-                bound[v.name] = self.pick(NUMBERS)
+                bound[v.name] = as_constant(self.pick(NUMBERS), like.dtype)
             elif isinstance(v, Attr):
                 bound[v.name] = binding.get(v.name, like.dtype)
             elif v.name in binding:
                 bound[v.name] = self.operand(binding[v.name])
             else:
                 bound[v.name] = self.mask() if self.rng.random() < 0.25 else self.node()
-        made = instantiate(self.pick(rule.forms), bound, like.dtype)
-        assert isinstance(made, Node)
-        return made
+        return instantiate(self.pick(rule.forms), bound, like)
 
     def grow(self) -> None:
         """One more node, with what it needs; nothing if it would be ill-typed, huge or wild."""

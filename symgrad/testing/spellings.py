@@ -21,16 +21,16 @@ from symgrad.ir.walk import topological
 from symgrad.ops.identity import results_of
 from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.ops.shape import broadcast_to, permute_dims
-from symgrad.rewrite.pattern import Attr, Const, Substitution, Var, applied_in
+from symgrad.rewrite.pattern import Attr, Const, Substitution, Var, applied_in, instantiate
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
     COMPLEX,
     DTYPES,
     NUMBERS,
+    as_constant,
     cases_of,
     examples_of,
-    instantiate,
     neighbours,
     random_feeds,
     special_values,
@@ -141,15 +141,13 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
     for form in rule.forms[: 1 if turned else None]:
         for binding in _bindings(rule, grid=form is rule.forms[0] and not turned):
             names = [v.name for v in rule.variables if type(v) is Var]
-            fixed = {k: v for k, v in binding.items() if k not in names}
+            numbers = [v.name for v in rule.variables if isinstance(v, Const)]
 
             def spell(*xs: Node) -> Node:
-                bound = {**fixed, **dict(zip(names, xs, strict=True))}  # noqa: B023
-                dtypes = [x.dtype for x in xs]
-                like = next((d for d in dtypes if d.kind != "b"), dtypes[0])
-                made = instantiate(form, bound, like)  # noqa: B023
-                assert isinstance(made, Node)
-                return made
+                like = next((x for x in xs if x.dtype.kind != "b"), xs[0])
+                bound = binding | dict(zip(names, xs, strict=True))  # noqa: B023
+                bound |= {n: as_constant(bound[n], like.dtype) for n in numbers}  # noqa: B023
+                return instantiate(form, bound, like)  # noqa: B023
 
             yield from _built(rule, spell, [binding[n] for n in names], turned, mixed=True)
 

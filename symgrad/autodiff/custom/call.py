@@ -16,6 +16,7 @@ from symgrad.ir.errors import (
     SymbolicError,
     SymgradError,
     UnsupportedError,
+    counted,
 )
 from symgrad.ir.node import Node, as_node, constant_node
 from symgrad.ir.origin import Origin, current_origin
@@ -139,8 +140,8 @@ class CustomCall:
         if len(given) != len(self.args):
             raise self.error(
                 method,
-                f"it returned {_counted(len(given), 'gradient')}, and forward was given "
-                f"{_counted(len(self.args), 'argument')}; return one for each, "
+                f"it returned {counted(len(given), 'gradient')}, and forward was given "
+                f"{counted(len(self.args), 'argument')}; return one for each, "
                 "None where none flows",
             )
         grads: list[Any] = [None] * len(self.operands)
@@ -203,7 +204,3 @@ def _wants_arrays(error: Exception) -> bool:
 
 def _said(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import NamedTuple
 
-from symgrad.ir.errors import GraphError
+from symgrad.ir.errors import GraphError, counted
 from symgrad.ir.formats.infix import expression
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph, is_input
@@ -220,7 +220,7 @@ class Explainer:
             verdict = f"{'folded into' if way.folded else how} {steps_text(steps)}"
             if parts:
                 verdict += f"; the rewrites made {steps_text(parts)} of it, too"
-        merged = f"merged with its {_plural(len(twins), 'equal')}; " if twins else ""
+        merged = f"merged with its {counted(len(twins), 'equal')}; " if twins else ""
         shown = (*steps, *parts)
         within = [n for end in way.ends for n in self.lines_within.get(end, ())]
         code = self._code_at(within) if within else self._code_of(shown)
@@ -301,7 +301,7 @@ def _line_text(file: str, number: int) -> str:
 
 def _asked_line(asked: int | str, nodes: Sequence[Node]) -> str:
     place = nodes[0].origin.nearest
-    return f"{place} built {_plural(len(nodes), 'node')}"
+    return f"{place} built {counted(len(nodes), 'node')}"
 
 
 def steps_text(steps: Sequence[int]) -> str:
@@ -309,7 +309,3 @@ def steps_text(steps: Sequence[int]) -> str:
     listed = ", ".join(map(str, steps[:MOST_STEPS]))
     more = f" and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
     return f"step{'s' * (len(steps) != 1)} {listed}{more}"
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
