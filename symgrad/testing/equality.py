@@ -8,6 +8,7 @@ rules, programs and random graphs. `assert_same` has its lines of zeros, digits,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import cycle
 from typing import Any
@@ -23,10 +24,11 @@ from symgrad.ir.walk import topological
 from symgrad.passes import PassLike
 from symgrad.rewrite.rule import Exact
 from symgrad.runtime.executable import Backend
+from symgrad.runtime.program import Program
 
 
 def assert_same(
-    found: Any, expected: Any, exact: Exact | str, room: Any = None, note: str = ""
+    found: Any, expected: Any, exact: Exact | str, room: Any = None, note: object = ""
 ) -> None:
     """Assert that two arrays have the same shape and dtype, and are the same at a grade.
 
@@ -59,31 +61,32 @@ def assert_same(
 
 def assert_finite(
     outputs: Sequence[Node],
-    feeds: Mapping[Node, Any],
+    run: Run,
     found: Sequence[Any],
-    note: str = "",
+    note: object = "",
     *,
     seeds: Iterable[int] = (),
 ) -> None:
-    """Assert of results at `rounding` that what is finite as written is finite.
+    """Assert of results at `rounding` that what is finite in a run as written is finite.
 
     But for what the README excepts: numbers within last digits of the largest, and sums of terms
     that cancel though their magnitudes overflow. Of several ops in a row, what is decided by digits
     may differ, too: what is infinite with the noise of one of the `seeds` is left out.
     """
-    run = Run(outputs, feeds)
-    for i, (a, b) in enumerate(zip(found, run.results(), strict=True)):
+    for y, a in zip(outputs, found, strict=True):
+        b = run.values[y]
         expected = np.asarray(b)
         if expected.dtype.kind not in "fc":
             continue
         limits = np.finfo(expected.dtype)
         lost = (np.abs(expected) < limits.max * (1 - 32 * limits.eps)) & ~np.isfinite(a)
-        if not lost.any() or run.cancels():
+        if not lost.any() or run.cancels(outputs):
             continue
         for seed in seeds:
             noise = np.random.default_rng(seed)
             try:
-                lost &= np.isfinite(Run(outputs, feeds, Exact.ROUNDING, noise).results()[i])
+                noisy = Run(outputs, run.feeds, Exact.ROUNDING, noise)
+                lost &= np.isfinite(noisy.values[y])
             except np.linalg.LinAlgError:  # singular, but for rounding
                 return
         assert not lost.any(), f"not finite, as it was: {a!r}, expected {b!r}\n{note}"
@@ -110,6 +113,7 @@ class Run:
         noise: np.random.Generator | None = None,
     ) -> None:
         self.outputs = list(outputs)
+        self.feeds = feeds
         self.values: dict[Node, Any] = dict(feeds)
         self.extreme = False
         self.grade = grade
@@ -127,8 +131,9 @@ class Run:
             self.extreme = True
 
     def _walk(self, outputs: Iterable[Node], values: dict[Node, Any]) -> None:
-        sizes = sizes_of(values)
-        for node, known in _steps(tuple(outputs), tuple(values)):
+        steps = _steps(tuple(outputs), tuple(values))
+        sizes = sizes_of(values) if any(known is None for _, known in steps) else {}
+        for node, known in steps:
             operands = [values[x] for x in node.inputs]
             attrs = resolve(dict(node.attrs), sizes) if known is None else known
             inner = node.inner_graph
@@ -195,9 +200,9 @@ class Run:
             weight = np.where(np.isfinite(terms) & (terms > np.abs(y)), terms, weight)
         return np.where(np.isfinite(weight), weight, 0)
 
-    def cancels(self) -> bool:
-        """Whether something is a sum of terms whose magnitudes add up to more than the largest."""
-        for node in topological(self.outputs):
+    def cancels(self, outputs: Iterable[Node]) -> bool:
+        """Whether outputs need a sum of terms whose magnitudes add up to more than the largest."""
+        for node in topological(outputs):
             operands = [self.values[x] for x in node.inputs]
             if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
                 sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
@@ -325,22 +330,27 @@ def assert_equivalent(
     finite, or if a kernel refuses them, such as a singular matrix.
     """
     grade = Exact.of(exact)
-    feeds = dict(zip(inputs, arrays, strict=True))
     steps = None if passes is None else tuple(passes)
     program = compile(inputs, list(outputs), exact=grade, passes=steps, backend=backend)
-    walked = compile(inputs, list(outputs), exact=grade, passes=steps, backend="reference")
+    return assert_computes(program, arrays, grade)
+
+
+def assert_computes(program: Program, arrays: Sequence[Any], grade: Exact) -> bool:
+    """Assert of a program that was compiled at a grade what `assert_equivalent` does."""
+    outputs, feeds = program.raw.outputs, dict(zip(program.raw.inputs, arrays, strict=True))
+    walked = _with_backend(program, "reference")
     try:
-        expected = Run(outputs, feeds).results()
+        written = Run(outputs, feeds)
     except ValueError:  # refused by a kernel, as a singular matrix is, and by any program
         return False
+    expected = written.results()
     found = program(*arrays)
-    rules = ", ".join(program.trace.rules())
-    text = f"raw:\n{program.raw}\noptimised at {grade.name} by {rules}:\n{program.graph}"
-    plain = program
-    if backend != "numpy":
-        plain = compile(inputs, list(outputs), exact=grade, passes=steps)
-    for a, b in zip(found if plain is program else plain(*arrays), walked(*arrays), strict=True):
-        assert_same(a, b, Exact.BITS, note=f"the two backends\n{program.source}\n{text}")
+    text = _Description(program)
+    plain = (
+        found if program.interface.backend == "numpy" else _with_backend(program, "numpy")(*arrays)
+    )
+    for a, b in zip(plain, walked(*arrays), strict=True):
+        assert_same(a, b, Exact.BITS, note=_Description(program, "the two backends"))
     allowed: list[Any] | None = [None] * len(expected)
     if not all(map(_is_same, found, expected, cycle([grade]))):
         allowed = tolerances(outputs, feeds, grade)
@@ -348,11 +358,29 @@ def assert_equivalent(
             allowed = None
     if allowed is None:
         if grade == Exact.ROUNDING:
-            assert_finite(outputs, feeds, found, text, seeds=range(4))
+            assert_finite(outputs, written, found, text, seeds=range(4))
         return False
     for a, b, room in zip(found, expected, allowed, strict=True):
         assert_same(a, b, grade, room, note=text)
     return True
+
+
+def _with_backend(program: Program, backend: Backend) -> Program:
+    """The same program, run in another way."""
+    interface = replace(program.interface, backend=backend)
+    return Program(program.graph, program.raw, program.trace, interface, program.split)
+
+
+class _Description:
+    """What was compiled to what. Its text is written for a failure only, since that takes long."""
+
+    def __init__(self, program: Program, backends: str = "") -> None:
+        self.program, self.backends = program, backends
+
+    def __str__(self) -> str:
+        rules = ", ".join(self.program.trace.rules())
+        graphs = f"raw:\n{self.program.raw}\noptimised by {rules}:\n{self.program.graph}"
+        return f"{self.backends}\n{self.program.source}\n{graphs}" if self.backends else graphs
 
 
 def _is_same(found: Any, expected: Any, exact: Exact) -> bool:

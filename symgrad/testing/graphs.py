@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import cache
 from itertools import cycle
 from typing import Any, TypeVar
 
@@ -141,11 +142,13 @@ def _complex(real: Any, imag: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 def random_feeds(
     rng: np.random.Generator,
-    inputs: Sequence[Node],
+    inputs: Sequence[Node | TensorType],
     special: bool = False,
     domain: Sequence[Interval] = (REAL,),
 ) -> list[np.ndarray[Any, Any]]:
-    """Arrays for placeholders of known shapes, within the intervals; `special` adds extremes."""
+    """Arrays for placeholders, or of types, of known shapes, within the intervals; `special` adds
+    extremes.
+    """
     found = []
     for x, (low, high) in zip(inputs, cycle(domain), strict=False):
         shape: Any = x.shape
@@ -211,7 +214,7 @@ class _Grower:
             or (op.trials.cases and not any(c.shapes for c in op.trials.cases))
             if not op.trials.ill_conditioned and not op.no_slope
         ]
-        self.attempts = [(r, attempts) for r in RULES if (attempts := _attempts(r))]
+        self.attempts = _attempts_of_rules()
         self.inexact = tuple(d for d in dtypes if np.dtype(d).kind in "fc")
         self.likely = (*self.inexact * 3, *dtypes)
 
@@ -322,6 +325,11 @@ class _Grower:
             self.extremes.update({n: extremes[n] for n in new})
             self.read.update(x for n in new for x in n.inputs)
             self.pool += [n for n in new if not is_leaf(n)]
+
+
+@cache
+def _attempts_of_rules() -> list[tuple[Rule, list[Any]]]:
+    return [(rule, attempts) for rule in RULES if (attempts := _attempts(rule))]
 
 
 def _attempts(rule: Rule) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import cycle, product
 from math import prod
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.transforms import vjp
 from symgrad.ir.errors import SymgradError
+from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
@@ -77,38 +79,50 @@ def points_of(
     The whole grid of special values where each has one element, else draws from it. Of all sizes
     are those that have many elements, and most between 2 to the power of ±`reach`.
     """
+    yield from _special(tuple([x.tensor for x in inputs]))
+    if not inputs or any(x.shape != (1,) for x in inputs):
+        rng = np.random.default_rng(1)
+        for within in (reach, reach, None):
+            yield wide_feeds(rng, inputs, named, within)
+
+
+@lru_cache(maxsize=256)  # asked for by every rule
+def _special(types: Sequence[TensorType]) -> list[list[Any]]:
+    """Ordinary arrays, and such as have special values."""
     rng = np.random.default_rng(0)
-    for _ in range(2):
-        yield random_feeds(rng, inputs)
-    if inputs and all(x.shape == (1,) for x in inputs):
-        for values in product(*(special_values(x.dtype) for x in inputs)):
-            yield [np.array([v]) for v in values]
-        return
-    many = max((x.size for x in inputs if isinstance(x.size, int)), default=0) >= MANY
-    for _ in range(2 if many else 8):
-        yield random_feeds(rng, inputs, special=True)
-    for within in (reach, reach, None):
-        yield wide_feeds(rng, inputs, named, within)
+    found: list[list[Any]] = [random_feeds(rng, types) for _ in range(2)]
+    if types and all(t.shape == (1,) for t in types):
+        grid = product(*(special_values(t.dtype) for t in types))
+        return found + [[np.array([v]) for v in values] for values in grid]
+    many = max((t.size for t in types if isinstance(t.size, int)), default=0) >= MANY
+    return found + [random_feeds(rng, types, special=True) for _ in range(2 if many else 8)]
 
 
-def edges_of(inputs: Sequence[Node]) -> Iterator[list[Any]]:
+def edges_of(inputs: Sequence[Node]) -> list[list[Any]]:
     """Arrays for the inputs of numbers near the largest, the smallest normal ones, and 1."""
+    return _edges(tuple([x.tensor for x in inputs]))
+
+
+@lru_cache(maxsize=256)
+def _edges(types: Sequence[TensorType]) -> list[list[Any]]:
     rng = np.random.default_rng(2)
-    floats = [x for x in inputs if x.dtype.kind == "f"]
+    floats = [i for i, t in enumerate(types) if t.dtype.kind == "f"]
+    found: list[list[Any]] = []
     for sizes in product(("large", "small", "one"), repeat=min(len(floats), 3)):
-        chosen = dict(zip(floats, cycle(sizes), strict=False))
         for signs in ((1,), (-1, 1)) if len(floats) < 3 else ((1,),):
-            arrays = dict(zip(inputs, random_feeds(rng, inputs), strict=True))
-            for x, size in chosen.items():
-                limits = np.finfo(x.dtype)
-                end = {"large": limits.max, "small": limits.tiny, "one": x.dtype.type(1)}[size]
+            arrays: list[Any] = random_feeds(rng, types)
+            for i, size in zip(floats, cycle(sizes), strict=False):
+                dtype, shape = arrays[i].dtype, arrays[i].shape
+                limits = np.finfo(dtype)
+                end = {"large": limits.max, "small": limits.tiny, "one": dtype.type(1)}[size]
                 # Half of them within a factor of 2 of it, where sums of two are beyond.
-                away = rng.integers(0, 12, arrays[x].shape) * rng.integers(0, 2, arrays[x].shape)
-                step = np.exp2(-away).astype(x.dtype)
+                away = rng.integers(0, 12, shape) * rng.integers(0, 2, shape)
+                step = np.exp2(-away).astype(dtype)
                 far = end * step if size != "small" else end / step
-                part = rng.uniform(0.5, 1, arrays[x].shape).astype(x.dtype)
-                arrays[x] = far * part * rng.choice(signs, arrays[x].shape).astype(x.dtype)
-            yield list(arrays.values())
+                part = rng.uniform(0.5, 1, shape).astype(dtype)
+                arrays[i] = far * part * rng.choice(signs, shape).astype(dtype)
+            found.append(arrays)
+    return found
 
 
 def named_in(nodes: Sequence[Node]) -> list[float]:
@@ -128,10 +142,19 @@ def named_in(nodes: Sequence[Node]) -> list[float]:
 
 
 def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
-    """Nodes to which a rule may apply, each with its placeholders.
+    """Nodes to which a rule may apply, each once, with its placeholders.
 
     If they are `turned`, the variables are larger, and are views of transposed arrays.
     """
+    seen: set[Graph] = set()
+    for y, inputs in _spelled(rule, turned):
+        graph = Graph([y], inputs)
+        if graph not in seen:  # as 0.1 and 0.5 are one integer
+            seen.add(graph)
+            yield y, inputs
+
+
+def _spelled(rule: Rule, turned: bool) -> Iterator[Spelling]:
     for attempt in rule.examples:
         if callable(attempt):
             count = len(inspect.signature(attempt).parameters)

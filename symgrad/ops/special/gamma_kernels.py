@@ -276,7 +276,7 @@ def beta_slope(a, b, x, order, out=None):
         for at in _pieces(inside & ~high):
             z = x[at]
             y[at] = _beta_below(a[at], b[at], z, np.log(z), np.log1p(-z), order)
-        for at in _pieces(high):
+        for at in _pieces(high & (1 - x < 1)):  # of 1 itself the series has no end
             # betainc(a, b, x) = 1 - betainc(b, a, 1 - x)
             z, logs = 1 - x[at], (np.log1p(-x[at]), np.log(x[at]))
             y[at] = -_beta_below(b[at], a[at], z, *logs, order[::-1])
