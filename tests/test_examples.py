@@ -145,6 +145,34 @@ def test_digits(tmp_path, capsys):
     assert "conv_net: test accuracy 0.9" in capsys.readouterr().out
 
 
+def test_gaussian_process(capsys):
+    losses, (length, height, noise) = load("11_gaussian_process.py")["main"]()
+    assert losses[-1] < -8 < 40 < losses[0]
+    assert 0.5 < length < 1.5
+    assert 0.5 < height < 2
+    assert 0.05 < noise < 0.2
+    assert "needs no symgrad" in capsys.readouterr().out
+
+
+def test_gaussian_mixture(capsys):
+    example = load("12_gaussian_mixture.py")
+    losses, means = example["main"]()
+    assert losses[-1] < 2.7 < 3 < losses[0]
+    gaps = np.linalg.norm(means[:, None] - example["CENTRES"], axis=-1)
+    assert (gaps.min(0) < 0.15).all()
+    assert "as a law of sg.stats" in capsys.readouterr().out
+
+
+def test_orbits(capsys):
+    example = load("13_orbits.py")
+    speed, gap = example["main"]()
+    np.testing.assert_allclose(speed, [0.46620368, 0.43236573], atol=2e-5)
+    assert gap < 1e-4
+    after, _ = example["simulate"](*example["start"](speed), 40)
+    assert np.linalg.norm(after) > 1
+    assert "step  4" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
 def test_each_example_is_a_script_with_a_purpose(path):
     text = path.read_text()

@@ -13,7 +13,7 @@ from tools.rules_table import ROOT, row, updated
 PAGE = ROOT / "symgrad" / "stats" / "README.md"
 BEGIN, END = "<!-- laws: begin -->", "<!-- laws: end -->"
 PARTS = {
-    "cdf": "_cdf", "quantile": "_icdf", "mean": "_mean", "variance": "_variance",
+    "cdf": "_cdf", "quantile": "_icdf", "mean": "_mean", "variance": "_variance", "mode": "_mode",
     "entropy": "_entropy", "KL": "_kl",
 }  # fmt: skip
 

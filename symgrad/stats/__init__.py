@@ -11,14 +11,13 @@ functions of what has a law. All are built of differentiable functions.
 from symgrad.stats.bounded import Beta, Uniform, VonMises
 from symgrad.stats.classes import Categorical, Multinomial
 from symgrad.stats.discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from symgrad.stats.gammas import Chi2, Gamma, InverseGamma
 from symgrad.stats.law import Law, kl
 from symgrad.stats.location_scale import Cauchy, Gumbel, Laplace, Logistic, Normal, StudentT
+from symgrad.stats.mixture import Mixture
 from symgrad.stats.positive import (
-    Chi2,
     Exponential,
-    Gamma,
     HalfNormal,
-    InverseGamma,
     Pareto,
     Weibull,
 )
@@ -28,7 +27,7 @@ from symgrad.stats.vectors import Dirichlet, Independent, MultivariateNormal
 __all__ = [
     "Affine", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Exp",
     "Exponential", "Gamma", "Geometric", "Gumbel", "HalfNormal", "Independent", "InverseGamma",
-    "Laplace", "Law", "LogNormal", "Logistic", "Multinomial", "MultivariateNormal",
+    "Laplace", "Law", "LogNormal", "Logistic", "Mixture", "Multinomial", "MultivariateNormal",
     "NegativeBinomial", "Normal", "Pareto", "Poisson", "Sigmoid", "StudentT", "Transform",
     "Transformed", "Uniform", "VonMises", "Weibull", "kl",
 ]  # fmt: skip

@@ -13,9 +13,9 @@ from symgrad.ir.node import Node
 from symgrad.ops.activations import xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
-from symgrad.ops.elementwise import log, square
+from symgrad.ops.elementwise import exp, expm1, log, log1p, square
 from symgrad.ops.random.draws import draw_vonmises
-from symgrad.ops.select import where
+from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import broadcast_to
 from symgrad.ops.special.gamma import betainc, betaincc, betaln, digamma, i0e, i1e
 from symgrad.ops.special.quantiles import betainccinv, betaincinv
@@ -75,6 +75,21 @@ class Uniform(Law):
         is_inside = (other.low <= self.low) & (self.high <= other.high)
         return where(is_inside, log(other.width / self.width), np.inf)
 
+    def _mode(self) -> NodeLike:
+        return self.low
+
+    def _mean_log(self) -> NodeLike:
+        is_above = self.low > 0
+        low = where(is_above, self.low, 1)
+        rest = select(is_above, low / self.width * log1p(self.width / low))
+        return log(self.high) + rest - 1
+
+    def _mean_exp(self, t: Node) -> NodeLike:
+        return exp(t * self.low) * expm1(t * self.width) / (t * self.width)
+
+    def _cross(self, p: Law) -> NodeLike:
+        return -log(self.width)
+
 
 @declared
 class Beta(Law):
@@ -129,6 +144,20 @@ class Beta(Law):
         parts = a * digamma(self.a) + b * digamma(self.b) - (a + b) * digamma(self.a + self.b)
         return betaln(other.a, other.b) - betaln(self.a, self.b) + parts
 
+    def _mode(self) -> NodeLike:
+        a, b = maximum(self.a - 1, 0), maximum(self.b - 1, 0)
+        is_flat = (a == 0) & (b == 0)
+        return where(is_flat, where(self.a > self.b, 1, 0), a / where(is_flat, 1, a + b))
+
+    def _mean_log(self) -> NodeLike:
+        return digamma(self.a) - digamma(self.a + self.b)
+
+    def _cross(self, p: Law) -> NodeLike:
+        if not isinstance(p, Uniform):
+            return super()._cross(p)
+        rest = Uniform(1 - p.high, 1 - p.low)._mean_log()
+        return (self.a - 1) * p._mean_log() + (self.b - 1) * rest - betaln(self.a, self.b)
+
 
 @declared
 class VonMises(Law):
@@ -139,6 +168,7 @@ class VonMises(Law):
     No gradient flows through draws to the concentration.
     """
 
+    has_moments: ClassVar[bool] = False
     reparametrised: ClassVar[bool] = False
     domains = (None, "positive")
     loc: NodeLike
@@ -181,6 +211,9 @@ class VonMises(Law):
         bend = square(sin((self.loc - other.loc) / 2)) * 2
         part = m * bend * (1 - short) + (m - k) * short
         return other._log_total - self._log_total + part
+
+    def _mode(self) -> NodeLike:
+        return self.loc
 
 
 __all__ = ["Beta", "Uniform", "VonMises"]

@@ -5,6 +5,8 @@ They are given as `p`, or as `logits`, of which softmax makes them; then nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from symgrad import random
@@ -17,6 +19,8 @@ from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
 from symgrad.ops.elementwise import floor, log
 from symgrad.ops.index.take import take_along_axis
+from symgrad.ops.leaves import arange
+from symgrad.ops.order import argmax
 from symgrad.ops.random.draws import draw_multinomial
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import clip, select, where
@@ -24,6 +28,7 @@ from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from symgrad.ops.special.elementary import entr
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import Counted, require_one
+from symgrad.stats.law import Law
 from symgrad.stats.stirling import gamma_log_density
 
 
@@ -90,11 +95,25 @@ class Categorical(WithClasses):
         )
         return squeeze(found, axis=-1)
 
+    def _cdf(self, x: Node) -> NodeLike:
+        return self._among(lambda k: k <= expand_dims(x, axis=-1))
+
+    def _sf(self, x: Node) -> NodeLike:
+        return self._among(lambda k: k > expand_dims(x, axis=-1))
+
+    def _among(self, chosen: Callable[[Node], Node]) -> Node:
+        """The probability of some of the classes."""
+        p = self.probabilities
+        return sum(select(chosen(astype(arange(p.shape[-1]), p.dtype)), p), axis=-1)
+
     def _sample(self, key: Node, shape: Shape) -> NodeLike:
         return random.categorical(key, self.log_probabilities, shape)
 
     def _entropy(self) -> NodeLike:
         return sum(entr(self.probabilities), axis=-1)
+
+    def _mode(self) -> NodeLike:
+        return astype(argmax(self.probabilities, axis=-1), self.dtype)
 
     def _kl(self, other: Categorical) -> NodeLike:
         return self._kl_of_one(other)
@@ -119,6 +138,9 @@ class Multinomial(WithClasses):
         """One count for each class."""
         shape: Shape = (self.logits if self.p is None else self.p).shape[-1:]
         return shape
+
+    # Vectors have no order.
+    _icdf, _isf = Law._icdf, Law._isf
 
     def _inside(self, x: Node, y: NodeLike) -> Node:
         bad = sum(astype((x < 0) | (x != floor(x)), self.dtype), axis=-1) > 0

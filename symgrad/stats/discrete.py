@@ -6,6 +6,7 @@ Draws are int64, and no gradient flows through them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +14,19 @@ import numpy as np
 from symgrad import random
 from symgrad.ir.dims import Shape
 from symgrad.ir.errors import ArgumentError
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import log_sigmoid, sigmoid, xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
-from symgrad.ops.elementwise import add, ceil, exp, expm1, log1p, negative, square
+from symgrad.ops.elementwise import add, ceil, exp, expm1, floor, log1p, negative, square
+from symgrad.ops.identity import stop_gradient
+from symgrad.ops.index.indexing import known
+from symgrad.ops.leaves import constant
+from symgrad.ops.loops.scan import fori
 from symgrad.ops.random.draws import draw_multinomial
-from symgrad.ops.select import maximum, where
+from symgrad.ops.reduce import sum
+from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import astype, broadcast_to, stack
 from symgrad.ops.special.elementary import kl_div_p
 from symgrad.ops.special.gamma import betainc, betaincc, gammainc, gammaincc
@@ -27,9 +34,12 @@ from symgrad.stats.declared import declared
 from symgrad.stats.law import Law
 from symgrad.stats.stirling import gamma_log_density
 
+# From it on, float64 has not every integer.
+MOST = 2.0**53
+
 
 class Counted(Law):
-    """A law of integers."""
+    """A law of integers. Its quantile is the least integer whose cdf is p or more."""
 
     discrete: ClassVar[bool] = True
     reparametrised: ClassVar[bool] = False
@@ -37,6 +47,35 @@ class Counted(Law):
     def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
         """From 0 on."""
         return 0, None
+
+    def _icdf(self, p: Node) -> NodeLike:
+        return self._quantile(p, lambda x: self.cdf(x) >= p, 1)
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self._quantile(p, lambda x: self.sf(x) <= p, 0)
+
+    def _quantile(self, p: Node, enough: Callable[[Node], Node], sure: int) -> NodeLike:
+        """The least integer that is enough; for the last p of all, the last of the support."""
+        low, high = as_node(self.bounds()[0]), self.bounds()[1]
+        shape = broadcast_shapes(p.shape, self.batch_shape)
+        first, last = (
+            broadcast_to(astype(as_node(v), self.dtype), shape)
+            for v in (low - 1, MOST if high is None else high)
+        )
+        found = smallest(enough, first, last)
+        return where(p == sure, np.inf if high is None else last, found)
+
+
+def smallest(enough: Callable[[Node], Node], low: Node, high: Node) -> Node:
+    """The least integer above `low` that is enough, `high` if none below it is: by bisection."""
+
+    def halved(_: Node, ends: tuple[Node, Node]) -> tuple[Node, Node]:
+        middle = floor((ends[0] + ends[1]) / 2)
+        found = enough(middle)
+        return where(found, ends[0], middle), where(found, middle, ends[1])
+
+    found: Node = fori(54, halved, (stop_gradient(low), stop_gradient(high)))[1]
+    return found
 
 
 class WithOdds(Counted):
@@ -136,6 +175,9 @@ class Bernoulli(WithOdds):
     def _kl(self, other: Bernoulli) -> NodeLike:
         return self._kl_of_one(other)
 
+    def _mode(self) -> NodeLike:
+        return astype(self.success > 0.5, self.dtype)
+
 
 @declared
 class Binomial(WithOdds):
@@ -173,10 +215,21 @@ class Binomial(WithOdds):
     def _variance(self) -> NodeLike:
         return self.n * self.success * self.failure
 
+    def _entropy(self) -> NodeLike:
+        n = known(self.n)
+        if n is None or np.max(n, initial=0) > 10**6:
+            self._refuse("entropy, unless n is known and at most a million,")
+        counts = np.arange(np.max(n, initial=0) + 1).reshape(-1, *(1 for _ in self.batch_shape))
+        logs = self.log_prob(constant(counts))
+        return negative(sum(select(logs > -np.inf, exp(logs) * logs), axis=0))
+
     def _kl(self, other: Binomial) -> NodeLike:
         same = astype(self.n == other.n, self.dtype)
         trials = self.n * required(same, "true", "that n is the same for both laws")
         return trials * self._kl_of_one(other)
+
+    def _mode(self) -> NodeLike:
+        return maximum(ceil((self.n + 1) * self.success) - 1, 0)
 
 
 @declared
@@ -211,6 +264,9 @@ class NegativeBinomial(WithOdds):
 
     def _variance(self) -> NodeLike:
         return self.n * self.failure / square(self.success)
+
+    def _mode(self) -> NodeLike:
+        return maximum(ceil((self.n - 1) * self.failure / self.success) - 1, 0)
 
 
 @declared
@@ -254,6 +310,9 @@ class Geometric(WithOdds):
     def _kl(self, other: Geometric) -> NodeLike:
         return self._kl_of_one(other) / self.success
 
+    def _mode(self) -> NodeLike:
+        return 1.0
+
 
 @declared
 class Poisson(Counted):
@@ -282,6 +341,14 @@ class Poisson(Counted):
 
     def _kl(self, other: Poisson) -> NodeLike:
         return kl_div_p(self.rate, other.rate)
+
+    def _mode(self) -> NodeLike:
+        return maximum(ceil(self.rate) - 1, 0)
+
+    def _cross(self, p: Law) -> NodeLike:
+        if not isinstance(p, Bernoulli):
+            return super()._cross(p)
+        return xlogy(p.mean, self.rate) - self.rate
 
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]

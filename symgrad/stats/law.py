@@ -39,6 +39,8 @@ class Law(Declared):
     discrete: ClassVar[bool] = False
     # Whether a gradient flows through samples to the parameters.
     reparametrised: ClassVar[bool] = True
+    # Whether mean and variance are those of numbers, and exist.
+    has_moments: ClassVar[bool] = True
 
     def check(self) -> None:
         """Make nodes of the parameters, and check that each lies in its domain."""
@@ -135,6 +137,11 @@ class Law(Declared):
         """The standard deviation, sqrt(variance)."""
         return sqrt(self.variance)
 
+    @property
+    def mode(self) -> Node:
+        """Where the density is largest; of several such places, the least."""
+        return broadcast_to(self._mode(), (*self.batch_shape, *self.event_shape))
+
     def entropy(self) -> Node:
         """The mean of -log_prob, in nats."""
         return broadcast_to(self._entropy(), self.batch_shape)
@@ -181,14 +188,29 @@ class Law(Declared):
     def _variance(self) -> NodeLike:
         self._refuse("variance")
 
+    def _mode(self) -> NodeLike:
+        self._refuse("mode")
+
     def _entropy(self) -> NodeLike:
         self._refuse("entropy")
+
+    def _mean_log(self) -> NodeLike:
+        """The mean of log(x)."""
+        self._refuse("mean of the logarithm")
+
+    def _mean_exp(self, t: Node) -> NodeLike:
+        """The mean of exp(t * x), for t <= 0."""
+        self._refuse("mean of the exponential")
 
     def _sample(self, key: Node, shape: Shape) -> Node:
         self._refuse("sampler")
 
     def _kl(self, other: Any) -> NodeLike:
         self._refuse("divergence of Kullback and Leibler")
+
+    def _cross(self, p: Law) -> NodeLike:
+        """The mean of log_prob under a law of another kind."""
+        _refuse_kl(p, self)
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(
@@ -264,17 +286,39 @@ def kl(p: Law, q: Law, /) -> Node:
     >>> float(sg.stats.kl(sg.stats.Normal(0.0, 1.0), sg.stats.Normal(1.0, 1.0)))
     0.5
 
-    Raises `UnsupportedError` for laws of two kinds, and for those that have no closed form: the
-    mean of `p.log_prob(x) - q.log_prob(x)` over samples of p estimates it.
+    The laws may be of two kinds, such as `kl(Gamma(2.0), Normal())`; where q is 0 and p is not, it
+    is inf. Raises `UnsupportedError` where there is no closed form: the mean of
+    `p.log_prob(x) - q.log_prob(x)` over samples of p estimates it.
     """
     for law in (p, q):
         if not isinstance(law, Law):
             raise ArgumentError(f"a divergence is one of two laws of sg.stats, not {law!r:.60}")
-    if type(p) is not type(q):
-        raise UnsupportedError(
-            f"the divergence of {type(p).__name__} from {type(q).__name__} has no closed form here;"
-            " estimate it from samples: x = p.sample(key, (10_000,)), and "
-            "sg.mean(p.log_prob(x) - q.log_prob(x), axis=0)"
-        )
     shape = broadcast_shapes(p.batch_shape, q.batch_shape)
-    return broadcast_to(p._kl(q), shape)
+    return broadcast_to(p._kl(q) if type(p) is type(q) else _kl_of_kinds(p, q), shape)
+
+
+def _kl_of_kinds(p: Law, q: Law) -> NodeLike:
+    """The divergence of laws of two kinds: minus the entropy of p, less the mean of log(q)."""
+    is_scalar = not p.event_shape and not q.event_shape and p.discrete == q.discrete
+    if not is_scalar or not p.has_moments:
+        _refuse_kl(p, q)
+    ends = zip(p.bounds(), q.bounds(), (1, -1), strict=True)
+    inside: list[Any] = [
+        mine is not None and side * mine >= side * theirs
+        for mine, theirs, side in ends
+        if theirs is not None
+    ]
+    if any(part is False for part in inside):
+        return constant(np.asarray(np.inf, p.dtype))
+    found = -p.entropy() - q._cross(p)
+    for part in inside:
+        found = where(part, found, np.inf)
+    return found
+
+
+def _refuse_kl(p: Law, q: Law) -> NoReturn:
+    raise UnsupportedError(
+        f"the divergence of {type(p).__name__} from {type(q).__name__} has no closed form here;"
+        " estimate it from samples: x = p.sample(key, (10_000,)), and "
+        "sg.mean(p.log_prob(x) - q.log_prob(x), axis=0)"
+    )

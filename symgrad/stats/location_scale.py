@@ -93,6 +93,9 @@ class LocationScale(Law):
     def _mean(self) -> NodeLike:
         return self.loc
 
+    def _mode(self) -> NodeLike:
+        return self.loc
+
 
 @declared
 class Normal(LocationScale):
@@ -134,6 +137,13 @@ class Normal(LocationScale):
         past = (self.loc - other.loc) / other.scale
         return ((ratio - 1) * (ratio + 1) + square(past)) / 2 - log(ratio)
 
+    def _mean_exp(self, t: Node) -> NodeLike:
+        return exp(self.loc * t + square(self.scale * t) / 2)
+
+    def _cross(self, p: Law) -> NodeLike:
+        mean = square((p.mean - self.loc) / self.scale) + p.variance / square(self.scale)
+        return mean * -0.5 - math.log(2 * math.pi) / 2 - log(self.scale)
+
 
 @declared
 class Laplace(LocationScale):
@@ -171,6 +181,13 @@ class Laplace(LocationScale):
         moved = self.scale * exp(-past / self.scale) + past
         return log(other.scale / self.scale) + moved / other.scale - 1
 
+    def _cross(self, p: Law) -> NodeLike:
+        if not isinstance(p, Normal):
+            return super()._cross(p)
+        past = (p.loc - self.loc) / p.scale
+        gap = exp(square(past) * -0.5) * math.sqrt(2 / math.pi) + past * (1 - 2 * ndtr(-past))
+        return -p.scale * gap / self.scale - log(2 * self.scale)
+
 
 @declared
 class Logistic(LocationScale):
@@ -207,6 +224,7 @@ class Logistic(LocationScale):
 class Cauchy(LocationScale):
     """The law of Cauchy, which has no mean and no variance: they are NaN."""
 
+    has_moments: ClassVar[bool] = False
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0
 
@@ -286,6 +304,10 @@ class Gumbel(LocationScale):
         return (
             -log(ratio) + np.euler_gamma * (ratio - 1) + exp(-past) * gamma_p(ratio + 1) - 1 + past
         )
+
+    def _cross(self, p: Law) -> NodeLike:
+        raised = exp(self.loc / self.scale) * p._mean_exp(-1 / self.scale)
+        return -(p.mean - self.loc) / self.scale - raised - log(self.scale)
 
 
 @declared

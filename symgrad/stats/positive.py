@@ -1,4 +1,4 @@
-"""Laws of positive numbers: exponential, gamma and their kin."""
+"""Laws of positive numbers: exponential, Weibull's, Pareto's, half normal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from symgrad.ops.activations import log1mexp, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative, square
 from symgrad.ops.select import where
-from symgrad.ops.special.gamma import digamma, gammainc, gammaincc, gammaln
 from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
-from symgrad.ops.special.quantiles import gamma_p, gammainccinv, gammaincinv
+from symgrad.ops.special.quantiles import gamma_p
 from symgrad.stats.declared import declared
-from symgrad.stats.law import Law, log1mexpexp, parameter
-from symgrad.stats.stirling import gamma_entropy, gamma_log_density
+from symgrad.stats.law import Law, log1mexpexp
 
 EULER = np.euler_gamma
 
@@ -75,119 +73,17 @@ class Exponential(Positive):
         ratio = self.scale / other.scale
         return ratio - 1 - log(ratio)
 
+    def _mode(self) -> NodeLike:
+        return 0.0
 
-class OfGamma(Positive):
-    """A gamma law, of a concentration and a scale."""
+    def _mean_log(self) -> NodeLike:
+        return log(self.scale) - EULER
 
-    concentration: NodeLike
-    scale: NodeLike
+    def _mean_exp(self, t: Node) -> NodeLike:
+        return 1 / (1 - self.scale * t)
 
-    def _log_prob(self, x: Node) -> NodeLike:
-        z, a = x / self.scale, self.concentration
-        return gamma_log_density(a, z, xlogy(a - 1, z)) - log(self.scale)
-
-    def _cdf(self, x: Node) -> NodeLike:
-        return gammainc(self.concentration, x / self.scale)
-
-    def _sf(self, x: Node) -> NodeLike:
-        return gammaincc(self.concentration, x / self.scale)
-
-    def _icdf(self, p: Node) -> NodeLike:
-        return gammaincinv(self.concentration, p) * self.scale
-
-    def _isf(self, p: Node) -> NodeLike:
-        return gammainccinv(self.concentration, p) * self.scale
-
-    def _sample(self, key: Node, shape: Shape) -> NodeLike:
-        return random.gamma(key, self.concentration, shape, scale=self.scale, dtype=self.dtype)
-
-    def _mean(self) -> NodeLike:
-        return self.concentration * self.scale
-
-    def _variance(self) -> NodeLike:
-        return self.concentration * square(self.scale)
-
-    def _entropy(self) -> NodeLike:
-        return gamma_entropy(self.concentration) + log(self.scale)
-
-    def _kl(self, other: OfGamma) -> NodeLike:
-        a, b = self.concentration, other.concentration
-        ratio = self.scale / other.scale
-        return (a - b) * digamma(a) - gammaln(a) + gammaln(b) - b * log(ratio) + a * (ratio - 1)
-
-
-@declared
-class Gamma(OfGamma):
-    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate)."""
-
-    domains = ("positive", "positive")
-    concentration: NodeLike
-    scale: NodeLike = 1.0
-
-
-@declared
-class Chi2(OfGamma):
-    """The chi-squared law of `df` degrees of freedom: the gamma law of df / 2, of the scale 2."""
-
-    domains = ("positive",)
-    df: NodeLike
-
-    def check(self) -> None:
-        """Refuse parameters that make no law."""
-        super().check()
-        object.__setattr__(self, "concentration", self.df / 2)
-        object.__setattr__(self, "scale", parameter(2.0, self.dtype))
-
-
-@declared
-class InverseGamma(Law):
-    """The law of scale / y, where y has the gamma law of a concentration and the scale 1."""
-
-    domains = ("positive", "positive")
-    concentration: NodeLike
-    scale: NodeLike = 1.0
-
-    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
-        """From the least positive number on: at 0 the density is 0."""
-        return float(np.finfo(self.dtype).smallest_subnormal), None
-
-    def _log_prob(self, x: Node) -> NodeLike:
-        w, a = self.scale / x, self.concentration
-        return gamma_log_density(a, w, (a - 1) * log(w)) + 2 * log(w) - log(self.scale)
-
-    def _cdf(self, x: Node) -> NodeLike:
-        return gammaincc(self.concentration, self.scale / x)
-
-    def _sf(self, x: Node) -> NodeLike:
-        return gammainc(self.concentration, self.scale / x)
-
-    def _icdf(self, p: Node) -> NodeLike:
-        return self.scale / gammainccinv(self.concentration, p)
-
-    def _isf(self, p: Node) -> NodeLike:
-        return self.scale / gammaincinv(self.concentration, p)
-
-    def _sample(self, key: Node, shape: Shape) -> NodeLike:
-        drawn = random.gamma(key, self.concentration, shape, dtype=self.dtype)
-        return self.scale / drawn
-
-    def _mean(self) -> NodeLike:
-        a = self.concentration
-        return where(a > 1, self.scale / (a - 1), np.inf)
-
-    def _variance(self) -> NodeLike:
-        a = self.concentration
-        return where(a > 2, square(self.scale) / (square(a - 1) * (a - 2)), np.inf)
-
-    def _entropy(self) -> NodeLike:
-        a = self.concentration
-        return gamma_entropy(a) - 2 * digamma(a) + log(self.scale)
-
-    def _kl(self, other: InverseGamma) -> NodeLike:
-        # It is that of the reciprocals.
-        return Gamma(self.concentration, 1 / self.scale)._kl(
-            Gamma(other.concentration, 1 / other.scale)
-        )
+    def _cross(self, p: Law) -> NodeLike:
+        return negative(p.mean / self.scale + log(self.scale))
 
 
 @declared
@@ -245,6 +141,13 @@ class Weibull(Positive):
         k, m, ratio = self.concentration, other.concentration, self.scale / other.scale
         return log(k / m) - m * log(ratio) - EULER * (k - m) / k + ratio**m * gamma_p(m / k + 1) - 1
 
+    def _mode(self) -> NodeLike:
+        k = self.concentration
+        return where(k > 1, self._stretched(1 - 1 / k), 0)
+
+    def _mean_log(self) -> NodeLike:
+        return log(self.scale) - EULER / self.concentration
+
 
 @declared
 class Pareto(Law):
@@ -295,6 +198,21 @@ class Pareto(Law):
         b = self.concentration
         return log(self.scale / b) + 1 + 1 / b
 
+    def _kl(self, other: Pareto) -> NodeLike:
+        ratio, past = other.concentration / self.concentration, log(self.scale / other.scale)
+        found = other.concentration * past - log(ratio) + ratio - 1
+        return where(self.scale >= other.scale, found, np.inf)
+
+    def _mode(self) -> NodeLike:
+        return self.scale
+
+    def _mean_log(self) -> NodeLike:
+        return log(self.scale) + 1 / self.concentration
+
+    def _cross(self, p: Law) -> NodeLike:
+        b = self.concentration
+        return log(b / self.scale) - (b + 1) * (p._mean_log() - log(self.scale))
+
 
 @declared
 class HalfNormal(Positive):
@@ -338,13 +256,20 @@ class HalfNormal(Positive):
         ratio = self.scale / other.scale
         return (ratio - 1) * (ratio + 1) / 2 - log(ratio)
 
+    def _mode(self) -> NodeLike:
+        return 0.0
+
+    def _mean_log(self) -> NodeLike:
+        return log(self.scale) - (EULER + math.log(2)) / 2
+
+    def _cross(self, p: Law) -> NodeLike:
+        squares = (square(p.mean) + p.variance) / square(self.scale)
+        return math.log(2 / math.pi) / 2 - squares / 2 - log(self.scale)
+
 
 __all__ = [
-    "Chi2",
     "Exponential",
-    "Gamma",
     "HalfNormal",
-    "InverseGamma",
     "Pareto",
     "Weibull",
 ]

@@ -21,7 +21,7 @@ from symgrad.ops.select import where
 from symgrad.ops.shape import broadcast_to
 from symgrad.ops.special.normal import logit
 from symgrad.stats.declared import Declared, declared
-from symgrad.stats.law import Law, dtype_of, parameter
+from symgrad.stats.law import Law, dtype_of, kl, parameter
 from symgrad.stats.location_scale import Normal
 
 
@@ -159,6 +159,10 @@ class Changed(Law):
         """The shape of one draw."""
         return self.law.event_shape
 
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """They are those of the law, transformed, which a transform does not tell."""
+        self._refuse("divergence of Kullback and Leibler from or of such a law")
+
     def log_prob(self, x: NodeLike, /) -> Node:
         """The logarithm of the density: that of the law at the inverse, less log(abs(slope))."""
         y = self._value(x)
@@ -229,9 +233,9 @@ class Changed(Law):
     def _kl(self, other: Any) -> NodeLike:
         mine, others = self.transform, other.transform
         same = mine is others or (type(mine) is type(others) and not fields(mine))
-        if not same or type(self.law) is not type(other.law):
+        if not same:
             self._refuse("divergence of Kullback and Leibler from such a law")
-        return self.law._kl(other.law)
+        return kl(self.law, other.law)
 
 
 @declared
@@ -273,8 +277,18 @@ class LogNormal(Changed):
         object.__setattr__(self, "law", normal)
         object.__setattr__(self, "transform", Exp())
 
+    def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
+        """From 0 on."""
+        return 0, None
+
     def _mean(self) -> NodeLike:
         return exp(self.law.mean + self.law.variance / 2)
+
+    def _mean_log(self) -> NodeLike:
+        return self.law.mean
+
+    def _mode(self) -> NodeLike:
+        return exp(self.law.mean - self.law.variance)
 
     def _variance(self) -> NodeLike:
         spread = self.law.variance

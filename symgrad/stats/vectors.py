@@ -18,16 +18,18 @@ from symgrad.ir.types import broadcast_shapes, require_equal
 from symgrad.ops.activations import xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import log, square
+from symgrad.ops.leaves import arange
 from symgrad.ops.linalg.products import matmul
 from symgrad.ops.linalg.solve import diagonal
 from symgrad.ops.linalg.triangular import cholesky, solve_triangular
+from symgrad.ops.order import argmax
 from symgrad.ops.reduce import sum
-from symgrad.ops.select import where
+from symgrad.ops.select import maximum, where
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from symgrad.ops.special.gamma import digamma, gammaln
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import require_one
-from symgrad.stats.law import Law
+from symgrad.stats.law import Law, kl
 from symgrad.stats.stirling import gamma_entropy, gamma_log_density
 
 
@@ -94,6 +96,9 @@ class MultivariateNormal(Law):
     def _mean(self) -> NodeLike:
         return self.loc
 
+    def _mode(self) -> NodeLike:
+        return self.loc
+
     def _variance(self) -> NodeLike:
         return sum(square(self.scale_tril), axis=-1)
 
@@ -154,7 +159,9 @@ class Dirichlet(Law):
         logs = log(total)
         each = gamma_log_density(a, total * x, xlogy(a - 1, x) + (a - 1) * logs)
         whole = gamma_log_density(total, total, (total - 1) * logs)
-        return sum(each + logs, axis=-1) - squeeze(whole + logs, axis=-1)
+        found = sum(each + logs, axis=-1) - squeeze(whole + logs, axis=-1)
+        # It takes for granted that x sums to 1, which the gradient by x does not.
+        return found + squeeze(total, axis=-1) * (sum(x, axis=-1) - 1)
 
     def _sample(self, key: Node, shape: Shape) -> NodeLike:
         return random.dirichlet(key, self.concentration, shape, dtype=self.dtype)
@@ -165,6 +172,13 @@ class Dirichlet(Law):
     def _variance(self) -> NodeLike:
         mean = self._mean()
         return mean * (1 - mean) / (self._total + 1)
+
+    def _mode(self) -> NodeLike:
+        a = self.concentration
+        past = maximum(a - 1, 0)
+        total = sum(past, axis=-1, keepdims=True)
+        corner = argmax(a, axis=-1, keepdims=True) == arange(a.shape[-1])
+        return where(total > 0, past / where(total > 0, total, 1), astype(corner, self.dtype))
 
     def _entropy(self) -> NodeLike:
         total = self._total
@@ -239,10 +253,12 @@ class Independent(Law):
         return self._together(self.law.entropy())
 
     def _kl(self, other: Any) -> NodeLike:
-        if type(self.law) is not type(other.law) or self.axes != other.axes:
+        if self.axes != other.axes:
             self._refuse("divergence of Kullback and Leibler from such a law")
-        shape = broadcast_shapes(self.law.batch_shape, other.law.batch_shape)
-        return self._together(broadcast_to(self.law._kl(other.law), shape))
+        return self._together(kl(self.law, other.law))
+
+    def _mode(self) -> NodeLike:
+        return self.law.mode
 
 
 __all__ = ["Dirichlet", "Independent", "MultivariateNormal"]
