@@ -24,7 +24,7 @@ def test_what_the_page_says_is_true(name):
            "StudentT": sg.stats.StudentT(3.0), "Poisson": sg.stats.Poisson(2.0)}[name]  # fmt: skip
     calls = {
         "cdf": lambda: law.cdf(1.0), "quantile": lambda: law.icdf(0.3), "mean": lambda: law.mean,
-        "variance": lambda: law.variance, "entropy": law.entropy,
+        "variance": lambda: law.variance, "mode": lambda: law.mode, "entropy": law.entropy,
         "KL": lambda: sg.stats.kl(law, law),
     }  # fmt: skip
     for part, method in laws_table.PARTS.items():
