@@ -17,7 +17,7 @@ from symgrad.ops.elementwise import exp, expm1, log, log1p, square
 from symgrad.ops.random.draws import draw_vonmises
 from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import broadcast_to
-from symgrad.ops.special.gamma import betainc, betaincc, betaln, digamma, i0e, i1e
+from symgrad.ops.special.gamma import bessel_gap, betainc, betaincc, betaln, digamma, i0e
 from symgrad.ops.special.quantiles import betainccinv, betaincinv
 from symgrad.ops.trigonometry import sin
 from symgrad.stats.declared import declared
@@ -176,12 +176,8 @@ class VonMises(Law):
 
     @property
     def _shortness(self) -> NodeLike:
-        """1 less the length of the mean of the directions, i1 / i0; for large k by its series."""
-        k = self.concentration
-        series: NodeLike = 0.0
-        for c in (375733 / 32768, 103 / 32, 1073 / 1024, 13 / 32, 25 / 128, 1 / 8, 1 / 8, 1 / 2):
-            series = (series + c) / k
-        return where(k > 60, series, 1 - i1e(k) / i0e(k))
+        """1 less the length of the mean of the directions."""
+        return bessel_gap(self.concentration)
 
     @property
     def _log_total(self) -> NodeLike:

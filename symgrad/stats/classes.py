@@ -27,8 +27,7 @@ from symgrad.ops.select import clip, select, where
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from symgrad.ops.special.elementary import entr
 from symgrad.stats.declared import declared
-from symgrad.stats.discrete import Counted, require_one
-from symgrad.stats.law import Law
+from symgrad.stats.discrete import Counted, Ordered, require_one
 from symgrad.stats.stirling import gamma_log_density
 
 
@@ -74,7 +73,7 @@ class WithClasses(Counted):
 
 
 @declared
-class Categorical(WithClasses):
+class Categorical(WithClasses, Ordered):
     """The number of a class, counted from 0, with probabilities along the last axis."""
 
     domains = ("law", None)
@@ -138,9 +137,6 @@ class Multinomial(WithClasses):
         """One count for each class."""
         shape: Shape = (self.logits if self.p is None else self.p).shape[-1:]
         return shape
-
-    # Vectors have no order.
-    _icdf, _isf = Law._icdf, Law._isf
 
     def _inside(self, x: Node, y: NodeLike) -> Node:
         bad = sum(astype((x < 0) | (x != floor(x)), self.dtype), axis=-1) > 0

@@ -39,7 +39,7 @@ MOST = 2.0**53
 
 
 class Counted(Law):
-    """A law of integers. Its quantile is the least integer whose cdf is p or more."""
+    """A law of integers, or of vectors of them."""
 
     discrete: ClassVar[bool] = True
     reparametrised: ClassVar[bool] = False
@@ -47,6 +47,10 @@ class Counted(Law):
     def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
         """From 0 on."""
         return 0, None
+
+
+class Ordered(Counted):
+    """A law of integers. Its quantile is the least integer whose cdf is p or more."""
 
     def _icdf(self, p: Node) -> NodeLike:
         return self._quantile(p, lambda x: self.cdf(x) >= p, 1)
@@ -78,7 +82,7 @@ def smallest(enough: Callable[[Node], Node], low: Node, high: Node) -> Node:
     return found
 
 
-class WithOdds(Counted):
+class WithOdds(Ordered):
     """A law with a probability `p` of success, or the `logits` of it."""
 
     p: NodeLike
@@ -315,7 +319,7 @@ class Geometric(WithOdds):
 
 
 @declared
-class Poisson(Counted):
+class Poisson(Ordered):
     """How often what is rare happens, with the mean `rate`."""
 
     domains = ("nonnegative",)

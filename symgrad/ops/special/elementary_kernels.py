@@ -11,7 +11,9 @@ import numpy as np
 def rel_entr(a, b, out=None):
     """a * log(a / b), and its limit where a is 0."""
     with np.errstate(all="ignore"):
-        y = np.multiply(a, np.log(np.divide(a, b)))
+        past = np.divide(np.subtract(a, b), b)
+        y = np.where(np.abs(past) < 0.5, np.log1p(past), np.log(np.divide(a, b)))
+        y = np.multiply(a, y)
         y = np.where(np.equal(a, 0) & np.greater_equal(b, 0), 0, y)
         y = np.where(np.less(a, 0) | np.less(b, 0), np.inf, y)
         y = np.where(np.greater(a, 0) & np.equal(b, 0), np.inf, y)

@@ -237,9 +237,16 @@ def gammaincc(a: NodeLike, x: NodeLike, /) -> Node:
 # ---- beta -----------------------------------------------------------------------------------
 
 
+def digamma_gap(a: Node, b: Node) -> Node:
+    """digamma(a) - digamma(a + b), by Binet's function where they are large and cancel."""
+    total, is_large = a + b, (a > 10) & (b > 0)
+    x, y = where(is_large, a, 10), where(is_large, total, 11)
+    rest = binet(x, order=1) - binet(y, order=1) - (y - x) / (2 * x * y)
+    return where(is_large, rest - log1p(b / x), digamma(a) - digamma(total))
+
+
 def _betaln_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    both = digamma(a + b)
-    return digamma(a) - both, digamma(b) - both
+    return digamma_gap(a, b), digamma_gap(b, a)
 
 
 @from_scipy("betaln", _betaln_partials, PAIR, BINARY, unbounded_slope=True)
@@ -343,7 +350,17 @@ def i1(x: NodeLike, /) -> Node:
     ...
 
 
-@from_scipy("i0e", lambda y, x: (call("i1e", x) - sign(x) * y,), (POSITIVE,), UNARY, kinks="at 0")
+def bessel_gap(x: Node) -> Node:
+    """1 - i1(x) / i0(x) for x > 0; for large x by its series."""
+    series: Any = 0.0
+    for c in (375733 / 32768, 103 / 32, 1073 / 1024, 13 / 32, 25 / 128, 1 / 8, 1 / 8, 1 / 2):
+        series = (series + c) / x
+    return where(x > 60, series, 1 - call("i1e", x) / i0e(x))
+
+
+@from_scipy(
+    "i0e", lambda y, x: (-sign(x) * y * bessel_gap(abs(x)),), (POSITIVE,), UNARY, kinks="at 0"
+)
 def i0e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""
     ...
@@ -351,7 +368,7 @@ def i0e(x: NodeLike, /) -> Node:
 
 @from_scipy(
     "i1e",
-    lambda y, x: (i0e(x) - sign(x) * y - _over(y, x),),
+    lambda y, x: (i0e(x) * bessel_gap(abs(x)) - _over(y, x),),
     (POSITIVE,),
     UNARY,
     preserves_zero=True,

@@ -30,6 +30,7 @@ from symgrad.ops.special.gamma import (
     beta_slope,
     binet,
     digamma,
+    digamma_gap,
     gamma_density,
     gamma_slope,
     gammaln,
@@ -48,8 +49,7 @@ def gamma_p(x: NodeLike, /) -> Node:
 
 
 def _beta_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    both = digamma(a + b)
-    return y * (digamma(a) - both), y * (digamma(b) - both)
+    return y * digamma_gap(a, b), y * digamma_gap(b, a)
 
 
 @from_scipy("beta", _beta_partials, PAIR, BINARY, unbounded_slope=True)

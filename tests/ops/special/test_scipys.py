@@ -283,3 +283,26 @@ def test_float16_and_ints_become_floats():
     for dtype, wanted in (("float16", "float32"), ("int8", "float32"), ("int64", "float64")):
         for name in ("gamma", "expi", "ellipk", "lambertw"):
             assert getattr(S, name)(np.zeros(2, dtype)).dtype == wanted
+
+
+def test_differences_of_what_is_large_are_exact():
+    """From mpmath with 30 digits."""
+    x = 1e9
+    found = [slope(S.i0e, x), slope(S.i1e, x), slope(S.betaln, 1e8, 2.0), slope(S.betaln, 2.0, 1e8)]
+    found += [slope(S.i0e, -50.0), slope(S.i1e, -50.0)]
+    exact = [-6.307831307415837e-15, -6.307831297954090e-15, -1.99999999e-8]
+    np.testing.assert_allclose(found[:3], exact[:3], 1e-12)
+    gap = scipy.digamma(2.0) - scipy.digamma(1e8 + 2)
+    np.testing.assert_allclose(found[3], gap, 1e-14)
+    h = 1e-3
+    for name, mine in (("i0e", found[4]), ("i1e", found[5])):
+        f = getattr(scipy, name)
+        np.testing.assert_allclose(mine, (f(-50 + h) - f(-50 - h)) / (2 * h), 1e-7)
+    np.testing.assert_allclose(float(S.rel_entr(3.0, 3.0000001)), -9.999999816967548e-08, 1e-14)
+
+
+def test_the_series_of_a_slope_meet_its_other_form():
+    """At 60 that of Bessel functions and at 10 that of digamma change over."""
+    for f, at in ((lambda x: S.i0e(x), 60.0), (lambda x: S.betaln(x, 3.0), 10.0)):
+        near, past = slope(f, np.nextafter(at, 0)), slope(f, np.nextafter(at, 100))
+        np.testing.assert_allclose(near, past, 1e-12)
