@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.masked import reduced
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
+from symgrad.ir.types import as_dtype
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
@@ -33,16 +34,13 @@ NO_METHODS: Mapping[str, str] = MappingProxyType(
         "setflags": "a node has no memory, and is never written into",
         "getfield": "a node has no memory to view; write sg.astype(x, dtype)",
         "view": "a node has no memory to view; write sg.astype(x, dtype), or sg.real and sg.imag",
-        "nonzero": "how many there are depends on data; write sg.nonzero(x, size=...)",
         "base": "a node has no memory",
         "ctypes": "a node has no memory; its value has: np.asarray(program(...))",
         "data": "a node has no memory; its value has: np.asarray(program(...))",
         "flags": "a node has no memory",
-        "flat": "write sg.ravel(x)",
         "strides": "a node has no memory",
         "dump": "write sg.Graph(...).save(path), or save the array that a program gives",
         "dumps": "write pickle.dumps(x), or save the array that a program gives",
-        "tobytes": "a node has no value before a program runs; write program(...).tobytes()",
         "tofile": "a node has no value before a program runs; write program(...).tofile(path)",
     }
 )
@@ -67,110 +65,157 @@ class ArrayMethods:
         self,
         axis: Any = None,
         dtype: Any = None,
-        *,
+        out: None = None,
         keepdims: bool = False,
         initial: Any = None,
         where: Any = True,
     ) -> Node:
         """The sum over axes; see `sg.sum`."""
         options = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
-        return reduced("sum", self, where=where, initial=initial, **options)
+        return _reduced("sum", self, out, where=where, initial=initial, **options)
 
     def prod(
         self,
         axis: Any = None,
         dtype: Any = None,
-        *,
+        out: None = None,
         keepdims: bool = False,
         initial: Any = None,
         where: Any = True,
     ) -> Node:
         """The product over axes; see `sg.prod`."""
         options = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
-        return reduced("prod", self, where=where, initial=initial, **options)
+        return _reduced("prod", self, out, where=where, initial=initial, **options)
 
     def max(
-        self, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
     ) -> Node:
         """The largest element over axes; see `sg.max`."""
-        return reduced("max", self, where=where, initial=initial, axis=axis, keepdims=keepdims)
+        options = {"axis": axis, "keepdims": keepdims}
+        return _reduced("max", self, out, where=where, initial=initial, **options)
 
     def min(
-        self, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
     ) -> Node:
         """The smallest element over axes; see `sg.min`."""
-        return reduced("min", self, where=where, initial=initial, axis=axis, keepdims=keepdims)
+        options = {"axis": axis, "keepdims": keepdims}
+        return _reduced("min", self, out, where=where, initial=initial, **options)
 
-    def all(self, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Node:
+    def all(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+    ) -> Node:
         """Whether all elements over axes are true; see `sg.all`."""
-        return reduced("all", self, where=where, axis=axis, keepdims=keepdims)
+        options = {"axis": axis, "keepdims": keepdims}
+        return _reduced("all", self, out, where=where, **options)
 
-    def any(self, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Node:
+    def any(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+    ) -> Node:
         """Whether any element over axes is true; see `sg.any`."""
-        return reduced("any", self, where=where, axis=axis, keepdims=keepdims)
+        options = {"axis": axis, "keepdims": keepdims}
+        return _reduced("any", self, out, where=where, **options)
 
     def mean(
-        self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
     ) -> Node:
         """The mean over axes, of x converted to `dtype`; see `sg.mean`."""
-        return _averaged("mean", self, dtype, where, axis=axis, keepdims=keepdims)
+        return _averaged("mean", self, dtype, out, where=where, axis=axis, keepdims=keepdims)
 
     def var(
         self,
         axis: Any = None,
         dtype: Any = None,
-        *,
+        out: None = None,
         ddof: float = 0,
         keepdims: bool = False,
+        *,
         where: Any = True,
+        mean: Any = None,
+        correction: float | None = None,
     ) -> Node:
         """The variance over axes; see `sg.var`."""
-        options = {"axis": axis, "keepdims": keepdims, "correction": ddof}
-        return _averaged("var", self, dtype, where, **options)
+        less = ddof if correction is None else correction
+        options = {"axis": axis, "keepdims": keepdims, "correction": less}
+        return _averaged("var", self, dtype, out, where=where, mean=mean, **options)
 
     def std(
         self,
         axis: Any = None,
         dtype: Any = None,
-        *,
+        out: None = None,
         ddof: float = 0,
         keepdims: bool = False,
+        *,
         where: Any = True,
+        mean: Any = None,
+        correction: float | None = None,
     ) -> Node:
         """The standard deviation over axes; see `sg.std`."""
-        options = {"axis": axis, "keepdims": keepdims, "correction": ddof}
-        return _averaged("std", self, dtype, where, **options)
+        less = ddof if correction is None else correction
+        options = {"axis": axis, "keepdims": keepdims, "correction": less}
+        return _averaged("std", self, dtype, out, where=where, mean=mean, **options)
 
-    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Node:
+    def argmax(self, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Node:
         """Where the largest element is; see `sg.argmax`."""
-        return call("argmax", self, axis=axis, keepdims=keepdims)
+        return _made("argmax", out, self, axis=axis, keepdims=keepdims)
 
-    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Node:
+    def argmin(self, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Node:
         """Where the smallest element is; see `sg.argmin`."""
-        return call("argmin", self, axis=axis, keepdims=keepdims)
+        return _made("argmin", out, self, axis=axis, keepdims=keepdims)
 
-    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Node:
+    def cumsum(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Node:
         """The cumulative sum; see `sg.cumulative_sum`."""
-        return call("cumulative_sum", self, axis=axis, dtype=dtype)
+        return _made("cumulative_sum", out, self, axis=axis, dtype=dtype)
 
-    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Node:
+    def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Node:
         """The cumulative product; see `sg.cumulative_prod`."""
-        return call("cumulative_prod", self, axis=axis, dtype=dtype)
+        return _made("cumulative_prod", out, self, axis=axis, dtype=dtype)
 
     # ---- shapes -----------------------------------------------------------------------------
 
-    def reshape(self, *shape: Any, order: str = "C") -> Node:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Node:
         """The same elements in another shape, `x.reshape(2, -1)`; see `sg.reshape`."""
         wanted = shape[0] if len(shape) == 1 else shape
         return call("reshape", self, wanted, order=order)
 
     def ravel(self, order: str = "C") -> Node:
         """The elements as a vector; see `sg.ravel`."""
-        return call("reshape", self, (-1,), order=order)
+        return call("ravel", self, order)
 
     def flatten(self, order: str = "C") -> Node:
         """The elements as a vector; see `sg.ravel`."""
-        return call("reshape", self, (-1,), order=order)
+        return call("ravel", self, order)
+
+    @property
+    def flat(self) -> Node:
+        """The elements as a vector, to be counted through; see `sg.ravel`."""
+        return call("ravel", self)
 
     def transpose(self, *axes: Any) -> Node:
         """The axes in reverse order, or in the order that is given; see `sg.permute_dims`."""
@@ -193,31 +238,48 @@ class ArrayMethods:
         """A diagonal; see `sg.diagonal`."""
         return call("diagonal", self, offset=offset, axis1=axis1, axis2=axis2)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Node:
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Node:
         """The sum of a diagonal; see `sg.trace`."""
-        return call("trace", self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
+        return _made("trace", out, self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
 
     # ---- elements ---------------------------------------------------------------------------
 
-    def astype(self, dtype: Any, *, copy: bool = True) -> Node:
-        """x converted to a dtype; see `sg.astype`."""
-        return call("astype", self, dtype, copy=copy)
+    def astype(
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Node:
+        """x converted to a dtype; see `sg.astype`. Raises `DtypeError` for what casting forbids."""
+        node = call("asarray", self)
+        if not np.can_cast(node.dtype, as_dtype(dtype), casting):
+            raise DtypeError(f"{node.dtype} is not cast to {dtype!r} by casting={casting!r}")
+        return call("astype", node, dtype, copy=copy)
 
-    def clip(self, min: Any = None, max: Any = None) -> Node:
+    def clip(self, min: Any = None, max: Any = None, out: None = None) -> Node:
         """x between bounds; see `sg.clip`."""
-        return call("clip", self, min, max)
+        return _made("clip", out, self, min, max)
 
-    def round(self, decimals: int = 0) -> Node:
+    def round(self, decimals: int = 0, out: None = None) -> Node:
         """x rounded; see `sg.round`."""
-        return call("round", self, decimals=decimals)
+        return _made("round", out, self, decimals=decimals)
 
-    def conj(self) -> Node:
-        """The complex conjugate; see `sg.conj`."""
-        return call("conj", self)
+    def conj(self: Any) -> Node:
+        """The complex conjugate; see `sg.conj`. Real numbers are as they are."""
+        return call("conj", self) if self.dtype.kind == "c" else self
 
     def conjugate(self) -> Node:
-        """The complex conjugate; see `sg.conj`."""
-        return call("conj", self)
+        """The complex conjugate; see `conj`."""
+        return self.conj()
 
     @property
     def real(self) -> Node:
@@ -233,23 +295,38 @@ class ArrayMethods:
         """The node itself, into which nothing can be written."""
         return call("asarray", self)
 
-    def take(self, indices: Any, axis: int | None = None) -> Node:
+    def take(
+        self, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
+    ) -> Node:
         """The elements at indices; see `sg.take`."""
-        return call("take", self, indices, axis=axis)
+        return _made("take", out, self, indices, axis, mode=mode)
 
-    def compress(self, condition: Any, axis: int | None = None) -> Node:
+    def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Node:
         """The elements where a condition that is known holds; see `sg.compress`."""
-        return call("compress", condition, self, axis)
+        return _made("compress", out, condition, self, axis)
 
-    def choose(self, choices: Any, *, mode: str = "raise") -> Node:
+    def nonzero(self) -> Any:
+        """Where x is not 0, if that is known; else write `sg.nonzero(x, size=...)`."""
+        return call("nonzero", self)
+
+    def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Node:
         """The elements of choices by their numbers; see `sg.choose`."""
-        return call("choose", self, choices, mode=mode)
+        return _made("choose", out, self, choices, mode=mode)
 
-    def argsort(self, axis: int | None = -1, *, kind: str | None = None) -> Node:
+    def argsort(
+        self,
+        axis: int | None = -1,
+        kind: str | None = None,
+        order: None = None,
+        *,
+        stable: bool | None = None,
+    ) -> Node:
         """The indices that sort; see `sg.argsort`."""
         return call("argsort", self, axis=axis)
 
-    def argpartition(self, kth: Any, axis: int | None = -1) -> Node:
+    def argpartition(
+        self, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
+    ) -> Node:
         """The indices that give a partition; see `sg.argpartition`."""
         return call("argpartition", self, kth, axis)
 
@@ -257,9 +334,9 @@ class ArrayMethods:
         """Where elements of v go into this vector, which is in order; see `sg.searchsorted`."""
         return call("searchsorted", self, v, side=side, sorter=sorter)
 
-    def dot(self, b: Any) -> Node:
+    def dot(self, b: Any, out: None = None) -> Node:
         """NumPy's product; see `sg.dot`."""
-        return call("dot", self, b)
+        return _made("dot", out, self, b)
 
     # ---- values -----------------------------------------------------------------------------
 
@@ -283,11 +360,27 @@ class ArrayMethods:
             raise ShapeError(f"item() takes an array of one element, not of shape {value.shape}")
         return value.item(*args)
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the value of a node without placeholders."""
+        return np.asarray(self).tobytes(order)
+
     def tolist(self) -> Any:
         """The value of a node without placeholders, as nested lists of Python numbers."""
         return np.asarray(self).tolist()
 
 
-def _averaged(name: str, x: Any, dtype: Any, where: Any, **options: Any) -> Node:
-    node = x if dtype is None else call("astype", x, dtype)
-    return reduced(name, node, where=where, **options)
+def _made(name: str, out: Any, *args: Any, **options: Any) -> Node:
+    """The node of a function; NumPy's `out` is refused."""
+    if out is not None:
+        raise UnsupportedError(f"nothing is written into an array: write y = x.{name}(...)")
+    return call(name, *args, **options)
+
+
+def _reduced(name: str, x: Any, out: Any, **options: Any) -> Node:
+    return reduced(name, _made("asarray", out, x), **options)
+
+
+def _averaged(name: str, x: Any, dtype: Any, out: Any, **options: Any) -> Node:
+    if dtype is not None and as_dtype(dtype).kind not in "fc":
+        raise DtypeError(f"{name} is a float; write x.{name}().astype({dtype!r})")
+    return _reduced(name, x if dtype is None else call("astype", x, dtype), out, **options)

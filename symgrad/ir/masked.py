@@ -17,32 +17,51 @@ if TYPE_CHECKING:
 # What changes nothing where a mask does not take an element in, and what joins the initial value.
 _NEUTRAL: Mapping[str, Any] = MappingProxyType({"sum": 0, "prod": 1, "all": True, "any": False})
 _JOINS: Mapping[str, str] = MappingProxyType(
-    {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+    {
+        "sum": "add",
+        "prod": "multiply",
+        "max": "maximum",
+        "min": "minimum",
+        "nansum": "add",
+        "nanprod": "multiply",
+        "nanmax": "fmax",
+        "nanmin": "fmin",
+    }
 )
-REDUCTIONS = frozenset({*_NEUTRAL, *_JOINS, "mean", "var", "std"})
+_AVERAGES = frozenset({"mean", "var", "std"})
+REDUCTIONS = frozenset({*_NEUTRAL, *_JOINS, *_AVERAGES, "nanmean", "nanvar", "nanstd"})
 
 
-def reduced(name: str, x: Any, *, where: Any = True, initial: Any = None, **options: Any) -> Node:
+def reduced(
+    name: str, x: Any, *, where: Any = True, initial: Any = None, mean: Any = None, **options: Any
+) -> Node:
     """The reduction of this name of the elements where `where` holds, and of `initial`.
 
-    The extrema of a mask, and of no elements, need an initial value, as in NumPy. Raises
-    `UnsupportedError` if there is none, `DtypeError` for a mask that is not of booleans.
+    The extrema of a mask, and of no elements, need an initial value, as in NumPy; a variance may be
+    about a `mean` that is given. Raises `UnsupportedError` if there is none, `DtypeError` for a
+    mask that is not of booleans.
     """
     all_in = where is True
-    if all_in and initial is None:
+    if all_in and initial is None and mean is None:
         return call(name, x, **options)
+    if mean is not None and name not in ("var", "std"):
+        raise UnsupportedError(f"{name} takes no mean")
     options = {"keepdims": False, "axis": None, **options}
     mask = call("asarray", where)
     if mask.dtype.kind != "b":
         raise DtypeError(f"where= takes a mask of booleans, not {mask.dtype.name}")
     if initial is not None and name not in _JOINS:
         raise UnsupportedError(f"{name} takes no initial value")
-    if name in ("mean", "var", "std"):
-        return _average(name, x, mask, **options)
+    if name in _AVERAGES:
+        return _average(name, x, mask, mean, **options)
     node = call("asarray", x)
-    if not all_in:
-        if name in ("max", "min") and initial is None:
-            raise UnsupportedError(f"{name} of a mask needs an initial value, as of no element")
+    if not all_in and name.endswith(("max", "min")) and initial is None:
+        raise UnsupportedError(f"{name} of a mask needs an initial value, as of no element")
+    if name.startswith("nan"):
+        if node.dtype.kind not in "fc":
+            return reduced(name[3:], node, where=where, initial=initial, **options)
+        node = node if all_in else call("where", mask, node, np.nan)
+    elif not all_in:
         if name in ("all", "any"):
             node = call("astype", node, "bool")
         neutral = call("asarray", _NEUTRAL.get(name, initial))
@@ -57,7 +76,7 @@ def reduced(name: str, x: Any, *, where: Any = True, initial: Any = None, **opti
     return call(_JOINS[name], found, call("astype", call("asarray", initial), found.dtype))
 
 
-def _average(name: str, x: Any, mask: Node, **options: Any) -> Node:
+def _average(name: str, x: Any, mask: Node, about: Any, **options: Any) -> Node:
     """The mean, variance or deviation of the elements that a mask takes in."""
     node = call("asarray", x)
     floats = node.dtype if node.dtype.kind in "fc" else np.dtype(np.float64)
@@ -77,7 +96,7 @@ def _average(name: str, x: Any, mask: Node, **options: Any) -> Node:
 
     if name == "mean":
         return mean(keepdims)
-    away = call("abs", call("subtract", node, mean(True)))
+    away = call("abs", call("subtract", node, mean(True) if about is None else about))
     count = call("sum", counted, axis=axis, keepdims=keepdims)
     left = call("maximum", call("subtract", count, correction), 0)
     found = call("divide", total(call("square", away), keepdims), left)

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import SymgradError, UnsupportedError, nearest
+from symgrad.ir.errors import DtypeError, SymgradError, UnsupportedError, nearest
 from symgrad.ir.masked import REDUCTIONS, reduced
 from symgrad.ir.messages import refuse, signature_text
+from symgrad.ir.numpy_cases import DIRECT
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.refusals import INSTEAD
-from symgrad.ir.types import normalize_axis
+from symgrad.ir.types import as_dtype
 
 _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
     {
@@ -32,35 +33,31 @@ _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
         np.logical_or: "any",
     }
 )
-_OURS = MappingProxyType({"ddof": "correction"})  # arguments of NumPy's by other names
+_RUNNING: Mapping[Any, str] = MappingProxyType(
+    {
+        np.add: "cumulative_sum",
+        np.multiply: "cumulative_prod",
+        np.maximum: "cummax",
+        np.minimum: "cummin",
+    }
+)
+# Arguments of NumPy's by other names.
+_OURS = MappingProxyType({"ddof": "correction", "rcond": "rtol"})
 # Arguments of reductions, and what they are unless given.
-_PARTIAL: Mapping[str, Any] = MappingProxyType({"where": True, "initial": None})
-_HOW = frozenset({"optimize", "kind"})  # these say how to compute, not what
+_PARTIAL: Mapping[str, Any] = MappingProxyType({"where": True, "initial": None, "mean": None})
+# These say how to compute or where to put it, not what.
+_HOW = frozenset(
+    {"optimize", "kind", "order", "subok", "overwrite_input", "assume_unique", "copy", "hermitian"}
+)
+# What a `dtype=` converts first, and of these what is computed in floats.
+_AVERAGES = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
+_CONVERTING = _AVERAGES | {"concat", "stack", "hstack", "vstack", "einsum"}
 _BY_SCIPY: Mapping[str, str] = MappingProxyType(
     {"psi": "digamma", "expit": "sigmoid", "log_expit": "log_sigmoid"}
 )
 # What every ufunc takes, and does without being asked.
 _UFUNC_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
-)
-# Questions that are answered when the graph is built, and what another function has as a case.
-DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
-    {
-        np.shape: lambda a: a.shape,
-        np.ndim: lambda a: a.ndim,
-        np.size: lambda a, axis=None: (
-            a.size if axis is None else a.shape[normalize_axis(axis, a.ndim)]
-        ),
-        np.iscomplexobj: lambda x: x.dtype.kind == "c",
-        np.isrealobj: lambda x: x.dtype.kind != "c",
-        np.outer: lambda a, b: call("outer", call("reshape", a, -1), call("reshape", b, -1)),
-        np.linalg.diagonal: lambda x, /, *, offset=0: call(
-            "diagonal", x, offset=offset, axis1=-2, axis2=-1
-        ),
-        np.linalg.trace: lambda x, /, *, offset=0, dtype=None: call(
-            "trace", x, offset=offset, axis1=-2, axis2=-1, dtype=dtype
-        ),
-    }
 )
 
 
@@ -77,13 +74,56 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
         given = {"axis": axis, **{k: v for k, v in kwargs.items() if v is not None}}
         target = REGISTRY.functions[_REDUCTIONS[function]]
         return _call(f"{name}.reduce", target, inputs[:1], given, _UFUNC_DEFAULTS)
+    if method == "accumulate" and function in _RUNNING:
+        options = dict(zip(("axis", "dtype"), inputs[1:], strict=False))
+        given = {"axis": 0, **options, **{k: v for k, v in kwargs.items() if v is not None}}
+        target = REGISTRY.functions[_RUNNING[function]]
+        return _call(f"{name}.accumulate", target, inputs[:1], given, _UFUNC_DEFAULTS)
+    if method == "outer":
+        return _outer(function, *inputs, **kwargs)
     if method != "__call__":
-        raise UnsupportedError(f"{name}.{method} is not supported on a symbolic node")
+        raise UnsupportedError(f"{name}.{method} has no symbolic form; {_METHODS[method]}")
+    if (dtype := kwargs.pop("dtype", None)) is not None:
+        inputs = _loop_operands(function, inputs, dtype, kwargs.get("casting", "same_kind"))
     ours = REGISTRY.of_numpy(function)
     found = _by_scipy(function) if ours is None else REGISTRY.functions[ours]
     if found is None:
         raise _unknown(function)
     return _call(name, found, inputs, kwargs, _UFUNC_DEFAULTS)
+
+
+# What to write for a method of a ufunc.
+_METHODS: Mapping[str, str] = MappingProxyType(
+    {
+        "reduce": "write a fold: sg.scan, or functools.reduce over the parts of x",
+        "accumulate": "write a fold: sg.scan",
+        "reduceat": "write sg.stack of the function of each slice, or sg.add_at",
+        "at": "it writes into an array, and a node is frozen; write x.at[indices].add(values)",
+    }
+)
+
+
+def _outer(function: np.ufunc, a: Any, b: Any, /, **kwargs: Any) -> Any:
+    """The ufunc of each element of one array with each of another."""
+    first, second = call("asarray", a), call("asarray", b)
+    spread = call("reshape", first, (*first.shape, *(1,) * second.ndim))
+    return ufunc(function, "__call__", (spread, second), kwargs)
+
+
+def _loop_operands(
+    function: np.ufunc, inputs: tuple[Any, ...], dtype: Any, casting: Any
+) -> tuple[Any, ...]:
+    """The operands in the dtypes of the loop whose results have a dtype."""
+    given = [type(x) if type(x) in (int, float, complex) else call("asarray", x) for x in inputs]
+    asked = [x if isinstance(x, type) else x.dtype for x in given]
+    signature = (*(None,) * function.nin, *(as_dtype(dtype),) * function.nout)
+    try:
+        loop = function.resolve_dtypes(
+            (*asked, *(None,) * function.nout), signature=signature, casting=casting
+        )
+    except TypeError as error:
+        raise DtypeError(f"{_name(function)}: {error}") from None
+    return tuple(call("astype", x, d) for x, d in zip(inputs, loop, strict=False))
 
 
 def _is_scipys(function: Callable[..., Any]) -> bool:
@@ -117,11 +157,6 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     ours = REGISTRY.of_numpy(function)
     if ours is None:
         raise _unknown(function)
-    if function is np.where and len(args) + len(kwargs) == 1:
-        raise UnsupportedError(
-            "np.where of a condition alone has a shape that depends on data; "
-            "write np.where(condition, a, b)"
-        )
     known = _parameters(REGISTRY.functions[ours])
     arrays = [p for p in known if p.kind is not p.KEYWORD_ONLY]
     options = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
@@ -165,20 +200,28 @@ def _call(
 ) -> Any:
     """Our function, of NumPy's arguments; what it does not know may be as NumPy has it anyway."""
     known = {p.name: p.default for p in _parameters(target)}
+    if any(p.kind is p.VAR_KEYWORD for p in _parameters(target)):
+        known = dict.fromkeys(kwargs) | known
     named = {k if k in known else _OURS.get(k, k): v for k, v in kwargs.items()}
+    ours = target.__name__.rstrip("_")
     partial = {k: v for k, v in named.items() if k in _PARTIAL and v is not _PARTIAL[k]}
-    if partial and target.__name__.rstrip("_") in REDUCTIONS:
-        kept = {k: v for k, v in named.items() if k in known and v is not None}
-        try:
-            return reduced(target.__name__.rstrip("_"), args[0], **{**kept, **partial})
-        except SymgradError as error:
-            refuse(error, name, args)
-    unknown = [k for k, v in named.items() if k not in known and not _is_default(v, k, defaults)]
+    partial = partial if ours in REDUCTIONS else {}
+    allowed = {*known, *partial, *(("dtype", "casting") if ours in _CONVERTING else ())}
+    unknown = [k for k, v in named.items() if k not in allowed and not _is_default(v, k, defaults)]
     if unknown:
+        masked = "where" in unknown and f"write sg.where(mask, {name}(...), other); "
         raise UnsupportedError(
-            f"{name} on a symbolic node takes no {', '.join(unknown)}; "
+            f"{name} on a symbolic node takes no {', '.join(unknown)}; {masked or ''}"
             f"{_as_written(target)}{signature_text(target)} is what there is"
         )
+    try:
+        if "dtype" not in known and named.get("dtype") is not None:
+            args = _converted(ours, args, named)
+        if partial:
+            kept = {k: v for k, v in named.items() if k in known and v is not None}
+            return reduced(ours, args[0], **{**kept, **partial})
+    except SymgradError as error:
+        refuse(error, name, args)
     # None where ours has another default is NumPy's way to say nothing.
     unsaid = {k for k, v in named.items() if v is None and defaults.get(k, 0) is None}
     return target(
@@ -189,6 +232,25 @@ def _call(
             if k in known and not (k in unsaid and known[k] is not None)
         },
     )
+
+
+def _converted(ours: str, args: Any, named: Mapping[str, Any]) -> Any:
+    """The operands of a function in the dtype that is asked for, those in lists too."""
+    dtype, casting = as_dtype(named["dtype"]), named.get("casting", "same_kind")
+    if ours in _AVERAGES and dtype.kind not in "fc":
+        raise DtypeError(f"{ours} is a float; write sg.astype({ours}(x), {dtype.name!r})")
+
+    def one(x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return [one(part) for part in x]
+        if isinstance(x, str):
+            return x
+        node = call("asarray", x)
+        if ours not in _AVERAGES and not np.can_cast(node.dtype, dtype, casting):
+            raise DtypeError(f"{node.dtype} is not cast to {dtype} by casting={casting!r}")
+        return call("astype", node, dtype)
+
+    return tuple(map(one, args))
 
 
 def _as_written(target: Callable[..., Any]) -> str:
@@ -204,6 +266,7 @@ def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
     return (
         name in _HOW
         or value is default
+        or (name in _PARTIAL and value is _PARTIAL[name])
         or (isinstance(value, (str, int)) and bool(value == default))
     )
 

@@ -291,4 +291,5 @@ def sinc_p(x: NodeLike, /, order: int) -> Node:
 @composite(numpy=(np.sinc,))
 def sinc(x: NodeLike, /) -> Node:
     """sin(pi * x) / (pi * x), and 1 at 0: NumPy's sinc."""
-    return sinc_p(x, order=0)
+    node = as_node(x)
+    return sinc_p(call("astype", node, "float64") if node.dtype.kind in "iu" else node, order=0)

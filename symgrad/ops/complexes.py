@@ -164,5 +164,7 @@ def angle(x: NodeLike, /, *, deg: bool = False) -> Node:
     >>> angle(placeholder("z", 3, "complex64")).type
     float32[3]
     """
-    found = call("atan2", imag(x), real(x))
+    node = as_node(x)
+    node = call("astype", node, np.float64) if node.dtype.kind == "b" else node
+    found = call("atan2", imag(node), real(node))
     return found * (180 / np.pi) if deg else found

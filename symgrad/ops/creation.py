@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.errors import ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import as_dtype
 from symgrad.ops.declare import NodeLike, composite
@@ -15,7 +15,7 @@ from symgrad.ops.elementwise import floor, multiply
 from symgrad.ops.leaves import arange, constant, require_cpu, zeros, zeros_like
 from symgrad.ops.manipulate import broadcast_arrays
 from symgrad.ops.select import select
-from symgrad.ops.shape import astype, permute_dims, reshape
+from symgrad.ops.shape import astype, moveaxis, permute_dims, reshape
 
 
 @composite()
@@ -63,9 +63,9 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Node:
 
 
 @composite(numpy=(np.empty_like,))
-def empty_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
-    """An array of any values, of the shape and dtype of x: zeros."""
-    return zeros_like(x, dtype=dtype, device=device)
+def empty_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None, shape: Any = None) -> Node:
+    """An array of any values, of the shape and dtype of x or those that are given: zeros."""
+    return zeros_like(x, dtype=dtype, device=device, shape=shape)
 
 
 @composite(numpy=(np.linspace,))
@@ -78,10 +78,11 @@ def linspace(
     dtype: Any = None,
     device: Any = None,
     endpoint: bool = True,
+    axis: int = 0,
 ) -> Node:
     """`num` numbers from `start` to `stop`, evenly spaced; the last is `stop` if `endpoint`.
 
-    The ends may be nodes, which broadcast; the numbers are along a new first axis. Raises
+    The ends may be nodes, which broadcast; the numbers are along a new axis. Raises
     `ShapeError` if `num` is no size.
 
     >>> linspace(placeholder("low", ()), 1.0, 5).type
@@ -92,24 +93,26 @@ def linspace(
         raise ShapeError(f"linspace takes a number of elements, not {num!r}")
     if not isinstance(start, Node) and not isinstance(stop, Node):
         found = None if dtype is None else as_dtype(dtype)
-        return constant(np.linspace(start, stop, int(num), endpoint=bool(endpoint), dtype=found))
+        options: Any = {"endpoint": bool(endpoint), "dtype": found, "axis": axis}
+        return constant(np.linspace(start, stop, int(num), **options))
     ends = [x if isinstance(x, (int, float, complex)) else as_node(x) for x in (start, stop)]
     found = result_type(*ends, 1.0)
     low, high = (astype(x, found) for x in ends)
     steps = np.linspace(0, 1, int(num), endpoint=bool(endpoint))
     part = constant(steps.reshape(-1, *(1,) * max(low.ndim, high.ndim)), found)
     y: Node = multiply(1 - part, low) + multiply(part, high)  # which meets both ends
+    y = moveaxis(y, 0, axis)
     if dtype is None:
         return y
     return astype(floor(y) if as_dtype(dtype).kind in "iu" else y, dtype)
 
 
 @composite(numpy=(np.meshgrid,))
-def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> list[Node]:
+def meshgrid(*arrays: NodeLike, indexing: str = "xy", sparse: bool = False) -> list[Node]:
     """Vectors as the coordinates of a grid, in a list: each repeated along the axes of the others.
 
-    `indexing="ij"` gives the axes in the order of the arrays, "xy" swaps the first two. Raises
-    `ShapeError` for what is no vector, `DtypeError` for dtypes that differ.
+    `indexing="ij"` gives the axes in the order of the arrays, "xy" swaps the first two. With
+    `sparse` the other axes have size 1. Raises `ShapeError` for what is no vector.
 
     >>> [y.shape for y in meshgrid(placeholder("x", 3), placeholder("y", "N"))]
     [(N, 3), (N, 3)]
@@ -119,10 +122,9 @@ def meshgrid(*arrays: NodeLike, indexing: str = "xy") -> list[Node]:
     nodes = [as_node(a) for a in arrays]
     if any(x.ndim > 1 for x in nodes):
         raise ShapeError("meshgrid takes vectors; write reshape(x, -1)")
-    if len({x.dtype for x in nodes}) > 1:
-        raise DtypeError(f"meshgrid takes one dtype, not {[x.dtype.name for x in nodes]}")
     shapes = [[1] * i + [-1] + [1] * (len(nodes) - i - 1) for i in range(len(nodes))]
-    whole = broadcast_arrays(*(reshape(x, s) for x, s in zip(nodes, shapes, strict=True)))
+    whole = [reshape(x, s) for x, s in zip(nodes, shapes, strict=True)]
+    whole = whole if sparse else broadcast_arrays(*whole)
     if indexing == "ij" or len(nodes) < 2:
         return whole
     order = (1, 0, *range(2, len(nodes)))

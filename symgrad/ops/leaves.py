@@ -119,23 +119,26 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Node:
 
 
 @composite(numpy=(np.full_like,))
-def full_like(x: NodeLike, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Node:
-    """An array of one value, of the shape and dtype of x."""
+def full_like(
+    x: NodeLike, /, fill_value: Any, *, dtype: Any = None, device: Any = None, shape: Any = None
+) -> Node:
+    """An array of one value, of the shape and dtype of x, or of those that are given."""
     like = as_node(x)
     found = like.dtype if dtype is None else dtype
-    return full(like.shape, fill_value, dtype=found, device=device)
+    wanted = like.shape if shape is None else shape
+    return full(wanted, fill_value, dtype=found, device=device)
 
 
 @composite(numpy=(np.zeros_like,))
-def zeros_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
-    """Zeros of the shape and dtype of x."""
-    return full_like(x, 0, dtype=dtype, device=device)
+def zeros_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None, shape: Any = None) -> Node:
+    """Zeros of the shape and dtype of x, or of those that are given."""
+    return full_like(x, 0, dtype=dtype, device=device, shape=shape)
 
 
 @composite(numpy=(np.ones_like,))
-def ones_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None) -> Node:
-    """Ones of the shape and dtype of x."""
-    return full_like(x, 1, dtype=dtype, device=device)
+def ones_like(x: NodeLike, /, *, dtype: Any = None, device: Any = None, shape: Any = None) -> Node:
+    """Ones of the shape and dtype of x, or of those that are given."""
+    return full_like(x, 1, dtype=dtype, device=device, shape=shape)
 
 
 def _arange_infer(*, start: int, step: int, count: Size, dtype: DType) -> TensorType:

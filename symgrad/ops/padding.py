@@ -12,7 +12,7 @@ from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import normalize_axis
 from symgrad.ops.declare import NodeLike, composite, require
-from symgrad.ops.index.slices import getitem, place
+from symgrad.ops.index.slices import part_along, place
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange
 from symgrad.ops.order import median
@@ -25,10 +25,6 @@ STATISTICS: Mapping[str, Any] = {"maximum": max, "minimum": min, "mean": mean, "
 # Modes that mirror: how many elements at the edge are left out of the image.
 MIRRORS: Mapping[str, int] = {"reflect": 1, "symmetric": 0}
 MODES = ("constant", "edge", "linear_ramp", *STATISTICS, *MIRRORS, "wrap")
-
-
-def _part(x: Node, axis: int, start: Any, stop: Any) -> Node:
-    return getitem(x, (*(slice(None),) * axis, slice(start, stop)))
 
 
 def _like(x: Node, axis: int, size: Any) -> tuple[Any, ...]:
@@ -71,8 +67,8 @@ def _ramp(edge: Node, axis: int, count: int, end: Any) -> Node:
 
 def _ramps(x: Node, axis: int, widths: tuple[int, int], ends: Pair) -> Node:
     last = x.shape[axis] - 1
-    before = _ramp(_part(x, axis, 0, 1), axis, widths[0], ends[0])
-    after = _ramp(_part(x, axis, last, None), axis, widths[1], ends[1])
+    before = _ramp(part_along(x, axis, 0, 1), axis, widths[0], ends[0])
+    after = _ramp(part_along(x, axis, last, None), axis, widths[1], ends[1])
     return _between(before, x, flip(after, axis=axis), axis)
 
 
@@ -80,8 +76,8 @@ def _statistics(x: Node, axis: int, widths: tuple[int, int], lengths: Pair, foun
     size = x.shape[axis]
     first, last = (n if n is None or not isinstance(size, int) or n < size else None
                    for n in lengths)  # fmt: skip
-    before = _part(x, axis, None, first)
-    after = _part(x, axis, None if last is None else size - last, None)
+    before = part_along(x, axis, None, first)
+    after = part_along(x, axis, None if last is None else size - last, None)
     sides = [
         broadcast_to(found(s, axis=axis, keepdims=True), _like(x, axis, n))
         for s, n in zip((before, after), widths, strict=True)
@@ -122,13 +118,13 @@ def _mirror(x: Node, axis: int, places: Node, skip: int, odd: bool) -> Node:
     if not odd:
         return seen
     column = (*places.shape, *(1,) * (x.ndim - 1 - axis))
-    first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, None)
+    first, last = part_along(x, axis, 0, 1), part_along(x, axis, size - 1, None)
     level = reshape(astype(image, x.dtype), column) * (last - first)
     return level + where(reshape(is_turned, column), first + last - seen, seen)
 
 
 def _edges(x: Node, axis: int, widths: tuple[int, int]) -> Node:
-    first, last = _part(x, axis, 0, 1), _part(x, axis, x.shape[axis] - 1, None)
+    first, last = part_along(x, axis, 0, 1), part_along(x, axis, x.shape[axis] - 1, None)
     before, after = (
         broadcast_to(s, _like(x, axis, n)) for s, n in zip((first, last), widths, strict=True)
     )

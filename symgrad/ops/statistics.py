@@ -11,8 +11,9 @@ import numpy as np
 from symgrad.ir.dims import product
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.types import as_shape, normalize_axes
+from symgrad.ir.types import as_shape, normalize_axes, whole
 from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.dtypes import result_type
 from symgrad.ops.elementwise import ceil, divide, floor, round, sqrt
 from symgrad.ops.index.gather import as_integers
 from symgrad.ops.index.indexing import known
@@ -51,11 +52,16 @@ METHODS: Mapping[str, Callable[[Node, Any], Node]] = MappingProxyType(
     }
 )
 
+PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf"})
+
 
 def _quantile(
     x: NodeLike, q: NodeLike, axis: Any, keepdims: bool, method: str, without_nan: bool
 ) -> Node:
-    node, asked = as_float(x), astype(as_float(q), "float64")
+    given, asked = as_node(x), astype(as_float(q), "float64")
+    # As in NumPy, a number takes the dtype of x; an array of them is of float64.
+    node = as_float(given)
+    wide = node.dtype if type(q) in (int, float) else np.result_type(node.dtype, as_float(q).dtype)
     if method not in METHODS:
         raise UnsupportedError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     value = known(asked)
@@ -81,17 +87,22 @@ def _quantile(
         at = clip(at, 0, None)
     below = floor(at)
     low, high = (astype(i, "int64") for i in (below, ceil(at)))
-    weight = astype(at - below, node.dtype)
+    weight = astype(at - below, wide)
     pick: Any = take_along_axis if without_nan else take
     a, b = pick(ordered, low, axis=-1), pick(ordered, high, axis=-1)
     gap = b - a
-    # The second does not overflow, and has a value where one is infinite, or both are one infinity.
-    between = where(isfinite(gap), a + gap * weight, (1 - weight) * a + weight * b)
+    # From the nearer one, as in NumPy. The last does not overflow, and has a value where one is
+    # infinite, or both are one infinity.
+    inside = where(weight < 0.5, a + gap * weight, b - gap * (1 - weight))
+    between = where(isfinite(gap), inside, (1 - weight) * a + weight * b)
     found = where(weight > 0, between, a)
     if not without_nan:
         last = take(ordered, reshape(astype(as_node(top), "int64"), (1,)), axis=-1)
         found = where(isnan(last), last, found)
-    return reshape(moveaxis(found, -1, 0), shape)
+    found = reshape(moveaxis(found, -1, 0), shape)
+    # What is an element is of the dtype of the elements.
+    picks = method in PICKING or as_node(q).dtype.kind in "biu"
+    return astype(found, given.dtype) if picks and given.dtype.kind in "biu" else found
 
 
 @composite(numpy=(np.quantile,))
@@ -113,12 +124,16 @@ def quantile(
     return _quantile(x, q, axis, keepdims, method, False)
 
 
+def _hundredths(q: NodeLike) -> NodeLike:
+    return q / 100 if type(q) in (int, float) else as_float(q) / 100
+
+
 @composite(numpy=(np.percentile,))
 def percentile(
     x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The quantile q / 100; see `quantile`."""
-    return _quantile(x, as_float(q) / 100, axis, keepdims, method, False)
+    return _quantile(x, _hundredths(q), axis, keepdims, method, False)
 
 
 @composite(numpy=(np.nanquantile,))
@@ -134,7 +149,7 @@ def nanpercentile(
     x: NodeLike, q: NodeLike, /, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> Node:
     """The percentile of what is no NaN; see `nanquantile`."""
-    return _quantile(x, as_float(q) / 100, axis, keepdims, method, True)
+    return _quantile(x, _hundredths(q), axis, keepdims, method, True)
 
 
 @composite(numpy=(np.nanmedian,), widens=True)
@@ -263,7 +278,7 @@ def bincount(
         length = np.maximum(minlength, value.max(initial=-1) + 1).item()
     (size,) = as_shape(length)
     amounts = 1 if weights is None else as_node(weights)
-    dtype = "int64" if weights is None else as_float(amounts).dtype
+    dtype = "int64" if weights is None else np.result_type(as_node(amounts).dtype, np.float64)
     return add_at(full(size, 0, dtype=dtype), from_zero(node, size), amounts)
 
 
@@ -286,31 +301,35 @@ def histogram(
     array([1, 2, 1])
     """
     node = reshape(as_node(x), (-1,))
-    edges = as_node(bins)
-    if not edges.ndim:
-        edges = _edges(node, int(edges), range)
-    count = edges.shape[0] - 1
-    at = searchsorted(edges, node, side="right")
-    at = where(node == edges[-1], count, at)
+    at, edges = binned(node, bins, range)
     if weights is None:
         amounts: Node = full(node.shape, 1, dtype="int64")
     else:
         amounts = reshape(as_node(weights), (-1,))
     # One bin more at each end is for what lies beyond.
-    found = add_at(full(count + 2, 0, dtype=amounts.dtype), at, amounts)[1:-1]
+    found = add_at(full(edges.shape[0] + 1, 0, dtype=amounts.dtype), at, amounts)[1:-1]
     if density:
         found = found / (edges[1:] - edges[:-1]) / sum(found)
     return found, edges
 
 
+def binned(x: Node, bins: Any, range: Any) -> tuple[Node, Node]:
+    """The bins in which the elements of a vector lie, counted from 1, and the edges of the bins."""
+    edges = as_node(bins)
+    if edges.ndim > 1:
+        raise ShapeError(f"bins are a number or a vector of edges, not {edges.type!r}")
+    if not edges.ndim:
+        edges = _edges(x, whole(bins, "the number of bins", 1, ShapeError), range)
+    at = searchsorted(edges, x, side="right")
+    return where(x == edges[-1], edges.shape[0] - 1, at), edges
+
+
 def _edges(x: Node, bins: int, range: Any) -> Node:
-    if bins < 1:
-        raise ShapeError(f"there is at least one bin, not {bins}")
-    if range is None:
-        low, high = as_float(min(x)), as_float(max(x))
-        flat = low == high
-        low, high = low - 0.5 * astype(flat, low.dtype), high + 0.5 * astype(flat, low.dtype)
-    else:
-        low, high = (as_float(v) for v in range)
-    steps = arange(bins + 1, dtype=low.dtype)
+    ends = (min(x), max(x)) if range is None else range
+    dtype = result_type(x, *(e if isinstance(e, (int, float)) else as_node(e) for e in ends))
+    dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
+    low, high = (astype(as_node(e), dtype) for e in ends)
+    wider = 0.5 * astype(low == high, dtype)
+    low, high = low - wider, high + wider
+    steps = arange(bins + 1, dtype=dtype)
     return where(steps == bins, high, low + (high - low) / bins * steps)

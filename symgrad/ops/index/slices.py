@@ -293,3 +293,8 @@ def _single(i: int, size: Size) -> tuple[Any, Any, int]:
             raise BoundsError(f"index {i} is out of range for an axis of size {size}")
         i %= size
     return (i, None if i == -1 else i + 1, 1)
+
+
+def part_along(x: Node, axis: int, start: Any, stop: Any) -> Node:
+    """x[start:stop] along an axis."""
+    return getitem(x, (*(slice(None),) * axis, slice(start, stop)))

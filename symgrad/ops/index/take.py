@@ -7,34 +7,55 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Size
-from symgrad.ir.errors import BoundsError, ShapeError
+from symgrad.ir.errors import ArgumentError, BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, composite, op, require
+from symgrad.ops.elementwise import remainder
 from symgrad.ops.index import kernels
 from symgrad.ops.index.gather import as_integers, gather
 from symgrad.ops.index.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
+from symgrad.ops.select import clip
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, flattened, moveaxis, reshape
 
 
 @composite(numpy=(np.take,))
-def take(x: NodeLike, indices: NodeLike, /, axis: int | None = None) -> Node:
+def take(
+    x: NodeLike, indices: NodeLike, /, axis: int | None = None, *, mode: str = "raise"
+) -> Node:
     """The elements of x at indices along an axis; None flattens x first, as in NumPy.
 
     The shape of the indices takes the place of the axis. They are integers, counted from the end if
-    they are negative; one out of bounds is a `BoundsError`. The gradient of what is taken twice is
-    the sum. Raises `ShapeError` for an axis out of range, `DtypeError` for indices that are no
-    integers.
+    they are negative; one out of bounds is a `BoundsError`, but with `mode` "clip" the nearest and
+    with "wrap" counted on from the beginning. The gradient of what is taken twice is the sum.
+    Raises `ShapeError` for an axis out of range, `DtypeError` for indices that are no integers.
 
     >>> np.asarray(take(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0], axis=0))
     array([[5, 6],
            [1, 2]])
     """
     (node, along), found = flattened(as_node(x), axis), as_integers(indices)
-    return gather(node, in_bounds(found, node.shape[along], along), axis=along)
+    size = node.shape[along]
+    if mode == "raise":
+        return gather(node, in_bounds(found, size, along), axis=along)
+    return gather(node, brought_in(found, size, mode), axis=along)
+
+
+def brought_in(numbers: Node, size: Size, mode: str) -> Node:
+    """Numbers of so many things, those out of range as NumPy's mode "clip" or "wrap" has them.
+
+    With "raise" they are as they are. Raises `ArgumentError` for another mode.
+    """
+    if mode == "clip":
+        return clip(numbers, 0, size - 1)
+    if mode == "wrap":
+        return remainder(numbers, size)
+    if mode != "raise":
+        raise ArgumentError(f"the mode is 'raise', 'clip' or 'wrap', not {mode!r}")
+    return numbers
 
 
 @composite(numpy=(np.take_along_axis,))

@@ -191,7 +191,7 @@ def tensordot(x1: NodeLike, x2: NodeLike, /, *, axes: Any = 2) -> Node:
 
 
 @composite(numpy=(np.vecdot, np.linalg.vecdot), widens=True)
-def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
+def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1, keepdims: bool = False) -> Node:
     """The sum of products along one axis; the other axes broadcast."""
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:
@@ -200,7 +200,8 @@ def vecdot(x1: NodeLike, x2: NodeLike, /, *, axis: int = -1) -> Node:
     require_equal(a.shape[-1], b.shape[-1])
     first = call("conj", a) if a.dtype.kind == "c" else a
     products = first * b
-    return sum(products, axis=-1, dtype=products.dtype)
+    found = sum(products, axis=-1, dtype=products.dtype, keepdims=keepdims)
+    return moveaxis(found, -1, axis) if keepdims else found
 
 
 def _matmul_tn_infer(a: TensorType, b: TensorType) -> TensorType:

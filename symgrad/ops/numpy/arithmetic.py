@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL
-from symgrad.ops.complexes import imag
-from symgrad.ops.declare import NodeLike, composite, elementwise
+from symgrad.ops.complexes import imag, real
+from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
 from symgrad.ops.elementwise import abs as abs_
 from symgrad.ops.elementwise import copysign, square, subtract, trunc
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import equal, isfinite, isinf, isnan, logical_and, logical_not, signbit
 from symgrad.ops.reduce import all as all_
-from symgrad.ops.reduce import as_float
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype
+
+
+def floats(x: NodeLike) -> Node:
+    """x in the floats that NumPy computes with: float16 for int8, float64 for int64."""
+    node = as_node(x)
+    (dtype,) = as_floats(node.tensor, kinds="biuf")
+    return astype(node, dtype)
 
 
 @elementwise(
@@ -105,8 +110,7 @@ def lcm(x1: NodeLike, x2: NodeLike, /) -> Node:
 @composite(numpy=(np.fabs,))
 def fabs(x: NodeLike, /) -> Node:
     """The absolute value, as a float."""
-    node = as_node(x)
-    return abs_(node if node.dtype.kind == "f" else as_float(node))
+    return abs_(floats(x))
 
 
 @composite(numpy=(np.float_power,))
@@ -121,7 +125,7 @@ def float_power(x1: NodeLike, x2: NodeLike, /) -> Node:
 @composite(numpy=(np.modf,))
 def modf(x: NodeLike, /) -> tuple[Node, Node]:
     """The fraction of x and its whole part, both with the sign of x."""
-    node = as_float(x)
+    node = floats(x)
     whole = trunc(node)
     rest = where(isinf(node), 0, subtract(node, where(isinf(node), 0, whole)))
     return copysign(rest, node), copysign(whole, node)
@@ -139,13 +143,18 @@ def nan_to_num(
 ) -> Node:
     """x with other numbers for NaN and the infinities: the largest and least if none are given.
 
-    No gradient flows through what was replaced. `copy` changes nothing.
+    Of complex numbers both parts are. No gradient flows through what was replaced. `copy` changes
+    nothing.
     """
     node = as_node(x)
     if node.dtype.kind in "biu":
         return node
-    if node.dtype.kind == "c":
-        raise ArgumentError("nan_to_num takes real numbers; take real(x) and imag(x)")
+    if node.tensor.is_complex:
+        parts = [
+            nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf)
+            for part in (real(node), imag(node))
+        ]
+        return astype(parts[0] + parts[1] * 1j, node.dtype)
     limits = np.finfo(node.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import ArgumentError, AxisError, ShapeError
+from symgrad.ir.errors import ArgumentError, AxisError, BoundsError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import in_order, normalize_axis, whole
 from symgrad.ops.declare import NodeLike, composite
+from symgrad.ops.index.indexing import known
 from symgrad.ops.index.slices import getitem
 from symgrad.ops.index.take import take
-from symgrad.ops.shape import concat, expand_dims, flip, moveaxis, permute_dims, reshape
+from symgrad.ops.shape import concat, expand_dims, flattened, flip, moveaxis, permute_dims, reshape
 
 
 @composite(numpy=(np.ravel,))
@@ -217,23 +218,31 @@ def dsplit(x: NodeLike, indices_or_sections: Any, /) -> tuple[Node, ...]:
 def delete(x: NodeLike, obj: Any, /, axis: int | None = None) -> Node:
     """x without the parts of these numbers along an axis; None makes a vector of x first.
 
-    `obj` is an int, a slice or several ints, known when the graph is built, as the size is.
+    `obj` is an int, a slice, several ints or a mask, known when the graph is built, as the size is.
+    Raises `ShapeError` where it is not, `BoundsError` for a number out of bounds.
     """
-    node = as_node(x)
-    if axis is None:
-        node, axis = reshape(node, (-1,)), 0
-    along = normalize_axis(axis, node.ndim)
-    size = node.shape[along]
-    if not isinstance(size, int):
-        raise ShapeError(f"what is left of {size} is not known; declare an int for the size")
-    listed: Any = [obj] if not isinstance(obj, (slice, list, tuple, np.ndarray)) else obj
-    if isinstance(obj, slice):
-        listed = range(*obj.indices(size))
-    places = [whole(p, "a place", -size, ArgumentError) for p in listed]
-    if any(p >= size for p in places):
-        raise ShapeError(f"{max(places)} is out of bounds for an axis of {size}")
-    left = sorted({*range(size)} - {p % size for p in places})
-    return take(node, np.asarray(left, np.int64), axis=along)
+    node, along = flattened(as_node(x), axis)
+    places, size = known_places(obj, node.shape[along], "delete")
+    try:
+        left = np.delete(np.arange(size), places)
+    except IndexError as error:
+        raise BoundsError(str(error)) from None
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    return take(node, left, axis=along)
+
+
+def known_places(obj: Any, size: Any, what: str) -> tuple[Any, int]:
+    """Indices as NumPy has them, and the size of the axis, both of which must be known."""
+    value = obj if isinstance(obj, slice) else known(as_node(obj))
+    if value is None or not isinstance(size, int):
+        raise ShapeError(
+            f"{what} takes indices that are known when the graph is built, of an axis of known "
+            f"size, not of {size}; write sg.concat of the parts, [x[:i], …, x[i:]]"
+        )
+    if not isinstance(value, slice) and value.size == 0:
+        value = value.astype(np.int64)
+    return value, size
 
 
 @composite(numpy=(np.rollaxis,))

@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node
+from symgrad.ops.complexes import part_dtype
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import abs, square
 from symgrad.ops.leaves import zeros
@@ -44,6 +45,8 @@ def lstsq(a: NodeLike, b: NodeLike, /, rcond: float | None = None) -> LstsqResul
     matrix, target = as_float(a), as_float(b)
     if matrix.ndim != 2 or target.ndim not in (1, 2):
         raise ShapeError(f"least squares of {matrix.type!r} and {target.type!r}: matrices, please")
+    if isinstance(rcond, (int, float)) and rcond < 0:  # NumPy's way to say: as far as floats go
+        rcond = float(np.finfo(matrix.dtype).eps)
     inverse = pinv(matrix, rtol=rcond)
     x = matmul(inverse, target)
     rows, columns = matrix.shape
@@ -53,6 +56,6 @@ def lstsq(a: NodeLike, b: NodeLike, /, rcond: float | None = None) -> LstsqResul
         left = square(abs(target - matmul(matrix, x)))
         residuals = reshape(sum(left, axis=0), (width,))
     else:
-        residuals = zeros(0, dtype=matrix.dtype)
+        residuals = zeros(0, dtype=part_dtype(x.dtype))
     rank = astype(matrix_rank(matrix), "int32")  # as LAPACK has it
     return LstsqResult(x, residuals, rank, svdvals(matrix))

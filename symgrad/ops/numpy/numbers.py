@@ -12,24 +12,14 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.creation import asarray, linspace
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
 from symgrad.ops.dtypes import result_type
-from symgrad.ops.elementwise import (
-    multiply,
-    pow,
-    trunc,
-)
+from symgrad.ops.elementwise import multiply, pow, trunc
 from symgrad.ops.leaves import full
+from symgrad.ops.manipulate import broadcast_arrays
 from symgrad.ops.numpy import kernels
-from symgrad.ops.numpy.arithmetic import exp2
+from symgrad.ops.numpy.arithmetic import exp2, floats
 from symgrad.ops.reduce import all
 from symgrad.ops.select import where
-from symgrad.ops.shape import astype, reshape
-
-
-def _float(x: NodeLike) -> Node:
-    """x in the floats that NumPy computes with: float16 for int8, float64 for int64."""
-    node = as_node(x)
-    (dtype,) = as_floats(node.tensor, kinds="biuf")
-    return astype(node, dtype)
+from symgrad.ops.shape import astype, moveaxis, reshape
 
 
 @elementwise(np.bitwise_count, dtypes="int64 uint8")
@@ -47,7 +37,7 @@ def spacing(x: NodeLike, /) -> Node:
 @composite(numpy=(np.ldexp,))
 def ldexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 times 2 to the power of the integer x2."""
-    mantissa, power = _float(x1), as_node(x2)
+    mantissa, power = floats(x1), as_node(x2)
     # In two steps, so that a power that no float holds is reached where the product is a float.
     half = power // 2
     steps = (exp2(astype(p, mantissa.dtype)) for p in (half, power - half))
@@ -76,7 +66,7 @@ def frexp(x: NodeLike, /) -> tuple[Node, Node]:
     >>> [y.item() for y in frexp(12.0)]
     [0.75, 4]
     """
-    node = _float(x)
+    node = floats(x)
     power = binary_exponent(node)
     return ldexp(node, -power), power
 
@@ -128,19 +118,38 @@ def logspace(
     endpoint: bool = True,
     base: NodeLike = 10.0,
     dtype: Any = None,
+    axis: int = 0,
 ) -> Node:
-    """`num` numbers from base**start to base**stop, whose logarithms are evenly spaced."""
-    found = pow(base, linspace(start, stop, num, endpoint=endpoint))
+    """`num` numbers from base**start to base**stop, whose logarithms are evenly spaced.
+
+    They are along a new axis of what start, stop and the base broadcast to.
+    """
+    number = isinstance(base, (int, float))
+    bases = [] if number else [as_node(base)]
+    if bases and bases[0].ndim:
+        start, stop, _ = broadcast_arrays(start, stop, *bases)
+    found = pow(base if number else bases[0], linspace(start, stop, num, endpoint=endpoint))
+    return _placed(found, axis, dtype)
+
+
+def _placed(found: Node, axis: int, dtype: Any) -> Node:
+    found = moveaxis(found, 0, axis)
     return found if dtype is None else astype(found, dtype)
 
 
 @composite(numpy=(np.geomspace,))
 def geomspace(
-    start: NodeLike, stop: NodeLike, /, num: int = 50, endpoint: bool = True, dtype: Any = None
+    start: NodeLike,
+    stop: NodeLike,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
 ) -> Node:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
-    The ends are to have one sign.
+    They are along a new axis. The ends are to have one sign.
 
     >>> np.asarray(geomspace(1.0, 8.0, 4))
     array([1., 2., 4., 8.])
@@ -151,5 +160,4 @@ def geomspace(
     part = linspace(0.0, 1.0, num, endpoint=endpoint)
     ndim = np.maximum(first.ndim, last.ndim).item()
     part = reshape(part, (-1, *(1,) * ndim))
-    found = where(part == 1, last, first * pow(last / first, part))
-    return found if dtype is None else astype(found, dtype)
+    return _placed(where(part == 1, last, first * pow(last / first, part)), axis, dtype)

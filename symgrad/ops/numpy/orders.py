@@ -13,14 +13,16 @@ from symgrad.ir.types import in_order, normalize_axis
 from symgrad.ops.cumulative import cumulative_sum
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import abs, remainder
-from symgrad.ops.index.slices import getitem
+from symgrad.ops.index.slices import part_along
 from symgrad.ops.index.take import take_along_axis
+from symgrad.ops.leaves import zeros
 from symgrad.ops.logic import isnan
-from symgrad.ops.manipulate import diff
+from symgrad.ops.manipulate import diff, unstack
 from symgrad.ops.order import argmax, argmin, argsort, sort
+from symgrad.ops.reduce import sum
 from symgrad.ops.select import where
-from symgrad.ops.shape import astype, concat
-from symgrad.ops.statistics import histogram
+from symgrad.ops.shape import astype, concat, reshape
+from symgrad.ops.statistics import binned, histogram
 
 
 def _filled(x: NodeLike, value: float) -> Node:
@@ -90,8 +92,70 @@ def histogram_bin_edges(
     return histogram(x, bins, range)[1]
 
 
-def _part(x: Node, axis: int, start: Any, stop: Any) -> Node:
-    return getitem(x, (*(slice(None),) * axis, slice(start, stop)))
+@composite(numpy=(np.histogramdd,))
+def histogramdd(
+    sample: Any,
+    /,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool = False,
+    *,
+    weights: NodeLike = None,
+) -> tuple[Node, list[Node]]:
+    """How many points lie in each cell of a grid, and the edges of the cells along each axis.
+
+    `sample` has a point in each row, or is a list of a vector for each coordinate; `bins` and
+    `range` are as in `histogram`, one for all axes or one for each. With `weights` it is their sum,
+    with `density` the sum over the volumes of the cells is 1. The counts are float64.
+
+    >>> np.asarray(histogramdd([[0.0, 0.1, 1.0], [0.0, 0.1, 1.0]], 2)[0])
+    array([[2., 0.],
+           [0., 1.]])
+    """
+    if isinstance(sample, (list, tuple)):
+        columns = [as_node(c) for c in sample]
+    else:
+        points = as_node(sample)
+        points = reshape(points, (-1, 1)) if points.ndim < 2 else points
+        columns = list(unstack(points, axis=1))
+    many = [bins] * len(columns) if isinstance(bins, int) else list(bins)
+    ranges = [None] * len(columns) if range is None else list(range)
+    ranges = [r if r is None else tuple(map(as_node, r)) for r in ranges]
+    if len(many) != len(columns) or len(ranges) != len(columns):
+        raise ShapeError(f"{len(columns)} axes have as many bins and ranges: {bins!r}, {range!r}")
+    placed = [binned(c, b, r) for c, b, r in zip(columns, many, ranges, strict=True)]
+    sizes = [edges.shape[0] + 1 for _, edges in placed]
+    amounts = 1.0 if weights is None else astype(as_node(weights), "float64")
+    at = tuple(place for place, _ in placed)
+    found = zeros(tuple(sizes)).at[at].add(amounts)[(slice(1, -1),) * len(sizes)]
+    if density:
+        total = sum(found)
+        for axis, (_, edges) in enumerate(placed):
+            rest = len(sizes) - axis - 1
+            found = found / reshape(diff(edges), (-1, *(1,) * rest))
+        found = found / total
+    return found, [edges for _, edges in placed]
+
+
+@composite(numpy=(np.histogram2d,))
+def histogram2d(
+    x: NodeLike,
+    y: NodeLike,
+    /,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool = False,
+    *,
+    weights: NodeLike = None,
+) -> tuple[Node, Node, Node]:
+    """How many points (x, y) lie in each cell of a grid, and the edges of both axes.
+
+    See `histogramdd`. A vector of edges is for both axes.
+    """
+    several = isinstance(bins, (list, tuple)) and len(bins) == 2
+    both = bins if isinstance(bins, int) or several else [bins, bins]
+    found, edges = histogramdd([x, y], both, range, density, weights=weights)
+    return found, edges[0], edges[1]
 
 
 @composite(numpy=(np.unwrap,))
@@ -118,6 +182,6 @@ def unwrap(
     if not whole or period % 2 == 0:
         rest = where((rest == low) & (steps > 0), half, rest)
     jump = where(abs(steps) < (period / 2 if discont is None else discont), 0, rest - steps)
-    # NumPy's result is a float where the period is one.
-    tail = _part(node, along, 1, None) + cumulative_sum(jump, axis=along)
-    return concat([astype(_part(node, along, 0, 1), tail.dtype), tail], axis=along)
+    tail = part_along(node, along, 1, None) + cumulative_sum(jump, axis=along)
+    parts = [astype(part, jump.dtype) for part in (part_along(node, along, 0, 1), tail)]
+    return concat(parts, axis=along)

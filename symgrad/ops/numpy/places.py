@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dims import product
-from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.dims import Shape, product
+from symgrad.ir.errors import ArgumentError, DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import as_shape, in_order, normalize_axis
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
-from symgrad.ops.elementwise import multiply, remainder
+from symgrad.ops.elementwise import multiply
 from symgrad.ops.index.gather import as_integers
 from symgrad.ops.index.indexing import known
-from symgrad.ops.index.take import take, take_along_axis
+from symgrad.ops.index.take import brought_in, numbered, take, take_along_axis
 from symgrad.ops.leaves import constant, zeros
 from symgrad.ops.linalg.solve import diag
+from symgrad.ops.logic import logical_not
 from symgrad.ops.manipulate import broadcast_arrays
+from symgrad.ops.numpy.joins import known_places
+from symgrad.ops.padding import zeros_around
 from symgrad.ops.reduce import sum
-from symgrad.ops.select import clip
+from symgrad.ops.select import where
 from symgrad.ops.shape import (
     astype,
     broadcast_to,
     concat,
+    expand_dims,
+    flattened,
     moveaxis,
     reshape,
     stack,
@@ -65,24 +71,6 @@ def block(arrays: Any, /) -> Node:
     return joined(arrays, 0)
 
 
-def _flattened(x: NodeLike, axis: int | None) -> tuple[Node, int]:
-    node = as_node(x)
-    if axis is None:
-        return reshape(node, (-1,)), 0
-    return node, normalize_axis(axis, node.ndim)
-
-
-def _known_places(obj: Any, size: Any, what: str) -> tuple[Any, int]:
-    """Indices as NumPy has them, and the size of the axis, both of which must be known."""
-    value = obj if isinstance(obj, slice) else known(as_node(obj))
-    if value is None or not isinstance(size, int):
-        raise ShapeError(
-            f"{what} takes indices that are known when the graph is built, of an axis of known "
-            f"size, not of {size}; write sg.concat([x[:i], …, x[i:]])"
-        )
-    return value, size
-
-
 @composite(numpy=(np.insert,))
 def insert(x: NodeLike, obj: Any, values: NodeLike, /, axis: int | None = None) -> Node:
     """x with values put before the elements at indices along an axis; None flattens x.
@@ -92,8 +80,8 @@ def insert(x: NodeLike, obj: Any, values: NodeLike, /, axis: int | None = None) 
     >>> np.asarray(insert([1, 2, 3], 1, 9))
     array([1, 9, 2, 3])
     """
-    node, along = _flattened(x, axis)
-    places, size = _known_places(obj, node.shape[along], "insert")
+    node, along = flattened(as_node(x), axis)
+    places, size = known_places(obj, node.shape[along], "insert")
     new = _deep(astype(as_node(values), node.dtype), node.ndim)
     if not isinstance(places, slice) and np.ndim(places) == 0:
         new = moveaxis(new, 0, along)
@@ -170,33 +158,102 @@ def diag_indices_from(x: NodeLike, /) -> tuple[Node, ...]:
     return tuple(constant(i) for i in np.diag_indices(rows))
 
 
+def _bits(bitorder: str) -> Any:
+    if bitorder not in ("big", "little"):
+        raise ArgumentError(f"the order of bits is 'big' or 'little', not {bitorder!r}")
+    places = np.arange(8, dtype=np.uint8)
+    return places[::-1] if bitorder == "big" else places
+
+
+@composite(numpy=(np.packbits,))
+def packbits(x: NodeLike, /, axis: int | None = None, bitorder: str = "big") -> Node:
+    """Bytes of eight booleans each along an axis, the last filled up with zeros; None flattens x.
+
+    Raises `ShapeError` where the size of the axis is not known.
+
+    >>> np.asarray(packbits([True, False, True]))
+    array([160], dtype=uint8)
+    """
+    node, along = flattened(as_node(x), axis)
+    size = node.shape[along]
+    if not isinstance(size, int):
+        raise ShapeError(f"how many bytes {size} bits fill is not known; declare an int for it")
+    bits = moveaxis(astype(astype(node, "bool"), "uint8"), along, -1)
+    bits = zeros_around(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -size % 8)])
+    bits = reshape(bits, (*bits.shape[:-1], -(-size // 8), 8))
+    return moveaxis(sum(bits << _bits(bitorder), axis=-1, dtype="uint8"), -1, along)
+
+
+@composite(numpy=(np.unpackbits,))
+def unpackbits(
+    x: NodeLike, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Node:
+    """The bits of bytes along an axis, as 0 and 1; `count` of them, or so many less; None flattens.
+
+    >>> np.asarray(unpackbits(np.array([5], "uint8")))
+    array([0, 0, 0, 0, 0, 1, 0, 1], dtype=uint8)
+    """
+    node, along = flattened(as_node(x), axis)
+    if node.dtype != np.uint8:
+        raise DtypeError(f"bytes are of uint8, not {node.dtype.name}")
+    node = moveaxis(node, along, -1)
+    bits = (expand_dims(node, axis=-1) >> _bits(bitorder)) & np.uint8(1)
+    bits = reshape(bits, (*node.shape[:-1], node.shape[-1] * 8))
+    if count is not None and count > 0 and isinstance(bits.shape[-1], int):
+        more = count - bits.shape[-1]
+        bits = zeros_around(bits, [(0, 0)] * (bits.ndim - 1) + [(0, more if more > 0 else 0)])
+    return moveaxis(bits if count is None else bits[..., :count], -1, along)
+
+
+def _strides(sizes: Shape, order: str) -> tuple[list[Any], int | None]:
+    """How far apart neighbours along each axis are, and the axis along which it is farthest."""
+    if order not in ("C", "F"):
+        raise ArgumentError(f"the order of elements is 'C' or 'F', not {order!r}")
+    last = len(sizes) - 1
+    if order == "C":
+        return [product(sizes[i + 1 :]) for i in range(len(sizes))], 0
+    return [product(sizes[:i]) for i in range(len(sizes))], last
+
+
 @composite(numpy=(np.ravel_multi_index,))
-def ravel_multi_index(multi_index: Any, dims: Any, /) -> Node:
-    """The places in a flattened array of elements that are given by an index for each axis."""
+def ravel_multi_index(
+    multi_index: Any, dims: Any, /, mode: str | Sequence[str] = "raise", order: str = "C"
+) -> Node:
+    """The places in a flattened array of elements that are given by an index for each axis.
+
+    An index that is known to be out of range is a `BoundsError`, but with `mode`, one or one for
+    each axis, "clip" the nearest and with "wrap" counted on from the beginning.
+    """
     sizes = as_shape(dims)
     if len(multi_index) != len(sizes):
         raise ShapeError(f"{len(multi_index)} indices do not fit {len(sizes)} axes")
-    terms = [
-        multiply(as_node(index), product(sizes[i + 1 :])) for i, index in enumerate(multi_index)
-    ]
-    return sum(stack(terms), axis=0) if len(terms) > 1 else terms[0]
+    modes = (mode,) * len(sizes) if isinstance(mode, str) else mode
+    found: Any = 0
+    steps, _ = _strides(sizes, order)
+    for index, size, how, step in zip(multi_index, sizes, modes, steps, strict=True):
+        node = as_integers(index)
+        node = numbered(node, size) if how == "raise" else brought_in(node, size, how)
+        found = multiply(node, step) + found
+    return found  # type: ignore[no-any-return]
 
 
 @composite(numpy=(np.unravel_index,))
-def unravel_index(indices: NodeLike, shape: Any, /) -> tuple[Node, ...]:
+def unravel_index(indices: NodeLike, shape: Any, /, order: str = "C") -> tuple[Node, ...]:
     """For each axis the index of the elements at these places of a flattened array.
 
     >>> [y.item() for y in unravel_index(5, (2, 3))]
     [1, 2]
     """
-    node, sizes = as_node(indices), as_shape(shape)
+    sizes = as_shape(shape)
+    node = numbered(as_integers(indices), product(sizes))
+    steps, farthest = _strides(sizes, order)
     return tuple(
-        node // product(sizes[i + 1 :]) % size if i else node // product(sizes[1:])
-        for i, size in enumerate(sizes)
+        node // step if i == farthest else node // step % size
+        for i, (step, size) in enumerate(zip(steps, sizes, strict=True))
     )
 
 
-def _dtype(*choices: NodeLike) -> Any:
+def _dtype_of(*choices: NodeLike) -> Any:
     """The dtype of them all; a number takes that of the others."""
     plain = (bool, int, float, complex)
     return result_type(*(c if isinstance(c, plain) else as_node(c) for c in choices))
@@ -216,16 +273,61 @@ def choose(a: NodeLike, choices: Any, /, *, mode: str = "raise") -> Node:
     nodes = [as_node(c) for c in in_order(choices, "choices", ShapeError)]
     if not nodes:
         raise ShapeError("there is nothing to choose from")
-    if mode == "clip":
-        numbers = clip(numbers, 0, len(nodes) - 1)
-    elif mode == "wrap":
-        numbers = remainder(numbers, len(nodes))
-    elif mode != "raise":
-        raise UnsupportedError(f"the mode is 'raise', 'clip' or 'wrap', not {mode!r}")
-    dtype = _dtype(*choices)
+    numbers = brought_in(numbers, len(nodes), mode)
+    dtype = _dtype_of(*choices)
     numbers, *alike = broadcast_arrays(numbers, *(astype(n, dtype) for n in nodes))
     found = take_along_axis(stack(alike), reshape(numbers, (1, *numbers.shape)), axis=0)
     return reshape(found, numbers.shape)
+
+
+@composite(numpy=(np.select,))
+def select_first(
+    condlist: Sequence[NodeLike], choicelist: Sequence[NodeLike], /, *, default: NodeLike = 0
+) -> Node:
+    """The element of the first choice whose condition holds, else the default: `np.select`."""
+    conditions = [as_node(c) for c in in_order(condlist, "conditions", ShapeError)]
+    choices = [as_node(c) for c in in_order(choicelist, "choices", ShapeError)]
+    if len(conditions) != len(choices) or not conditions:
+        raise ArgumentError(f"{len(conditions)} conditions for {len(choices)} choices")
+    dtype = _dtype_of(*choicelist, default)
+    found = astype(as_node(default), dtype)
+    for condition, choice in zip(conditions[::-1], choices[::-1], strict=True):
+        found = where(condition, astype(choice, dtype), found)
+    return found
+
+
+@composite(numpy=(np.piecewise,))
+def piecewise(
+    x: NodeLike,
+    condlist: Sequence[NodeLike],
+    funclist: Sequence[Any],
+    /,
+    *args: Any,
+    **options: Any,
+) -> Node:
+    """A function in pieces: each function (or number) where its condition holds, the last wins.
+
+    One more function than there are conditions is for where none holds, else that is 0. Each is
+    computed for all of x, with the arguments that are given, and what is not taken contributes
+    nothing, to the gradient neither.
+    """
+    node = as_node(x)
+    given = list(in_order(condlist, "conditions", ShapeError))
+    if node.ndim and all(np.ndim(c) == 0 for c in given):  # one condition, and no list of them
+        given = [condlist]
+    conditions = [astype(as_node(c), "bool") for c in given]
+    functions = list(in_order(funclist, "functions", ShapeError))
+    if not len(conditions) <= len(functions) <= len(conditions) + 1 or not conditions:
+        raise ArgumentError(f"{len(conditions)} conditions for {len(functions)} functions")
+    pieces = [f(node, *args, **options) if callable(f) else f for f in functions]
+    found: Any = pieces[-1] if len(pieces) > len(conditions) else 0
+    covered = conditions[0]
+    for c in conditions[1:]:
+        covered = covered | c
+    found = where(logical_not(covered), found, 0)
+    for condition, piece in zip(conditions, pieces, strict=False):
+        found = where(condition, piece, found)
+    return astype(broadcast_to(found, node.shape), node.dtype)
 
 
 def _places(condition: NodeLike) -> Any:

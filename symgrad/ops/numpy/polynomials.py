@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
+from symgrad.ir.types import whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import divide, negative, sqrt
 from symgrad.ops.leaves import ones, zeros
+from symgrad.ops.linalg.matrices import outer
+from symgrad.ops.linalg.products import matmul
+from symgrad.ops.linalg.solve import inv
 from symgrad.ops.numpy.least_squares import lstsq
 from symgrad.ops.numpy.products import convolve, vander
 from symgrad.ops.padding import zeros_around
 from symgrad.ops.reduce import as_float, sum
-from symgrad.ops.shape import astype, concat, reshape
+from symgrad.ops.shape import astype, concat, expand_dims, matrix_transpose, reshape
 
 
 def _coefficients(p: NodeLike) -> tuple[Node, int]:
@@ -62,9 +68,7 @@ def polyder(p: NodeLike, /, m: int = 1) -> Node:
     array([2, 1])
     """
     node, size = _coefficients(p)
-    if m < 0:
-        raise ShapeError(f"a derivative is taken m times, and {m} is negative")
-    for _ in range(m):
+    for _ in range(whole(m, "how often a derivative is taken", 0, ShapeError)):
         if size == 0:
             break
         node, size = node[:-1] * np.arange(size - 1, 0, -1), size - 1
@@ -79,9 +83,8 @@ def polyint(p: NodeLike, /, m: int = 1, k: NodeLike = None) -> Node:
     array([1., 1., 0.])
     """
     node, size = _coefficients(p)
-    node = as_float(node)
-    if m < 0:
-        raise ShapeError(f"an integral is taken m times, and {m} is negative")
+    if whole(m, "how often an integral is taken", 0, ShapeError):
+        node = as_float(node)
     given = zeros(m) if k is None else as_node(k)
     if not given.ndim:
         given = reshape(given, (1,))
@@ -97,29 +100,56 @@ def polyint(p: NodeLike, /, m: int = 1, k: NodeLike = None) -> Node:
 
 @composite(numpy=(np.polyfit,))
 def polyfit(
-    x: NodeLike, y: NodeLike, deg: int, /, rcond: float | None = None, *, w: NodeLike = None
-) -> Node:
+    x: NodeLike,
+    y: NodeLike,
+    deg: int,
+    /,
+    rcond: float | None = None,
+    full: bool = False,
+    w: NodeLike = None,
+    cov: bool | str = False,
+) -> Any:
     """The coefficients of the polynomial of a degree that is nearest to points, by least squares.
 
-    x has shape (N,), y (N,) or (N, K); w weighs the points. Raises `ShapeError` for others, and for
-    a degree that is no int from 0 on.
+    x has shape (N,), y (N,) or (N, K); w weighs the points. With `full` it is NumPy's tuple: the
+    coefficients, the residuals, the rank, the singular values and `rcond`; with `cov` a pair: the
+    coefficients and their covariances, which "unscaled" leaves as the weights have them. Raises
+    `ShapeError` for other shapes, and for a degree that is no int from 0 on.
 
     >>> polyfit(placeholder("x", "N"), placeholder("y", "N"), 2).type
     float64[3]
     """
     at, values = as_float(x), as_float(y)
-    if deg < 0:
-        raise ShapeError(f"the degree of a polynomial is an int from 0 on, not {deg!r}")
+    order = whole(deg, "the degree of a polynomial", 0, ShapeError) + 1
     if at.ndim != 1 or values.ndim not in (1, 2) or at.shape[0] != values.shape[0]:
         raise ShapeError(f"points {at.type!r}, {values.type!r}: vectors of one size are wanted")
-    powers = vander(astype(at, np.result_type(at.dtype, np.float64)), N=int(deg) + 1)
+
+    def down(rows: Node) -> Node:
+        return rows if values.ndim == 1 else reshape(rows, (-1, 1))
+
+    powers = vander(at, N=order)
     if w is not None:
         weights = as_float(w)
-        powers = powers * reshape(weights, (-1, 1))
-        values = values * (weights if values.ndim == 1 else reshape(weights, (-1, 1)))
+        powers, values = powers * reshape(weights, (-1, 1)), values * down(weights)
     scale = sqrt(sum(powers * powers, axis=0))
-    found = lstsq(powers / scale, values, rcond)[0]
-    return divide(found, scale if values.ndim == 1 else reshape(scale, (-1, 1)))
+    scaled = powers / scale
+    count = at.shape[0]
+    if rcond is None and isinstance(count, int):
+        rcond = count * np.finfo(at.dtype).eps  # a float of this dtype
+    fitted = lstsq(scaled, values, rcond)
+    found = divide(fitted.x, down(scale))
+    if full:
+        return found, *fitted[1:], rcond
+    if cov is False:
+        return found
+    spread = inv(matmul(matrix_transpose(scaled), scaled)) / outer(scale, scale)
+    factor: Any = 1.0
+    if cov != "unscaled":
+        if isinstance(count, int) and count <= order:
+            raise ShapeError(f"{count} points are too few to scale the covariances; see 'unscaled'")
+        factor = fitted.residuals / (as_node(count) - order)
+        factor = reshape(factor, ()) if values.ndim == 1 else factor
+    return found, (spread if values.ndim == 1 else expand_dims(spread, axis=-1)) * factor
 
 
 @composite(numpy=(np.poly,))

@@ -16,8 +16,9 @@ from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import arange, zeros_like
 from symgrad.ops.linalg.products import matmul, tensordot
+from symgrad.ops.numpy.joins import atleast_1d
 from symgrad.ops.padding import zeros_around
-from symgrad.ops.shape import expand_dims, flip, reshape, squeeze
+from symgrad.ops.shape import astype, expand_dims, flip, reshape, squeeze
 
 
 @composite(numpy=(np.dot,))
@@ -97,9 +98,9 @@ def vander(x: NodeLike, /, *, N: int | None = None, increasing: bool = False) ->
     if node.ndim != 1:
         raise ShapeError(f"vander takes a vector, not {node.type!r}")
     count = node.shape[0] if N is None else whole(N, "N", 0, ArgumentError)
-    kind = node.dtype if node.dtype.kind in "iu" else np.int64
-    powers = arange(count, dtype=kind)
-    found: Node = expand_dims(node, axis=-1) ** (powers if increasing else flip(powers))
+    wide = astype(node, np.promote_types(node.dtype, np.int64))
+    powers = arange(count, dtype=np.int64)
+    found: Node = expand_dims(wide, axis=-1) ** (powers if increasing else flip(powers))
     return found
 
 
@@ -139,7 +140,7 @@ def convolve(a: NodeLike, v: NodeLike, /, *, mode: str = "full") -> Node:
     >>> np.asarray(convolve([1.0, 2.0], [1.0, 3.0]))
     array([1., 5., 6.])
     """
-    long, short = as_node(a), as_node(v)
+    long, short = atleast_1d(a, v)
     if not _longer_first(long, short):
         long, short = short, long
     return _slid(long, flip(short), mode)
@@ -148,7 +149,7 @@ def convolve(a: NodeLike, v: NodeLike, /, *, mode: str = "full") -> Node:
 @composite(numpy=(np.correlate,))
 def correlate(a: NodeLike, v: NodeLike, /, *, mode: str = "valid") -> Node:
     """The sums of a[k + n] * conj(v[n]) for each shift k; `mode` is as for `convolve`."""
-    long, short = as_node(a), as_node(v)
+    long, short = atleast_1d(a, v)
     if short.tensor.is_complex:
         short = conj(short)
     if _longer_first(long, short):
