@@ -59,6 +59,7 @@ from symgrad.ir.errors import GraphError as GraphError
 from symgrad.ir.errors import IndexingError as IndexingError
 from symgrad.ir.errors import KernelError as KernelError
 from symgrad.ir.errors import LinAlgError as LinAlgError
+from symgrad.ir.errors import MissingError as MissingError
 from symgrad.ir.errors import ParseError as ParseError
 from symgrad.ir.errors import RenderError as RenderError
 from symgrad.ir.errors import RewriteError as RewriteError
@@ -270,7 +271,9 @@ from symgrad.ops.numpy.numbers import logspace as logspace
 from symgrad.ops.numpy.numbers import real_if_close as real_if_close
 from symgrad.ops.numpy.numbers import spacing as spacing
 from symgrad.ops.numpy.orders import argpartition as argpartition
+from symgrad.ops.numpy.orders import histogram2d as histogram2d
 from symgrad.ops.numpy.orders import histogram_bin_edges as histogram_bin_edges
+from symgrad.ops.numpy.orders import histogramdd as histogramdd
 from symgrad.ops.numpy.orders import lexsort as lexsort
 from symgrad.ops.numpy.orders import nanargmax as nanargmax
 from symgrad.ops.numpy.orders import nanargmin as nanargmin
@@ -285,10 +288,14 @@ from symgrad.ops.numpy.places import diag_indices_from as diag_indices_from
 from symgrad.ops.numpy.places import diagflat as diagflat
 from symgrad.ops.numpy.places import extract as extract
 from symgrad.ops.numpy.places import insert as insert
+from symgrad.ops.numpy.places import packbits as packbits
+from symgrad.ops.numpy.places import piecewise as piecewise
 from symgrad.ops.numpy.places import ravel_multi_index as ravel_multi_index
 from symgrad.ops.numpy.places import resize as resize
+from symgrad.ops.numpy.places import select_first as select_first
 from symgrad.ops.numpy.places import tril_indices_from as tril_indices_from
 from symgrad.ops.numpy.places import triu_indices_from as triu_indices_from
+from symgrad.ops.numpy.places import unpackbits as unpackbits
 from symgrad.ops.numpy.places import unravel_index as unravel_index
 from symgrad.ops.numpy.polynomials import poly as poly
 from symgrad.ops.numpy.polynomials import polyadd as polyadd
@@ -315,9 +322,7 @@ from symgrad.ops.numpy.statistics import gradient as gradient
 from symgrad.ops.numpy.statistics import interp as interp
 from symgrad.ops.numpy.statistics import nancumprod as nancumprod
 from symgrad.ops.numpy.statistics import nancumsum as nancumsum
-from symgrad.ops.numpy.statistics import piecewise as piecewise
 from symgrad.ops.numpy.statistics import ptp as ptp
-from symgrad.ops.numpy.statistics import select_first as select_first
 from symgrad.ops.numpy.statistics import trapezoid as trapezoid
 from symgrad.ops.order import argmax as argmax
 from symgrad.ops.order import argmin as argmin

@@ -4,6 +4,7 @@
 a letter one of the arrays below. A ufunc that has no line is called by the number of its operands.
 """
 
+import types
 import warnings
 from functools import cache
 from pathlib import Path
@@ -31,40 +32,33 @@ PLAIN = {"np": np, "mask": np.array([True, False, True, True]), "pick": np.array
 LINES = (Path(__file__).parent / "numpy_calls.txt").read_text(encoding="utf-8").splitlines()
 CALLS = {name: calls.split("; ") for name, _, calls in (line.partition(": ") for line in LINES)}
 BY_OPERANDS = {1: ["f(u)", "f(s)", "f(h)", "f(e)"], 2: ["f(v, w)", "f(m, v)", "f(h, s)", "f(e, e)"]}
-
-
-def calls_of(name, function):
-    """The calls of a function or method, each a line of Python; none where nothing fits."""
-    if name not in CALLS and isinstance(function, np.ufunc):
-        return BY_OPERANDS[function.nin]
-    return CALLS.get(name, [])
-
-
 SPACES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
-# Functions that get no arrays: they make them, or ask what NumPy is. They work as they are.
-PLAIN_WORK = (
-    "arange array2string array_repr array_str asmatrix bartlett base_repr binary_repr blackman "
-    "bmat isnat "
-    "busday_count busday_offset datetime_as_string datetime_data diag_indices empty eye "
-    "fft.fftfreq fft.rfftfreq format_float_positional format_float_scientific frombuffer fromfile "
-    "fromfunction fromiter frompyfunc fromregex fromstring full genfromtxt get_include "
-    "get_printoptions getbufsize geterr geterrcall hamming hanning identity indices info is_busday "
-    "isdtype issubdtype kaiser load loadtxt mask_indices mintypecode nested_iters ones "
-    "printoptions promote_types save savetxt savez savez_compressed set_printoptions setbufsize "
-    "seterr seterrcall show_config show_runtime test tri tril_indices triu_indices typename zeros"
-)
+
+
+def functions(space):
+    """The public functions of a namespace of NumPy's, by their names, in order."""
+    found = {n: getattr(space, n, None) for n in sorted(space.__all__)}
+    kinds = (type, types.ModuleType)
+    return {n: f for n, f in found.items() if callable(f) and not isinstance(f, kinds)}
+
+
+def attributes():
+    """The public methods and attributes of NumPy's arrays."""
+    return [n for n in dir(np.ndarray) if not n.startswith("_")]
 
 
 def names():
-    """The public functions by the name that a user writes, and the parts of arrays."""
-    found = {}
-    for space, module in SPACES.items():
-        for name in module.__all__:
-            thing = getattr(module, name)
-            if callable(thing) and not isinstance(thing, type):
-                found[f"{space}.{name}"] = thing
-    parts = [n for n in dir(np.ndarray) if not n.startswith("_")]
-    return found | {f"ndarray.{n}": getattr(np.ndarray, n) for n in parts}
+    """The public functions by the name that a user writes, and the attributes of arrays."""
+    found = {f"{s}.{n}": f for s, space in SPACES.items() for n, f in functions(space).items()}
+    return found | {f"ndarray.{n}": getattr(np.ndarray, n) for n in attributes()}
+
+
+def calls_of(name):
+    """The calls of a function or method, each a line of Python; none where nothing fits."""
+    short, function = name.removeprefix("np."), names()[name]
+    if short not in CALLS and isinstance(function, np.ufunc) and function is not np.isnat:
+        return BY_OPERANDS[function.nin]
+    return CALLS.get(short, [])
 
 
 def flat(result):
@@ -76,12 +70,16 @@ def flat(result):
     return [result]
 
 
-def on_arrays(call, function, arrays=ARRAYS):
-    """The results of a call with arrays, part by part."""
+def made(call, function, operands):
+    """The results of a call, part by part."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        own = {k: a.copy() for k, a in arrays.items()}  # for some write into them
-        return flat(eval(call, {**PLAIN, **own, "f": function}))
+        return flat(eval(call, {**PLAIN, **operands, "f": function}))
+
+
+def on_arrays(call, function, arrays=ARRAYS):
+    """The results of a call with arrays, part by part."""
+    return made(call, function, {k: a.copy() for k, a in arrays.items()})  # some write into them
 
 
 def placeholders(arrays=ARRAYS):
@@ -89,18 +87,15 @@ def placeholders(arrays=ARRAYS):
     return {k: sg.placeholder(k, np.shape(a), np.asarray(a).dtype) for k, a in arrays.items()}
 
 
-def on_nodes(call, function, nodes):
-    """The results of a call with nodes, part by part."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return flat(eval(call, {**PLAIN, **nodes, "f": function}))
-
-
 def values(parts, nodes, arrays=ARRAYS):
-    """The values of what a call of nodes gave."""
+    """The values of what a call of nodes gave, which have the types that the nodes tell."""
     feeds = {node: np.asarray(arrays[k]) for k, node in nodes.items()}
     with np.errstate(all="ignore"):
-        return [evaluate([p], feeds)[0] if isinstance(p, sg.Node) else p for p in parts]
+        found = [evaluate([p], feeds)[0] if isinstance(p, sg.Node) else p for p in parts]
+    for part, value in zip(parts, found, strict=True):
+        if isinstance(part, sg.Node):
+            assert (part.dtype, part.shape) == (np.asarray(value).dtype, np.shape(value)), part
+    return found
 
 
 def same(found, wanted):
@@ -121,24 +116,20 @@ def failing(name):
     """The calls of a function that nodes do not answer, with what they raise."""
     function = names()[name]
     nodes, found = placeholders(), {}
-    for call in calls_of(name.removeprefix("np."), function):
+    for call in calls_of(name):
         wanted = on_arrays(call, function)
         try:
-            same(values(on_nodes(call, function, nodes), nodes), wanted)
+            same(values(made(call, function, nodes), nodes), wanted)
         except (SymgradError, TypeError, AttributeError, AssertionError) as error:
             found[call] = error
     return found
 
 
 def state(name):
-    """`yes`, `in part`, `plain` of what gets no arrays, or `no`."""
-    short = name.removeprefix("np.")
-    if short in PLAIN_WORK.split():
-        return "plain"
-    calls = calls_of(short, names()[name])
-    missed = failing(name)
-    if not calls or len(missed) == len(calls):
-        return "no"
+    """`yes`, `in part`, `no`, or `plain` of what has no calls, for no array is given to it."""
+    calls, missed = calls_of(name), failing(name)
+    if len(missed) == len(calls):
+        return "no" if calls else "plain"
     return "in part" if missed else "yes"
 
 

@@ -157,11 +157,9 @@ class ArrayMethods:
         *,
         where: Any = True,
         mean: Any = None,
-        correction: float | None = None,
     ) -> Node:
         """The variance over axes; see `sg.var`."""
-        less = ddof if correction is None else correction
-        options = {"axis": axis, "keepdims": keepdims, "correction": less}
+        options = {"axis": axis, "keepdims": keepdims, "correction": ddof}
         return _averaged("var", self, dtype, out, where=where, mean=mean, **options)
 
     def std(
@@ -174,11 +172,9 @@ class ArrayMethods:
         *,
         where: Any = True,
         mean: Any = None,
-        correction: float | None = None,
     ) -> Node:
         """The standard deviation over axes; see `sg.std`."""
-        less = ddof if correction is None else correction
-        options = {"axis": axis, "keepdims": keepdims, "correction": less}
+        options = {"axis": axis, "keepdims": keepdims, "correction": ddof}
         return _averaged("std", self, dtype, out, where=where, mean=mean, **options)
 
     def argmax(self, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Node:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.errors import ArgumentError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.evaluate import value_of
 from symgrad.ir.types import DType
 
@@ -24,7 +24,8 @@ _BY_TEXT = "Without a format its text is the node itself: f'{x}'"
 _BY_INDEX = "range takes an int; an array indexed by a node is sg.constant(array)[node]"
 _BY_NUMPY = (
     "What NumPy would do with its value, write with symgrad: sg.stack(nodes) for an array of "
-    "nodes, sg.constant(array)[node] for an array indexed by a node, and "
+    "nodes, sg.constant(array)[node] for an array indexed by a node, "
+    "sg.random.normal(key, ...) or sg.stats for a draw of np.random, and "
     "sg.constant(matrix.toarray()) @ node for a product with a sparse matrix"
 )
 
@@ -62,7 +63,7 @@ class ArrayLike:
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
         if copy is False:
-            raise ValueError("a node's value is computed: it cannot be had without a copy")
+            raise ArgumentError("a node's value is computed: it cannot be had without a copy")
         return np.array(self._value(_BY_NUMPY), dtype=dtype)
 
     def __bool__(self) -> bool:

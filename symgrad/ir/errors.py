@@ -43,6 +43,10 @@ class UnsupportedError(SymgradError, TypeError):
     """A NumPy function, argument or method that has no symbolic form."""
 
 
+class MissingError(SymgradError, AttributeError):
+    """An attribute that nodes have not: what NumPy's arrays have in memory, or a typing error."""
+
+
 class GraphError(SymgradError, ValueError):
     """A graph that is not well formed: a missing input, a name used twice, a wrong type."""
 

@@ -21,6 +21,7 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import (
     DtypeError,
     GraphError,
+    MissingError,
     ShapeError,
     SymbolicError,
     UnsupportedError,
@@ -170,7 +171,10 @@ class Node(Operators, ArrayMethods, ArrayLike):
         raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
 
     def __iter__(self) -> Iterator[Node]:
-        return (self[i] for i in range(len(self)))
+        try:
+            return (self[i] for i in range(len(self)))
+        except SymbolicError as error:  # which is a TypeError: NumPy would put its own in its place
+            raise ShapeError(str(error)) from None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.ufunc(ufunc, method, inputs, kwargs)
@@ -189,7 +193,7 @@ class Node(Operators, ArrayMethods, ArrayLike):
         def __getattr__(self, name: str) -> NoReturn:
             if not name.startswith("_"):  # those are protocols, which are asked for all the time
                 REGISTRY.every()
-            raise AttributeError(missing(name))
+            raise MissingError(missing(name))
 
     def __copy__(self) -> Node:
         return self

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.ir.dims import product
-from symgrad.ir.errors import ShapeError, UnsupportedError
+from symgrad.ir.errors import ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.leaf_ops import INPUTS
 from symgrad.ir.operators import call
 from symgrad.ir.types import normalize_axes
+from symgrad.ir.walk import topological
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
@@ -110,6 +112,53 @@ def _size(a: Any, axis: Any = None) -> Any:
     return product(a.shape[i] for i in normalize_axes(axis, a.ndim))
 
 
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Node:
+    node = call("asarray", A)
+    if node.ndim < 2:
+        return call("astype", call("any", node), "int64")
+    if tol is None:
+        return call("matrix_rank", node, rtol=rtol)
+    above = call("greater", call("svdvals", node), call("expand_dims", tol, axis=-1))
+    return call("count_nonzero", above, axis=-1)
+
+
+def _min_scalar_type(a: Any, /) -> Any:
+    if not a.ndim:
+        raise UnsupportedError("the smallest dtype of a number depends on its value; write x.dtype")
+    return a.dtype
+
+
+# The shape or the dtype of what these give depends on the values.
+COUNTED = frozenset(
+    {
+        *(np.argwhere, np.flatnonzero, np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d),
+        *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.trim_zeros),
+        *(np.roots, np.polydiv),
+    }
+)
+
+
+def of_values(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """What NumPy gives for the values of nodes that are the same whenever a program runs.
+
+    Raises `SymbolicError` where one is not known.
+    """
+
+    def value(x: Any) -> Any:
+        if not hasattr(x, "tensor"):
+            return type(x)(map(value, x)) if isinstance(x, (list, tuple)) else x
+        if any(n.op in INPUTS for n in topological([x])):
+            raise SymbolicError("it is known only when the program runs")
+        return np.asarray(x)
+
+    def node(x: Any) -> Any:
+        if isinstance(x, tuple):
+            return type(x)(*map(node, x)) if hasattr(x, "_fields") else tuple(map(node, x))
+        return call("asarray", x) if isinstance(x, np.ndarray) else x
+
+    return node(function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))
+
+
 DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
     {
         np.shape: lambda a: a.shape,
@@ -130,6 +179,8 @@ DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         np.linalg.trace: lambda x, /, *, offset=0, dtype=None: call(
             "trace", x, offset=offset, axis1=-2, axis2=-1, dtype=dtype
         ),
+        np.min_scalar_type: _min_scalar_type,
+        np.linalg.matrix_rank: _matrix_rank,
         np.linalg.svd: _svd,
         np.linalg.qr: _qr,
         np.linalg.eigh: _lower("eigh"),

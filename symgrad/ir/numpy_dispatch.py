@@ -9,15 +9,16 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, SymgradError, UnsupportedError, nearest
+from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError, UnsupportedError, nearest
 from symgrad.ir.masked import REDUCTIONS, reduced
 from symgrad.ir.messages import refuse, signature_text
-from symgrad.ir.numpy_cases import DIRECT
+from symgrad.ir.numpy_cases import COUNTED, DIRECT, of_values
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.refusals import INSTEAD
@@ -47,7 +48,7 @@ _OURS = MappingProxyType({"ddof": "correction", "rcond": "rtol"})
 _PARTIAL: Mapping[str, Any] = MappingProxyType({"where": True, "initial": None, "mean": None})
 # These say how to compute or where to put it, not what.
 _HOW = frozenset(
-    {"optimize", "kind", "order", "subok", "overwrite_input", "assume_unique", "copy", "hermitian"}
+    {"optimize", "kind", "subok", "overwrite_input", "assume_unique", "copy", "hermitian"}
 )
 # What a `dtype=` converts first, and of these what is computed in floats.
 _AVERAGES = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
@@ -152,9 +153,12 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     if function in DIRECT:
         try:
             return DIRECT[function](*args, **kwargs)
-        except SymgradError as error:
+        except Exception as error:
             refuse(error, _name(function), args)
     ours = REGISTRY.of_numpy(function)
+    if ours is None and function in COUNTED:
+        with suppress(SymbolicError):
+            return of_values(function, args, kwargs)
     if ours is None:
         raise _unknown(function)
     known = _parameters(REGISTRY.functions[ours])
@@ -267,6 +271,7 @@ def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
         name in _HOW
         or value is default
         or (name in _PARTIAL and value is _PARTIAL[name])
+        or (name == "order" and value in ("K", "A", "C", "F"))  # of elements, not of fields
         or (isinstance(value, (str, int)) and bool(value == default))
     )
 

@@ -15,7 +15,7 @@ from symgrad.ops.elementwise import floor, multiply
 from symgrad.ops.leaves import arange, constant, require_cpu, zeros, zeros_like
 from symgrad.ops.manipulate import broadcast_arrays
 from symgrad.ops.select import select
-from symgrad.ops.shape import astype, moveaxis, permute_dims, reshape
+from symgrad.ops.shape import astype, broadcast_to, moveaxis, permute_dims, reshape
 
 
 @composite()
@@ -112,7 +112,7 @@ def meshgrid(*arrays: NodeLike, indexing: str = "xy", sparse: bool = False) -> l
     """Vectors as the coordinates of a grid, in a list: each repeated along the axes of the others.
 
     `indexing="ij"` gives the axes in the order of the arrays, "xy" swaps the first two. With
-    `sparse` the other axes have size 1. Raises `ShapeError` for what is no vector.
+    `sparse` the other axes have size 1. Other arrays than vectors are flattened.
 
     >>> [y.shape for y in meshgrid(placeholder("x", 3), placeholder("y", "N"))]
     [(N, 3), (N, 3)]
@@ -120,8 +120,6 @@ def meshgrid(*arrays: NodeLike, indexing: str = "xy", sparse: bool = False) -> l
     if indexing not in ("xy", "ij"):
         raise UnsupportedError(f"the indexing of a meshgrid is 'xy' or 'ij', not {indexing!r}")
     nodes = [as_node(a) for a in arrays]
-    if any(x.ndim > 1 for x in nodes):
-        raise ShapeError("meshgrid takes vectors; write reshape(x, -1)")
     shapes = [[1] * i + [-1] + [1] * (len(nodes) - i - 1) for i in range(len(nodes))]
     whole = [reshape(x, s) for x, s in zip(nodes, shapes, strict=True)]
     whole = whole if sparse else broadcast_arrays(*whole)
@@ -132,8 +130,10 @@ def meshgrid(*arrays: NodeLike, indexing: str = "xy", sparse: bool = False) -> l
 
 
 def _triangle(x: Node, keep: Any) -> Node:
-    if x.ndim < 2:
-        raise ShapeError(f"a matrix has two axes or more; {x.type!r} has {x.ndim}")
+    if x.ndim == 0:
+        raise ShapeError(f"a matrix has two axes or more; {x.type!r} has none")
+    if x.ndim == 1:  # as in NumPy, each row is the vector
+        x = broadcast_to(x, x.shape * 2)
     rows, columns = (arange(s) for s in x.shape[-2:])
     return select(keep(reshape(rows, (x.shape[-2], 1)), columns), x)
 

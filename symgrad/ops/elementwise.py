@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node, constant_value
 from symgrad.ir.op import POSITIVE, REAL
@@ -220,15 +219,12 @@ def rint(x: NodeLike, /) -> Node:
 
 @composite(numpy=(np.round, np.around))
 def round(x: NodeLike, /, *, decimals: int = 0) -> Node:
-    """x rounded to so many decimals, halves to the even one; integers stay as they are.
-
-    Raises `UnsupportedError` for integers that are to be rounded to tens.
-    """
+    """x rounded to so many decimals, to tens if they are negative; halves to the even one."""
     node = as_node(x)
     if node.dtype.kind in "iu":
-        if decimals < 0:
-            raise UnsupportedError(f"integers are rounded to {decimals} decimals as floats: astype")
-        return node
+        if decimals >= 0:
+            return node
+        return call("astype", round(call("astype", node, "float64"), decimals=decimals), node.dtype)
     if decimals == 0:
         return rint(node)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)

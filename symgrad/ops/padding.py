@@ -12,11 +12,12 @@ from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import normalize_axis
 from symgrad.ops.declare import NodeLike, composite, require
+from symgrad.ops.elementwise import floor, rint
 from symgrad.ops.index.slices import part_along, place
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange
 from symgrad.ops.order import median
-from symgrad.ops.reduce import max, mean, min
+from symgrad.ops.reduce import as_float, max, mean, min
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype, broadcast_to, concat, flip, reshape
 
@@ -24,7 +25,7 @@ Pair: TypeAlias = tuple[Any, Any]
 STATISTICS: Mapping[str, Any] = {"maximum": max, "minimum": min, "mean": mean, "median": median}
 # Modes that mirror: how many elements at the edge are left out of the image.
 MIRRORS: Mapping[str, int] = {"reflect": 1, "symmetric": 0}
-MODES = ("constant", "edge", "linear_ramp", *STATISTICS, *MIRRORS, "wrap")
+MODES = ("constant", "empty", "edge", "linear_ramp", *STATISTICS, *MIRRORS, "wrap")
 
 
 def _like(x: Node, axis: int, size: Any) -> tuple[Any, ...]:
@@ -67,8 +68,10 @@ def _ramp(edge: Node, axis: int, count: int, end: Any) -> Node:
 
 def _ramps(x: Node, axis: int, widths: tuple[int, int], ends: Pair) -> Node:
     last = x.shape[axis] - 1
-    before = _ramp(part_along(x, axis, 0, 1), axis, widths[0], ends[0])
-    after = _ramp(part_along(x, axis, last, None), axis, widths[1], ends[1])
+    edges = as_float(part_along(x, axis, 0, 1)), as_float(part_along(x, axis, last, None))
+    before, after = (_ramp(edges[i], axis, widths[i], ends[i]) for i in (0, 1))
+    if x.dtype.kind in "iu":  # as in NumPy integers are rounded down
+        before, after = (astype(floor(ramp), x.dtype) for ramp in (before, after))
     return _between(before, x, flip(after, axis=axis), axis)
 
 
@@ -78,10 +81,10 @@ def _statistics(x: Node, axis: int, widths: tuple[int, int], lengths: Pair, foun
                    for n in lengths)  # fmt: skip
     before = part_along(x, axis, None, first)
     after = part_along(x, axis, None if last is None else size - last, None)
-    sides = [
-        broadcast_to(found(s, axis=axis, keepdims=True), _like(x, axis, n))
-        for s, n in zip((before, after), widths, strict=True)
-    ]
+    values = [found(s, axis=axis, keepdims=True) for s in (before, after)]
+    if x.dtype.kind in "iu":
+        values = [astype(rint(v) if v.dtype.kind == "f" else v, x.dtype) for v in values]
+    sides = [broadcast_to(v, _like(x, axis, n)) for v, n in zip(values, widths, strict=True)]
     return _between(sides[0], x, sides[1], axis)
 
 
@@ -184,8 +187,11 @@ def pad(
         raise UnsupportedError(f"pad has no mode {mode!r}; it has {', '.join(MODES)}")
     if reflect_type not in ("even", "odd"):
         raise UnsupportedError(f"reflect_type is 'even' or 'odd', not {reflect_type!r}")
-    if mode in ("linear_ramp", "mean", "median") and node.dtype.kind in "biu":
-        raise DtypeError(f"mode {mode!r} pads with floats; convert {node.dtype.name} with astype")
+    if mode in ("linear_ramp", "mean", "median") and node.dtype.kind == "b":
+        raise DtypeError(
+            f"mode {mode!r} pads with numbers, not with booleans; write astype(x, int)"
+        )
+    mode, constant_values = ("constant", 0) if mode == "empty" else (mode, constant_values)
     fills = _pairs(constant_values, node.ndim, "constant_values")
     if mode == "constant" and all(v.__class__ in (int, float) and v == 0 for p in fills for v in p):
         return zeros_around(node, widths)

@@ -129,23 +129,15 @@ def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: np.histogram2d(a, a), r"np\.histogram2d has no symbolic form; write sg\.add_at"),
-        (lambda: np.where(a > 0), "np.where of a condition alone has a shape that depends on data"),
         (lambda: np.setdiff1d(a, b), r"np\.setdiff1d has no symbolic form.*~sg\.isin"),
         (lambda: np.apply_along_axis(len, 0, a), "np.apply_along_axis has no symbolic form"),
         (lambda: np.add(a, 1, out=np.zeros((3, 4))), r"np.add cannot write.*y = np.add\(...\)"),
         (lambda: np.sum(a, out=np.zeros(())), r"np.sum on a symbolic node takes no out; sg.sum\("),
         (lambda: np.add(a, 1, where=A > 0), "np.add on a symbolic node takes no where"),
-        (lambda: np.sin(a, dtype="float32"), "takes no dtype"),
-        (lambda: np.add.accumulate(a), "np.add.accumulate is not supported"),
-        (lambda: np.multiply.outer(a, b), "np.multiply.outer is not supported"),
-        (lambda: np.subtract.reduce(a), "np.subtract.reduce is not supported"),
-        (lambda: np.add.at(A, 0, b), "np.add.at is not supported"),
+        (lambda: np.subtract.reduce(a), "np.subtract.reduce has no symbolic form; write a fold"),
+        (lambda: np.add.at(A, 0, b), "np.add.at has no symbolic form; it writes into an array"),
         (lambda: np.sort(a, order="f"), "takes no order"),
-        (lambda: np.interp(a, b, b, period=3), "takes no period"),
         (lambda: np.einsum("ij->j", a, out=np.zeros(4)), r"np.einsum .* takes no out"),
-        (lambda: np.meshgrid(b, b, sparse=True), "np.meshgrid .* takes no sparse"),
-        (lambda: np.broadcast_arrays(a, b, subok=True), "takes no subok"),
     ],
 )
 def test_what_has_no_symbolic_form_is_refused_by_name(call, words):
@@ -153,9 +145,7 @@ def test_what_has_no_symbolic_form_is_refused_by_name(call, words):
         call()
 
 
-@pytest.mark.parametrize(
-    "call", [lambda: np.histogram2d(a, a), lambda: np.sum(a, out=np.zeros(()))]
-)
+@pytest.mark.parametrize("call", [lambda: np.setdiff1d(a, b), lambda: np.sum(a, out=np.zeros(()))])
 def test_a_refusal_is_short_and_shows_no_annotations(call):
     with pytest.raises(UnsupportedError) as caught:
         call()

@@ -238,7 +238,7 @@ def known_places(obj: Any, size: Any, what: str) -> tuple[Any, int]:
     if value is None or not isinstance(size, int):
         raise ShapeError(
             f"{what} takes indices that are known when the graph is built, of an axis of known "
-            f"size, not of {size}; write sg.concat of the parts, [x[:i], …, x[i:]]"
+            f"size, not of {size}; write sg.concat([x[:i], …, x[i:]])"
         )
     if not isinstance(value, slice) and value.size == 0:
         value = value.astype(np.int64)

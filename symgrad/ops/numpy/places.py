@@ -228,13 +228,13 @@ def ravel_multi_index(
     if len(multi_index) != len(sizes):
         raise ShapeError(f"{len(multi_index)} indices do not fit {len(sizes)} axes")
     modes = (mode,) * len(sizes) if isinstance(mode, str) else mode
-    found: Any = 0
+    found: Node = as_node(0)
     steps, _ = _strides(sizes, order)
     for index, size, how, step in zip(multi_index, sizes, modes, steps, strict=True):
         node = as_integers(index)
         node = numbered(node, size) if how == "raise" else brought_in(node, size, how)
-        found = multiply(node, step) + found
-    return found  # type: ignore[no-any-return]
+        found = found + multiply(node, step)
+    return found
 
 
 @composite(numpy=(np.unravel_index,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -182,10 +183,12 @@ def nancumprod(x: NodeLike, /, axis: int | None = None, *, dtype: Any = None) ->
     return _cumulative(cumulative_prod, x, axis, dtype, 1)
 
 
-def _cumulative(function: Any, x: NodeLike, axis: Any, dtype: Any, neutral: int) -> Node:
+def _cumulative(
+    function: Callable[..., Node], x: NodeLike, axis: Any, dtype: Any, neutral: int
+) -> Node:
     node = as_node(x)
     node = where(isnan(node), neutral, node) if node.tensor.is_inexact else node
-    return function(node, axis=axis, dtype=dtype)  # type: ignore[no-any-return]
+    return function(node, axis=axis, dtype=dtype)
 
 
 # ---- functions given by samples -------------------------------------------------------------
@@ -354,9 +357,10 @@ def _slopes(f: Node, distance: NodeLike, axis: int, edge_order: int) -> Node:
             ends.append((b - a) * side / near)
             continue
         whole = near + far
-        slope = (
-            b * (whole / (near * far)) - a * ((2 * near + far) / (near * whole))
-            - c * (near / (far * whole))
-        )  # fmt: skip
-        ends.append(slope * side)
+        terms = [
+            a * (-side * (2 * near + far) / (near * whole)),
+            b * (side * whole / (near * far)),
+            c * (-side * near / (far * whole)),
+        ]
+        ends.append(terms[1 - side] + terms[1] + terms[1 + side])
     return concat([ends[0], inside, ends[1]], axis=axis)
