@@ -145,8 +145,8 @@ def called(name, function, dtype):
     if call := CALLS.get(name) or CALLS.get(last):
         return call(function, x), xs
     if function.__module__.startswith("symgrad.ops.numpy."):
-        call = numpy_calls.calls_of(name, numpy_of(last))[0]
-        return eval(call, {}, _Letters(function, x)), xs
+        calls = numpy_calls.CALLS.get(name) or numpy_calls.BY_OPERANDS[numpy_of(last).nin]
+        return eval(calls[0], {}, _Letters(function, x)), xs
     if name.startswith("random."):
         GIVEN["key"] = sg.random.key(0)
     args, named = [], {}

@@ -171,10 +171,10 @@ class Node(Operators, ArrayMethods, ArrayLike):
         raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
 
     def __iter__(self) -> Iterator[Node]:
-        try:
-            return (self[i] for i in range(len(self)))
-        except SymbolicError as error:  # which is a TypeError: NumPy would put its own in its place
-            raise ShapeError(str(error)) from None
+        if not isinstance(self.type, tuple) and self.ndim and not isinstance(self.shape[0], int):
+            # No TypeError, as that of len() is: NumPy would put one of its own in its place.
+            raise ShapeError(f"the parts of {describe(self)} are not counted yet; use node.shape")
+        return (self[i] for i in range(len(self)))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.ufunc(ufunc, method, inputs, kwargs)

@@ -139,7 +139,7 @@ COUNTED = frozenset(
 
 
 def of_values(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """What NumPy gives for the values of nodes that are the same whenever a program runs.
+    """NumPy's own answer for the values of nodes, which are the same whenever a program runs.
 
     Raises `SymbolicError` where one is not known.
     """
