@@ -26,7 +26,7 @@ from symgrad.rewrite.rule import Exact, Rewrite, rule
 def every(c: Node, holds: Callable[[Any], Any]) -> bool:
     """Whether a node is a constant, of whose every element something holds."""
     value = constant_value(c)
-    return value is not None and bool(np.all(holds(value)))
+    return value is not None and bool(holds(value).all())
 
 
 def value_of(c: Node) -> Any:
@@ -38,7 +38,8 @@ def value_of(c: Node) -> Any:
 
 def is_finite(c: Node) -> bool:
     """Whether a constant is an ordinary number: scaling by it makes no inf or NaN by itself."""
-    return every(c, lambda v: (v != 0) & np.isfinite(v))
+    value = constant_value(c)  # asked at every scaling: no array of conditions is made
+    return value is not None and bool(value.all()) and bool(np.isfinite(value).all())
 
 
 def is_positive(c: Node) -> bool:
@@ -65,8 +66,9 @@ def grows(c: Node) -> bool:
 
 def is_modest(c: Node) -> bool:
     """Whether a constant factor is between 2**-24 and 2**24, of a dtype that has room for it."""
-    has_room = c.dtype.itemsize > 2 and is_finite(c)
-    return has_room and every(c, lambda v: np.abs(np.frexp(v)[1]) <= 24)
+    if not is_finite(c) or value_of(c).dtype.itemsize <= 2:
+        return False
+    return every(c, lambda v: np.abs(np.frexp(v)[1]) <= 24)
 
 
 def may_leave(c: Node) -> bool:

@@ -13,7 +13,7 @@ from symgrad.ir.errors import GradientError, UnsupportedError
 
 
 class SavesTensors:
-    """What has a `forward` that keeps values for its `backward`."""
+    """The values that a `forward` keeps for its `backward`: of functions, and of modules."""
 
     _saved: tuple[Any, ...] | None = None
 
