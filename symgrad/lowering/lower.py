@@ -17,12 +17,12 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
-from symgrad.lowering.in_place import root_of, work_in_place
+from symgrad.lowering.in_place import InPlace
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.running import Bodies
+from symgrad.lowering.running import Bodies, targets_of
 from symgrad.lowering.schedule import Task, schedule
 from symgrad.lowering.steps import (
     Attrs,
@@ -35,11 +35,11 @@ from symgrad.lowering.steps import (
     SlotBuilder,
     Step,
     View,
+    is_open,
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
 from symgrad.lowering.whole import whole_plan
-from symgrad.ops.leaves import placeholder
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
 from symgrad.ops.shape import reshape_p
@@ -93,6 +93,7 @@ class _Lowering:
         self.updates = updates
         self.builders: list[SlotBuilder] = []
         self.steps: list[Step] = []
+        self.in_place = InPlace(self.builders, self.steps)
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
         self.uniform: dict[Any, Ref] = {}
@@ -106,8 +107,10 @@ class _Lowering:
         ends = len(self.steps) + len(wanted)
         for ref in wanted:
             self.builders[ref.slot].last = ends
-        for i, step in enumerate(self.steps):
-            work_in_place(self.builders, i, step)
+        self.in_place.over_operands()
+        if not self.plain:
+            self.in_place.into_joined()
+        ends = len(self.steps) + len(wanted)
         results, nexts = self._deliver(wanted, ends)
         slots, arena_bytes = self._finish()
         for step in self.steps:
@@ -171,7 +174,7 @@ class _Lowering:
         if (
             not task.inputs
             and not task.node.bodies
-            and not _is_open(type_)
+            and not is_open(type_)
             and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT)
         ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
@@ -187,14 +190,18 @@ class _Lowering:
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
-        if kind == "arena" and _is_open(type_):
+        if kind == "arena" and is_open(type_):
             kind = "output"
         self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
         return Ref(len(self.builders) - 1)
 
+    def _result(self, t: TensorType) -> Ref:
+        """A place for a result of the next step."""
+        return self._new("arena" if t.shape else "scalar", t, step=len(self.steps))
+
     def _view(self, task: Task, source: Ref) -> Ref:
         view = View(task.node.op, task.attrs)
-        if _is_open(self.builders[source.slot].type) or _is_open(task.type):
+        if is_open(self.builders[source.slot].type) or is_open(task.type):
             result = self._new("arena", task.type, step=len(self.steps))
             seen = Ref(source.slot, (*source.views, view))
             self._append(Copy(task.node, (seen,), (result,), task.group))
@@ -227,14 +234,19 @@ class _Lowering:
         return True
 
     def _compute(self, task: Task, operands: tuple[Ref, ...]) -> tuple[Ref, ...]:
-        node, step = task.node, len(self.steps)
-        types = types_of(task.type)
-        results = tuple(self._new("arena" if t.shape else "scalar", t, step=step) for t in types)
+        node, types = task.node, types_of(task.type)
+        bodies = Bodies(self._body, self._sized, self._temporaries)
+        if node.body is not None and not self.plain:
+            first = node.attr("carries") + node.attr("sequences")
+            fixed = (self._contiguous(task, ref) for ref in operands[first:])  # laid out once
+            looped, refs = bodies.loop(task, (*operands[:first], *fixed), self._result)
+            self._append(looped)
+            return refs
+        results = tuple(map(self._result, types))
         if task.loop is not None:
             self._append(self._loop_step(task, task.loop, operands, results))
             return results
         if node.bodies:
-            bodies = Bodies(self._body, self._sized, self._temporaries)
             self._append(bodies.step(task, operands, results))
             return results
         wanted = node.op.storage.scratch if types[0].shape and not self.plain else None
@@ -243,10 +255,10 @@ class _Lowering:
         return results
 
     def _body(self, body: Graph) -> Plan:
-        """The plan of a body, made so that each result is written where it belongs."""
+        """The plan of a body, each of whose results is written where it belongs."""
         tiled, threads = self.threads > 0, max(self.threads, 1)
         sizes = {n: size for n, size in self.sizes.items() if not isinstance(size, Dim)}
-        plan = self._inner(body, sizes, _targets(body), tiled=tiled, threads=threads)
+        plan = self._inner(body, sizes, targets_of(body), tiled=tiled, threads=threads)
         return replace(plan, graph=body)
 
     def _sized(self, graph: Graph, sizes: Mapping[str, Any]) -> Plan:
@@ -254,7 +266,7 @@ class _Lowering:
         tiled, threads = self.threads > 0, max(self.threads, 1)
         known = {**self.sizes, **sizes}
         return lower(
-            graph, known, _targets(graph),
+            graph, known, targets_of(graph),
             tiled=tiled, threads=threads, native=self.native, plain=True,
         )  # fmt: skip
 
@@ -352,7 +364,7 @@ class _Lowering:
                 if kind == "next":
                     nexts.append(-1)
                 continue
-            root = root_of(self.builders, ref.slot)
+            root = self.in_place.root(ref.slot)
             builder = self.builders[root]
             if ref.views or builder.kind != "arena" or self.builders[ref.slot].type != builder.type:
                 root = self._copy_out(self.graph.outputs[i], ref, shape, kind)
@@ -398,14 +410,5 @@ class _Lowering:
         return slots, arena_bytes
 
     def _rooted(self, ref: Ref) -> Ref:
-        number = self.number[root_of(self.builders, ref.slot)]
-        return ref if number == ref.slot else Ref(number, ref.views)
-
-
-def _is_open(t: Any) -> bool:
-    """Whether a dimension stays a name: what has it is allocated when it runs, in no arena."""
-    return any(t.names for t in types_of(t))
-
-
-def _targets(body: Graph) -> list[Node]:
-    return [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
+        slot, views = self.in_place.rooted(ref)
+        return Ref(self.number[slot], views)

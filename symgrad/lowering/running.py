@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from symgrad.ir.dims import Dim
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.lowering.choices import Branch
-from symgrad.lowering.loops import Loop, Turns
+from symgrad.lowering.loops import Loop, Turns, kept_carries, rows_of
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.schedule import Task
 from symgrad.lowering.steps import Ref, Step
@@ -48,6 +48,30 @@ class Bodies(NamedTuple):
         turns = Turns(self.planned(attrs["body"]), *parts)
         return Loop(*given, self.temporaries(turns.scratch, "body"), turns=turns)
 
+    def loop(
+        self, task: Task, operands: Refs, new: Callable[[TensorType], Ref]
+    ) -> tuple[Loop, Refs]:
+        """The step of a loop of known length, with `new` places for what it makes; its results."""
+        attrs, types = dict(task.attrs), types_of(task.type)
+        body, carries, sequences, length, reverse = (
+            attrs[name] for name in ("body", "carries", "sequences", "length", "reverse")
+        )
+        kept = kept_carries(body, carries, length, reverse)
+        plan = self.planned(Graph([body.outputs[i] for i in kept.results], body.inputs))
+        turns = Turns(plan, carries, sequences, length, reverse, kept.carries)
+        refs: dict[int, Ref] = {}
+        for i in kept.results:
+            t = types[i]
+            refs[i] = new(t.with_shape((length + 1, *t.shape)) if i in kept.carries else t)
+        results, scratch = tuple(refs.values()), self.temporaries(turns.scratch, "body")
+        step = Loop(task.node, operands, results, task.group, scratch, turns=turns)
+        for i, (carry, rows) in kept.seen.items():
+            refs[i] = rows_of(refs[carry], types[carry], rows)
+        last = length - turns.first
+        for i in kept.carries:
+            refs[i] = rows_of(refs[i], types[i], (last, last + 1), alone=True)
+        return step, tuple(refs[i] for i in range(len(types)))
+
     def _scratch(self, *plans: Plan) -> Refs:
         return self.temporaries([s.type for p in plans for s in p.arrays_in_arena()], "body")
 
@@ -58,3 +82,8 @@ class Bodies(NamedTuple):
         return Sized(
             *given, self._scratch(plan), plan=plan, of=lambda size: self.sized(whole, {name: size})
         )
+
+
+def targets_of(body: Graph) -> list[Node]:
+    """Stand-ins for the arrays into which the results of a body are written."""
+    return [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.ir.types import DType, TensorType
+from symgrad.ir.types import DType, TensorType, types_of
 
 if TYPE_CHECKING:
     from symgrad.lowering.plan import Plan
@@ -209,3 +209,8 @@ def _size(t: TensorType) -> int:
 def nbytes(t: TensorType) -> int:
     """The bytes of an array of this type, of which all sizes are known."""
     return _size(t) * t.dtype.itemsize
+
+
+def is_open(t: Any) -> bool:
+    """Whether a dimension stays a name: what has it is allocated when it runs, in no arena."""
+    return any(t.names for t in types_of(t))

@@ -21,6 +21,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
 from symgrad.ops.fused import fused
 from symgrad.ops.leaves import placeholder
+from symgrad.ops.loops.loop import substituted
 from symgrad.ops.rows import keeps_rows, works_by_rows
 from symgrad.ops.shape import item
 from symgrad.rewrite.driver import rebuild
@@ -57,6 +58,23 @@ def with_groups(
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
     return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+
+
+def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
+    """The graph with the groups written out whose inner graph is chosen."""
+    becomes: dict[Node, Node] = {}
+    parts: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        inner = node.inner_graph
+        if node.inputs and node.inputs[0] in parts:
+            becomes[node] = parts[node.inputs[0]][node.attr("index")]
+        elif isinstance(inner, Graph) and chosen(inner):
+            given = (becomes[x] for x in node.inputs)
+            parts[node] = substituted(inner.outputs, dict(zip(inner.inputs, given, strict=True)))
+            becomes[node] = parts[node][0]
+        else:
+            becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
+    return Graph((becomes[y] for y in graph.outputs), graph.inputs) if parts else graph
 
 
 class _Groups:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -17,6 +17,7 @@ from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import looped, never_fails, substituted
+from symgrad.passes.loop_parts import Draft, take_parts
 from symgrad.rewrite.driver import rebuild
 
 
@@ -43,8 +44,16 @@ class _Loop:
             yield from ((x, (kind, given)) for x, given in zip(inputs, operands, strict=True))
 
 
-def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, Mapping[Node, Node]]:
-    """The graph with loops merged, what is dead in them left out, and bodies `compiled`.
+class Compiler(NamedTuple):
+    """What is done to bodies: `simplify`, at first, and `finish`; and whether `parts` are taken."""
+
+    simplify: Callable[[Graph], Graph]
+    finish: Callable[[Graph], Graph]
+    parts: bool
+
+
+def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, Mapping[Node, Node]]:
+    """The graph with loops merged, what is dead in them left out, and bodies compiled.
 
     And what has become of each result of a loop.
     """
@@ -59,7 +68,7 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
     for node in graph.nodes:
         if node.op.of_several:
             reads.setdefault(node.inputs[0], set()).add(node.attr("index"))
-    known: dict[Graph, Graph] = {}
+    known: dict[Any, Graph] = {}
     for node in graph.nodes:
         inputs = node.inputs
         if node.op.of_several and inputs[0] in reads and isinstance(becomes[inputs[0]], dict):
@@ -67,7 +76,7 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
         elif node.op.body:
             again = rebuild(node, tuple(becomes[x] for x in inputs))
             with built_as(node.origin):
-                becomes[node] = _smaller(_Loop(again), reads.get(node, set()), compiled, known)
+                becomes[node] = _smaller(_Loop(again), reads.get(node, set()), compiler, known)
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in inputs))
     made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
@@ -207,8 +216,8 @@ def _merged(
 def _smaller(
     loop: _Loop,
     read: set[int],
-    compiled: Callable[[Graph], Graph],
-    known: dict[Graph, Graph],
+    compiler: Compiler,
+    known: dict[Any, Graph],
 ) -> dict[int, Node]:
     """The results of a loop that are read, without what is not needed for them."""
     first, outputs = len(loop.states), loop.body.outputs
@@ -234,21 +243,41 @@ def _smaller(
     if not wanted:
         return results
     wanted, whole = _hoisted(wanted, {*states, *(x for x, _ in slices)}, whole)
-    body = Graph(wanted, [*states, *(x for x, _ in slices), *whole])
-    if body not in known:
-        known[body] = compiled(body)
-    body = known[body]
-    made = looped(
-        body,
+    draft = Draft(
+        states,
         [loop.init[i] for i in moving],
-        [s for _, s in slices],
-        list(whole.values()),
+        wanted[: len(moving)],
+        dict(slices),
+        whole,
+        wanted[len(moving) :],
         loop.length,
         loop.reverse,
+        bool(moving),
     )
-    results |= dict(zip(moving, made, strict=False))
-    stacks = dict(zip(rows, made[len(moving) :], strict=True))
-    return results | {i: stacks[outputs[i]] for i in read if i >= first}
+    lasts, stacks = _made(draft, compiler, known)
+    results |= dict(zip(moving, lasts, strict=True))
+    given = dict(zip(rows, stacks, strict=True))
+    return results | {i: given[outputs[i]] for i in read if i >= first}
+
+
+def _made(draft: Draft, compiler: Compiler, known: dict[Any, Graph]) -> Sequence[list[Node]]:
+    """The last carries and the stacks of a draft, its body compiled."""
+
+    def compiled(function: Callable[[Graph], Graph]) -> None:
+        body = draft.body
+        if (function, body) not in known:
+            known[function, body] = function(body)
+        draft.becomes(known[function, body])
+
+    if not compiler.parts:
+        compiled(compiler.finish)
+        return draft.looped()
+    compiled(compiler.simplify)
+    parts = take_parts(draft)
+    if not draft.nexts and not draft.rows:
+        return parts.results((), ())
+    compiled(compiler.finish)
+    return parts.results(*draft.looped())
 
 
 def _hoisted(

@@ -19,6 +19,7 @@ from symgrad.passes import (
     erase_identities,
     expand_softmax,
     fuse,
+    join_slices,
     loops,
     recompute,
     share_masks,
@@ -108,17 +109,25 @@ KERNELS = tuple(rule for rule in DECLARED if rule.last)
 def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     """Loops merged and made smaller, and their bodies compiled as graphs are."""
 
-    def compiled(body: Graph) -> Graph:
-        inner = Trace()
-        found = run_passes(body, DEFAULT, exact, inner)
-        trace.fired += (fired._replace(stage="loops") for fired in inner.fired)
-        return found
+    def compiled(passes: Sequence[PassLike]) -> Callable[[Graph], Graph]:
+        def run(body: Graph) -> Graph:
+            inner = Trace()
+            found = run_passes(body, passes, exact, inner)
+            trace.fired += (fired._replace(stage="loops") for fired in inner.fired)
+            return found
 
-    for pass_ in (loops, bodies):
-        graph, results = pass_.improved(graph, compiled)
-        pairs = ((old, new) for old, new in results.items() if new is not old)
-        trace.fired += (RewriteEvent("loops", loop_result, old, new) for old, new in pairs)
-    return graph
+        return run
+
+    parts = exact >= Exact.ROUNDING
+    compiler = loops.Compiler(compiled(SIMPLIFYING), compiled(DEFAULT), parts)
+    looped, results = loops.improved(graph, compiler)
+    if parts and results:
+        looped = run_passes(looped, SIMPLIFYING, exact, trace)
+    after, chosen = bodies.improved(looped, compiler.finish)
+    for old, new in (*results.items(), *chosen.items()):
+        if new is not old:
+            trace.fired.append(RewriteEvent("loops", loop_result, old, new))
+    return after
 
 
 HOIST = Pass(
@@ -148,6 +157,11 @@ DEFAULT: tuple[Pass, ...] = (
         "simplify",
         "folding, masks, movement and algebra together, because each makes work for the others",
         RULES,
+    ),
+    Pass(
+        "join_slices",
+        "after simplify, which brings slices together; before kernels, which add them one by one",
+        join_slices.join_slices,
     ),
     Pass(
         "merge",
@@ -184,6 +198,8 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 
+# Those that come before the loops, of which the bodies have some of their own.
+SIMPLIFYING = DEFAULT[: next(i for i, p in enumerate(DEFAULT) if p.name == "loops")]
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
 
 

@@ -259,7 +259,8 @@ class _Sweep:
             if made in known or made in self.final:
                 continue
             known.add(made)
-            if not (made.op.elementwise or made.op.view) and any(x.op.view for x in made.inputs):
+            moves = made.op.elementwise or made.op.view or made.op.data_movement
+            if not moves and any(x.op.view for x in made.inputs):
                 return False
             new += made.inputs
         return True

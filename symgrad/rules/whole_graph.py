@@ -1,4 +1,4 @@
-"""Rules for where a pass has seen all readers: results alone, shared masks and parts.
+"""Rules for where a pass has seen all readers: results alone, shared masks and parts, slices.
 
 A pass that has looked at the whole graph says at which nodes: `rule.only(at)`.
 """
@@ -9,20 +9,22 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from symgrad.ir.dims import Size
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
-from symgrad.ops.elementwise import exp, log
+from symgrad.ops.elementwise import add, exp, log
 from symgrad.ops.identity import scale_gradient, stop_gradient
-from symgrad.ops.leaves import eye
+from symgrad.ops.index.slices import place
+from symgrad.ops.leaves import eye, zeros
 from symgrad.ops.linalg.decompositions import svd
 from symgrad.ops.linalg.eigenvalues import eigh
 from symgrad.ops.logic import equal, isfinite
 from symgrad.ops.loops.scan import map
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import keep_by_bits, select, where
-from symgrad.ops.shape import item, squeeze
+from symgrad.ops.shape import concat, item, squeeze
 from symgrad.rewrite.rule import Exact, rule_for
 from symgrad.rules.softmax import are_known
 
@@ -175,3 +177,73 @@ def _reads_known_axes(node: Node) -> bool:
 def softmax_in_parts(node: Node) -> Node | None:
     """Another function of the family reads the same operand: exponentials are taken once."""
     return SOFTMAX_FAMILY[node.op](*node.inputs, **dict(node.attrs))
+
+
+# ---- slices side by side --------------------------------------------------------------------
+
+
+def _span(node: Node) -> tuple[int, int, int] | None:
+    """The one axis along which a node is placed in a part of zeros, from where, and to where."""
+    found = None
+    for axis, (size, triple) in enumerate(zip(node.shape, node.attr("index"), strict=True)):
+        if triple in ((None, None, 1), (0, size, 1)):
+            continue
+        start, stop, step = triple
+        bounds = isinstance(size, int) and isinstance(start, int) and isinstance(stop, int)
+        if not bounds or step != 1 or found is not None:
+            return None
+        found = axis, start, stop
+    return found
+
+
+def _terms(node: Node) -> list[Node]:
+    """The terms of a sum of sums of one type."""
+    found: list[Node] = []
+    pending = [node]
+    while pending:
+        x = pending.pop()
+        is_sum = x.op is add.op and x.type == node.type
+        pending += reversed(x.inputs) if is_sum else ()
+        found += () if is_sum else (x,)
+    return found
+
+
+@rule_for(
+    lambda op: op is add.op,
+    exact=Exact.VALUES,
+    after_grad=True,
+    examples=(
+        lambda x, y: _placed(x, 2) + (x[[0, 1, 2, 0]] + _placed(y, 0)),
+        lambda x: _placed(x, 0) + _placed(x + 1, 3),
+    ),
+)
+def slices_side_by_side(node: Node) -> Node | None:
+    """Where one term is placed the others are 0: they are joined, and the zeros between them."""
+    terms = _terms(node)
+    placed = [x for x in terms if x.op is place.op]
+    others = [x for x in terms if x.op is not place.op]
+    spans = sorted((span, i) for i, x in enumerate(placed) if (span := _span(x)) is not None)
+    axes = {span[0] for span, _ in spans}
+    if len(others) > 1 or len(placed) < 2 or len(spans) < len(placed) or len(axes) > 1:
+        return None
+    (axis,), end = axes, 0
+    parts: list[Node] = []
+
+    def gap(rows: Size) -> list[Node]:
+        shape = (*node.shape[:axis], rows, *node.shape[axis + 1 :])
+        return [zeros(shape, dtype=node.dtype)] if rows else []
+
+    for (_, start, stop), i in spans:
+        if start < end:
+            return None
+        parts += [*gap(start - end), placed[i].inputs[0]]
+        end = stop
+    parts += gap(node.shape[axis] - end)
+    joined = concat(parts, axis=axis)
+    return others[0] + joined if others else joined
+
+
+def _placed(x: Node, at: int) -> Node:
+    """Zeros, of which one row is the largest elements of x."""
+    index = ((at, at + 1, 1), (None, None, 1))
+    return place(max(x, axis=0, keepdims=True), shape=(4, x.shape[1]), index=index)

@@ -145,26 +145,32 @@ class _Executor(Visitor[None]):
         targets, stacks = step.results[: turns.carries], step.results[turns.carries :]
         arrays = turns.arrays[turns.carries :]
         state, others = list(init), list(init)
+        histories = {i: self.value(targets[i]) for i in turns.kept}
         for i, spare in enumerate(spares):
-            if spare is not None:
+            if i in histories:
+                np.copyto(histories[i][turns.first], init[i])
+            elif spare is not None:
                 # The arrays change places in each step, and the last one is the result.
                 places = [self.value(targets[i]), spare]
                 state[i], others[i] = places if len(turns.steps) % 2 == 0 else places[::-1]
                 np.copyto(state[i], init[i])
         written = [self.value(r) if a else None for r, a in zip(stacks, arrays, strict=True)]
+        read, write = turns.rows
+        arrays_carried = turns.arrays[: turns.carries]
         for t in turns.steps:
-            nexts = [x for x, spare in zip(others, spares, strict=True) if spare is not None]
+            for i, history in histories.items():
+                state[i], others[i] = history[t + read], history[t + write]
+            nexts = [x for x, array in zip(others, arrays_carried, strict=True) if array]
             nexts += [stack[t] for stack in written if stack is not None]
             given = [*state, *(x[t] for x in sequences), *fixed]
             numbers = iter(execute(turns.plan, given, [], nexts, workspace))
-            for i, spare in enumerate(spares):
-                made = next(numbers) if spare is None else others[i]
-                state[i], others[i] = made, state[i]
+            for i, array in enumerate(arrays_carried):
+                state[i], others[i] = others[i] if array else next(numbers), state[i]
             for ref, is_array in zip(stacks, arrays, strict=True):
                 if not is_array:
                     self.value(ref)[t] = next(numbers)
-        for i, spare in enumerate(spares):
-            if spare is None:
+        for i, array in enumerate(arrays_carried):
+            if not array:
                 self.values[targets[i].slot] = state[i]
 
     def while_loop(self, step: While) -> None:

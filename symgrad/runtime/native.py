@@ -14,7 +14,7 @@ from symgrad.ir.node import Node
 from symgrad.lowering.native import NativeCode, WholeCode
 from symgrad.lowering.schedule import schedule
 from symgrad.passes.cse import common_subexpressions
-from symgrad.passes.fuse import with_groups
+from symgrad.passes.fuse import taken_apart, with_groups
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
@@ -51,6 +51,8 @@ class Natives:
             return graph
         grade = Exact.BITS if self.exact else Exact.ROUNDING
         admits = partial(is_admitted, exact=self.exact)
+        # A group that holds what has no native form may have parts that have one.
+        graph = taken_apart(graph, lambda inner: not all(map(admits, inner.nodes)))
         return with_groups(self._in_parts(graph), grade, admits)
 
     def _in_parts(self, graph: Graph) -> Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
@@ -22,6 +23,7 @@ class _Swaps:
         places = list(zip(names, spares, strict=False))
         self.state = [name for name, _ in places]
         self.others = [name if spare is None else spare for name, spare in places]
+        self.swap = [spare is not None for spare in spares]
 
     def begin_with_spares(self) -> None:
         """Let the state be in the spare arrays: after an odd number of steps it is not."""
@@ -30,7 +32,7 @@ class _Swaps:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The names of the arrays that change places."""
-        return [(a, b) for a, b in zip(self.state, self.others, strict=True) if a != b]
+        return list(compress(zip(self.state, self.others, strict=True), self.swap))
 
     @property
     def text(self) -> str:
@@ -58,15 +60,24 @@ class Running(Visitor[Iterable[str]]):
         """The name of the function of a plan, which is written unless one like it has been."""
 
     def loop(self, step: Loop) -> Iterator[str]:
-        turns, (init, sequences, fixed) = step.turns, map(self._expressions, step.parts())
-        names = self._expressions(step.results)
+        turns, (first, *read) = step.turns, step.parts()
+        seen = {r: self.module.new("v") for refs in read for r in refs if r.views}
+        for ref, name in seen.items():
+            self.module.taken.remove(name)
+            yield f"{name} = {self.expression(ref)}"
+        sequences, fixed = ([seen.get(r) or self.expression(r) for r in refs] for refs in read)
+        init, names = self._expressions(first), self._expressions(step.results)
         workspace, spares = turns.shared_out(self._scratch(step))
         length, swaps = int_text(turns.length), _Swaps(names, spares)
         if isinstance(turns.length, int) and turns.length % 2:
             swaps.begin_with_spares()
-        yield from self._begun(swaps, init)
         t = self.module.new("t")
         self.module.taken.remove(t)
+        yield from self._begun(swaps, init, turns.kept)
+        for i in turns.kept:
+            yield self.copied(f"{names[i]}[{turns.first}]", init[i])
+            rows = (f"{t} + 1" if further else t for further in turns.rows)
+            swaps.state[i], swaps.others[i] = (f"{names[i]}[{row}]" for row in rows)
         targets = [*swaps.others, *(f"{name}[{t}]" for name in names[turns.carries :])]
         given = [*swaps.state, *(f"{x}[{t}]" for x in sequences), *fixed]
         steps = f"range({length})"
@@ -110,10 +121,11 @@ class Running(Visitor[Iterable[str]]):
             self._scratch(step),
         )
 
-    def _begun(self, swaps: _Swaps, init: Sequence[str]) -> Iterator[str]:
-        """The lines that give carries what they begin with."""
-        for state, other, value in zip(swaps.state, swaps.others, init, strict=True):
-            yield f"{state} = {value}" if state == other else self.copied(state, value)
+    def _begun(self, swaps: _Swaps, init: Sequence[str], kept: Sequence[int] = ()) -> Iterator[str]:
+        """The lines that give carries what they begin with, but for those that are kept."""
+        for i, (state, value) in enumerate(zip(swaps.state, init, strict=True)):
+            if i not in kept:
+                yield self.copied(state, value) if swaps.swap[i] else f"{state} = {value}"
 
     def _settled(self, swaps: _Swaps, count: str) -> Iterator[str]:
         """The lines that bring results to their places after a number of steps that may be odd."""

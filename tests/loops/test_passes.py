@@ -15,9 +15,9 @@ h = sg.placeholder("h", (3,))
 FEEDS = {n: np.random.default_rng(3).uniform(-1, 1, n.shape) for n in (x, w, h)}
 
 
-def loops_of(outputs):
+def loops_of(outputs, exact="rounding"):
     """The loops of the program of some outputs, which computes what the graph does."""
-    program = sg.compile([x, w, h], outputs)
+    program = sg.compile([x, w, h], outputs, exact=exact)
     for a, b in zip(program(*FEEDS.values()), evaluate(outputs, FEEDS), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
     return [n for n in program.graph.nodes if n.op.body]
@@ -76,13 +76,13 @@ def test_what_nobody_reads_is_not_computed():
         return (a * row, b + sg.exp(row), c + b), (sg.sin(a), sg.cos(row))
 
     (a, _, _), (s, _) = sg.scan(many, (h, h, h), x)
-    (loop,) = loops_of([a, s])
+    (loop,) = loops_of([a, s], "values")
     assert {n.op.name for n in loop.body.nodes if n.inputs} == {"multiply", "sin"}
     assert loop.attr("carries") == 1
     (_, b, c), _ = sg.scan(many, (h, h, h), x)
-    (loop,) = loops_of([c])
+    (loop,) = loops_of([c], "values")
     assert loop.attr("carries") == 2
-    assert len(loops_of([b, c])) == 1
+    assert len(loops_of([b, c], "values")) == 1
 
 
 def test_a_carry_that_stays_is_read_whole():
@@ -114,7 +114,7 @@ def test_what_may_fail_stays_for_there_may_be_no_step():
 
 def test_rules_reach_bodies_and_are_told():
     ys = sg.map(lambda row: sg.negative(sg.negative(row)), x)
-    program = sg.compile([x], ys)
+    program = sg.compile([x], ys, exact="values")
     (loop,) = (n for n in program.graph.nodes if n.op.body)
     assert not any(n.inputs for n in loop.body.nodes)
     assert "double_negative" in program.trace.rules()
@@ -243,4 +243,4 @@ def test_an_lstm_is_the_unrolled_one(length):
         sizes.append(len(program.plan.steps))
     for a, b_ in zip(*results, strict=True):
         np.testing.assert_allclose(a, b_, rtol=1e-10, atol=1e-12)
-    assert sizes[0] < 20
+    assert sizes[0] < 30

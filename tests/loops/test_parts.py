@@ -1,0 +1,153 @@
+"""What needs no loop is computed before or after it: the same as unrolled, for every length."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.evaluate import evaluate
+
+LENGTHS = [0, 1, 2, 5]
+w = sg.placeholder("w", (3, 4))
+u = sg.placeholder("u", (4, 4))
+h = sg.placeholder("h", (2, 4))
+RNG = np.random.default_rng(5)
+ARRAYS = {n: RNG.uniform(-1, 1, n.shape) for n in (w, u, h)}
+
+
+def unrolled(step, init, xs, reverse):
+    carry, ys = init, [None] * xs.shape[0]
+    for t in range(xs.shape[0])[:: -1 if reverse else 1]:
+        carry, ys[t] = step(carry, xs[t])
+    if not ys or ys[0] is None:
+        return carry, ()
+    columns = zip(*ys, strict=True)
+    return carry, tuple(map(sg.stack, columns))
+
+
+def flat(carry, ys):
+    return [*(carry if isinstance(carry, tuple) else (carry,)), *(ys or ())]
+
+
+def held(step, init, length, reverse=False, wrt=(w, u, h), grad=True):
+    """The loops that are left of a scan and its gradient, which is that of the unrolled graph."""
+    feeds = ARRAYS | {sg.placeholder("x", (length, 2, 3)): RNG.uniform(-1, 1, (length, 2, 3))}
+    x = [*feeds][-1]
+    named = sg.placeholder("x", ("T", 2, 3))
+    found = []
+    for scan, xs in ((sg.scan, x), (sg.scan, named), (unrolled, x)):
+        outputs = flat(*scan(step, init, xs, reverse=reverse))
+        if scan is unrolled and not length:
+            nothing = flat(*sg.scan(step, init, x))[len(outputs) :]
+            outputs += [sg.zeros(y.shape, dtype=y.dtype) for y in nothing]
+        loss = sum(sg.sum(sg.sin(y)) for y in outputs)
+        grads = sg.grad(loss, [*wrt, xs], disconnected="zero") if grad else []
+        found.append([*outputs, *grads])
+    expected = evaluate(found[2], feeds)
+    for outputs, xs in zip(found, (x, named), strict=False):
+        for grade in ("bits", "rounding"):
+            program = sg.compile([w, u, h, xs], outputs, exact=grade)
+            for a, b in zip(program(*feeds.values()), expected, strict=True):
+                assert (np.shape(a), np.asarray(a).dtype) == (np.shape(b), np.asarray(b).dtype)
+                np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    return [n for n in program.graph.nodes if n.op.body]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_rnn(length, reverse):
+    def step(c, row):
+        c = sg.tanh(row @ w + c @ u + h[0])
+        return c, (c @ sg.matrix_transpose(w), sg.sum(c * c))
+
+    loops = held(step, h, length, reverse)
+    inside = [n.op.name for loop in loops for n in loop.body.nodes]
+    # Of the products with weights those with the carry are left, one each way.
+    assert inside.count("matmul") == 2
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sums_of_all_kinds(length, reverse):
+    def step(carry, row):
+        c, a, b, d, e = carry
+        c = sg.tanh(c @ u + row @ w)
+        weighted = sg.matrix_transpose(row) @ c
+        rest = d + sg.matrix_transpose(c) @ c, e + sg.sum(row, axis=0)
+        return (c, weighted + a, b + sg.sum(c), *rest), None
+
+    held(step, (h, w, h[0, 0], u, h[0, :3]), length, reverse)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums(length, reverse):
+    def step(c, row):
+        after = c + sg.exp(row @ w)
+        return after, (after, c)
+
+    assert held(step, h, length, reverse, grad=False) == []
+    held(step, h, length, reverse)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_what_only_looks_like_a_sum(length):
+    def step(carry, row):
+        a, b, c, d = carry
+        wide = row @ w
+        return (a + a, b + b * wide, c + wide, c + wide + d), (sg.sin(c) + d,)
+
+    held(step, (h, h, h, h), length)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_loops_within_loops(length):
+    def step(c, row):
+        inner, ys = sg.scan(lambda d, r: (d + sg.tanh(d @ u) * r[0], d), c, row)
+        return inner, (sg.sum(ys, axis=0) @ u,)
+
+    held(step, h, length)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_without_a_carry(length):
+    held(lambda c, row: (c, (row @ w, sg.exp(row))), (), length)
+
+
+def test_histories_are_kept_once():
+    x = sg.placeholder("x", (7, 2, 4))
+
+    def step(c, row):
+        after = sg.tanh(c @ u + row)
+        return after, (c, after)
+
+    for reverse in (False, True):
+        last, (before, after) = sg.scan(step, h, x, reverse=reverse)
+        outputs = [last * 1, sg.sum(before**2, axis=0), sg.sum(after**3, axis=0)]
+        feeds = {x: RNG.uniform(-1, 1, x.shape), u: ARRAYS[u], h: ARRAYS[h]}
+        expected = evaluate(outputs, feeds)
+        for backend in ("numpy", "reference"):
+            program = sg.compile([x, u, h], outputs, backend=backend)
+            for a, b in zip(program(*feeds.values()), expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+        (loop,) = (s for s in program.plan.steps if s.inner)
+        assert loop.turns.kept == (0,)
+        assert program.plan.slots[loop.results[0].slot].shape == (8, 2, 4)
+        assert len(loop.results) == 1
+
+
+def test_an_lstm_needs_the_least_products_and_no_copies():
+    names = {"x": (30, 4, 3), "w": (3, 20), "u": (5, 20)}
+    x, w, u = (sg.placeholder(name, shape) for name, shape in names.items())
+
+    def cell(carry, row):
+        h, c = carry
+        i, f, o, g = sg.split(row @ w + h @ u, 4, axis=1)
+        c = sg.sigmoid(f) * c + sg.sigmoid(i) * sg.tanh(g)
+        return (sg.sigmoid(o) * sg.tanh(c), c), None
+
+    (h, _), _ = sg.scan(cell, (sg.zeros((4, 5)), sg.zeros((4, 5))), x)
+    program = sg.compile([x, w, u], sg.grad(sg.sum(h**2), [w, u]), backend="numpy")
+    inside = [s.name for step in program.plan.steps if step.inner for s in step.inner.steps]
+    assert inside.count("matmul") == 2
+    assert not {"copy", "place", "put", "concat"} & {*inside}
+    assert [s.name for s in program.plan.steps].count("matmul") == 3
