@@ -13,6 +13,7 @@ from symgrad.lowering.native import NativeCall, NativeLoop, held
 from symgrad.lowering.steps import Call, Copy, RowSums, Step
 from symgrad.lowering.tiling import TileLoop
 from symgrad.lowering.visitor import Visitor
+from symgrad.lowering.whiles import Sized, While
 
 
 class Namer(Visitor[str]):
@@ -32,6 +33,12 @@ class Namer(Visitor[str]):
 
     def branch(self, step):
         return "branch"
+
+    def while_loop(self, step):
+        return "while_loop"
+
+    def sized(self, step):
+        return "sized"
 
     def native_loop(self, step):
         return "native_loop"
@@ -71,6 +78,8 @@ def native_steps(whole):
 
 
 x, p = sg.placeholder("x", (4, 3)), sg.placeholder("p", (), "bool")
+s = sg.placeholder("s", ())
+halved = sg.while_loop(lambda c: c > 1, lambda c: c / 2, s)
 large = sg.placeholder("large", (2000, 1000), "float32")
 PLANS = {
     "call": steps_of(x, sg.exp(x)),
@@ -78,6 +87,8 @@ PLANS = {
     "tile_loop": steps_of(large, sg.exp(sg.tanh(large * 2))),
     "loop": steps_of(x, sg.scan(lambda c, row: (sg.exp(c * row), None), x[0], x)[0]),
     "branch": steps_of([p, x], sg.cond(p, lambda: sg.exp(x), lambda: x)),
+    "while_loop": steps_of(s, halved),
+    "sized": [i for i in steps_of(s, sg.grad(sg.sin(halved), s)) if i.name == "sized"][:1],
     "native_loop": native_steps(False),
     "native_call": native_steps(True),
 }
@@ -95,7 +106,8 @@ def test_each_kind_has_its_method(method):
 
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
-    assert mine == {Call, RowSums, Copy, TileLoop, Loop, Branch, NativeLoop, NativeCall}
+    running = {Loop, Branch, While, Sized}
+    assert mine == {Call, RowSums, Copy, TileLoop, *running, NativeLoop, NativeCall}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 
