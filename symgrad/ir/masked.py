@@ -96,7 +96,10 @@ def _average(name: str, x: Any, mask: Node, about: Any, **options: Any) -> Node:
 
     if name == "mean":
         return mean(keepdims)
-    away = call("abs", call("subtract", node, mean(True) if about is None else about))
+    away = call(
+        "abs",
+        call("subtract", node, mean(True) if about is None else call("astype", about, floats)),
+    )
     count = call("sum", counted, axis=axis, keepdims=keepdims)
     left = call("maximum", call("subtract", count, correction), 0)
     found = call("divide", total(call("square", away), keepdims), left)

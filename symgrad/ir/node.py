@@ -171,10 +171,15 @@ class Node(Operators, ArrayMethods, ArrayLike):
         raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
 
     def __iter__(self) -> Iterator[Node]:
-        if not isinstance(self.type, tuple) and self.ndim and not isinstance(self.shape[0], int):
-            # No TypeError, as that of len() is: NumPy would put one of its own in its place.
-            raise ShapeError(f"the parts of {describe(self)} are not counted yet; use node.shape")
-        return (self[i] for i in range(len(self)))
+        if not isinstance(self.type, tuple) and not self.ndim:
+            raise SymbolicError(f"{describe(self)} is a scalar, which has no parts")
+        return self._parts()
+
+    def _parts(self) -> Iterator[Node]:
+        # A length that is not known is told by the first part, not by iter(), in whose place NumPy
+        # puts a TypeError of its own.
+        for i in range(len(self)):
+            yield self[i]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.ufunc(ufunc, method, inputs, kwargs)

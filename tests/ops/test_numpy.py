@@ -50,6 +50,16 @@ def test_sizes_may_be_named():
         lambda x, y: np.convolve(y, V),
         lambda x, y: np.vstack([x, x])[::2],
         lambda x, y: np.split(x, [1], axis=0)[1],
+        lambda x, y: np.cov(x, rowvar=False, aweights=y),
+        lambda x, y: np.histogramdd(x, 2)[0],
+        lambda x, y: np.interp(x, np.sort(y), y, period=2.0),
+        lambda x, y: np.subtract.outer(y, y),
+        lambda x, y: np.maximum.accumulate(x),
+        lambda x, y: np.piecewise(y, [y > 1], [np.sin, lambda v: v * 2]),
+        lambda x, y: np.linspace(0.0, y, 3, axis=1),
+        lambda x, y: np.digitize(x, -np.sort(y)),
+        lambda x, y: np.quantile(x, [0.2, 0.7], axis=0),
+        lambda x, y: np.std(x, axis=0, mean=np.mean(x, axis=0, keepdims=True)),
     ):
         found = sg.compile([x, y], function(x, y))(X, X[:, 0] ** 2)
         np.testing.assert_allclose(found, function(X, X[:, 0] ** 2), 1e-13, 1e-14)

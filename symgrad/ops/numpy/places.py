@@ -312,9 +312,11 @@ def piecewise(
     nothing, to the gradient neither.
     """
     node = as_node(x)
-    given = list(in_order(condlist, "conditions", ShapeError))
-    if node.ndim and all(np.ndim(c) == 0 for c in given):  # one condition, and no list of them
-        given = [condlist]
+    if isinstance(condlist, (Node, np.ndarray)):
+        single = condlist.ndim <= 1
+    else:
+        single = all(np.ndim(c) == 0 for c in in_order(condlist, "conditions", ShapeError))
+    given: Any = [condlist] if node.ndim and single else condlist
     conditions = [astype(as_node(c), "bool") for c in given]
     functions = list(in_order(funclist, "functions", ShapeError))
     if not len(conditions) <= len(functions) <= len(conditions) + 1 or not conditions:
