@@ -36,6 +36,27 @@ def test_programs_variables_dtypes_and_errors_have_their_types() -> None:
     assert_type(sg.nn.Linear(3, 2, key=sg.random.key(0)), sg.nn.Linear)
 
 
+def test_laws_and_special_functions_have_their_types() -> None:
+    law = sg.stats.Gamma(2.0, scale=3.0)
+    assert_type(law, sg.stats.Gamma)
+    assert_type(law.mean, sg.Node)
+    assert_type(law.sample(sg.random.key(0), (3,)), sg.Node)
+    assert_type(sg.stats.Normal(0.0, 1.0).log_prob(x), sg.Node)
+    assert_type(sg.stats.kl(law, sg.stats.Exponential()), sg.Node)
+    assert_type(sg.stats.Mixture([0.5, 0.5], [law, law]).cdf(x), sg.Node)
+    assert_type(sg.special.gammaln(x), sg.Node)
+    assert_type(sg.special.jv(0.5, x), sg.Node)
+
+
+def test_a_law_of_other_parameters_is_refused() -> None:
+    with pytest.raises(TypeError):
+        sg.stats.Normal(0.0, sigma=1.0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        sg.stats.Gamma()  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        sg.stats.Normall()  # type: ignore[attr-defined]
+
+
 def test_a_misspelt_name_is_refused() -> None:
     with pytest.raises(AttributeError):
         sg.tahn(x)  # type: ignore[attr-defined]
