@@ -147,7 +147,7 @@ class Beta(Law):
     def _mode(self) -> NodeLike:
         a, b = maximum(self.a - 1, 0), maximum(self.b - 1, 0)
         is_flat = (a == 0) & (b == 0)
-        return where(is_flat, where(self.a > self.b, 1, 0), a / where(is_flat, 1, a + b))
+        return where(is_flat, self.a > self.b, a / where(is_flat, 1, a + b))
 
     def _mean_log(self) -> NodeLike:
         return digamma(self.a) - digamma(self.a + self.b)

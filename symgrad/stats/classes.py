@@ -20,6 +20,7 @@ from symgrad.ops.domains import required
 from symgrad.ops.elementwise import floor, log
 from symgrad.ops.index.take import take_along_axis
 from symgrad.ops.leaves import arange
+from symgrad.ops.logic import isnan
 from symgrad.ops.order import argmax
 from symgrad.ops.random.draws import draw_multinomial
 from symgrad.ops.reduce import sum
@@ -88,7 +89,7 @@ class Categorical(WithClasses, Ordered):
         logs = self.log_probabilities
         shape = broadcast_shapes(x.shape, logs.shape[:-1])
         last = as_node(logs.shape[-1]) - 1
-        places = astype(clip(broadcast_to(x, shape), 0, last), np.int64)
+        places = astype(clip(broadcast_to(where(isnan(x), 0, x), shape), 0, last), np.int64)
         found = take_along_axis(
             broadcast_to(logs, (*shape, logs.shape[-1])), expand_dims(places, axis=-1), axis=-1
         )
@@ -112,7 +113,7 @@ class Categorical(WithClasses, Ordered):
         return sum(entr(self.probabilities), axis=-1)
 
     def _mode(self) -> NodeLike:
-        return astype(argmax(self.probabilities, axis=-1), self.dtype)
+        return argmax(self.probabilities, axis=-1)
 
     def _kl(self, other: Categorical) -> NodeLike:
         return self._kl_of_one(other)
@@ -140,7 +141,8 @@ class Multinomial(WithClasses):
 
     def _inside(self, x: Node, y: NodeLike) -> Node:
         bad = sum(astype((x < 0) | (x != floor(x)), self.dtype), axis=-1) > 0
-        return where(bad | (sum(x, axis=-1) != self.n), -np.inf, y)
+        total = sum(x, axis=-1)
+        return self._unless_nan(total, where(bad | (total != self.n), -np.inf, y))
 
     def _log_prob(self, x: Node) -> NodeLike:
         p, n = self.probabilities, expand_dims(self.n, axis=-1)

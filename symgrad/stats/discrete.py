@@ -180,7 +180,7 @@ class Bernoulli(WithOdds):
         return self._kl_of_one(other)
 
     def _mode(self) -> NodeLike:
-        return astype(self.success > 0.5, self.dtype)
+        return self.success > 0.5
 
 
 @declared
@@ -223,7 +223,9 @@ class Binomial(WithOdds):
         n = known(self.n)
         if n is None or np.max(n, initial=0) > 10**6:
             self._refuse("entropy, unless n is known and at most a million,")
-        counts = np.arange(np.max(n, initial=0) + 1).reshape(-1, *(1 for _ in self.batch_shape))
+        counts = np.arange(int(np.max(n, initial=0)) + 1).reshape(
+            -1, *(1 for _ in self.batch_shape)
+        )
         logs = self.log_prob(constant(counts))
         return negative(sum(select(logs > -np.inf, exp(logs) * logs), axis=0))
 

@@ -27,7 +27,8 @@ class OfGamma(Positive):
 
     def _log_prob(self, x: Node) -> NodeLike:
         z, a = x / self.scale, self.concentration
-        return gamma_log_density(a, z, xlogy(a - 1, z)) - log(self.scale)
+        logs = log(self.scale)
+        return gamma_log_density(a, z, xlogy(a - 1, x) - (a - 1) * logs) - logs
 
     def _cdf(self, x: Node) -> NodeLike:
         return gammainc(self.concentration, x / self.scale)
@@ -107,13 +108,13 @@ class InverseGamma(Positive):
     def _log_prob(self, x: Node) -> NodeLike:
         w, a = self.scale / x, self.concentration
         found = gamma_log_density(a, w, (a - 1) * log(w)) + 2 * log(w) - log(self.scale)
-        return where(w < np.inf, found, -np.inf)
+        return where(w == np.inf, -np.inf, found)
 
     def _cdf(self, x: Node) -> NodeLike:
-        return gammaincc(self.concentration, self.scale / x)
+        return where(x == 0, 0, gammaincc(self.concentration, self.scale / where(x == 0, 1, x)))
 
     def _sf(self, x: Node) -> NodeLike:
-        return gammainc(self.concentration, self.scale / x)
+        return where(x == 0, 1, gammainc(self.concentration, self.scale / where(x == 0, 1, x)))
 
     def _icdf(self, p: Node) -> NodeLike:
         return self.scale / gammainccinv(self.concentration, p)

@@ -16,7 +16,7 @@ from symgrad.ops.declare import NodeLike, explaining, require
 from symgrad.ops.domains import Domain, required
 from symgrad.ops.elementwise import exp, floor, log, log1p, negative, sqrt
 from symgrad.ops.leaves import constant
-from symgrad.ops.logic import logical_or
+from symgrad.ops.logic import isnan, logical_or
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype, broadcast_to
 from symgrad.stats.declared import Declared, declared
@@ -113,24 +113,24 @@ class Law(Declared):
     def icdf(self, p: NodeLike, /) -> Node:
         """The quantile: the x with cdf(x) = p; NaN unless p is from 0 to 1."""
         value = self._value(p)
-        return where((value < 0) | (value > 1), np.nan, self._icdf(value))
+        return where((value >= 0) & (value <= 1), self._icdf(value), np.nan)
 
     def isf(self, p: NodeLike, /) -> Node:
         """The x with sf(x) = p, exact where p is small; NaN unless p is from 0 to 1."""
         value = self._value(p)
-        return where((value < 0) | (value > 1), np.nan, self._isf(value))
+        return where((value >= 0) & (value <= 1), self._isf(value), np.nan)
 
     # ---- moments ----------------------------------------------------------------------------
 
     @property
     def mean(self) -> Node:
         """The mean, of the shape `batch_shape + event_shape`."""
-        return broadcast_to(self._mean(), (*self.batch_shape, *self.event_shape))
+        return self._like_a_draw(self._mean())
 
     @property
     def variance(self) -> Node:
         """The variance, of each element of an event, in the shape of the mean."""
-        return broadcast_to(self._variance(), (*self.batch_shape, *self.event_shape))
+        return self._like_a_draw(self._variance())
 
     @property
     def stddev(self) -> Node:
@@ -140,7 +140,7 @@ class Law(Declared):
     @property
     def mode(self) -> Node:
         """Where the density is largest; of several such places, the least."""
-        return broadcast_to(self._mode(), (*self.batch_shape, *self.event_shape))
+        return self._like_a_draw(self._mode())
 
     def entropy(self) -> Node:
         """The mean of -log_prob, in nats."""
@@ -227,6 +227,11 @@ class Law(Declared):
         is_weak = isinstance(x, (int, float)) or node.dtype.kind != "f"
         return astype(node, self.dtype) if is_weak else node
 
+    def _like_a_draw(self, x: NodeLike) -> Node:
+        """A number of each element of an event, in the dtype of the law."""
+        value = astype(as_node(x), self.dtype)
+        return broadcast_to(value, (*self.batch_shape, *self.event_shape))
+
     def _whole(self, x: Node) -> Node:
         return floor(x) if self.discrete else x
 
@@ -243,14 +248,17 @@ class Law(Declared):
         mask = None
         for part in outside:
             mask = part if mask is None else logical_or(mask, part)
-        return as_node(y) if mask is None else where(mask, -np.inf, y)
+        return self._unless_nan(x, y if mask is None else where(mask, -np.inf, y))
+
+    def _unless_nan(self, x: Node, y: NodeLike) -> Node:
+        """y, and NaN where x is, which comparisons of integers would take for one."""
+        return where(isnan(x), x, y) if self.discrete else as_node(y)
 
     def _between(self, x: Node, y: NodeLike, below: float, above: float) -> Node:
-        """y, and other values below and above the support."""
+        """y, and other values below and above the support; those at infinity, too."""
         low, high = self.bounds()
-        if high is not None:
-            y = where(x > high, above, y)
-        return as_node(y) if low is None else where(x < low, below, y)
+        y = where(x == np.inf if high is None else x > high, above, y)
+        return self._unless_nan(x, where(x == -np.inf if low is None else x < low, below, y))
 
 
 def log_of(p: NodeLike, rest: NodeLike) -> Node:

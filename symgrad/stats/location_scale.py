@@ -19,7 +19,7 @@ from symgrad.ops.domains import Domain
 from symgrad.ops.elementwise import abs as abs_
 from symgrad.ops.elementwise import exp, expm1, hypot, log, log1p, square
 from symgrad.ops.leaves import ones_like
-from symgrad.ops.select import where
+from symgrad.ops.select import minimum, where
 from symgrad.ops.special.gamma import binet
 from symgrad.ops.special.normal import log_ndtr, logit, ndtr, ndtri
 from symgrad.ops.special.quantiles import gamma_p, stdtr, stdtrit, student_log_density
@@ -237,8 +237,8 @@ class Cauchy(LocationScale):
     def _quantile(self, p: Node) -> NodeLike:
         is_low = p < 0.5
         tail = where(is_low, p, 1 - p)
-        far = where(is_low, -1, 1) / tan(math.pi * tail)
-        return where(tail < 0.25, far, tan(math.pi * (p - 0.5)))
+        far = 1 / tan(math.pi * tail)
+        return where(tail < 0.25, where(is_low, -far, far), tan(math.pi * (p - 0.5)))
 
     def _draw(self, key: Node, shape: Shape) -> NodeLike:
         first, second = random.split(key)
@@ -269,14 +269,18 @@ class Gumbel(LocationScale):
     def _density(self, z: Node) -> NodeLike:
         return -(z + exp(-z))
 
+    def _size(self, z: Node) -> NodeLike:
+        """exp(-z), or a number as good where it overflows and gradients would be 0 * inf."""
+        return exp(minimum(-z, 80))
+
     def _below(self, z: Node) -> NodeLike:
-        return exp(-exp(-z))
+        return exp(-self._size(z))
 
     def _log_below(self, z: Node) -> NodeLike:
         return -exp(-z)
 
     def _above(self, z: Node) -> NodeLike:
-        return -expm1(-exp(-z))
+        return -expm1(-self._size(z))
 
     def _log_above(self, z: Node) -> NodeLike:
         return log1mexpexp(-z)

@@ -12,7 +12,7 @@ from symgrad.ir.node import Node
 from symgrad.ops.activations import log1mexp, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative, square
-from symgrad.ops.select import where
+from symgrad.ops.select import minimum, where
 from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
 from symgrad.ops.special.quantiles import gamma_p
 from symgrad.stats.declared import declared
@@ -99,14 +99,14 @@ class Weibull(Positive):
 
     def _log_prob(self, x: Node) -> NodeLike:
         k = self.concentration
-        leading = log(k / self.scale) + xlogy(k - 1, x / self.scale)
+        leading = log(k) - k * log(self.scale) + xlogy(k - 1, x)
         return leading - self._power(x)
 
     def _cdf(self, x: Node) -> NodeLike:
-        return -expm1(-self._power(x))
+        return -expm1(-minimum(self._power(x), 1e4))
 
     def _sf(self, x: Node) -> NodeLike:
-        return exp(-self._power(x))
+        return exp(-minimum(self._power(x), 1e4))
 
     def _log_cdf(self, x: Node) -> NodeLike:
         return log1mexpexp(self.concentration * log(x / self.scale))

@@ -1,0 +1,90 @@
+"""Laws at NaN, at infinity, at the ends of supports; dtypes of all that they give."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from tests.helpers import same, value
+
+L = sg.stats
+NAN, INF = np.nan, np.inf
+LAWS = {
+    "Normal": (0.5, 1.5), "Laplace": (0.5, 1.5), "Logistic": (0.5, 1.5), "Cauchy": (0.5, 1.5),
+    "Gumbel": (0.5, 1.5), "StudentT": (3.0, 0.5, 1.5), "Exponential": (1.5,), "Gamma": (2.5, 1.5),
+    "Chi2": (3.0,), "InverseGamma": (2.5, 1.5), "Weibull": (2.5, 1.5), "Pareto": (2.5, 1.5),
+    "HalfNormal": (1.5,), "LogNormal": (0.5, 1.5), "Uniform": (0.5, 1.5), "Beta": (2.5, 3.5),
+    "VonMises": (0.5, 1.5), "Bernoulli": (0.25,), "Binomial": (5, 0.25), "Poisson": (2.5,),
+    "NegativeBinomial": (3.5, 0.25), "Geometric": (0.25,), "Categorical": ([0.25, 0.75],),
+}  # fmt: skip
+PARTS = ("log_prob", "prob", "cdf", "sf", "log_cdf", "log_sf", "icdf", "isf")
+OTHERS = ("mean", "variance", "stddev", "mode", "entropy")
+
+
+def asked(law, part, *at):
+    """What a law gives, or None if it has none."""
+    try:
+        found = getattr(law, part)
+        return found(*at) if callable(found) else found
+    except sg.UnsupportedError:
+        return None
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_nan_stays_nan(name):
+    law = getattr(L, name)(*LAWS[name])
+    for part in PARTS:
+        if (found := asked(law, part, np.array([NAN, 1.0]))) is not None:
+            same(np.isnan(value(found)), np.array([True, False]))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_float32_stays_float32(name):
+    law = getattr(L, name)(*(np.asarray(p, "float32") for p in LAWS[name]))
+    for part in PARTS:
+        for x in (1, np.arange(2), np.ones(2, "float32")):
+            found = asked(law, part, x)
+            assert found is None or found.dtype == "float32", part
+    for part in OTHERS:
+        found = asked(law, part)
+        assert found is None or found.dtype == "float32", part
+
+
+@pytest.mark.parametrize("name", [n for n in LAWS if n not in ("VonMises", "Categorical")])
+def test_distribution_functions_have_gradients_at_the_ends(name):
+    """An interval that ends at infinity, or at the end of a support, has one: censored data."""
+    parameters = LAWS[name]
+    nodes = [sg.placeholder(f"p{i}", ()) for i in range(len(parameters))]
+    x = sg.placeholder("x", (5,))
+    law = getattr(L, name)(*nodes)
+    ends = getattr(L, name)(*parameters).bounds()
+    low, high = (s * INF if e is None else float(e) for e, s in zip(ends, (-1, 1), strict=True))
+    at = np.array([-INF, low - 1, low, high, INF])
+    for part, below, above in (("cdf", 0, 1), ("sf", 1, 0)):
+        y = getattr(law, part)(x)
+        slopes = sg.jacobian(y, nodes)
+        found, *by = sg.compile([*nodes, x], [y, *slopes])(*map(np.asarray, parameters), at)
+        same(found[[0, 1, 4]], np.array([below, below, above], float))
+        for slope in by:
+            assert np.isfinite(slope).all()
+            same(slope[[0, 4]], np.zeros(2))
+
+
+def test_gradients_by_the_scale_at_the_end_of_a_support():
+    s, x = sg.placeholder("s", ()), np.zeros(1)
+    for law in (L.Gamma(2.5, s), L.Weibull(2.5, s)):
+        found = sg.compile([s], sg.grad(sg.sum(law.log_prob(x)), s))(np.asarray(2.0))
+        np.testing.assert_allclose(found, -1.25, 1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gumbels_gradient_does_not_overflow(dtype):
+    m, x = sg.placeholder("m", (), dtype), np.array([-100.0, -1e4], dtype)
+    y = sg.sum(L.Gumbel(m).cdf(x) + L.Weibull(9.0, sg.exp(m)).sf(-x))
+    same(sg.compile([m], sg.grad(y, m))(np.asarray(0.0, dtype)), np.zeros((), dtype))
+
+
+def test_counts_that_are_no_numbers():
+    same(value(L.Categorical([0.25, 0.75]).log_prob([INF, -INF])), np.full(2, -INF))
+    found = value(L.Multinomial(3, [0.25, 0.75]).log_prob([[NAN, 1.0], [INF, 1.0], [1.0, 2.0]]))
+    same(np.isnan(found), np.array([True, False, False]))
+    assert found[1] == -INF
