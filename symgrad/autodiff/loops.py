@@ -17,6 +17,7 @@ from itertools import count
 
 from symgrad.analysis import cheapest_cut, nbytes
 from symgrad.autodiff.batching import batched
+from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.normal import normal_form

@@ -44,6 +44,10 @@ class Loops(Protocol):
         """The results of a loop for operands of which those flagged have a batch axis."""
         ...
 
+    def checkpoint(self, function: Any) -> Any:
+        """A function of which the backward keeps nothing but what goes in."""
+        ...
+
     def batched(self, ys: Any, given: Any, size: Any) -> Any:
         """Nodes with a leading axis of a size; `given` stands for some that they are made of."""
         ...

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from math import isqrt
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,14 +13,15 @@ from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.forms import Form, Leaf, aligned, flatten
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import traced as tracing
-from symgrad.ir.types import DType, as_shape
+from symgrad.ir.types import DType, as_shape, whole
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import arange, placeholder
 from symgrad.ops.loops.loop import looped, substituted
-from symgrad.ops.shape import astype
+from symgrad.ops.shape import astype, concat, reshape
 
 
 def scan(
@@ -28,6 +30,7 @@ def scan(
     xs: Any = None,
     length: Any = None,
     reverse: bool = False,
+    keep: Literal["all", "sqrt"] | int = "all",
 ) -> tuple[Any, Any]:
     """The last carry, and the results of all steps, stacked: `(carry, ys)`.
 
@@ -39,6 +42,11 @@ def scan(
     step. With `reverse` it runs from the last slice to the first; ys[t] belongs to xs[t] all the
     same. There are gradients of every order, in both modes.
 
+    `keep` says of how many steps the carry is kept for the backward: of all of them, of about the
+    square root of their number, or of so many. What else it reads is then computed again, some
+    steps at a time: a second forward for less memory (Griewank and Walther, ACM TOMS 26, 2000).
+    Their number must be known. Steps within steps that do so keep the less.
+
     Raises `ShapeError` or `DtypeError` if a step changes the shape or dtype of a carry, or if the
     sequences have different lengths; `GraphError` for a carry of another form, and for a side
     effect such as the update of a module's state.
@@ -47,7 +55,9 @@ def scan(
     >>> total.type, sums.type
     (float64[], float64[T])
     """
-    return _scanned(step, init, xs, length, reverse, "scan")
+    if keep == "all":
+        return _scanned(step, init, xs, length, reverse, "scan")
+    return _in_stretches(step, init, xs, length, reverse, keep)
 
 
 def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -111,6 +121,55 @@ def _scanned(
     results = looped(body, starts, given, fixed, count, bool(reverse))
     ends = len(starts)
     return carry_form(results[:ends]), found.form(results[ends:])
+
+
+def _in_stretches(
+    step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Any, reverse: bool, keep: Any
+) -> tuple[Any, Any]:
+    """A scan of scans, of which each keeps nothing but what goes in; and of what is left over."""
+    carries, carry_form = leaves(init, "carry", "scan")
+    sequences, slice_form = ([], None) if xs is None else leaves(xs, "xs", "scan")
+    count = _length("scan", sequences, length)
+    if keep != "sqrt":
+        whole(keep, "keep", 1, GraphError)
+    if not isinstance(count, int):
+        raise ShapeError(f"scan: keep needs a number of steps, not {count}; leave keep out")
+    # Once as it is, which tells the form of the results, and the dtypes that numbers take.
+    last, ys = found = _scanned(step, init, xs, length, reverse, "scan")
+    size = -(-count // max(isqrt(count) if keep == "sqrt" else keep, 1))
+    if size <= 1 or not carries:
+        return found
+    types = [leaf.value.dtype for leaf in leaves(last, "carry", "scan")[0]]
+    state = [astype(as_node(c.value), t) for c, t in zip(carries, types, strict=True)]
+    form = None if ys is None else leaves(ys, "y", "scan")[1]
+    number, rest = divmod(count, size)
+
+    def stretch(given: Sequence[Node], steps: int) -> tuple[list[Node], list[Node]]:
+        def run(*given: Node) -> tuple[Node, ...]:
+            x = None if slice_form is None else slice_form(given[len(carries) :])
+            begin, many = carry_form(given[: len(carries)]), steps if x is None else None
+            after, made = _scanned(step, begin, x, many, reverse, "scan")
+            found = leaves(after, "carry", "scan")[0]
+            found = found if made is None else [*found, *leaves(made, "y", "scan")[0]]
+            return tuple([leaf.value for leaf in found])
+
+        results = SLOTS.loops().checkpoint(run)(*given)
+        return list(results[: len(carries)]), list(results[len(carries) :])
+
+    given = [as_node(leaf.value) for leaf in sequences]
+    first, end = (rest, count) if reverse else (0, number * size)
+    blocks = [reshape(x[first:end], (number, size, *x.shape[1:])) for x in given]
+    tail: list[Node] = []
+    state, stacks = _scanned(
+        lambda c, x: stretch((*c, *(x or ())), size), state, blocks or None,
+        None if blocks else number, reverse, "scan",
+    )  # fmt: skip
+    flat = [reshape(y, (number * size, *y.shape[2:])) for y in stacks]
+    if rest:
+        state, tail = stretch((*state, *(x[:rest] if reverse else x[end:] for x in given)), rest)
+        pairs = zip(flat, tail, strict=True)
+        flat = [concat([b, a] if reverse else [a, b]) for a, b in pairs]
+    return carry_form(state), None if form is None else form(flat)
 
 
 def leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:

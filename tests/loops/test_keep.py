@@ -1,0 +1,88 @@
+"""What is kept of the steps of a scan: the same results and gradients in less memory."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+w = sg.placeholder("w", (3, 3))
+h = sg.placeholder("h", (2, 3))
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 9, 11])
+@pytest.mark.parametrize("keep", ["sqrt", 1, 2, 100])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_as_if_all_were_kept(length, keep, reverse):
+    x = sg.placeholder("x", (length, 2, 3))
+
+    def step(carry, rows):
+        c, n, total = carry
+        c = sg.tanh(c @ w + rows["a"])
+        return (c, n + 1, total + sg.sum(c * rows["b"])), (c * 2, {"n": n})
+
+    found = []
+    for kept in ("all", keep):
+        sequences = {"a": x, "b": x * 3}
+        (c, n, total), (ys, more) = sg.scan(
+            step, (h, 0, 0.0), sequences, reverse=reverse, keep=kept
+        )
+        assert (n.dtype, more["n"].dtype, total.dtype) == (np.int64, np.int64, np.float64)
+        loss = sg.sum(sg.sin(c)) + total + sg.sum(ys**2)
+        grads = sg.grad(loss, [x, w, h])
+        again = sg.grad(sum(sg.sum(g * g) for g in grads), w)
+        found.append([c, n, total, ys, more["n"], *grads, again])
+    arrays = [RNG.uniform(-1, 1, n.shape) for n in (x, w, h)]
+    for outputs in zip(*(sg.compile([x, w, h], each)(*arrays) for each in found), strict=True):
+        np.testing.assert_allclose(*outputs, rtol=1e-9, atol=1e-12)
+
+
+def test_without_sequences_or_without_a_carry():
+    a, _ = sg.scan(lambda c, _: (sg.sin(c) + 1, None), h, length=10, keep="sqrt")
+    b, _ = sg.scan(lambda c, _: (sg.sin(c) + 1, None), h, length=10)
+    arrays = [RNG.uniform(-1, 1, h.shape)]
+    pair = [sg.grad(sg.sum(y**2), h) for y in (a, b)]
+    np.testing.assert_allclose(*sg.compile([h], pair)(*arrays), rtol=1e-12)
+    ys = sg.scan(lambda c, row: (c, sg.exp(row)), (), h, keep=1)[1]
+    np.testing.assert_allclose(sg.compile([h], ys)(*arrays), np.exp(arrays[0]))
+
+
+def test_the_square_root_of_the_memory():
+    def grad(**keep):
+        x, first = sg.placeholder("x", (900, 100)), sg.placeholder("first", (100,))
+        last, _ = sg.scan(lambda c, r: (sg.tanh(c + r), None), first, x, **keep)
+        return sg.compile([x, first], sg.grad(sg.sum(last**2), first))
+
+    assert grad(keep="sqrt").plan.peak_bytes * 5 < grad().plan.peak_bytes
+
+
+def test_a_logistic_map_in_reverse_over_ten_thousand_steps():
+    """x -> r x (1 - x), whose slope by r is carried along as well; keep goes with a budget."""
+    x, r = sg.placeholder("x", (50,)), sg.placeholder("r", ())
+
+    def step(c, _):
+        return r * c * (1 - c), None
+
+    last, _ = sg.scan(step, x, length=10_000, keep="sqrt")
+    slope = sg.grad(sg.sum(last), r)
+    program = sg.compile([x, r], slope, memory_budget=300_000)
+    assert program.plan.peak_bytes <= 300_000 < 50 * 10_000 * 8
+    points = np.linspace(0.1, 0.9, 50)
+    value, tangent = points, np.zeros(50)
+    for _ in range(10_000):
+        after = value * (1 - value)
+        tangent = after + 3.2 * (1 - 2 * value) * tangent
+        value = 3.2 * after
+    np.testing.assert_allclose(program(points, 3.2), tangent.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("keep", [0, -1, 2.5, "half", None])
+def test_what_keep_may_be(keep):
+    with pytest.raises(sg.SymgradError, match="keep"):
+        sg.scan(lambda c, row: (c + row, None), h[0], h, keep=keep)
+
+
+def test_keep_needs_a_number_of_steps():
+    x = sg.placeholder("x", ("T", 3))
+    with pytest.raises(sg.ShapeError, match="leave keep out"):
+        sg.scan(lambda c, row: (c + row, None), x[0], x, keep="sqrt")
