@@ -34,9 +34,11 @@ from symgrad.nn.module import Module as Module
 from symgrad.nn.module import parameter as parameter
 from symgrad.nn.normalization import batch_norm as batch_norm
 from symgrad.nn.normalization import layer_norm as layer_norm
+from symgrad.nn.recurrent import Bidirectional as Bidirectional
 from symgrad.nn.recurrent import GRUCell as GRUCell
 from symgrad.nn.recurrent import LSTMCell as LSTMCell
 from symgrad.nn.recurrent import RNNCell as RNNCell
+from symgrad.nn.recurrent import sample as sample
 from symgrad.nn.regularization import dropout as dropout
 from symgrad.ops.activations import hard_tanh as hard_tanh
 from symgrad.ops.activations import leaky_relu as leaky_relu

@@ -120,8 +120,8 @@ def test_layers_take_integers_and_refuse_other_floats():
         nn.Conv2d(3, 4, 3, key=KEY, groups=2)
     with pytest.raises(ShapeError, match="heads do not divide"):
         nn.MultiHeadAttention(8, 3, key=KEY)
-    with pytest.raises(ShapeError, match="with a number of steps"):
-        nn.RNNCell(3, 2, key=KEY).unroll(sg.placeholder("x", ("N", "T", 3)))
+    with pytest.raises(ShapeError, match="sequences are of the shape"):
+        nn.RNNCell(3, 2, key=KEY).unroll(sg.placeholder("x", ("N", 3)))
     with pytest.raises(ShapeError, match="give mask"):
         nn.MultiHeadAttention(2, 1, key=KEY)(sg.placeholder("x", ("N", "T", 2)), causal=True)
     with pytest.raises(ShapeError, match="they are added"):
