@@ -80,7 +80,7 @@ Late = tuple[list[Node], Callable[[Sequence[Node]], Node]]
 
 @dataclass
 class Parts:
-    """What takes the place of carries and rows, by their numbers, and stacks made without a loop.
+    """Replacements of carries and of rows, by their numbers, and stacks made without a loop.
 
     `wanted` are the nodes whose stacks are asked for, `rows` those that the draft's rows stack, as
     they were when this was found out.
@@ -320,7 +320,7 @@ def _later(y: Node, sources: list[Node], length: Size) -> Callable[[Sequence[Nod
 def _cone(
     ends: Sequence[Node], is_inside: Callable[[Node], bool], moving: set[Node]
 ) -> tuple[list[Node], list[Node]]:
-    """What the ends are computed with, and from which moving nodes besides."""
+    """The nodes with which the ends are computed, and the moving ones from which."""
     inside: dict[Node, None] = {}
     sources: dict[Node, None] = {}
     pending = list(ends)

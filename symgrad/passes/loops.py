@@ -45,7 +45,7 @@ class _Loop:
 
 
 class Compiler(NamedTuple):
-    """What is done to bodies: `simplify`, at first, and `finish`; and whether `parts` are taken."""
+    """Passes over bodies: `simplify`, at first, and `finish`; and whether `parts` are taken."""
 
     simplify: Callable[[Graph], Graph]
     finish: Callable[[Graph], Graph]
