@@ -171,6 +171,7 @@ def is_numpy(kernel: Any) -> bool:
     return getattr(np, getattr(kernel, "__name__", ""), None) is kernel
 
 
+@lru_cache(maxsize=1024)
 def without_np(text: str) -> tuple[str, frozenset[str], frozenset[str]]:
     """Text without `np.`, the names of NumPy's in it, and the modules of SciPy's."""
     modules = frozenset(re.findall(r"\bscipy\.\w+(?=\.)", text))
