@@ -32,6 +32,17 @@ PLAIN = {"np": np, "mask": np.array([True, False, True, True]), "pick": np.array
 LINES = (Path(__file__).parent / "numpy_calls.txt").read_text(encoding="utf-8").splitlines()
 CALLS = {name: calls.split("; ") for name, _, calls in (line.partition(": ") for line in LINES)}
 BY_OPERANDS = {1: ["f(u)", "f(s)", "f(h)", "f(e)"], 2: ["f(v, w)", "f(m, v)", "f(h, s)", "f(e, e)"]}
+# Other values or types than NumPy's, and why.
+DIFFERENT = {
+    "np.floor_divide": "where a quotient is infinite they follow the array API standard",
+    "np.divmod": "where a quotient is infinite they follow the array API standard",
+    "np.std": "with no more elements than the correction it is NaN, as in the standard",
+    "np.var": "with no more elements than the correction it is NaN, as in the standard",
+    "np.linalg.eig": "NumPy's dtype depends on values; here it is complex",
+    "np.linalg.eigvals": "NumPy's dtype depends on values; here it is complex",
+    "np.linalg.lstsq": "NumPy's residuals are none where the rank, a value, is not full",
+    "np.polymul": "NumPy leaves out leading zeros, which are values",
+}
 SPACES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
 
 

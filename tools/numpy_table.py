@@ -117,7 +117,9 @@ def reason(name):
 def unanswered(name):
     """Which of the calls that are tried of an answered function are not answered."""
     missed = numpy_calls.failing(name)
-    return f"; not {', '.join(f'`{call}`' for call in missed)}" if missed else ""
+    why = numpy_calls.DIFFERENT.get(name, "")
+    listed = ", ".join(f"`{call}`" for call in missed)
+    return f"; not {listed}{why and f': {why}'}" if missed else ""
 
 
 def told(space, name, function):
