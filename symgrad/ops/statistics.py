@@ -35,6 +35,19 @@ def _between(alpha: float, beta: float) -> Callable[[Node, Any], Node]:
     return lambda q, n: q * (n + (1 - alpha - beta)) + (alpha - 1)
 
 
+def _averaged(q: Node, n: Any) -> Node:
+    """Halfway between two elements where q * n is whole, else at the element above."""
+    at = q * n - 1
+    return where(at == floor(at), at + 0.5, floor(at) + 1)
+
+
+def _closest(q: Node, n: Any) -> Node:
+    """The nearest element; of two as near the one of an even number, counted from 1."""
+    at = q * n - 1.5
+    lower = floor(at)
+    return where((at == lower) & (lower % 2 == 1), lower, lower + 1)
+
+
 # Where the quantile q lies among n elements in order, counted from 0, by NumPy's names.
 METHODS: Mapping[str, Callable[[Node, Any], Node]] = MappingProxyType(
     {
@@ -44,6 +57,8 @@ METHODS: Mapping[str, Callable[[Node, Any], Node]] = MappingProxyType(
         "nearest": lambda q, n: round(q * (n - 1)),
         "midpoint": lambda q, n: (floor(q * (n - 1)) + ceil(q * (n - 1))) / 2,
         "inverted_cdf": lambda q, n: ceil(q * n) - 1,
+        "averaged_inverted_cdf": _averaged,
+        "closest_observation": _closest,
         "interpolated_inverted_cdf": _between(0, 1),
         "hazen": _between(0.5, 0.5),
         "weibull": _between(0, 0),
@@ -52,7 +67,7 @@ METHODS: Mapping[str, Callable[[Node, Any], Node]] = MappingProxyType(
     }
 )
 
-PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf"})
+PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})
 
 
 def _quantile(
@@ -101,8 +116,8 @@ def _quantile(
         found = where(isnan(last), last, found)
     found = reshape(moveaxis(found, -1, 0), shape)
     # What is an element is of the dtype of the elements.
-    picks = method in PICKING or as_node(q).dtype.kind in "biu"
-    return astype(found, given.dtype) if picks and given.dtype.kind in "biu" else found
+    exact = as_node(q).dtype.kind in "biu" and given.dtype.kind in "biu" and method == "linear"
+    return astype(found, given.dtype) if method in PICKING or exact else found
 
 
 @composite(numpy=(np.quantile,))
