@@ -120,6 +120,16 @@ def test_polygamma_is_scipys(n):
     np.testing.assert_allclose(value(S.zeta(n + 1.5, x)), scipy.zeta(n + 1.5, x))
 
 
+@pytest.mark.parametrize("s", [2.0, 3.0, 7.0])
+def test_zeta_far_below_zero_is_scipys_and_needs_no_longer(s):
+    near = np.array([-1000.25, -1234.5, -99999.75, -2000.0, -3.5, 2.0])
+    np.testing.assert_allclose(value(S.zeta(s, near)), scipy.zeta(s, near), 1e-14, 1e-13)
+    # Of a sum in both directions next to nothing is left out.
+    far = value(S.zeta(s, np.array([-1e12 - 0.5])))
+    both = scipy.zeta(s, 0.5) * (1 + (-1) ** s)
+    np.testing.assert_allclose(far, [both], rtol=1e-10, atol=1e-10)
+
+
 def test_digamma_at_its_poles_and_infinities():
     at = np.array([0.0, -0.0, -1.0, -2.0, INF, NAN])
     same(value(S.digamma(at)), scipy.digamma(at))

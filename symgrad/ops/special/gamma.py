@@ -24,8 +24,9 @@ from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.flows import Partial
 from symgrad.ops.select import select, where
 from symgrad.ops.special import gamma_kernels as kernels
+from symgrad.ops.special import scipy_kernels
 from symgrad.ops.special.normal import UNARY, at_least_single
-from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
+from symgrad.ops.special.scipys import from_scipy, needs_scipy
 
 BINARY = (case((3, 4), (3, 4)), case((3, 1), (4,)), case((), ()), case((0,), ()))
 TERNARY = (case((3, 4), (3, 4), (3, 4)), case((3, 1), (4,), ()), case((), (), ()))
@@ -118,10 +119,6 @@ def binet(x: NodeLike, /, order: int) -> Node:
     ...
 
 
-def _zeta_kernel(q: Any, s: float, out: Any = None) -> Any:
-    return scipys("zeta")(np.asarray(s, q.dtype), q, out=out)
-
-
 def _zeta_attrs(q: TensorType, s: Any) -> dict[str, Any]:
     if isinstance(s, Node) or not isinstance(s, (int, float, np.number)):
         raise DtypeError(f"the first argument of zeta is a number, not {s!r}: no gradient flows")
@@ -137,12 +134,11 @@ def _zeta_partials(y: Node, q: Node, s: float) -> tuple[Partial, ...]:
 
 
 @elementwise(
-    _zeta_kernel,
+    scipy_kernels.zeta,
     partials=_zeta_partials,
     infer=_zeta_infer,
     promote=needs_scipy("zeta"),
     normalize=_zeta_attrs,
-    source="scipy.special.zeta({s}, {0}, out={out})",
     expensive=True,
     unbounded_slope=True,
     domain=(POSITIVE,),
