@@ -372,7 +372,7 @@ def _with_backend(program: Program, backend: Backend) -> Program:
 
 
 class _Description:
-    """What was compiled to what. Its text is written for a failure only, since that takes long."""
+    """A program's graphs, before and after: as text for a failure only, since that takes long."""
 
     def __init__(self, program: Program, backends: str = "") -> None:
         self.program, self.backends = program, backends
