@@ -10,19 +10,26 @@ import numpy as np
 from symgrad import random
 from symgrad.ir.dims import Shape
 from symgrad.ir.node import Node
-from symgrad.ops.activations import xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
 from symgrad.ops.elementwise import exp, expm1, log, log1p, square
 from symgrad.ops.random.draws import draw_vonmises
 from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import broadcast_to
-from symgrad.ops.special.gamma import bessel_gap, betainc, betaincc, betaln, digamma, i0e
+from symgrad.ops.special.gamma import (
+    bessel_gap,
+    beta_log_density,
+    betainc,
+    betaincc,
+    betaln,
+    digamma,
+    i0e,
+)
 from symgrad.ops.special.quantiles import betainccinv, betaincinv
 from symgrad.ops.trigonometry import sin
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law
-from symgrad.stats.stirling import gamma_entropy, gamma_log_density
+from symgrad.stats.stirling import gamma_entropy
 
 
 @declared
@@ -104,13 +111,7 @@ class Beta(Law):
         return 0, 1
 
     def _log_prob(self, x: Node) -> NodeLike:
-        total = self.a + self.b
-        logs = log(total)
-        of_a = xlogy(self.a - 1, x) + (self.a - 1) * logs
-        of_b = xlog1py(self.b - 1, -x) + (self.b - 1) * logs
-        both = gamma_log_density(self.a, total * x, of_a)
-        both = both + gamma_log_density(self.b, total * (1 - x), of_b)
-        return both + logs - gamma_log_density(total, total, (total - 1) * logs)
+        return beta_log_density(self.a, self.b, x)
 
     def _cdf(self, x: Node) -> NodeLike:
         return betainc(self.a, self.b, x)

@@ -27,9 +27,9 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.select import clip, select, where
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from symgrad.ops.special.elementary import entr
+from symgrad.ops.special.gamma import gamma_log_density
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import Counted, Ordered, require_one
-from symgrad.stats.stirling import gamma_log_density
 
 
 class WithClasses(Counted):

@@ -29,10 +29,9 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import astype, broadcast_to, stack
 from symgrad.ops.special.elementary import kl_div_p
-from symgrad.ops.special.gamma import betainc, betaincc, gammainc, gammaincc
+from symgrad.ops.special.gamma import betainc, betaincc, gamma_log_density, gammainc, gammaincc
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law
-from symgrad.stats.stirling import gamma_log_density
 
 # From it on, float64 has not every integer.
 MOST = 2.0**53

@@ -11,12 +11,12 @@ from symgrad.ops.activations import xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import log, square
 from symgrad.ops.select import maximum, where
-from symgrad.ops.special.gamma import digamma, gammainc, gammaincc, gammaln
+from symgrad.ops.special.gamma import digamma, gamma_log_density, gammainc, gammaincc, gammaln
 from symgrad.ops.special.quantiles import gammainccinv, gammaincinv
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law, parameter
 from symgrad.stats.positive import Positive
-from symgrad.stats.stirling import gamma_entropy, gamma_log_density
+from symgrad.stats.stirling import gamma_entropy
 
 
 class OfGamma(Positive):

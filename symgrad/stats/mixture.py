@@ -88,7 +88,7 @@ class Mixture(Law):
         return self._parts[0].event_shape
 
     def _each(self, of: Callable[[Law], NodeLike], event: int = 0) -> Node:
-        """What `of` gives for every component, along an axis in front of so many last ones."""
+        """The results of `of` for every component, along an axis in front of so many last ones."""
         found = [as_node(of(law)) for law in self._parts]
         if isinstance(self.laws, Law):
             return found[0]

@@ -1,9 +1,8 @@
-"""The gamma law's log-density and entropy, with all digits for large parameters.
+"""The gamma law's entropy, with all digits for large parameters.
 
 There logarithms as large as the parameters cancel. Stirling's formula cancels them beforehand, and
-leaves Binet's function; so does Loader, Fast and accurate computation of binomial probabilities
-(2000). Poisson's, binomial, beta and Dirichlet's laws are made of these, since draws y of gamma
-laws have a sum that is independent of y / sum(y).
+leaves Binet's function; so does `gamma_log_density`. Poisson's, binomial, beta and Dirichlet's laws
+are made of the two, since draws y of gamma laws have a sum that is independent of y / sum(y).
 """
 
 from __future__ import annotations
@@ -11,20 +10,8 @@ from __future__ import annotations
 import math
 
 from symgrad.ir.node import Node
-from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import log
-from symgrad.ops.select import where
-from symgrad.ops.special.elementary import kl_div_p
-from symgrad.ops.special.gamma import binet, gammaln
-
-
-def gamma_log_density(a: Node, z: Node, leading: NodeLike) -> Node:
-    """leading - z - gammaln(a), where `leading` is (a - 1) * log(z): of the scale 1."""
-    is_large = (a >= 10) & (z > 0)
-    power = where(is_large, a - 1, 1)
-    spread = log(2 * math.pi * power) / 2 + binet(power, order=0)
-    near = -kl_div_p(power, where(is_large, z, 1)) - spread
-    return where(is_large, near, leading - z - gammaln(a))
+from symgrad.ops.special.gamma import binet
 
 
 def gamma_entropy(a: Node) -> Node:
@@ -33,4 +20,4 @@ def gamma_entropy(a: Node) -> Node:
     return (log(2 * math.pi * a) + 1 - 1 / a) / 2 + rest
 
 
-__all__ = ["gamma_entropy", "gamma_log_density"]
+__all__ = ["gamma_entropy"]

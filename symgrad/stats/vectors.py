@@ -26,11 +26,11 @@ from symgrad.ops.order import argmax
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import maximum, where
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
-from symgrad.ops.special.gamma import digamma, gammaln
+from symgrad.ops.special.gamma import digamma, gamma_log_density, gammaln
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import require_one
 from symgrad.stats.law import Law, kl
-from symgrad.stats.stirling import gamma_entropy, gamma_log_density
+from symgrad.stats.stirling import gamma_entropy
 
 
 @declared

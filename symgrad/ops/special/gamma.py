@@ -25,6 +25,7 @@ from symgrad.ops.flows import Partial
 from symgrad.ops.select import select, where
 from symgrad.ops.special import gamma_kernels as kernels
 from symgrad.ops.special import scipy_kernels
+from symgrad.ops.special.elementary import kl_div_p
 from symgrad.ops.special.normal import UNARY, at_least_single
 from symgrad.ops.special.scipys import from_scipy, needs_scipy
 
@@ -158,9 +159,22 @@ def zeta(s: float, q: NodeLike = 1.0, /) -> Node:
     return zeta_p(q, s=s)
 
 
+def gamma_log_density(a: Node, z: Node, leading: NodeLike) -> Node:
+    """leading - z - gammaln(a), where `leading` is (a - 1) * log(z), with all digits for large a.
+
+    There Stirling's formula cancels what is large, which leaves Binet's function; after Loader,
+    Fast and accurate computation of binomial probabilities (2000).
+    """
+    is_large = (a >= 10) & (z > 0)
+    power = where(is_large, a - 1, 1)
+    spread = log(2 * math.pi * power) / 2 + binet(power, order=0)
+    near = -kl_div_p(power, where(is_large, z, 1)) - spread
+    return where(is_large, near, leading - z - gammaln(a))
+
+
 def gamma_density(a: Node, x: Node) -> Node:
     """The derivative of gammainc by x."""
-    return exp(xlogy(a - 1, x) - x - gammaln(a))
+    return exp(gamma_log_density(a, x, xlogy(a - 1, x)))
 
 
 def _exponential(slopes: Callable[[int, int], Node], i: int, j: int) -> Any:
@@ -294,9 +308,21 @@ def beta_slope(a: NodeLike, b: NodeLike, x: NodeLike, /, order: tuple[int, int])
     ...
 
 
+def beta_log_density(a: Node, b: Node, x: Node) -> Node:
+    """The logarithm of the derivative of betainc by x, of those of gammainc.
+
+    It is the law of y / (y + z) for draws of gamma laws, whose sum is independent of it.
+    """
+    total = a + b
+    logs = log(total)
+    of_a = gamma_log_density(a, total * x, xlogy(a - 1, x) + (a - 1) * logs)
+    of_b = gamma_log_density(b, total * (1 - x), xlog1py(b - 1, -x) + (b - 1) * logs)
+    return of_a + of_b + logs - gamma_log_density(total, total, (total - 1) * logs)
+
+
 def beta_density(a: Node, b: Node, x: Node) -> Node:
     """The derivative of betainc by x."""
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    return exp(beta_log_density(a, b, x))
 
 
 def _betainc_partials(sign_: int) -> Callable[..., tuple[Partial, ...]]:

@@ -306,3 +306,12 @@ def test_the_series_of_a_slope_meet_its_other_form():
     for f, at in ((lambda x: S.i0e(x), 60.0), (lambda x: S.betaln(x, 3.0), 10.0)):
         near, past = slope(f, np.nextafter(at, 0)), slope(f, np.nextafter(at, 100))
         np.testing.assert_allclose(near, past, 1e-12)
+
+
+def test_densities_of_large_parameters_keep_their_digits_in_float32():
+    """The slopes of the incomplete functions, against those in float64."""
+    for f, at in ((S.gammainc, (1e4, 1e4)), (S.betaincc, (1e4, 1e4, 0.5))):
+        for i in range(len(at)):
+            xs = [sg.placeholder(f"x{k}", (), "float32") for k in range(len(at))]
+            narrow = sg.compile(xs, sg.grad(f(*xs), xs[i]))(*map(np.float32, at))
+            np.testing.assert_allclose(float(narrow), slope(f, *at, by=i), 1e-5)
