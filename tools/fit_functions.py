@@ -201,6 +201,7 @@ CONSTANTS = {
     "HALF_PI_F4": (mp.pi / 2, (12, 12, 24, 24)),
     "HALF_PI_SUM": (mp.pi / 2, (53, 53)),
     "SQRT_HALF": (mp.sqrt(mpf(1) / 2), (53, 53)),
+    "TWO_OVER_ROOT_PI": (2 / mp.sqrt(mp.pi), (53, 53)),
 }
 
 

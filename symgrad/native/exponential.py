@@ -208,3 +208,43 @@ def logaddexp(x: Value, y: Value) -> Value:
     more, less = code.select(x > y, x, y), code.select(x > y, y, x)
     gap = code.select(x.equals(y), 0.0, less - more)
     return code.select(x.is_nan() | y.is_nan(), NAN, more + log1p(exp(gap)))
+
+
+def logit(x: Value) -> Value:
+    """log(x / (1 - x)), the inverse of the sigmoid; NaN beyond 0 and 1."""
+    code = x.code
+    # Near 1/2, where 2 x - 1 is exact, as log1p of what the quotient has more than 1.
+    away = code.fma(x, 2.0, -1.0)
+    rest = 1.0 - x
+    q = away / rest
+    near = log1p(q, code.fma(-q, rest, away) / rest)
+    high, low = quick_sum(1.0, -x)
+    q = x / high
+    k, parts = log_parts(q)
+    far = joined(k, parts, (code.fma(-q, high, x) - q * low) / x)
+    found = code.select(absolute(away) < 0.5, near, far)
+    found = code.select(x.equals(0.0), -INF, code.select(x.equals(1.0), INF, found))
+    return code.select((x >= 0.0) & (x <= 1.0), found, NAN)
+
+
+def log1mexp(x: Value) -> Value:
+    """log(1 - exp(x)) of x <= 0: near 0 by expm1, far from it by log1p (Maechler, 2012)."""
+    code = x.code
+    near = x > -0.6931471805599453
+    found = log1p(-exp(x))
+    return code.select(near, log(-expm1(x)), found)
+
+
+def _times(x: Value, y: Value, logarithm: Value) -> Value:
+    """The product with a logarithm of y, but 0 where x is 0, unless y is NaN."""
+    return x.code.select(x.equals(0.0) & y.equals(y), 0.0, x * logarithm)
+
+
+def xlogy(x: Value, y: Value) -> Value:
+    """x log(y), but 0 where x is 0."""
+    return _times(x, y, log(y))
+
+
+def xlog1py(x: Value, y: Value) -> Value:
+    """x log(1 + y), but 0 where x is 0."""
+    return _times(x, y, log1p(y))

@@ -8,10 +8,14 @@ exact, and the parts are multiplied as pairs: a rounding there would show in eve
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from symgrad.native import coefficients
-from symgrad.native.exponential import exp, exp_parts, joined, log1p, log_parts
+from symgrad.native.exponential import exp, exp_parts, joined, log, log1p, log_parts
 from symgrad.native.precise import (
     INF,
+    NAN,
     Pair,
     absolute,
     clipped,
@@ -19,11 +23,13 @@ from symgrad.native.precise import (
     polynomial,
     product,
     quick_sum,
+    root,
     scaled,
     two_sum,
     widened,
 )
 from symgrad.native.vectors import Value
+from symgrad.ops.special.kernels import quantile_coefficients
 
 
 def _scaled_tail(a: Value, short: bool) -> Pair:
@@ -121,3 +127,101 @@ def log_ndtr(x: Value, short: bool = False) -> Value:
     found = code.select(x < 0.0, above, below)
     found = code.select(x.equals(-INF), -INF, found)
     return code.select(x.is_nan(), x, found)
+
+
+def erfcx(x: Value, short: bool = False) -> Value:
+    """exp(x²) erfc(x), which is accurate and finite where erfc(x) has become 0."""
+    if x.kind == "f4":
+        return erfcx(widened(x), True).converted("f4")
+    code, a = x.code, absolute(x)
+    high, low = _scaled_tail(a, short)
+    b = clipped(a, 0.0, 40.0)
+    square, lost = product(b, b)
+    y, error, k = exp_parts(square, lost)
+    double, more = scaled(y, k + 1), scaled(error, k + 1)
+    below = code.select(double < INF, (double - high) + (more - low), INF)
+    above = code.select(a > 2.0**60, coefficients.TWO_OVER_ROOT_PI[0] * 0.5 / a, high + low)
+    return code.select(x.is_nan(), x, code.select(x < 0.0, below, above))
+
+
+# ---- inverses -------------------------------------------------------------------------------
+
+
+def _rational(number: int, x: Value) -> Value:
+    parts = []
+    known: Callable[[], tuple[Any, ...]] = quantile_coefficients
+    for first, *rest in known()[number]:
+        found = x.code.constant(x.kind, first)
+        for c in rest:
+            found = x.code.fma(found, x, c)
+        parts.append(found)
+    return parts[0] / parts[1]
+
+
+def _inverse(x: Value, c: Value, short: bool) -> Pair:
+    """The a >= 0 with erf(a) = |x| and erfc(a) = c, as a value and what is to be added to it.
+
+    By Wichura's rational functions (AS 241), then a step of Newton's. That is by the one of the two
+    that is below 1/2, since the other has no digits left for it.
+    """
+    code = x.code
+    q, tail = absolute(x) * 0.5, c * 0.5
+    r = root(-log(tail, True))
+    outer = code.select(r > 5.0, _rational(2, r - 5.0), _rational(1, r - 1.6))
+    near = tail >= 0.075
+    first = code.select(near, _rational(0, code.fma(-q, q, 0.180625)) * q, outer)
+    a = first * coefficients.SQRT_HALF[0]
+    if short:
+        return a, code.constant(a.kind, 0.0)
+    half_slope = exp(-(a * a)) * coefficients.TWO_OVER_ROOT_PI[0]
+    inner = ((a - absolute(x)) + a * polynomial("erf", a * a)) / half_slope
+    # Far out in the tail all is so small that it is multiplied by a power of two.
+    unit = 2.0**600
+    high, low = _tail(a, product(a, a), False, unit)
+    slope = high / _scaled_tail(a, True)[0] * coefficients.TWO_OVER_ROOT_PI[0]
+    step = ((high - c * unit) + low) / slope
+    return a, code.select(c > 0.5, -inner, step)
+
+
+def erfinv(x: Value, short: bool = False) -> Value:
+    """The y with erf(y) = x; NaN beyond -1 and 1."""
+    if x.kind == "f4":
+        return erfinv(widened(x), True).converted("f4")
+    code, a = x.code, absolute(x)
+    found, more = _inverse(x, 1.0 - a, short)
+    found = code.select(a < 1.0, found + more, code.select(a.equals(1.0), INF, _nan(x)))
+    return copysign(code.select(a.equals(0.0), a, found), x)
+
+
+def erfcinv(x: Value, short: bool = False) -> Value:
+    """The y with erfc(y) = x; NaN below 0 and above 2."""
+    if x.kind == "f4":
+        return erfcinv(widened(x), True).converted("f4")
+    code = x.code
+    above = x > 1.0
+    tail = code.select(above, 2.0 - x, x)
+    found, more = _inverse(1.0 - x, tail, short)
+    return _either_end(above, tail, found + more)
+
+
+def ndtri(x: Value, short: bool = False) -> Value:
+    """The y with ndtr(y) = x; NaN below 0 and above 1."""
+    if x.kind == "f4":
+        return ndtri(widened(x), True).converted("f4")
+    code, (root_two, low) = x.code, (2 * v for v in coefficients.SQRT_HALF)
+    below = x < 0.5
+    tail = 2.0 * code.select(below, x, 1.0 - x)
+    found, more = _inverse(2.0 * (x - 0.5), tail, short)
+    high, lost = product(found, root_two)
+    return _either_end(below, tail, high + code.fma(more, root_two, code.fma(found, low, lost)))
+
+
+def _either_end(negative: Value, tail: Value, size: Value) -> Value:
+    """A quantile of a size, which is infinite where the tail is 0, and NaN where it is below."""
+    code = tail.code
+    size = code.select(tail > 0.0, size, code.select(tail.equals(0.0), INF, _nan(tail)))
+    return code.select(negative, -size, size)
+
+
+def _nan(x: Value) -> Value:
+    return x.code.constant(x.kind, NAN)

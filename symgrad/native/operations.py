@@ -5,7 +5,6 @@ The payload and the sign of a NaN are whatever the processor makes of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -106,6 +105,11 @@ def _shift(x: Value, n: Value) -> tuple[Value, Value]:
     return fits, x.code.select(fits, n, 0)
 
 
+def _scaled_by(ufunc: np.ufunc) -> Callable[[Value], Value]:
+    """A product with a number that NumPy has rounded in its own way."""
+    return lambda x: x * float(ufunc(np.ones((), x.kind)))
+
+
 def _heaviside(x: Value, middle: Value) -> Value:
     code = x.code
     found = code.select(x > 0, code.constant(x.kind, 1), 0)
@@ -200,9 +204,9 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.invert: Operation(lambda x: ~x, "biu"),
     np.left_shift: Operation(_left_shift, "iu", cost=6),
     np.right_shift: Operation(_right_shift, "iu", cost=6),
-    np.heaviside: Operation(_heaviside, "f", cost=6, numpy=44),
-    np.deg2rad: Operation(lambda x: x * (math.pi / 180), "f"),
-    np.rad2deg: Operation(lambda x: x * (180 / math.pi), "f"),
+    np.heaviside: Operation(_heaviside, "f", cost=6, numpy=167),
+    np.deg2rad: Operation(_scaled_by(np.deg2rad), "f", numpy=140),
+    np.rad2deg: Operation(_scaled_by(np.rad2deg), "f", numpy=140),
     kernels.where: Operation(_where, _LOGIC),
     kernels.select: Operation(_select, _LOGIC),
     kernels.keep_where_positive: Operation(lambda y, x: _select(y > 0, x)),
@@ -216,6 +220,12 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.log2: _function(exponential.log2, 48, 24),
     np.log10: _function(exponential.log10, 51, 25),
     kernels.logaddexp: _function(exponential.logaddexp, 129, 186),
+    kernels.log1mexp: _function(exponential.log1mexp, 236, 585),
+    kernels.xlogy: _function(exponential.xlogy, 50, 93),
+    kernels.xlog1py: _function(exponential.xlog1py, 62, 100),
+    special.logit: _function(exponential.logit, 142, 427),
+    np.exp2: _function(exponential.exp2, 66, 23),
+    np.cbrt: _function(powers.cbrt, 187, 32),
     np.power: _function(powers.power, 296, 68),
     np.hypot: _function(powers.hypot, 56, 383),
     np.sin: _function(circular.sin, 60, 55),
@@ -236,6 +246,10 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     special.erf: _function(gaussian.erf, 62, 988),
     special.erfc: _function(gaussian.erfc, 167, 685),
     special.ndtr: _function(gaussian.ndtr, 192, 680),
+    special.erfcx: _function(gaussian.erfcx, 246, 336),
+    special.erfinv: _function(gaussian.erfinv, 413, 1300),
+    special.erfcinv: _function(gaussian.erfcinv, 425, 1450),
+    special.ndtri: _function(gaussian.ndtri, 430, 1280),
     special.log_ndtr: _function(gaussian.log_ndtr, 640, 542),
 }
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).

@@ -149,12 +149,66 @@ def _exact(name, x):
             ),
             "sigmoid": lambda v: 1 / (1 + mp.exp(-v)),
             "softplus": lambda v: mp.log1p(mp.exp(v)),
+            "erfcx": lambda v: mp.exp(v * v) * mp.erfc(v) if abs(v) < 60 else _far(mp, v),
+            "erfinv": lambda v: _quantile(mp, v, 1 - abs(v)),
+            "erfcinv": lambda v: _quantile(mp, 1 - v, min(v, 2 - v)),
+            "ndtri": lambda v: root * _quantile(mp, 2 * v - 1, 2 * min(v, 1 - v)),
+            "logit": lambda v: mp.log(v / (1 - v)),
+            "log1mexp": lambda v: mp.log(-mp.expm1(v)) if v > -1 else mp.log1p(-mp.exp(v)),
         }
         root = mp.sqrt(2)
         found = [functions[name](mp.mpf(float(v))) for v in x]
         high = np.array([float(v) for v in found])
         low = np.array([float(v - mp.mpf(h)) for v, h in zip(found, high.tolist(), strict=True)])
     return high.astype(np.longdouble) + low
+
+
+def _far(mp, v):
+    """erfcx by its asymptotic series."""
+    return (
+        sum((-1) ** n * mp.fac2(2 * n - 1) / (2 * v * v) ** n for n in range(9))
+        / v
+        / mp.sqrt(mp.pi)
+    )
+
+
+def _quantile(mp, x, c):
+    """The y with erf(y) = x and erfc(|y|) = c, by Newton's method from SciPy's."""
+    y = mp.mpf(float(pytest.importorskip("scipy.special").erfcinv(float(c))))
+    for _ in range(3):
+        step = (mp.erfc(y) - c) if c < 0.5 else (abs(x) - mp.erf(y))
+        y += step * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+    return mp.sign(x) * y
+
+
+# Of each function: where it is tried, and its values at 0, 1, 2, -1, inf and NaN.
+inf, nan = np.inf, np.nan
+INVERSES = {
+    "erfcx": ((-26, 300), (1, 0.427583576155807, 0.25539567631050572, 5.00898008076228, 0, nan)),
+    "erfinv": ((-1, 1), (0, inf, nan, -inf, nan, nan)),
+    "erfcinv": ((0, 2), (inf, 0, -inf, nan, nan, nan)),
+    "ndtri": ((0, 1), (-inf, inf, nan, nan, nan, nan)),
+    "logit": ((0, 1), (-inf, inf, nan, nan, nan, nan)),
+    "log1mexp": ((-700, 0), (-inf, nan, nan, -0.45867514538708193, nan, nan)),
+}
+
+
+@wide
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", INVERSES)
+def test_inverses_and_their_like(name, dtype):
+    run = mapped(host(), getattr(gaussian, name, None) or getattr(exponential, name), dtype)
+    (low, high), values = INVERSES[name]
+    rng = np.random.default_rng(7)
+    tiny = 10.0 ** -rng.uniform(0, 36 if dtype == "float32" else 307, 500)
+    ends = [low + tiny, high - tiny, tiny, -tiny, 0.5 + tiny, 0.5 - tiny, 2.0**60 * tiny]
+    x = np.concatenate([rng.uniform(low, high, 1500), rng.uniform(-1, 1, 300), *ends]).astype(dtype)
+    x = x[(x > low) & (x < high)]
+    errors = ulps(run(x), _exact(name, x))
+    assert np.max(errors) <= MOST_ULPS, (x[np.argmax(errors)], np.max(errors))
+    given = np.array([0, 1, 2, -1, inf, nan], dtype)
+    assert_alike(np.abs(run(given)), np.abs(np.array(values, dtype)), [given])
+    assert (np.signbit(run(given)) == np.signbit(np.array(values)))[~np.isnan(values)].all()
 
 
 @wide

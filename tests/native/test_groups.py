@@ -256,3 +256,34 @@ def test_loops_that_do_not_lie_within_each_other(build):
     x, y = (sg.placeholder(n, (6, 6)) for n in "xy")
     with pytest.raises(NotNative):
         compiled(Graph([build(x, y)], [x, y]), {})
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int8", "int32", "int64", "uint16", "bool"]
+)
+def test_ops_of_every_kind_have_numpys_bits(dtype):
+    rng = np.random.default_rng(9)
+    kind = np.dtype(dtype).kind
+    x, y = (sg.placeholder(name, 1003, dtype) for name in "xy")
+    if kind == "f":
+        outputs = [sg.deg2rad(x), sg.rad2deg(x), sg.heaviside(x, y), sg.rint(x), sg.signbit(x)]
+    elif kind == "b":
+        outputs = [x & y, x | y, x ^ y, ~x, x + y, x * y, x > y, sg.maximum(x, y), abs(x)]
+    else:
+        outputs = [x << y, x >> y, x & y, ~x, abs(x), sg.sign(x), x * y, sg.minimum(x, y), x >= y]
+    arrays = [values(rng, (1003,), dtype) for _ in range(2)]
+    graph = Graph(outputs, [x, y])
+    for a, b in zip(
+        compiled(graph, {}, exact=True).run(arrays), reference(graph, arrays), strict=True
+    ):
+        assert_same_bits(a, b)
+
+
+def test_functions_that_numpy_is_faster_at_are_left_to_it():
+    x = sg.placeholder("x", 1003, "float32")
+    slow = [x**2.5, sg.log2(x), sg.log10(x), sg.asinh(x), sg.acosh(x), sg.atanh(x), sg.cbrt(x)]
+    for y in (*slow, sg.exp2(x)):
+        with pytest.raises(NotNative, match="as fast"):
+            compiled(Graph([y], [x]), {}, if_it_pays=True)
+    for y in (sg.erfinv(x), sg.special.logit(x), sg.erf(x), sg.exp(x)):
+        assert compiled(Graph([y], [x]), {}, if_it_pays=True)

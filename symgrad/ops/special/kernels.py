@@ -197,14 +197,13 @@ def log_ndtr(x, out=None, scratch=None):
 # ---- their inverses -------------------------------------------------------------------------
 
 
-def _quantile(q, tail, y, work):
-    """Into y the x with ndtr(x) = 0.5 + q, `tail` being 0.5 - abs(q), by rational functions.
+def quantile_coefficients():
+    """Of three rational functions, above and below: near 1/2, in the tail, and far out in it.
 
     Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics
     37 (1988).
     """
-    a, b, c, d = work
-    parts = (
+    return (
         (
             (2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987,
              13731.693765509461, 1971.5909503065514, 133.14166789178438, 3.3871328727963665),
@@ -227,6 +226,12 @@ def _quantile(q, tail, y, work):
              0.599832206555888, 1.0),
         ),
     )  # fmt: skip
+
+
+def _quantile(q, tail, y, work):
+    """Into y the x with ndtr(x) = 0.5 + q, `tail` being 0.5 - abs(q), by rational functions."""
+    a, b, c, d = work
+    parts = quantile_coefficients()
     np.subtract(0.180625, np.multiply(q, q, a), a)
     _polynomial(parts[0][0], a, b)
     np.multiply(np.divide(b, _polynomial(parts[0][1], a, c), b), q, y)
