@@ -50,14 +50,15 @@ def costs(op: Op, dtype: str) -> tuple[float, float] | None:
     def numpys() -> None:
         op.kernel(*arrays, out=out) if is_ufunc else op.kernel(*arrays)
 
-    times = [(_time(own), _time(numpys)) for _ in range(ROUNDS)]
+    times = [(seconds(own), seconds(numpys)) for _ in range(ROUNDS)]
     first, second = (min(t) / SIZE * 1e9 for t in zip(*times, strict=True))
     return first, second
 
 
-def _time(run: Any) -> float:
+def seconds(run: Any, *arrays: Any) -> float:
+    """How long one call takes."""
     start = perf_counter()
-    run()
+    run(*arrays)
     return perf_counter() - start
 
 
