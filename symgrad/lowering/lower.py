@@ -20,10 +20,10 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.in_place import InPlace
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
-from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop
+from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop, parted, strides_of
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.running import Bodies, targets_of
-from symgrad.lowering.schedule import Task, schedule
+from symgrad.lowering.schedule import Loop, Task, schedule
 from symgrad.lowering.steps import (
     Attrs,
     Call,
@@ -101,8 +101,7 @@ class _Lowering:
 
     def plan(self) -> Plan:
         tasks, outputs = schedule(self.graph, self.sizes, self._loop)
-        for task in tasks:
-            self.values.append(self._place(task))
+        self._place_all(tasks)
         wanted = [self.values[i][0] for i in outputs]
         ends = len(self.steps) + len(wanted)
         for ref in wanted:
@@ -131,17 +130,25 @@ class _Lowering:
             arena_bytes=arena_bytes,
         )
 
-    def _loop(self, graph: GraphLike, types: list[TensorType]) -> Tiling | NativeCode | None:
+    def _place_all(self, tasks: Sequence[Task]) -> None:
+        for task in tasks[len(self.values) :]:
+            self.values.append(self._place(task))
+
+    def _loop(self, graph: GraphLike, inputs: list[int], tasks: list[Task]) -> Loop:
         if not self.threads or self.plain:
             return None
         found = None
         if self.native is not None:
-            found = self.native(graph, self.sizes)
-        if found is not None:
+            self._place_all(tasks)
+            refs = [self.values[i][0] for i in inputs]
+            strides = [strides_of(self.builders[r.slot], r) for r in refs]
+            found = self.native(graph, self.sizes, strides)
+        if found is not None or self.within:
             return found
-        if self.within:
-            return None
-        return tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
+        types: list[Any] = [tasks[i].type for i in inputs]
+        tiling = tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
+        parts = tiling is None and self.native and parted(self.native, graph, self.sizes)
+        return parts or tiling
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
         return lower(tile, {}, nexts) if trial else self._inner(tile, {}, nexts, within=True)
@@ -151,7 +158,7 @@ class _Lowering:
     ) -> Plan:
         """The plan of what runs again and again, in which parts may be machine code."""
         if self.native is not None and self.threads:
-            parts = self.native.parts(graph)
+            parts = self.native.parts(graph, sizes)
             plan = lower(parts, sizes, nexts, native=self.native, **options)
             if any(isinstance(step, (NativeLoop, NativeCall)) for step in plan.steps):
                 return plan
@@ -281,7 +288,8 @@ class _Lowering:
         if isinstance(loop, Tiling):
             scratch = self._temporaries(loop.scratch, "tile")
             return TileLoop(node, operands, results, task.group, scratch, tiling=loop)
-        operands = tuple([self._contiguous(task, ref) for ref in operands])
+        ready = zip(operands, loop.strides, strict=True)
+        operands = tuple([self._contiguous(task, r) if s is None else r for r, s in ready])
         scratch = self._temporaries([t for t in loop.parts if t is not None], "tile")
         threads = self.threads
         return NativeLoop(node, operands, results, task.group, scratch, code=loop, threads=threads)

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
-from symgrad.lowering.steps import Ref, Step
+from symgrad.lowering.steps import Ref, SlotBuilder, Step
+
+# The bytes from one element to the next along each axis; None for an axis of one.
+Strides: TypeAlias = "tuple[int | None, ...]"
 
 
 class NativeCode(Protocol):
@@ -23,7 +26,8 @@ class NativeCode(Protocol):
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
     are `rows`; the first is a multiple of `block`. Of a result that is joined from the blocks',
     `parts` has the type of the array to give for it, None of others. Each result may be written
-    over those of its operands that `in_place` has for it.
+    over those of its operands that `in_place` has for it. Operands are plain arrays, but for those
+    that are to have `strides`.
     """
 
     rows: int
@@ -31,6 +35,7 @@ class NativeCode(Protocol):
     call: Callable[..., None]
     ir: str
     in_place: tuple[tuple[int, ...], ...]
+    strides: tuple[Strides | None, ...]
 
     @property
     def assembly(self) -> str: ...
@@ -60,15 +65,42 @@ T = TypeVar("T")
 class Native(Protocol):
     """The maker of the code of an inner graph for sizes of its named dimensions; None for NumPy.
 
+    `strides` has those of operands that are no plain arrays, which the code follows or not.
     `parts` is a graph of which what can run as machine code is fused. `whole` is the code of a
     whole program, the last `nexts` outputs of which are next values; None if it is not small.
     """
 
-    def __call__(self, graph: GraphLike, sizes: Mapping[str, int]) -> NativeCode | None: ...
+    def __call__(
+        self,
+        graph: GraphLike,
+        sizes: Mapping[str, int],
+        strides: Sequence[Strides | None],
+    ) -> NativeCode | None: ...
 
-    def parts(self, graph: Graph) -> Graph: ...
+    def parts(self, graph: Graph, sizes: Mapping[str, int]) -> Graph: ...
 
     def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None: ...
+
+
+NEAR = 64  # bytes: what lies farther from each other along a row is copied in blocks
+
+
+def strides_of(slot: SlotBuilder, ref: Ref) -> Strides | None:
+    """The strides of a value; None if it lies as its shape says, or had better be copied."""
+    if not ref.views:
+        return None
+    layout = ref.seen(slot.value) if slot.kind == "constant" else ref.layout(slot.type)
+    both = zip(layout.strides, layout.shape, strict=True)
+    found = tuple(s if n > 1 else None for s, n in both)
+    last = [s for s in found if s is not None][-1:]
+    return None if layout.flags.c_contiguous or any(abs(s) > NEAR for s in last) else found
+
+
+def parted(native: Native, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
+    """A group of which parts may be machine code, these fused; None if they are all of it."""
+    parts = native.parts(Graph(graph.outputs, graph.inputs), sizes)
+    computing = [n for n in parts.nodes if n.inputs and not n.op.view and not n.op.of_several]
+    return parts if len(computing) > 1 and any(n.inner_graph for n in computing) else None
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one

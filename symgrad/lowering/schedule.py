@@ -17,7 +17,8 @@ from symgrad.lowering.native import NativeCode
 from symgrad.lowering.steps import Attrs
 from symgrad.lowering.tiling import Tiling
 
-Looped: TypeAlias = "Callable[[GraphLike, list[Any]], Tiling | NativeCode | None]"
+Loop: TypeAlias = "Tiling | NativeCode | Graph | None"
+Looped: TypeAlias = "Callable[[GraphLike, list[int], list[Task]], Loop]"
 
 
 class Task(NamedTuple):
@@ -37,11 +38,12 @@ class Task(NamedTuple):
 def schedule(
     graph: Graph,
     sizes: Mapping[str, Any],
-    looped: Looped = lambda graph, types: None,
+    looped: Looped = lambda graph, inputs, tasks: None,
 ) -> tuple[list[Task], list[int]]:
     """The graph as tasks, with sizes for named dimensions, and which of them make its outputs.
 
-    `looped` gives the loop over an inner graph for its operands' types; None to write it out.
+    `looped` gives the loop over an inner graph, of which the operands are tasks among those there
+    are so far; None to write it out, or another graph of the same to be written out.
 
     Raises `ShapeError` if a size makes an op impossible, such as `x[5:]` of 3 elements.
     """
@@ -72,11 +74,14 @@ class _Writer:
                 continue
             inputs = [number[x] for x in node.inputs]
             inner = node.inner_graph
-            loop = inner and self.looped(inner, [self.tasks[i].type for i in inputs])
-            if loop:
+            loop = None if inner is None else self.looped(inner, inputs, self.tasks)
+            if isinstance(loop, Graph):
+                inner = loop
+            elif loop is not None:
                 task = Task(node, tuple(inputs), (), _concrete(node, self.sizes), group, loop)
                 number[node] = self._add(task)
-            elif inner is not None:
+                continue
+            if inner is not None:
                 self.groups += 1
                 results = self.write(inner, inputs, self.groups - 1)
                 if isinstance(node.type, tuple):

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,8 +24,13 @@ from symgrad.native.engine import Engine, Library, Unavailable
 from symgrad.native.vectors import LLVM, Module
 
 METH_FASTCALL = 0x80
-PLAIN = 0x1 | 0x100  # C_CONTIGUOUS and ALIGNED
+ALIGNED = 0x100
+PLAIN = 0x1 | ALIGNED  # C_CONTIGUOUS, too
 WRAPPER = "call_from_python"
+
+
+# The bytes from one element to the next along each axis; None for an axis of one.
+Strides: TypeAlias = "tuple[int | None, ...]"
 
 
 class Layout(NamedTuple):
@@ -35,6 +40,7 @@ class Layout(NamedTuple):
     data: int
     ndim: int
     shape: int
+    strides: int
     dtype: int
     flags: int
 
@@ -53,7 +59,7 @@ def layout() -> Layout:
 
     at_type, at_data = place(id(np.ndarray), 8), place(data.ctypes.data, 8)
     # After the data: the number of axes, the shape, the strides, the base, the dtype, the flags.
-    found = Layout(at_type, at_data, *(at_data + n for n in (8, 16, 40, 48)))
+    found = Layout(at_type, at_data, *(at_data + n for n in (8, 16, 24, 40, 48)))
 
     def told(at: int, width: int) -> int:
         return int.from_bytes(held[at : at + width], sys.byteorder)
@@ -65,15 +71,22 @@ def layout() -> Layout:
 
 
 def write_wrapper(
-    module: Module, kernel: str, kinds: Sequence[str | None], integers: int, *, long: bool = True
+    module: Module,
+    kernel: str,
+    kinds: Sequence[str | None],
+    integers: int,
+    *,
+    long: bool = True,
+    strided: Mapping[int, Strides] | None = None,
 ) -> None:
     """Add the wrapper of a kernel that takes a table of pointers, and integers.
 
     It is called with what stands in the table, then so many Python ints. In the table are arrays
     (None) or single numbers, whose kind is told: a NumPy scalar or a number of Python's becomes one
-    of this kind. `long` work runs without the GIL.
+    of this kind. `long` work runs without the GIL. Arrays that are `strided` have these strides.
     """
     at, count = layout(), len(kinds)
+    forms = {} if strided is None else strided
     lines = [
         f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #0 {{",
         "entry:",
@@ -87,7 +100,7 @@ def write_wrapper(
             f"a{i}:",
             f"  %p{i} = getelementptr ptr, ptr %args, i64 {i}",
             f"  %o{i} = load ptr, ptr %p{i}",
-            *(_array(i, at) if kind is None else _number(i, kind)),
+            *(_array(i, at, forms.get(i)) if kind is None else _number(i, kind)),
             f"  %s{i} = getelementptr ptr, ptr %table, i64 {i}",
             f"  store ptr %x{i}, ptr %s{i}",
             f"  br label %a{i + 1}",
@@ -127,8 +140,9 @@ def write_wrapper(
     imports(module)
 
 
-def _array(i: int, at: Layout) -> list[str]:
-    """Lines that find the data of a plain array."""
+def _array(i: int, at: Layout, strides: Strides | None) -> list[str]:
+    """Lines that find the data of a plain array, or of one that has these strides."""
+    wanted = PLAIN if strides is None else ALIGNED
     return [
         f"  %tp{i} = getelementptr i8, ptr %o{i}, i64 {at.type}",
         f"  %t{i} = load ptr, ptr %tp{i}",
@@ -137,13 +151,37 @@ def _array(i: int, at: Layout) -> list[str]:
         f"b{i}:",
         f"  %fp{i} = getelementptr i8, ptr %o{i}, i64 {at.flags}",
         f"  %f{i} = load i32, ptr %fp{i}",
-        f"  %m{i} = and i32 %f{i}, {PLAIN}",
-        f"  %c{i} = icmp eq i32 %m{i}, {PLAIN}",
+        f"  %m{i} = and i32 %f{i}, {wanted}",
+        f"  %c{i} = icmp eq i32 %m{i}, {wanted}",
         f"  br i1 %c{i}, label %d{i}, label %other",
         f"d{i}:",
+        *([] if strides is None else _strides(i, at, strides)),
         f"  %dp{i} = getelementptr i8, ptr %o{i}, i64 {at.data}",
         f"  %x{i} = load ptr, ptr %dp{i}",
     ]
+
+
+def _strides(i: int, at: Layout, strides: Strides) -> list[str]:
+    """Lines that check the strides of an array."""
+    lines = [
+        f"  %np{i} = getelementptr i8, ptr %o{i}, i64 {at.ndim}",
+        f"  %na{i} = load i32, ptr %np{i}",
+        f"  %nc{i} = icmp eq i32 %na{i}, {len(strides)}",
+        f"  br i1 %nc{i}, label %e{i}, label %other",
+        f"e{i}:",
+        f"  %sp{i} = getelementptr i8, ptr %o{i}, i64 {at.strides}",
+        f"  %ss{i} = load ptr, ptr %sp{i}",
+    ]
+    for k, stride in enumerate(strides):
+        if stride is not None:
+            lines += [
+                f"  %sq{i}.{k} = getelementptr i64, ptr %ss{i}, i64 {k}",
+                f"  %sv{i}.{k} = load i64, ptr %sq{i}.{k}",
+                f"  %sc{i}.{k} = icmp eq i64 %sv{i}.{k}, {stride}",
+                f"  br i1 %sc{i}.{k}, label %e{i}.{k}, label %other",
+                f"e{i}.{k}:",
+            ]
+    return lines
 
 
 def _number(i: int, kind: str) -> list[str]:
@@ -220,18 +258,23 @@ class _Definition(ctypes.Structure):
 
 
 def builtin(
-    engine: Engine, module: Module, dtypes: Sequence[np.dtype[Any] | None], results: int
+    engine: Engine,
+    module: Module,
+    dtypes: Sequence[np.dtype[Any] | None],
+    results: int,
+    strided: Mapping[int, Strides] | None = None,
 ) -> Callable[..., None]:
     """A kernel in memory: `call(*arrays, *numbers)` runs it and returns None.
 
     The arrays are operands, then results; `dtypes` are theirs, None that of a number. Operands that
-    are no plain arrays are copied; a result that is none is a `ValueError`. What else could be
+    are no plain arrays are copied, as are those that are to be `strided` and have other strides; a
+    result that is none is a `ValueError`. What else could be
     wrong with an array (its shape, its dtype) is for the caller to know, who planned the call.
     Raises `Unavailable`.
     """
     found = imports(module)
     library = engine.loaded(str(module), (WRAPPER,), found)
-    return Plainly(library, dtypes, len(dtypes) - results).function()
+    return Plainly(library, dtypes, len(dtypes) - results, strided or {}).function()
 
 
 class Fallback(ABC):
@@ -260,10 +303,15 @@ class Plainly(Fallback):
     """Makes arguments plain and calls the kernel again."""
 
     def __init__(
-        self, library: Library, dtypes: Sequence[np.dtype[Any] | None], first_result: int
+        self,
+        library: Library,
+        dtypes: Sequence[np.dtype[Any] | None],
+        first_result: int,
+        strided: Mapping[int, Strides] = MappingProxyType({}),
     ) -> None:
         super().__init__(library)
         self._dtypes, self._first_result = tuple(dtypes), first_result
+        self._strided = strided
 
     def __call__(self, *args: Any) -> Any:
         count = len(self._dtypes)
@@ -274,9 +322,24 @@ class Plainly(Fallback):
             is_plain = type(x) is np.ndarray and x.flags.num & PLAIN == PLAIN
             if i >= self._first_result and not is_plain:
                 raise ValueError("a result is to be a plain array")
-            if dtype is not None and not (is_plain and x.dtype is dtype):
+            if dtype is not None and i in self._strided:
+                plain[i] = _laid_out(np.asarray(x, dtype), self._strided[i])
+            elif dtype is not None and not (is_plain and x.dtype is dtype):
                 plain[i] = x if i >= self._first_result else np.array(x, dtype, order="C")
         return self.function(_refuse)(*plain)
+
+
+def _laid_out(x: Any, strides: Strides) -> Any:
+    """A copy with these strides; where one is 0, all elements along the axis are the same."""
+    steps = [0 if s is None else s for s in strides]
+    if x.ndim != len(steps) or not x.size:
+        return x
+    ends = [s * (n - 1) for s, n in zip(steps, x.shape, strict=True)]
+    low = sum(e for e in ends if e < 0)
+    memory = np.empty(sum(map(abs, ends)) + x.itemsize, np.uint8)
+    made = np.ndarray(x.shape, x.dtype, memory, -low, steps)
+    made[...] = x
+    return made
 
 
 class Nothing(Fallback):

@@ -45,10 +45,18 @@ class Group:
     """The facts of a group before it is written. Raises `NotNative` if it cannot be.
 
     `rows` are shared out in blocks of `block`; the arguments of the kernel are the graph's inputs,
-    then its outputs, with an array of parts in place of each that is an `End`.
+    then its outputs, with an array of parts in place of each that is an `End`. For `strided` see
+    `space_of`.
     """
 
-    def __init__(self, graph: GraphLike, sizes: Mapping[str, int], *, exact: bool = False) -> None:
+    def __init__(
+        self,
+        graph: GraphLike,
+        sizes: Mapping[str, int],
+        *,
+        exact: bool = False,
+        strided: Mapping[Node, tuple[int, ...]] | None = None,
+    ) -> None:
         self.graph = graph
         self.outputs = frozenset(graph.outputs)
         self.read = frozenset(x for n in graph.nodes for x in n.inputs)
@@ -56,12 +64,14 @@ class Group:
             raise NotNative(f"a group of {len(graph.nodes)} ops takes too long to compile")
         for node in graph.nodes:
             admit(node, exact)
-        self.space: Space = space_of(graph, sizes)
+        self.space: Space = space_of(graph, sizes, strided or {})
         self.flat = len(self.space.sizes) == 1
         self.columns = self.space.sizes[-1]
         self.rows = self.columns if self.flat else math.prod(self.space.sizes[:-1])
         self.ends = self._find_ends()
         for node, loops in self.space.reduced.items():
+            if any(not self.space.strides[x][i] for x in node.inputs for i in loops):
+                raise NotNative(f"{node.op.name} is of one number again and again")
             if node not in self.ends and loops != {self.space.inner}:
                 raise NotNative(f"{node.op.name} is neither over all rows nor within them")
         for y in graph.outputs:

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
-from symgrad.native.builtin import builtin, write_wrapper
+from symgrad.native.builtin import Strides, builtin, write_wrapper
 from symgrad.native.engine import Engine, host
 from symgrad.native.groups import Group
 from symgrad.native.loops import KERNEL, write_group
@@ -43,14 +43,23 @@ class Kernel:
     Raises `Unavailable` where there is no machine code, and `NotNative` for rows that are too long.
     """
 
-    def __init__(self, group: Group, sizes: Mapping[str, int], engine: Engine) -> None:
+    def __init__(
+        self,
+        group: Group,
+        sizes: Mapping[str, int],
+        engine: Engine,
+        strides: Sequence[Strides | None] | None = None,
+    ) -> None:
         self.group, self._engine = group, engine
+        self.strides = (None,) * len(group.graph.inputs) if strides is None else tuple(strides)
         graph = group.graph
         self._module = write_group(self.group)
         arrays = (*graph.inputs, *graph.outputs)
         kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
         kinds += [None] * len(graph.outputs)
-        write_wrapper(self._module, KERNEL, kinds, 2, long=self.group.is_long())
+        strided = {k: s for k, s in enumerate(self.strides) if s is not None}
+        long = self.group.is_long()
+        write_wrapper(self._module, KERNEL, kinds, 2, long=long, strided=strided)
         self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
         self.in_place = self.group.in_place
@@ -59,7 +68,7 @@ class Kernel:
         )
         dtypes = [None if k else x.tensor.dtype for k, x in zip(kinds, arrays, strict=True)]
         self.call: Callable[..., None] = builtin(
-            self._engine, self._module, dtypes, len(graph.outputs)
+            self._engine, self._module, dtypes, len(graph.outputs), strided
         )
 
     @cached_property
@@ -106,14 +115,20 @@ def compiled(
     exact: bool = False,
     if_it_pays: bool = False,
     engine: Engine | None = None,
+    strides: Sequence[Strides | None] | None = None,
 ) -> Kernel:
     """The code of an inner graph for these sizes of its named dimensions.
 
-    `exact` refuses what does not give NumPy's bits. Raises `NotNative` for a graph that has no
+    `exact` refuses what does not give NumPy's bits. Operands are plain, but for those that have
+    `strides`. Raises `NotNative` for a graph that has no
     native form, or that takes no less time so, if it is to pay, and `Unavailable` where there is no
     machine code.
     """
-    group = Group(graph, sizes, exact=exact)
+    strided = {}
+    for x, found in zip(graph.inputs, strides or (), strict=False):
+        if found is not None:
+            strided[x] = tuple((s or 0) // x.tensor.dtype.itemsize for s in found)
+    group = Group(graph, sizes, exact=exact, strided=strided)
     if if_it_pays and not group.pays():
         raise NotNative("NumPy's functions are as fast")
-    return Kernel(group, sizes, host() if engine is None else engine)
+    return Kernel(group, sizes, host() if engine is None else engine, strides)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -225,15 +225,14 @@ class _Writer:
         rest = code.scalar(f"sub i64 {count}, {whole}")
         if self.tails:
             for k in read:
-                self._copy(self.buffers[k], self._place(k, full), rest, k)
+                self._copy(self.buffers[k], self._place(k, full), rest, k, self._step(k))
         loop, after, before = code.new_label("loop"), code.new_label("after"), code.block
         code.do(f"br label %{loop}")
         code.label(loop)
         i, step = code.new(), code.new()
         hole = len(code.lines.text)
         code.do("")
-        if self.tails:
-            last = code.scalar(f"icmp eq i64 {i}, {full}")
+        last = code.scalar(f"icmp eq i64 {i}, {full}") if self.tails else "false"
         values = dict(known)
         inside = self._inside(last, rest) if self.tails and reductions else None
 
@@ -245,7 +244,7 @@ class _Writer:
 
         for node in made:
             if not node.inputs:
-                values[node] = code.load(_kind(node), place(self.number[node]))
+                values[node] = self._loaded(self.number[node], place, last)
             elif node in self.kept and node not in fresh:
                 values[node] = code.load(_kind(node), self._kept_place(node, i))
             else:
@@ -266,10 +265,22 @@ class _Writer:
                 self._copy(self._place(k, full), self.buffers[k], rest, k)
 
     def _place(self, k: int, i: str) -> str:
-        node = self.arrays[k]
-        size = node.tensor.dtype.itemsize
-        offset = self.code.scalar(f"mul i64 {i}, {size}")
+        offset = self.code.scalar(f"mul i64 {i}, {self._step(k)}")
         return self.code.scalar(f"getelementptr i8, ptr {self.bases[k]}, i64 {offset}")
+
+    def _loaded(self, k: int, place: Callable[[int], str], last: str) -> Value:
+        """The next elements of an array; the last ones lie one after the other."""
+        kind, step = _kind(self.arrays[k]), self._step(k)
+        size = self.arrays[k].tensor.dtype.itemsize
+        if step == size:
+            return self.code.load(kind, place(k))
+        apart = self.code.scalar(f"select i1 {last}, i64 {size}, i64 {step}")
+        return self.code.load_apart(kind, place(k), apart)
+
+    def _step(self, k: int) -> int:
+        """The bytes from one element of an array to the next, along the inner loop."""
+        node = self.arrays[k]
+        return node.tensor.dtype.itemsize * self.space.strides[node][-1]
 
     def _kept_place(self, node: Node, i: str) -> str:
         offset = self.code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")
@@ -289,12 +300,12 @@ class _Writer:
         numbers = ", ".join(f"i32 {j}" for j in lanes)
         return Value(self.code, "i4", f"<{numbers}>") < self.code.splat("i4", narrow)
 
-    def _copy(self, to: str, source: str, count: str, k: int) -> None:
-        """Copy fewer elements than a vector has."""
+    def _copy(self, to: str, source: str, count: str, k: int, step: int = 0) -> None:
+        """Copy fewer elements than a vector has, of which the next is a `step` on."""
         size = self.arrays[k].tensor.dtype.itemsize
         name = f"@copy{size}"
         self.code.module.definitions[name] = COPY.format(name=name, bits=8 * size)
-        self.code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count})")
+        self.code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count}, i64 {step or size})")
 
     # ---- reductions -------------------------------------------------------------------------
 
@@ -362,7 +373,7 @@ class _Writer:
 
 
 COPY = """\
-define internal void {name}(ptr %to, ptr %from, i64 %count) #0 {{
+define internal void {name}(ptr %to, ptr %from, i64 %count, i64 %step) #0 {{
 entry:
   br label %head
 head:
@@ -370,7 +381,8 @@ head:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %body, label %done
 body:
-  %p = getelementptr i{bits}, ptr %from, i64 %i
+  %o = mul i64 %i, %step
+  %p = getelementptr i8, ptr %from, i64 %o
   %q = getelementptr i{bits}, ptr %to, i64 %i
   %x = load i{bits}, ptr %p, align 1
   store i{bits} %x, ptr %q, align 1

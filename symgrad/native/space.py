@@ -8,7 +8,7 @@ the lanes of a vector; those before it are the rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.ir.evaluate import resolve
@@ -61,14 +61,25 @@ class Space:
         return not self.is_inner(node) and any(self.strides[node])
 
 
-def space_of(graph: GraphLike, sizes: Mapping[str, int]) -> Space:
-    """The loops of an inner graph. Raises `NotNative` if they do not lie within each other."""
-    return _Classes(graph, sizes).space()
+def space_of(
+    graph: GraphLike, sizes: Mapping[str, int], strided: Mapping[Node, tuple[int, ...]]
+) -> Space:
+    """The loops of an inner graph. Raises `NotNative` if they do not lie within each other.
+
+    Inputs that are `strided` have so many elements from one to the next along each of their axes,
+    the others none between.
+    """
+    return _Classes(graph, sizes, strided).space()
 
 
 class _Classes:
-    def __init__(self, graph: GraphLike, sizes: Mapping[str, int]) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: GraphLike,
+        sizes: Mapping[str, int],
+        strided: Mapping[Node, tuple[int, ...]],
+    ) -> None:
+        self.graph, self.strided = graph, strided
         self.shapes: dict[Node, tuple[int, ...]] = {
             n: resolve(n.tensor.shape, sizes) for n in graph.nodes
         }
@@ -167,9 +178,11 @@ class _Classes:
         wide = {place[c]: self.shapes[c[0]][c[1]] for c in order}
         uses = [frozenset(place[c] for c in own) for own in loops.values()]
         uses += reduced.values()
+        apart = self._apart(loops, place)
         merged: list[list[int]] = []
         for i in range(len(order)):
-            if merged and all((i in u) == (merged[-1][-1] in u) for u in uses):
+            alike = merged and all((i in u) == (merged[-1][-1] in u) for u in uses)
+            if alike and i not in apart:
                 merged[-1].append(i)
             else:
                 merged.append([i])
@@ -180,6 +193,21 @@ class _Classes:
         }
         return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends)
 
+    def _apart(
+        self,
+        loops: Mapping[Node, list[tuple[Node, int]]],
+        place: Mapping[tuple[Node, int], int],
+    ) -> set[int]:
+        """The loops that do not go on where the one before ends, in some strided value."""
+        found = set()
+        for x, strides in self.strided.items():
+            steps = [(s, n) for s, n in zip(strides, self.shapes[x], strict=True) if n != 1]
+            numbers = [place[c] for c in loops[x]]
+            for k in range(1, len(steps)):
+                if steps[k - 1][0] != steps[k][0] * steps[k][1]:
+                    found.add(numbers[k])
+        return found
+
     def _strides(
         self,
         node: Node,
@@ -187,10 +215,9 @@ class _Classes:
         place: Mapping[tuple[Node, int], int],
         merged: list[list[int]],
     ) -> tuple[int, ...]:
-        shape = [s for s in self.shapes[node] if s != 1]
+        shape = self.shapes[node]
+        steps: Sequence[int] = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        steps = [s for s, n in zip(self.strided.get(node, steps), shape, strict=True) if n != 1]
         numbers = [place[c] for c in own]
-        found = []
-        for group in merged:
-            i = numbers.index(group[-1]) if group[-1] in numbers else None
-            found.append(0 if i is None else math.prod(shape[i + 1 :]))
-        return tuple(found)
+        lasts = (group[-1] for group in merged)
+        return tuple(steps[numbers.index(i)] if i in numbers else 0 for i in lasts)

@@ -318,11 +318,15 @@ class Code:
         found = self.line(stored, f"load {self.type(stored)}, ptr {pointer}, align {_size(stored)}")
         return found.differs(0) if kind == "b1" else found
 
-    def load_one(self, kind: str, pointer: str) -> Value:
-        """The one element that lies at a pointer, in every lane."""
+    def load_apart(self, kind: str, pointer: str, step: str) -> Value:
+        """The elements that lie so many bytes from each other, the first at a pointer."""
         stored = "u1" if kind == "b1" else kind
-        name = self.scalar(f"load {LLVM[stored]}, ptr {pointer}, align {_size(stored)}")
-        found = self.splat(stored, name)
+        names = []
+        for j in range(self.lanes):
+            offset = self.scalar(f"mul i64 {step}, {j}")
+            place = self.scalar(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            names.append(self.scalar(f"load {LLVM[stored]}, ptr {place}, align {_size(stored)}"))
+        found = self.vector(stored, names)
         return found.differs(0) if kind == "b1" else found
 
     def store(self, x: Value, pointer: str, streamed: bool = False) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from symgrad.ir.dims import product
+from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
-from symgrad.ir.node import Node
-from symgrad.lowering.native import NativeCode, WholeCode
+from symgrad.ir.types import types_of
+from symgrad.lowering.native import NativeCode, Strides, WholeCode
 from symgrad.lowering.schedule import schedule
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.fuse import taken_apart, with_groups
@@ -39,8 +39,10 @@ class Natives:
         self.exact, self.insist = exact, insist
         self.reasons: dict[str, None] = {}
 
-    def parts(self, graph: Graph) -> Graph:
-        """A graph in which what can run as machine code is fused."""
+    def parts(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+        """A graph in which what can run as machine code is fused; a small one as it is."""
+        if self._is_small(graph, sizes):
+            return graph
         from symgrad.native.engine import Unavailable, host
         from symgrad.native.groups import is_admitted
 
@@ -54,6 +56,9 @@ class Natives:
         # A group that holds what has no native form may have parts that have one.
         graph = taken_apart(graph, lambda inner: not all(map(admits, inner.nodes)))
         return with_groups(self._in_parts(graph), grade, admits)
+
+    def _is_small(self, graph: Graph, sizes: Mapping[str, int]) -> bool:
+        return not self.insist and _bytes_made(graph, sizes) < LEAST_BYTES
 
     def _in_parts(self, graph: Graph) -> Graph:
         """The graph with softmax and its like taken apart, whose parts are loops of the same."""
@@ -70,7 +75,7 @@ class Natives:
         from symgrad.native.small import MOST_ELEMENTS, SmallProgram
         from symgrad.native.space import NotNative
 
-        if any(_elements(n, sizes) > MOST_ELEMENTS for n in graph.inputs):
+        if any(_size(n.shape, sizes) > MOST_ELEMENTS for n in graph.inputs):
             return None
         tasks, outputs = schedule(self._in_parts(graph), sizes)
         number = {t.node: i for i, t in enumerate(tasks)}
@@ -82,14 +87,16 @@ class Natives:
         except Unavailable as error:
             raise _unsupported(error) from None
 
-    def __call__(self, graph: Graph, sizes: Mapping[str, int]) -> NativeCode | None:
-        if not self.insist and _bytes_made(graph, sizes) < LEAST_BYTES:
+    def __call__(
+        self, graph: Graph, sizes: Mapping[str, int], strides: Sequence[Strides | None]
+    ) -> NativeCode | None:
+        if self._is_small(graph, sizes):
             return None
         from symgrad.native.engine import Unavailable
         from symgrad.native.space import NotNative
 
         try:
-            return self._compiled(graph, sizes)
+            return self._compiled(graph, sizes, strides)
         except NotNative as error:
             self.reasons[str(error)] = None
         except Unavailable as error:
@@ -98,11 +105,20 @@ class Natives:
             self.reasons[str(error)] = None
         return None
 
-    def _compiled(self, graph: Graph, sizes: Mapping[str, int]) -> Kernel:
+    def _compiled(
+        self, graph: Graph, sizes: Mapping[str, int], strides: Sequence[Strides | None]
+    ) -> Kernel:
         from symgrad.native.kernel import compiled
+        from symgrad.native.space import NotNative
 
         graph = self._in_parts(graph)
-        return compiled(graph, sizes, exact=self.exact, if_it_pays=not self.insist)
+        make = partial(compiled, graph, sizes, exact=self.exact, if_it_pays=not self.insist)
+        if not any(strides):
+            return make()
+        try:
+            return make(strides=strides)
+        except NotNative:
+            return make()
 
 
 def _unsupported(error: Exception) -> UnsupportedError:
@@ -111,14 +127,12 @@ def _unsupported(error: Exception) -> UnsupportedError:
 
 
 def _bytes_made(graph: Graph, sizes: Mapping[str, int]) -> int:
-    total = 0
-    for node in graph.nodes:
-        if node.inputs and not node.op.view:
-            total += _elements(node, sizes) * node.dtype.itemsize
-    return total
+    made = (n for n in graph.nodes if n.inputs and not n.op.view and not n.op.of_several)
+    types = (t for n in made for t in types_of(n.type))
+    return sum(_size(t.shape, sizes) * t.dtype.itemsize for t in types)
 
 
-def _elements(node: Node, sizes: Mapping[str, int]) -> int:
-    count = product(resolve(node.shape, sizes))
+def _size(shape: Shape, sizes: Mapping[str, int]) -> int:
+    count = product(resolve(shape, sizes))
     assert isinstance(count, int)
     return count

@@ -52,7 +52,7 @@ class SomeCode:
 
     rows, block, ir, assembly, call = 4000, 100, "", "", None
     parts = (sg.placeholder("parts", (40,)).tensor,)
-    in_place = ((),)
+    in_place, strides = ((),), (None,)
 
 
 class SomeMaker:
@@ -61,7 +61,7 @@ class SomeMaker:
     def __init__(self, whole):
         self.is_whole = whole
 
-    def __call__(self, graph, sizes):
+    def __call__(self, graph, sizes, strides):
         return SomeCode()
 
     def whole(self, graph, sizes, nexts):

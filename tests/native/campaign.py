@@ -161,8 +161,26 @@ def check_group(seed):
 
 
 def made_before(rng, inputs):
-    """The inputs, or what a step before makes of them: then it may be written over."""
-    return [sg.roll(x, 1, axis=-1) if x.ndim and rng.random() < 0.8 else x for x in inputs]
+    """The inputs, or what a step before makes of them, which may be written over; also as views."""
+
+    def made(x):
+        how = rng.random()
+        if not x.ndim or how < 0.2:
+            return x
+        first = sg.roll(x, 1, axis=-1)
+        if how < 0.6:
+            return first
+        if how < 0.7:
+            return sg.flip(first if how < 0.65 else x, axis=int(rng.integers(x.ndim)))
+        if how < 0.8:
+            return sg.concat([first, x], axis=-1)[..., :: 2 if how < 0.75 else 1][
+                ..., -x.shape[-1] :
+            ]
+        if how < 0.9:
+            return sg.broadcast_to(first[:1], x.shape)
+        return sg.concat([first, x], axis=0)[::-2] if x.ndim > 1 else first
+
+    return [made(x) for x in inputs]
 
 
 def random_rows(rng, pick):

@@ -174,6 +174,39 @@ def test_blocks_do_not_depend_on_who_runs_them():
             assert_same_bits(np.asarray(np.add.reduce(p, 0)), np.asarray(a))
 
 
+def stepped(x):
+    return [None if n == 1 else s for s, n in zip(x.strides, x.shape, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[:, 3:40],
+        lambda a: a[::-2, :74:2],
+        lambda a: a[:, 36::-1],
+        lambda a: np.broadcast_to(a[3], (40, 80))[:20, :37],
+        lambda a: np.broadcast_to(a[:, 3:4], (40, 37))[:20],
+        lambda a: np.broadcast_to(a[5, 5], (20, 37)),
+        lambda a: a.reshape(-1)[: 20 * 37].reshape(37, 20).T,
+    ],
+)
+def test_views_are_followed_where_they_lie(view):
+    rng = np.random.default_rng(3)
+    whole = values(rng, (40, 80), "float32")
+    seen = view(whole)[:20]
+    x, y = (sg.placeholder(name, seen.shape, "float32") for name in "xy")
+    graph = Graph([sg.where(x > y, x, y * 2), sg.max(x * y, axis=1), sg.max(x - y)], [x, y])
+    arrays = [seen, values(rng, seen.shape, "float32")]
+    kernel = compiled(graph, {}, strides=[tuple(stepped(seen)), None])
+    expected = reference(graph, arrays)
+    # What lies otherwise than was said is copied first.
+    for first in (seen, seen.copy(), np.asfortranarray(seen)):
+        for a, e in zip(kernel.run([first, arrays[1]]), expected, strict=True):
+            np.testing.assert_array_equal(a, e)
+    with pytest.raises(TypeError):
+        kernel.run([seen[0], arrays[1]])
+
+
 def test_what_is_written_over_is_not_read_again():
     x, y = (sg.placeholder(name, (40, 33), "float32") for name in "xy")
     b, z = sg.placeholder("b", (33,), "float32"), sg.placeholder("z", (40, 33), "float64")
