@@ -140,15 +140,13 @@ class _Lowering:
         found = None
         if self.native is not None:
             self._place_all(tasks)
-            refs = [self.values[i][0] for i in inputs]
-            strides = [strides_of(self.builders[r.slot], r) for r in refs]
+            strides = strides_of(self.builders, [self.values[i][0] for i in inputs])
             found = self.native(graph, self.sizes, strides)
         if found is not None or self.within:
             return found
         types: list[Any] = [tasks[i].type for i in inputs]
         tiling = tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
-        parts = tiling is None and self.native and parted(self.native, graph, self.sizes)
-        return parts or tiling
+        return tiling or parted(self.native, graph, self.sizes)
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
         return lower(tile, {}, nexts) if trial else self._inner(tile, {}, nexts, within=True)
@@ -296,8 +294,7 @@ class _Lowering:
 
     def _contiguous(self, task: Task, ref: Ref) -> Ref:
         """A value that lies as its shape says: a copy, if it is seen otherwise."""
-        t = self.builders[ref.slot].type
-        if not ref.views or ref.layout(t).flags.c_contiguous:
+        if not ref.views or ref.layout(self.builders[ref.slot].type).flags.c_contiguous:
             return ref
         copy = self._new("arena", self._type(ref), step=len(self.steps))
         self._append(Copy(task.node, (ref,), (copy,), task.group))

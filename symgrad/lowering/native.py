@@ -85,8 +85,12 @@ class Native(Protocol):
 NEAR = 64  # bytes: what lies farther from each other along a row is copied in blocks
 
 
-def strides_of(slot: SlotBuilder, ref: Ref) -> Strides | None:
-    """The strides of a value; None if it lies as its shape says, or had better be copied."""
+def strides_of(builders: Sequence[SlotBuilder], refs: Sequence[Ref]) -> list[Strides | None]:
+    """The strides of values; None for one that lies as its shape says, or had better be copied."""
+    return [_strides(builders[ref.slot], ref) for ref in refs]
+
+
+def _strides(slot: SlotBuilder, ref: Ref) -> Strides | None:
     if not ref.views:
         return None
     layout = ref.seen(slot.value) if slot.kind == "constant" else ref.layout(slot.type)
@@ -96,8 +100,10 @@ def strides_of(slot: SlotBuilder, ref: Ref) -> Strides | None:
     return None if layout.flags.c_contiguous or any(abs(s) > NEAR for s in last) else found
 
 
-def parted(native: Native, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
+def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
     """A group of which parts may be machine code, these fused; None if they are all of it."""
+    if native is None:
+        return None
     parts = native.parts(Graph(graph.outputs, graph.inputs), sizes)
     computing = [n for n in parts.nodes if n.inputs and not n.op.view and not n.op.of_several]
     return parts if len(computing) > 1 and any(n.inner_graph for n in computing) else None
