@@ -25,13 +25,13 @@ from symgrad.native.operations import JOINS, kind_of, operation
 from symgrad.native.space import REDUCTIONS, ROW_REDUCTIONS, NotNative
 from symgrad.native.vectors import Code, Module, Value
 from symgrad.ops import kernels
-from symgrad.ops.index.kernels import put
+from symgrad.ops.index.kernels import put, roll
 from symgrad.ops.linalg.products import matmul_p, vdot_p, vecdot_p
 
 MOST_ELEMENTS = 64
 LANES = 16  # as many elements count as one op
 # What moves the elements of its operands about, or puts zeros between them.
-MOVES = (kernels.place, kernels.concat)
+MOVES = (kernels.place, kernels.concat, kernels.diagonal, kernels.on_diagonal, roll)
 Order = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -102,7 +102,7 @@ class SmallProgram:
             if task.inputs and not _moves(task):
                 if terms > 1 and exact:
                     raise NotNative(f"{task.node.op.name} rounds in another order")
-                if not _joins(task.node):
+                if not _joins(task.node) and task.node.op.kernel is not kernels.running_sum:
                     admit(task.node, exact)
         if count > MOST_OPS:
             raise NotNative(f"a program of {count} ops takes too long to compile")
@@ -125,6 +125,8 @@ def _joins(node: Node) -> bool:
 
 def _terms(task: Task, tasks: Sequence[Task]) -> int:
     """How many terms an element of a task's result has."""
+    if task.node.op.kernel is kernels.running_sum:
+        return int(task.type.shape[dict(task.attrs)["axis"]])
     if not _joins(task.node):
         return 1
     shape: tuple[int, ...] = tasks[task.inputs[0]].type.shape
@@ -189,6 +191,8 @@ class _Writer:
                 for k in range(a.shape[-1])
             )
             return _joined(terms, JOINS["add"])
+        if op.kernel is kernels.running_sum:
+            return _running_sum(code, values[0], _numbered(types)[0], **attrs)
         if _joins(task.node):
             return self._reduced(task, code, values, types)
         written = operation(op)
@@ -253,6 +257,18 @@ def _joined(terms: Iterator[Value], join: Callable[[Value, Value], Value]) -> Va
             join(left[i], left[i + half]) if i + half < len(left) else left[i] for i in range(half)
         ]
     return left[0]
+
+
+def _running_sum(code: Code, x: Value, numbers: Order, axis: int, reverse: bool) -> Value:
+    """The sums of all elements up to each, along an axis."""
+    rows = np.moveaxis(numbers, axis, 0)
+    step = -1 if reverse else 1
+    part = code.of_lanes(rows[0].size)
+    sums = [part.gathered([x], row.ravel().tolist()) for row in rows[::step]]
+    for i in range(1, len(sums)):
+        sums[i] = sums[i - 1] + sums[i]
+    order = np.moveaxis(np.arange(1, rows.size + 1).reshape(rows.shape)[::step], 0, axis)
+    return code.gathered(sums, order.ravel().tolist())
 
 
 def _put(values: Sequence[Value], numbers: Sequence[Order], index: Any, mode: str) -> Value:

@@ -79,6 +79,8 @@ def moved():
     w = sg.placeholder("w", (3, 4), "float32")
     parts = [w.T[1:, ::-1], sg.stack([w[0], w[2]]), w[:, None, 1:3].reshape(6), sg.flip(w, axis=0)]
     parts += [sg.concat([w, w[1:] * 2], axis=0), sg.broadcast_to(w[1], (2, 4)), w[1, 2]]
+    parts += [sg.roll(w, 2, axis=1), sg.diag(w[:, :3]), sg.diag(w[0]), sg.cumulative_sum(w, axis=0)]
+    parts += [sg.cumulative_sum(w[1])]
     loss = sum(sg.sum(p * (i + 1)) for i, p in enumerate(parts))
     return [w], [*parts, sg.grad(loss, w)]
 
