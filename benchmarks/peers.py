@@ -62,17 +62,19 @@ def symgrad_words() -> Any:
     return Words(sg, gelu=gelu(sg.tanh), **own)
 
 
-def symgrad(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
+def symgrad(
+    loss: Loss, arrays: Sequence[Any], wanted: Sequence[int], backend: Any = "numpy"
+) -> Run:
     import symgrad as sg
 
     inputs = [sg.placeholder(f"x{i}", a.shape, a.dtype) for i, a in enumerate(arrays)]
     value = loss(symgrad_words(), *inputs)
     gradients = sg.grad(value, [inputs[i] for i in wanted])
-    program = sg.compile(inputs, [value, *gradients])
+    program = sg.compile(inputs, [value, *gradients], backend=backend)
     return lambda: program(*arrays)
 
 
-def symgrad_step(work: Training, arrays: Sequence[Any]) -> Run:
+def symgrad_step(work: Training, arrays: Sequence[Any], backend: Any = "numpy") -> Run:
     import symgrad as sg
 
     words = symgrad_words()
@@ -82,7 +84,8 @@ def symgrad_step(work: Training, arrays: Sequence[Any]) -> Run:
     parameters = state[: work.parameters]
     loss = work.loss(words, *inputs, *parameters)
     new = work.next(words, state, sg.grad(loss, parameters))
-    step = sg.compile(inputs, [loss], updates=dict(zip(state, new, strict=True)))
+    updates = dict(zip(state, new, strict=True))
+    step = sg.compile(inputs, [loss], updates=updates, backend=backend)
     return lambda: step(*data)
 
 
@@ -159,6 +162,8 @@ def jax_words() -> Any:
     return Words(
         jax.numpy,
         relu=jax.nn.relu,
+        sigmoid=jax.nn.sigmoid,
+        scan=jax.lax.scan,
         softmax=jax.nn.softmax,
         log_softmax=jax.nn.log_softmax,
         softplus=jax.nn.softplus,

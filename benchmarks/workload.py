@@ -60,6 +60,9 @@ class Workload:
     def symgrad(self, *inputs: Any) -> Run:
         return peers.symgrad(self.loss, inputs, self.wanted)
 
+    def symgrad_native(self, *inputs: Any) -> Run:
+        return peers.symgrad(self.loss, inputs, self.wanted, backend="native")
+
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
         return peers.pytensor(self.loss, inputs, self.wanted, linker)
 
@@ -117,6 +120,9 @@ class Training(Workload):
     def symgrad(self, *inputs: Any) -> Run:
         return peers.symgrad_step(self, inputs)
 
+    def symgrad_native(self, *inputs: Any) -> Run:
+        return peers.symgrad_step(self, inputs, backend="native")
+
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
         return peers.pytensor_step(self, inputs, linker)
 
@@ -135,6 +141,7 @@ CONTESTANTS = {
     "tuned": ("tuned", "numpy"),
     "naive": ("naive", "numpy"),
     "symgrad": ("symgrad", "symgrad"),
+    "symgrad native": ("symgrad_native", "symgrad"),
     "PyTensor": ("pytensor", "pytensor"),
     "PyTensor C": ("pytensor_c", "pytensor"),
     "JAX": ("jax", "jax"),
@@ -146,5 +153,5 @@ CONTESTANTS = {
     "products": ("products", "numpy"),
 }
 # Its C code wants a BLAS of the system to link to, and is without one no measure of PyTensor.
-ASKED_FOR = ("PyTensor C",)
-COMPILERS = ("symgrad", "PyTensor", "PyTensor C", "JAX", "torch.compile", "Numba")
+ASKED_FOR = ("PyTensor C", "symgrad native")
+COMPILERS = ("symgrad", "symgrad native", "PyTensor", "PyTensor C", "JAX", "torch.compile", "Numba")

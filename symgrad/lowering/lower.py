@@ -152,12 +152,12 @@ class _Lowering:
         return lower(tile, {}, nexts) if trial else self._inner(tile, {}, nexts, within=True)
 
     def _inner(
-        self, graph: Graph, sizes: Mapping[str, int], nexts: Sequence[Node], **options: Any
+        self, graph: Graph, sizes: Any, nexts: Sequence[Node], times: int = 1, **options: Any
     ) -> Plan:
-        """The plan of what runs again and again, in which parts may be machine code."""
+        """The plan of what runs so many `times`, in which parts may be machine code."""
         if self.native is not None and self.threads:
-            parts = self.native.parts(graph, sizes)
-            plan = lower(parts, sizes, nexts, native=self.native, **options)
+            native = self.native.repeated(times)
+            plan = lower(native.parts(graph, sizes), sizes, nexts, native=native, **options)
             if any(isinstance(step, (NativeLoop, NativeCall)) for step in plan.steps):
                 return plan
         return lower(graph, sizes, nexts, **options)
@@ -259,11 +259,11 @@ class _Lowering:
         self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
         return results
 
-    def _body(self, body: Graph) -> Plan:
+    def _body(self, body: Graph, times: int = 1) -> Plan:
         """The plan of a body, each of whose results is written where it belongs."""
         tiled, threads = self.threads > 0, max(self.threads, 1)
         sizes = {n: size for n, size in self.sizes.items() if not isinstance(size, Dim)}
-        plan = self._inner(body, sizes, targets_of(body), tiled=tiled, threads=threads)
+        plan = self._inner(body, sizes, targets_of(body), times, tiled=tiled, threads=threads)
         return replace(plan, graph=body)
 
     def _sized(self, graph: Graph, sizes: Mapping[str, Any]) -> Plan:

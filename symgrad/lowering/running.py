@@ -26,7 +26,7 @@ Given = tuple[Node, Refs, Refs, int | None]
 class Bodies(NamedTuple):
     """How steps get what they run: a body `planned`, a graph `sized`, `temporaries` to work in."""
 
-    planned: Callable[[Graph], Plan]
+    planned: Callable[..., Plan]
     sized: Callable[[Graph, Mapping[str, Any]], Plan]
     temporaries: Callable[[Sequence[TensorType], str], Refs]
 
@@ -57,7 +57,8 @@ class Bodies(NamedTuple):
             attrs[name] for name in ("body", "carries", "sequences", "length", "reverse")
         )
         kept = kept_carries(body, carries, length, reverse)
-        plan = self.planned(Graph([body.outputs[i] for i in kept.results], body.inputs))
+        made = Graph([body.outputs[i] for i in kept.results], body.inputs)
+        plan = self.planned(made, max(length, 1))
         turns = Turns(plan, carries, sequences, length, reverse, kept.carries)
         refs: dict[int, Ref] = {}
         for i in kept.results:

@@ -64,6 +64,9 @@ class SomeMaker:
     def __call__(self, graph, sizes, strides):
         return SomeCode()
 
+    def repeated(self, times):
+        return self
+
     def whole(self, graph, sizes, nexts):
         return SomeCode() if self.is_whole else None
 
