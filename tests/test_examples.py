@@ -4,6 +4,7 @@ import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,61 @@ def test_orbits(capsys):
     after, _ = example["simulate"](*example["start"](speed), 40)
     assert np.linalg.norm(after) > 1
     assert "step  4" in capsys.readouterr().out
+
+
+def test_char_lstm(capsys):
+    losses, said = load("14_char_lstm.py")["main"](60)
+    assert losses[-1] < 0.9 < 3.5 < losses[0]
+    assert said.startswith("The ")
+    assert len(said) == 164
+    assert sum(word in said for word in ("is", "better", "than", "idea", "explain")) >= 1
+    assert "bits a letter" in capsys.readouterr().out
+
+
+def test_sequences():
+    example = load("15_sequences.py")
+    start, moves, dice = (sg.placeholder(n, s) for n, s in
+                          (("start", (2,)), ("moves", (2, 2)), ("dice", (2, 6))))  # fmt: skip
+    rolls = sg.placeholder("rolls", ("T",), "int64")
+    total = example["likelihood"](rolls, start, moves, dice)
+    outputs = [total, *sg.grad(total, [start, moves, dice])]
+    program = sg.compile([rolls, start, moves, dice], outputs)
+    rng = np.random.default_rng(0)
+    seen, *logits = (
+        rng.integers(6, size=7),
+        *(rng.normal(size=n.shape) for n in (start, moves, dice)),
+    )
+
+    def by_paths(start, moves, dice):
+        """The sum over all paths of hidden states."""
+        p, a, b = (np.exp(z) / np.exp(z).sum(-1, keepdims=True) for z in (start, moves, dice))
+        found = 0.0
+        for way in np.ndindex(*[2] * len(seen)):
+            chain = p[way[0]] * np.prod([a[i, j] for i, j in pairwise(way)])
+            found += chain * np.prod([b[i, r] for i, r in zip(way, seen, strict=True)])
+        return np.log(found)
+
+    value, *grads = program(seen, *logits)
+    np.testing.assert_allclose(value, by_paths(*logits), rtol=1e-12)
+    for k, (x, grad) in enumerate(zip(logits, grads, strict=True)):
+        for at in np.ndindex(x.shape):
+            ends = []
+            for h in (1e-5, -1e-5):
+                moved = [z.copy() for z in logits]
+                moved[k][at] += h
+                ends.append(by_paths(*moved))
+            np.testing.assert_allclose(grad[at], (ends[0] - ends[1]) / 2e-5, atol=1e-8)
+    losses, sixes = example["casino"]()
+    assert losses[-1] < 1.74 < losses[0]
+    assert sixes[1] > 0.4
+    path, rates = example["lynxes"]()
+    _, slopes = path(rates)
+    for i in range(4):
+        h = np.zeros(4)
+        h[i] = 1e-6
+        np.testing.assert_allclose(
+            slopes[:, i], (path(rates + h)[0] - path(rates - h)[0]) / 2e-6, rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
