@@ -21,6 +21,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
+from symgrad.runtime.inspect.steps import began_in
 from symgrad.runtime.runner import Runner
 
 MOST_LISTED = 8
@@ -201,7 +202,10 @@ class _Step(NamedTuple):
         bad = np.argwhere(~np.isfinite(array))
         where = f", first at {tuple(bad[0].tolist())}" if array.ndim else ""
         verb = "was given" if is_input(self.node) else "made"
-        return f"{verb} {' and '.join(new)}: {len(bad)} of {array.size}{where}"
+        found = f"{verb} {' and '.join(new)}: {len(bad)} of {array.size}{where}"
+        if self.node.op.body:
+            found += began_in(self.node, [x[0] for x in self.operands], _kinds)
+        return found
 
     def error(self) -> float:
         """The largest error of its results, relative to their largest element.

@@ -246,3 +246,19 @@ def test_precision_that_is_lost_but_not_wanted_is_harmless():
     assert [f.node.op.name for f in found.harmless] == ["subtract"]
     assert found.largest > 0.1
     assert "\nharmless, of which no output has anything:\n  subtract has a rel" in str(found)
+
+
+@pytest.mark.parametrize("steps", [6, "T"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_fault_in_a_loop_is_told_with_its_step(steps, reverse):
+    x, h = sg.placeholder("x", (steps, 2)), sg.placeholder("h", (2,))
+
+    def step(c, row):
+        return sg.log(c * row) + c, c
+
+    last, _ = sg.scan(step, h, x, reverse=reverse)
+    rows = np.ones((6, 2))
+    rows[4, 1] = rows[3, 1] = -1
+    (finding,) = sg.compile([x, h], last).check(rows, np.ones(2)).findings
+    assert f"it began in step {4 if reverse else 3}, with log" in finding.made
+    assert not sg.compile([x, h], last).check(abs(rows), np.ones(2)).findings
