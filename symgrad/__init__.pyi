@@ -423,6 +423,9 @@ from symgrad.rewrite.rule import Exact as Exact
 from symgrad.rewrite.rule import Rewrite as Rewrite
 from symgrad.rewrite.rule import rule as rule
 from symgrad.runtime.program import Program as Program
+from symgrad.solve.roots import fixed_point as fixed_point
+from symgrad.solve.roots import minimizer as minimizer
+from symgrad.solve.roots import root as root
 from symgrad.train.batches import Batches as Batches
 from symgrad.train.batches import batches as batches
 from symgrad.train.checkpoints import load_state as load_state

@@ -22,7 +22,7 @@ FLOORS = (
     ("symgrad.autodiff", "symgrad.lowering", "symgrad.native"),
     ("symgrad.runtime",), ("symgrad.compiler",),
     ("symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random", "symgrad.special"),
-    ("symgrad.stats",),
+    ("symgrad.solve", "symgrad.stats"),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
     ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
 )  # fmt: skip

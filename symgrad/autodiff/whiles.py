@@ -25,7 +25,7 @@ from symgrad.ops.batch import batch_size
 from symgrad.ops.leaves import placeholder, zeros
 from symgrad.ops.loops.cond import chosen_of
 from symgrad.ops.loops.loop import looped, substituted
-from symgrad.ops.loops.while_loop import own_name, whiled
+from symgrad.ops.loops.while_loop import Limit, own_name, whiled
 from symgrad.ops.reduce import any as any_
 from symgrad.ops.shape import broadcast_to
 
@@ -54,7 +54,7 @@ def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node,
     step, size = y.attr("step"), batch_size(inputs, flags)
     becomes = dict(zip(y.attr("test").inputs, step.inputs, strict=True))
     (test,) = substituted(y.attr("test").outputs, becomes)
-    states = step.inputs[: len(step.outputs)]
+    states, limit = step.inputs[: len(step.outputs)], (y.attr("most"), y.attr("what"))
     found = {x for x, flag in zip(step.inputs, flags, strict=True) if flag}
     while True:
         reached = set(found)
@@ -76,7 +76,7 @@ def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node,
         for x, own, flag in zip(inputs, step.inputs, flags, strict=True)
     ]
     if by_row:
-        return _by_row(test, step, given, found, y.attr("most"), size, names)
+        return _by_row(test, step, given, found, limit, size, names)
     many = {
         x: placeholder(next(names), (size, *x.shape), x.dtype) for x in step.inputs if x in found
     }
@@ -85,7 +85,7 @@ def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node,
         batched([z], many, size)[0] if x in found else z
         for x, z in zip(states, step.outputs, strict=True)
     ]
-    steps, *ends = whiled(test, nexts, inside, given, y.attr("most"))
+    steps, *ends = whiled(test, nexts, inside, given, limit)
     rows = (
         r if x in found else broadcast_to(r, (size, *r.shape))
         for r, x in zip(ends, states, strict=True)
@@ -98,7 +98,7 @@ def _by_row(
     step: Graph,
     given: Sequence[Node],
     found: set[Node],
-    most: int | None,
+    limit: Limit,
     size: Size,
     names: Iterator[str],
 ) -> tuple[Node, ...]:
@@ -123,6 +123,6 @@ def _by_row(
         batched(row, many, size),
         [many.get(x, x) for x in own],
         [begins, zeros((size,), dtype="int64"), *given],
-        most,
+        limit,
     )
     return (count, *ends)

@@ -220,7 +220,7 @@ def _resolve(frame: Frame) -> Location:
 _scope: ContextVar[tuple[str, ...]] = ContextVar("symgrad_scope", default=())
 _kinks: ContextVar[Any] = ContextVar("symgrad_kinks", default=None)
 _origin: ContextVar[Origin | None] = ContextVar("symgrad_origin", default=None)
-_traced: ContextVar[str] = ContextVar("symgrad_traced", default="")
+_traced: ContextVar[tuple[str, ...]] = ContextVar("symgrad_traced", default=())
 
 
 def current_origin() -> Origin:
@@ -283,7 +283,7 @@ def traced(name: str, region: str = "") -> Iterator[tuple[str, ...]]:
 
     All that is built is of the region, also where differentiation builds. It gives their scope.
     """
-    token = _traced.set(name)
+    token = _traced.set((*_traced.get(), name))
     given = _origin.get()
     try:
         if not region:
@@ -299,12 +299,18 @@ def traced(name: str, region: str = "") -> Iterator[tuple[str, ...]]:
         _traced.reset(token)
 
 
+def inner_name(name: str) -> str:
+    """A name for an input of a body that is built now: another than in the bodies around it."""
+    depth = len(_traced.get())
+    return f"{name}_{depth}" if depth else name
+
+
 def refuse_side_effect(what: str) -> None:
     """Raise `UnsupportedError` within the body of a loop or a choice, which is run by a graph."""
-    if name := _traced.get():
+    if names := _traced.get():
         raise UnsupportedError(
-            f"{name}: a body has no side effects, and {what}; it is traced once, however often it "
-            f"runs: carry the value instead{current_origin().place('set')}"
+            f"{names[-1]}: a body has no side effects, and {what}; it is traced once, however "
+            f"often it runs: carry the value instead{current_origin().place('set')}"
         )
 
 

@@ -43,7 +43,9 @@ class Bodies(NamedTuple):
             test, body = self.planned(attrs["test"]), self.planned(attrs["step"])
             turns = Turns(body, len(results) - 1, 0, 0, False)
             scratch = (*self._scratch(test), *self.temporaries(turns.scratch, "body"))
-            return While(*given, scratch, test=test, turns=turns, most=attrs["most"])
+            return While(
+                *given, scratch, test=test, turns=turns, most=attrs["most"], what=attrs["what"]
+            )
         parts = (attrs[name] for name in ("carries", "sequences", "length", "reverse"))
         turns = Turns(self.planned(attrs["body"]), *parts)
         return Loop(*given, self.temporaries(turns.scratch, "body"), turns=turns)

@@ -25,6 +25,7 @@ class While(Step):
     test: Plan
     turns: Turns
     most: int | None
+    what: str
     name = "while"
 
     @property

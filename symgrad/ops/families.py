@@ -9,6 +9,7 @@ import symgrad.ops.fourier.frequencies  # with fourier: what sg.fft has
 import symgrad.ops.fourier.planes
 import symgrad.ops.linalg.tensors
 import symgrad.ops.loops.cond
+import symgrad.ops.loops.implicit
 import symgrad.ops.loops.loop
 import symgrad.ops.loops.while_loop
 import symgrad.ops.numpy.arithmetic

@@ -66,7 +66,7 @@ def _while(node: Node, read: list[int], compiled: Callable[[Graph], Graph]) -> d
     test, step = node.attr("test"), node.attr("step")
     becomes = dict(zip(test.inputs, step.inputs, strict=True))
     (holds,) = substituted(test.outputs, becomes)
-    states, most = step.inputs[: len(step.outputs)], node.attr("most")
+    states, limit = step.inputs[: len(step.outputs)], (node.attr("most"), node.attr("what"))
     nexts = dict(zip(states, step.outputs, strict=True))
     live: set[Node] = set()
     ends = [holds, *(states[i - 1] for i in read if i)]
@@ -84,7 +84,7 @@ def _while(node: Node, read: list[int], compiled: Callable[[Graph], Graph]) -> d
         body = compiled(Graph(outputs, inputs))
         own = dict(zip(body.inputs, inputs, strict=True))
         sides.append(substituted(body.outputs, own))
-    count, *made = whiled(sides[0][0], sides[1], inputs, [given[x] for x in inputs], most)
+    count, *made = whiled(sides[0][0], sides[1], inputs, [given[x] for x in inputs], limit)
     last = given | dict(zip(moving, made, strict=True))
     return {i: last[states[i - 1]] if i else count for i in read}
 

@@ -17,6 +17,7 @@ from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
 from symgrad.lowering.whiles import Sized, While
+from symgrad.ops.loops.while_loop import exceeded
 
 
 class StepFailed(Exception):
@@ -183,8 +184,8 @@ class _Executor(Visitor[None]):
                 state[i], others[i] = self.value(targets[i]), spare
                 np.copyto(state[i], init[i])
         while execute(step.test, [*state, *fixed], [], [], looks)[0]:
-            if count == step.most:
-                raise RuntimeError(f"more than {step.most} steps")
+            if step.most is not None and count == step.most:
+                raise RuntimeError(exceeded(step.most, step.what))
             nexts = [x for x, spare in zip(others, spares, strict=True) if spare is not None]
             numbers = iter(execute(step.turns.plan, [*state, *fixed], [], nexts, workspace))
             for i, spare in enumerate(spares):

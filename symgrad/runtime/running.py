@@ -12,7 +12,8 @@ from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
 from symgrad.lowering.visitor import Visitor
 from symgrad.lowering.whiles import Sized, While
-from symgrad.runtime.literals import int_text
+from symgrad.ops.loops.while_loop import exceeded
+from symgrad.runtime.literals import int_text, plain_text
 from symgrad.runtime.source import Module
 
 
@@ -104,7 +105,7 @@ class Running(Visitor[Iterable[str]]):
         yield f"while {self.function_of(step.test)}({', '.join([*given, *looks])}):"
         if step.most is not None:
             yield f"    if {count} == {int_text(step.most)}:"
-            yield f"        raise RuntimeError('more than {int_text(step.most)} steps')"
+            yield f"        raise RuntimeError({plain_text(exceeded(step.most, step.what))})"
         yield f"    {self._called(step.turns.plan, swaps.others, given, workspace)}"
         yield f"    {count} += 1"
         if swaps.pairs:

@@ -21,3 +21,24 @@ def test_constants_of_functions_within_functions_stay_apart():
     for at in ([1.0, 1.0], [-1.0, -1.0], [4.0, 4.0]):
         wanted = evaluate([y], {x: 1.5, v: np.array(at)})
         assert [p(1.5, np.array(at)) for p in programs] == wanted * 2
+
+
+def test_a_gradient_within_bodies_within_bodies():
+    def inner(i, d):
+        return d - 0.1 * sg.grad(d**2 * x, d)
+
+    def body(c, row):
+        d = sg.fori(2, lambda i, d: inner(i, d) * c + row, c)
+        return d, sg.grad(d * c, c)
+
+    last, _ = sg.scan(body, x, v)
+    c = x
+    for t in range(2):
+        d = c
+        for _ in range(2):
+            d = (d - 0.2 * d * x) * c + v[t]
+        c = d
+    pair = [last, c, *sg.grad(last, [x, v]), *sg.grad(c, [x, v])]
+    found = evaluate(pair, {x: 0.7, v: np.array([0.3, -0.4])})
+    for a, b in ((0, 1), (2, 4), (3, 5)):
+        np.testing.assert_allclose(found[a], found[b], rtol=1e-12)

@@ -16,6 +16,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.origin import inner_name
 from symgrad.ir.origin import traced as tracing
 from symgrad.ir.types import DType, as_shape, whole
 from symgrad.ir.walk import topological
@@ -103,11 +104,11 @@ def _scanned(
     sequences, slice_form = ([], None) if xs is None else leaves(xs, "xs", name)
     count = _length(name, sequences, length)
     given = [as_node(leaf.value) for leaf in sequences]
-    slices = [placeholder(f"x{i}", x.shape[1:], x.dtype) for i, x in enumerate(given)]
+    slices = [placeholder(inner_name(f"x{i}"), x.shape[1:], x.dtype) for i, x in enumerate(given)]
     x = None if slice_form is None else slice_form(slices)
 
     def traced(starts: Sequence[Node]) -> tuple[list[Node], _Trace]:
-        states = [placeholder(f"carry{i}", c.shape, c.dtype) for i, c in enumerate(starts)]
+        states = carried(starts)
         with tracing(name):
             found = step(carry_form(states), x)
         return states, _traced(name, found, init)
@@ -184,6 +185,12 @@ def leaves(value: Any, what: str, name: str) -> tuple[list[Leaf], Form]:
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python's, which takes the dtype beside it."""
     return isinstance(value, (bool, int, float, complex)) and type(value).__module__ == "builtins"
+
+
+def carried(starts: Sequence[Node]) -> list[Node]:
+    """The inputs of a body that stand for its carries."""
+    named = ((inner_name(f"carry{i}"), c) for i, c in enumerate(starts))
+    return [placeholder(name, c.shape, c.dtype) for name, c in named]
 
 
 def begun(carries: Sequence[Leaf], nexts_of: Callable[[list[Node]], list[Node]]) -> list[Node]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.origin import traced
 from symgrad.ir.types import TensorType, Type
 from symgrad.ops.declare import op
-from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.cond import predicate
 from symgrad.ops.loops.loop import Sizes, body_types, depth, named_sizes
-from symgrad.ops.loops.scan import begun, closed, fitted, leaves, next_nodes
+from symgrad.ops.loops.scan import begun, carried, closed, fitted, leaves, next_nodes
 
 COUNT = TensorType((), np.dtype(np.int64))
 BOOLEAN = TensorType((), np.dtype(bool))
+What: TypeAlias = Literal["while_loop", "root", "fixed_point", "minimizer", "odeint"]
+# The most steps, and the function that says so.
+Limit: TypeAlias = "tuple[int | None, What]"
 OWN_NAME = re.compile("steps[0-9]{1,4}")
 
 
@@ -57,7 +59,17 @@ def while_loop(
     >>> mean.type
     float64[]
     """
-    name = "while_loop"
+    return looping("while_loop", cond, body, init, max_steps)
+
+
+def looping(
+    name: What,
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_steps: int | None,
+) -> Any:
+    """The same for a function of this name, which is built of such a loop."""
     if max_steps is not None and (type(max_steps) is not int or max_steps < 0):
         raise GraphError(f"{name}: max_steps is an int, 0 or more, not {max_steps!r:.60}")
     carries, form = leaves(init, "carry", name)
@@ -65,7 +77,7 @@ def while_loop(
         raise GraphError(f"{name} has nothing to compute: give it a carry")
 
     def stepped(starts: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-        states = [placeholder(f"carry{i}", c.shape, c.dtype) for i, c in enumerate(starts)]
+        states = carried(starts)
         with traced(name):
             after = body(form(states))
         return states, next_nodes(name, after, init)
@@ -75,8 +87,24 @@ def while_loop(
     with traced(name):
         test = predicate(name, as_node(cond(form(states))))
     both, outer = closed(name, [test, *fitted(name, carries, states, nexts)], states)
-    made = whiled(both.outputs[0], both.outputs[1:], both.inputs, [*starts, *outer], max_steps)
+    limit = max_steps, name
+    made = whiled(both.outputs[0], both.outputs[1:], both.inputs, [*starts, *outer], limit)
     return form(made[1:])
+
+
+def exceeded(most: int, what: str) -> str:
+    """The message where a loop takes more than the most steps."""
+    if what == "while_loop":
+        return f"more than {most} steps"
+    if what == "odeint":
+        return (
+            f"odeint takes more than {most} steps from one time to the next: ask for more times, "
+            "give max_steps or larger tolerances; a stiff or infinite solution has no end"
+        )
+    return (
+        f"{what} did not converge in {most} steps: begin nearer to the solution, or give max_steps "
+        "or a larger tol"
+    )
 
 
 def whiled(
@@ -84,12 +112,14 @@ def whiled(
     nexts: Sequence[Node],
     inputs: Sequence[Node],
     operands: Sequence[Node],
-    most: int | None,
+    limit: Limit,
 ) -> list[Node]:
     """The number of steps and the last carries; the first inputs are the carries."""
+    most, what = limit
     bodies = Graph([test], inputs), Graph(nexts, inputs)
     sizes = named_sizes([*bodies[0].nodes, *bodies[1].nodes])
-    return list(while_loop_p(*operands, test=bodies[0], step=bodies[1], most=most, sizes=sizes))
+    test_, step = bodies
+    return list(while_loop_p(*operands, test=test_, step=step, most=most, what=what, sizes=sizes))
 
 
 def _infer(
@@ -97,6 +127,7 @@ def _infer(
     test: Graph,
     step: Graph,
     most: int | None,
+    what: Literal["while_loop", "root", "fixed_point", "minimizer", "odeint"],
     sizes: tuple[tuple[str, int | Dim], ...],
 ) -> Type:
     (given, made), (same, tested) = body_types(step, sizes), body_types(test, sizes)
@@ -112,7 +143,12 @@ def _infer(
 
 
 def _kernel(
-    *arrays: Any, test: Graph, step: Graph, most: int | None, sizes: tuple[tuple[str, int], ...]
+    *arrays: Any,
+    test: Graph,
+    step: Graph,
+    most: int | None,
+    what: str,
+    sizes: tuple[tuple[str, int], ...],
 ) -> tuple[Any, ...]:
     known, count = dict(sizes), np.int64(0)
     state, fixed = list(arrays[: len(step.outputs)]), arrays[len(step.outputs) :]
@@ -121,8 +157,8 @@ def _kernel(
         (goes_on,) = evaluate(test.outputs, dict(zip(test.inputs, feeds, strict=True)), known)
         if not goes_on:
             return (count, *state)
-        if count == most:
-            raise RuntimeError(f"more than {most} steps")
+        if most is not None and count == most:
+            raise RuntimeError(exceeded(most, what))
         state = evaluate(step.outputs, dict(zip(step.inputs, feeds, strict=True)), known)
         count += 1
 
@@ -138,7 +174,9 @@ def _kernel(
     graphs=("test", "step"),
     public=False,
 )
-def while_loop_p(*operands: Node, test: Graph, step: Graph, most: int | None, sizes: Sizes) -> Node:
+def while_loop_p(
+    *operands: Node, test: Graph, step: Graph, most: int | None, what: What, sizes: Sizes
+) -> Node:
     """The number of steps and the last carries: see the top of the file."""
     ...
 

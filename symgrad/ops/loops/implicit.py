@@ -1,0 +1,63 @@
+"""A solution of equations, by whatever means it was found: its derivatives are of the equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import GraphError, ShapeError
+from symgrad.ir.graph import Graph
+from symgrad.ir.late import SLOTS
+from symgrad.ir.node import Node
+from symgrad.ir.types import TensorType
+from symgrad.ops.declare import op
+from symgrad.ops.loops.loop import Sizes, body_types
+
+Levels = tuple[tuple[int | Dim, tuple[bool, ...]], ...]
+
+
+def _infer(
+    *types: TensorType,
+    residual: Graph,
+    levels: tuple[tuple[int | Dim, tuple[bool, ...]], ...],
+    sizes: tuple[tuple[str, int | Dim], ...],
+) -> TensorType:
+    given, made = body_types(residual, sizes)
+    if len(made) != 1 or given[:1] != made or made[0].ndim != 1 or made[0].dtype.kind != "f":
+        raise GraphError(f"the residual of a vector is a vector like it, not {made} of {given[:1]}")
+    for size, flags in reversed(levels):
+        if len(flags) != len(given) or not flags[0]:
+            raise GraphError(f"a level tells of {len(given)} operands, the first one a batch")
+        given = [
+            t.with_shape((size, *t.shape)) if flag else t
+            for t, flag in zip(given, flags, strict=True)
+        ]
+    if list(types) != given:
+        raise ShapeError(f"the residual takes {given}, not {list(types)}")
+    return types[0]
+
+
+@op(
+    infer=_infer,
+    kernel=lambda x, *fixed, **attrs: x,
+    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("implicit").vjp(g, y, kinks),
+    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("implicit").jvp(t, y, kinks),
+    batch=lambda inputs, flags, node, **attrs: SLOTS.loops("implicit").batch(inputs, flags, node),
+    holomorphic=False,
+    one_sided=True,
+    identity=True,
+    graphs=("residual",),
+    public=False,
+)
+def implicit(x: Node, *fixed: Node, residual: Graph, levels: Levels, sizes: Sizes) -> Node:
+    """The vector x, a zero of the residual of it and of what is fixed, differentiated as that.
+
+    On a batch, `levels` has for each of its axes, the outermost first, its size and which of the
+    operands have it.
+    """
+    ...
+
+
+def solution_of(x: Any, residual: Graph, fixed: list[Node], sizes: Sizes) -> Node:
+    """A zero x of a residual, which is given what is fixed; no derivative goes through x itself."""
+    return implicit(x, *fixed, residual=residual, levels=(), sizes=sizes)

@@ -1,0 +1,1 @@
+"""Equations and minima: solved when a program runs, and differentiated."""
