@@ -21,11 +21,11 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.cumulative import running_sum
 from symgrad.ops.elementwise import add
-from symgrad.ops.leaves import placeholder
+from symgrad.ops.leaves import placeholder, zeros
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.loops.loop import looped, substituted
 from symgrad.ops.reduce import sum as sum_over
-from symgrad.ops.shape import concat, expand_dims, permute_dims, reshape
+from symgrad.ops.shape import concat, expand_dims, permute_dims, reshape, stack
 
 MOST_STACKED = 2**18  # bytes a step, of what is kept for a product: with more, steps lose nothing
 SMALL = 2**12  # bytes a step: what a call costs more than the work
@@ -55,6 +55,21 @@ class Draft:
         given = list(self.slices.values()), list(self.whole.values())
         made = looped(self.body, self.init, *given, self.length, self.reverse)
         return made[: len(self.init)], made[len(self.init) :]
+
+    def unrolled(self) -> tuple[list[Node], list[Node]]:
+        """The same, made by its few steps one after the other."""
+        assert isinstance(self.length, int)
+        states, made = self.init, list[list[Node]]()
+        for t in range(self.length)[:: -1 if self.reverse else 1]:
+            given = dict(zip(self.states, states, strict=True)) | self.whole
+            given |= {x: sequence[t] for x, sequence in self.slices.items()}
+            found = substituted([*self.nexts, *self.rows], given)
+            states = found[: len(states)]
+            made.append(found[len(states) :])
+        if not made:
+            return states, [zeros((0, *y.shape), dtype=y.dtype) for y in self.rows]
+        ordered = made[::-1] if self.reverse else made
+        return states, [stack(list(each)) for each in zip(*ordered, strict=True)]
 
     def becomes(self, body: Graph) -> None:
         """Take over a body that computes the same, of inputs in the same order."""

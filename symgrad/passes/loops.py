@@ -20,6 +20,8 @@ from symgrad.ops.loops.loop import looped, never_fails, substituted
 from symgrad.passes.loop_parts import Draft, take_parts
 from symgrad.rewrite.driver import rebuild
 
+SHORT = 2  # steps that are written one after the other
+
 
 class _Loop:
     """A loop with its parts by name. A slot of the body is an input, known by what it is given."""
@@ -261,7 +263,10 @@ def _smaller(
 
 
 def _made(draft: Draft, compiler: Compiler, known: dict[Any, Graph]) -> Sequence[list[Node]]:
-    """The last carries and the stacks of a draft, its body compiled."""
+    """The last carries and stacks of a draft, its body compiled; a short one is written out."""
+    short = isinstance(draft.length, int) and draft.length <= SHORT
+    if short and not any(n.bodies for n in draft.body.nodes):
+        return draft.unrolled()
 
     def compiled(function: Callable[[Graph], Graph]) -> None:
         body = draft.body

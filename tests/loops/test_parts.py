@@ -151,3 +151,21 @@ def test_an_lstm_needs_the_least_products_and_no_copies():
     assert inside.count("matmul") == 2
     assert not {"copy", "place", "put", "concat"} & {*inside}
     assert [s.name for s in program.plan.steps].count("matmul") == 3
+
+
+@pytest.mark.parametrize("exact", ["bits", "rounding"])
+def test_a_short_loop_is_written_out(exact):
+    def step(c, row):
+        c = sg.tanh(c @ u + row)
+        return c, c * 2
+
+    for length in (0, 1, 2, 3):
+        x = sg.placeholder("x", (length, 2, 4))
+        for reverse in (False, True):
+            last, ys = sg.scan(step, h, x, reverse=reverse)
+            program = sg.compile([x, u, h], [last, ys], exact=exact)
+            assert any(n.op.body for n in program.graph.nodes) == (length > 2)
+            arrays = [RNG.uniform(-1, 1, x.shape), ARRAYS[u], ARRAYS[h]]
+            raw = sg.compile([x, u, h], [last, ys], passes=())
+            for a, b in zip(program(*arrays), raw(*arrays), strict=True):
+                np.testing.assert_allclose(a, b, rtol=0 if exact == "bits" else 1e-12)

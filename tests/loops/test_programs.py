@@ -10,7 +10,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2}, {"backend": "reference"}])
 def test_large_bodies_run_in_tiles(options):
-    x = sg.placeholder("x", (2, 1500, 500))
+    x = sg.placeholder("x", (3, 1500, 500))
     w = sg.placeholder("w", (500,))
 
     def step(c, row):

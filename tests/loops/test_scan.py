@@ -291,6 +291,6 @@ def test_cost_and_profile_and_check():
 
 
 def test_profile_of_no_steps():
-    case = Case(0)
+    case = Case(0, named=True)
     program = sg.compile(case.inputs, case.looped())
     assert "loop" in str(program.profile(*case.arrays, runs=2))
