@@ -119,7 +119,7 @@ def test_every_op_says_what_it_takes(name):
     else:
         assert least >= fixed
     holds = [k for k, hint in found.hints.items() if Graph in (hint, *get_args(hint))]
-    assert holds == list(filter(None, (op.inner_graph, op.body)))
+    assert holds == list(filter(None, (op.inner_graph, op.body, *op.graphs)))
     assert op.of_several == (get_origin(operand_hint(op.infer)) is tuple)
     for tried in op.trials.cases:
         assert found.hints.keys() == tried.attrs.keys() or op.normalize is not None
