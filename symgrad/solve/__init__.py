@@ -1,1 +1,1 @@
-"""Equations and minima: solved when a program runs, and differentiated."""
+"""Equations, minima and differential equations, solved when a program runs."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Size
-from symgrad.ir.errors import DtypeError, GraphError
+from symgrad.ir.errors import DtypeError, GraphError, ShapeError
+from symgrad.ir.forms import aligned
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, traced
@@ -46,13 +47,13 @@ class Unknown:
         with traced(self.name):
             return f(self.form(self.states))
 
-    def parts(self, vector: Node) -> list[Node]:
-        """The leaves that lie in a vector."""
+    def parts(self, vector: Node, axes: tuple[Size, ...] = ()) -> list[Node]:
+        """The leaves that lie in a vector, or in the last axis of an array with axes in front."""
         found, first = [], 0
         for x in self.states:
             end: Size = first + x.size
-            part = vector if len(self.states) == 1 else vector[first:end]
-            found.append(reshape(part, x.shape))
+            part = vector if len(self.states) == 1 else vector[..., first:end]
+            found.append(reshape(part, (*axes, *x.shape)))
             first = end  # type: ignore[assignment]
         return found
 
@@ -61,9 +62,9 @@ class Unknown:
         flat = [reshape(x, (x.size,)) for x in parts]
         return flat[0] if len(flat) == 1 else concat(flat)
 
-    def closed(self, outputs: Sequence[Node]) -> Equations:
-        """Equations made of the unknown and of the nodes around them."""
-        return Equations(self, outputs)
+    def closed(self, outputs: Sequence[Node], *more: Node) -> Equations:
+        """Equations made of the unknown, of `more` inputs, and of the nodes around them."""
+        return Equations(self, outputs, more)
 
     def tolerance(self, tol: float | None) -> float:
         """The tolerance that was given, or the default for the dtype: eps to the 2/3."""
@@ -73,14 +74,18 @@ class Unknown:
 class Equations:
     """Nodes made of an unknown and of others, `outer`, which a solver takes as they are."""
 
-    def __init__(self, unknown: Unknown, outputs: Sequence[Node]) -> None:
+    def __init__(self, unknown: Unknown, outputs: Sequence[Node], more: Sequence[Node]) -> None:
         self.unknown = unknown
-        self.graph, self.outer = closed(unknown.name, outputs, unknown.states)
+        self.graph, self.outer = closed(unknown.name, outputs, [*unknown.states, *more])
         self.frozen = [stop_gradient(x) for x in self.outer]
 
     def at(self, vector: Node) -> list[Node]:
         """The nodes at a vector, through which no derivative flows to what is outside."""
         return self._made(vector, self.frozen)
+
+    def live(self, vector: Node, *more: Node) -> list[Node]:
+        """The nodes at a vector and at values of more inputs, differentiated like any other."""
+        return self._made(vector, [*more, *self.outer])
 
     def _made(self, vector: Node, outer: Sequence[Node]) -> list[Node]:
         given = (*self.unknown.parts(vector), *outer)
@@ -96,3 +101,22 @@ class Equations:
         graph = Graph([residual(z, self._made(z, own))], [z, *own])
         found = solution_of(stop_gradient(x), graph, self.outer, named_sizes(graph.nodes))
         return self.unknown.form(self.unknown.parts(found))
+
+
+def like(unknown: Unknown, found: Any) -> list[Node]:
+    """What a function gave, which is as the unknown."""
+    form = unknown.form(unknown.states)
+    given = [leaf.value for leaf in aligned(found, form, "f(x)", GraphError)]
+    made = []
+    for value, x in zip(given, unknown.states, strict=True):
+        if isinstance(value, (list, tuple, dict)):
+            raise GraphError(f"{unknown.name}: one array of x becomes {value!r:.60}")
+        y = as_node(value)
+        y = astype(y, x.dtype) if not y.inputs and not y.ndim else y
+        if y.type != x.type:
+            raise ShapeError(
+                f"{unknown.name}: x is {x.type!r}, and f(x) is {y.type!r}; it gives as many "
+                f"numbers of the same dtype{y.origin.place()}"
+            )
+        made.append(y)
+    return made

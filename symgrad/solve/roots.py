@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff.transforms import grad, jacobian
-from symgrad.ir.errors import GraphError, ShapeError
-from symgrad.ir.forms import aligned
+from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ops.elementwise import abs, multiply
 from symgrad.ops.leaves import constant, eye
@@ -19,8 +18,7 @@ from symgrad.ops.logic import logical_not
 from symgrad.ops.loops.while_loop import looping
 from symgrad.ops.reduce import max
 from symgrad.ops.select import where
-from symgrad.ops.shape import astype
-from symgrad.solve.flat import Unknown
+from symgrad.solve.flat import Unknown, like
 
 LEAST_PART = 2.0**-30  # of a Newton step
 LEAST_DAMPING = 1e-12
@@ -45,7 +43,7 @@ def root(f: Callable[[Any], Any], x0: Any, *, tol: float | None = None, max_step
     (float64[], float64[])
     """
     unknown = Unknown(x0, "root")
-    equations = unknown.closed(_like(unknown, unknown.called(f)))
+    equations = unknown.closed(like(unknown, unknown.called(f)))
     small = unknown.tolerance(tol)
 
     def values(z: Node) -> Node:
@@ -83,7 +81,7 @@ def fixed_point(
     float64[]
     """
     unknown = Unknown(x0, "fixed_point")
-    equations = unknown.closed(_like(unknown, unknown.called(g)))
+    equations = unknown.closed(like(unknown, unknown.called(g)))
     small = unknown.tolerance(tol)
 
     def after(z: Node) -> Node:
@@ -165,22 +163,3 @@ def _size(r: Node) -> Node:
 def _rounding(x: Node) -> Node:
     """The difference that rounding may make to a number."""
     return abs(x) * float(8 * np.finfo(x.dtype).eps)
-
-
-def _like(unknown: Unknown, found: Any) -> list[Node]:
-    """What a function gave, which is as the unknown."""
-    form = unknown.form(unknown.states)
-    given = [leaf.value for leaf in aligned(found, form, "f(x)", GraphError)]
-    made = []
-    for value, x in zip(given, unknown.states, strict=True):
-        if isinstance(value, (list, tuple, dict)):
-            raise GraphError(f"{unknown.name}: one array of x becomes {value!r:.60}")
-        y = as_node(value)
-        y = astype(y, x.dtype) if not y.inputs and not y.ndim else y
-        if y.type != x.type:
-            raise ShapeError(
-                f"{unknown.name}: x is {x.type!r}, and f(x) is {y.type!r}; it gives as many "
-                f"numbers of the same dtype{y.origin.place()}"
-            )
-        made.append(y)
-    return made
