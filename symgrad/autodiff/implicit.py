@@ -67,7 +67,7 @@ def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> Cotangent:
 
 
 def _at(one: Node, made: Sequence[Node], flows: dict[Node, Cotangent]) -> list[Node]:
-    """What is made of the residual's inputs, at a solution and its operands."""
+    """Nodes made of the residual's inputs, at a solution and its operands."""
     actual = dict(zip(one.attr("residual").inputs, (one, *one.inputs[1:]), strict=True))
     return substituted(made, {**actual, **{s: f for s, f in flows.items() if f is not None}})
 

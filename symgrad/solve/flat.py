@@ -22,7 +22,7 @@ from symgrad.ops.shape import astype, concat, reshape
 
 
 class Unknown:
-    """What is solved for: leaves of one real float dtype, which lie in one vector one by one."""
+    """The unknown of a solver: leaves of one real float dtype, which lie in one vector one by one."""
 
     def __init__(self, x0: Any, name: str) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class Unknown:
         ]
 
     def called(self, f: Callable[[Any], Any]) -> Any:
-        """What a function gives of the unknown."""
+        """The result of a function of the unknown."""
         with traced(self.name):
             return f(self.form(self.states))
 
@@ -104,7 +104,7 @@ class Equations:
 
 
 def like(unknown: Unknown, found: Any) -> list[Node]:
-    """What a function gave, which is as the unknown."""
+    """The nodes that a function gave, which are as the unknown."""
     form = unknown.form(unknown.states)
     given = [leaf.value for leaf in aligned(found, form, "f(x)", GraphError)]
     made = []
