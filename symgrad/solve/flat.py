@@ -22,7 +22,7 @@ from symgrad.ops.shape import astype, concat, reshape
 
 
 class Unknown:
-    """The unknown of a solver: leaves of one real float dtype, which lie in one vector one by one."""
+    """The unknown of a solver: leaves of one real float dtype, one by one in a vector."""
 
     def __init__(self, x0: Any, name: str) -> None:
         self.name = name
