@@ -259,7 +259,8 @@ class _Sweep:
             if made in known or made in self.final:
                 continue
             known.add(made)
-            moves = made.op.elementwise or made.op.view or made.op.data_movement
+            op = made.op
+            moves = op.elementwise or op.view or (op.data_movement and not op.combiner)
             if not moves and any(x.op.view for x in made.inputs):
                 return False
             new += made.inputs

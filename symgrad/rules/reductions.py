@@ -126,9 +126,9 @@ def sum_of_sum(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, single_use=True, when=_is_as_wide, examples=SUMS)
+@rule(exact=Exact.REALS, single_use=True, when=_is_as_wide, examples=SUMS)
 def prod_of_prod(x: Var, p: Attr, j: Attr, q: Attr, k: Attr, d: Attr) -> Rewrite:
-    """Two products, over some axes and over others, are one over both."""
+    """Two products, over some axes and over others, are one; but another order may overflow."""
     prod = reduce.prod
     return Rewrite(
         before=prod(prod(x, axis=p, dtype=d, keepdims=j), axis=q, dtype=None, keepdims=k),
