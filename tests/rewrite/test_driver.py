@@ -340,3 +340,18 @@ def test_a_rule_that_keeps_what_it_replaces_is_named():
     x = sg.placeholder("x", 3)
     with pytest.raises(sg.RewriteError, match=r"scaled_exp makes .* of itself"):
         sg.compile([x], sg.exp(x), exact="reals", passes=[scaled_exp])
+
+
+@pytest.mark.parametrize("exact", ["bits", "values"])
+def test_below_rounding_a_sum_is_taken_in_the_order_in_which_it_was_written(exact):
+    x = sg.placeholder("x", (69, 53), "float32")
+    mask = sg.placeholder("mask", (53, 1), "bool")
+    moved = sg.permute_dims(x, (1, 0))
+    outputs = [sg.sum(-moved), sg.sum(sg.where(mask, moved, 0), axis=1)]
+    program = sg.compile([x, mask], outputs, exact=exact)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X, M = rng.standard_normal((69, 53), dtype="f4"), rng.random((53, 1)) < 0.5
+        total, rows = program(X, M)
+        assert total == np.sum(np.ascontiguousarray(-X.T))
+        assert np.array_equal(rows, np.sum(np.ascontiguousarray(np.where(M, X.T, 0)), axis=1))
