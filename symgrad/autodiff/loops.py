@@ -85,6 +85,8 @@ def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, 
     made = [pulled[x] for x in states]
     made += [added(s, pulled[k]) for s, k in zip(sums, fixed, strict=True)]
     made += [pulled[x] for x in slices]
+    if not made:
+        return (None,) * len(loop.body.inputs)
     steps, whole = _reads(loop, made, {*seeds, *sums})
     stands_for = {node: p for reads in (steps, whole) for node, (p, _) in reads.items()}
     inputs = [seeds[place[x]] for x in states] + sums + [s for s, _ in stacks]
@@ -232,6 +234,8 @@ def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangen
     made = [*outputs[: loop.carries]]
     made += [written[i] if i in written else _zeros(x) for i, x in states]
     made += [written[i] for i in stacks]
+    if not made:
+        return (None,) * len(outputs)
 
     def both(xs: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         """Inputs of the body with their stand-ins for tangents, and what the loop is given."""

@@ -66,7 +66,7 @@ def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
     parts: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         inner = node.inner_graph
-        if node.inputs and node.inputs[0] in parts:
+        if node.op.of_several and node.inputs[0] in parts:
             becomes[node] = parts[node.inputs[0]][node.attr("index")]
         elif isinstance(inner, Graph) and chosen(inner):
             given = (becomes[x] for x in node.inputs)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain, compress
 
 from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
@@ -62,12 +62,9 @@ class Running(Visitor[Iterable[str]]):
 
     def loop(self, step: Loop) -> Iterator[str]:
         turns, (first, *read) = step.turns, step.parts()
-        seen = {r: self.module.new("v") for refs in read for r in refs if r.views}
-        for ref, name in seen.items():
-            self.module.taken.remove(name)
-            yield f"{name} = {self.expression(ref)}"
-        sequences, fixed = ([seen.get(r) or self.expression(r) for r in refs] for refs in read)
-        init, names = self._expressions(first), self._expressions(step.results)
+        seen = yield from self._named([*chain(*read), *step.results])
+        sequences, fixed, names = ([seen[r] for r in refs] for refs in (*read, step.results))
+        init = self._expressions(first)
         workspace, spares = turns.shared_out(self._scratch(step))
         length, swaps = int_text(turns.length), _Swaps(names, spares)
         if isinstance(turns.length, int) and turns.length % 2:
@@ -95,8 +92,10 @@ class Running(Visitor[Iterable[str]]):
                 yield swaps.text
 
     def while_loop(self, step: While) -> Iterator[str]:
-        init, fixed = map(self._expressions, step.parts())
-        count, *names = self._expressions(step.results)
+        first, read = step.parts()
+        seen = yield from self._named([*read, *step.results])
+        init, fixed = self._expressions(first), [seen[r] for r in read]
+        count, *names = (seen[r] for r in step.results)
         looks, workspace, spares = step.shared_out(self._scratch(step))
         swaps = _Swaps(names, spares)
         yield from self._begun(swaps, init)
@@ -121,6 +120,15 @@ class Running(Visitor[Iterable[str]]):
             self._expressions(step.operands),
             self._scratch(step),
         )
+
+    def _named(self, refs: Sequence[Ref]) -> Generator[str, None, dict[Ref, str]]:
+        """The lines that name views, which a loop reads or swaps in each step; all names."""
+        seen = {r: self.module.new("v") if r.views else self.expression(r) for r in refs}
+        for ref, name in seen.items():
+            if ref.views:
+                self.module.taken.remove(name)
+                yield f"{name} = {self.expression(ref)}"
+        return seen
 
     def _begun(self, swaps: _Swaps, init: Sequence[str], kept: Sequence[int] = ()) -> Iterator[str]:
         """The lines that give carries what they begin with, but for those that are kept."""

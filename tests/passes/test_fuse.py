@@ -6,6 +6,8 @@ import pytest
 import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.ops.select import select
+from symgrad.passes.fuse import taken_apart, with_groups
+from symgrad.rewrite.rule import Exact
 from symgrad.testing import assert_equivalent, random_feeds
 from tests.rules.becomes import named, ops
 
@@ -211,3 +213,11 @@ def test_below_rounding_no_group_ends_in_a_reduction_over_its_rows():
     for exact, count in (("values", 2), ("rounding", 0)):
         graph = sg.compile([x, y], outputs, exact=exact, passes=FUSE).graph
         assert ops(graph).count("sum") == count
+
+
+def test_a_group_of_one_result_is_taken_apart():
+    a = sg.placeholder("a", 3)
+    graph = sg.Graph([sg.sum(sg.reshape(sg.sin(a) * 2 + 1, (3, 1)) @ sg.ones((1, 2)))], [a])
+    grouped = with_groups(graph, Exact.BITS)
+    assert any(n.inner_graph for n in grouped.nodes)
+    assert taken_apart(grouped, lambda inner: True) == graph

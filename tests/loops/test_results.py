@@ -1,0 +1,44 @@
+"""Where results of loops lie, and loops without any that a derivative would have."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+x = sg.placeholder("x", 3)
+X = np.array([1.0, -2.0, 3.0])
+
+
+def last_of_while(steps):
+    step = lambda c: (c[0] + 1, sg.sin(c[1]) + x)  # noqa: E731
+    return sg.while_loop(lambda c: c[0] < steps, step, (0, x))[1]
+
+
+def last_of_scan(steps):
+    return sg.scan(lambda c, _: (sg.sin(c) + x, None), x, length=steps)[0]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize("last", [last_of_while, last_of_scan])
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_a_part_of_an_array(steps, last, backend):
+    end = X
+    for _ in range(steps):
+        end = np.sin(end) + X
+    y = last(steps)
+    joined = sg.concat([y, 2 * x]), sg.stack([y, 2 * x]), sg.stack([y, 2 * x], axis=1)
+    expected = np.hstack([end, 2 * X]), np.stack([end, 2 * X]), np.stack([end, 2 * X], axis=1)
+    for found, wanted in zip(joined, expected, strict=True):
+        for passes in (None, ()):
+            program = sg.compile(x, found, passes=passes, backend=backend)
+            np.testing.assert_allclose(program(X), wanted, rtol=1e-14)
+
+
+def test_steps_through_which_nothing_flows():
+    rows = sg.placeholder("rows", ("T", 3))
+    total = sg.sum(sg.map(lambda row: sg.ones_like(row) + sg.floor(row), rows)) + sg.sum(x)
+    slope = sg.grad(total, rows, disconnected="zero")
+    moved = sg.jvp(total, rows, sg.ones_like(rows), disconnected="zero")
+    g, t = sg.compile([rows, x], [slope, moved], passes=())(np.ones((2, 3)), X)
+    np.testing.assert_array_equal(g, np.zeros((2, 3)))
+    assert t == 0.0
