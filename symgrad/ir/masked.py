@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 # What changes nothing where a mask does not take an element in, and what joins the initial value.
-_NEUTRAL: Mapping[str, Any] = MappingProxyType({"sum": 0, "prod": 1, "all": True, "any": False})
+_NEUTRAL: Mapping[str, Any] = MappingProxyType(
+    {"sum": 0, "prod": 1, "all": True, "any": False, "logsumexp": -np.inf}
+)
 _JOINS: Mapping[str, str] = MappingProxyType(
     {
         "sum": "add",
         "prod": "multiply",
         "max": "maximum",
         "min": "minimum",
+        "logsumexp": "logaddexp",
         "nansum": "add",
         "nanprod": "multiply",
         "nanmax": "fmax",
@@ -62,6 +65,8 @@ def reduced(
             return reduced(name[3:], node, where=where, initial=initial, **options)
         node = node if all_in else call("where", mask, node, np.nan)
     elif not all_in:
+        if name == "logsumexp" and node.dtype.kind in "biu":
+            node = call("astype", node, "float64")
         if name in ("all", "any"):
             node = call("astype", node, "bool")
         neutral = call("asarray", _NEUTRAL.get(name, initial))

@@ -32,6 +32,9 @@ _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
         np.minimum: "min",
         np.logical_and: "all",
         np.logical_or: "any",
+        np.logaddexp: "logsumexp",
+        np.fmax: "nanmax",
+        np.fmin: "nanmin",
     }
 )
 _RUNNING: Mapping[Any, str] = MappingProxyType(
@@ -73,12 +76,12 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
     if method == "reduce" and function in _REDUCTIONS:
         axis = kwargs.pop("axis", 0) if len(inputs) == 1 else inputs[1]
         given = {"axis": axis, **{k: v for k, v in kwargs.items() if v is not None}}
-        target = REGISTRY.functions[_REDUCTIONS[function]]
+        target = _named(_REDUCTIONS[function])
         return _call(f"{name}.reduce", target, inputs[:1], given, _UFUNC_DEFAULTS)
     if method == "accumulate" and function in _RUNNING:
         options = dict(zip(("axis", "dtype"), inputs[1:], strict=False))
         given = {"axis": 0, **options, **{k: v for k, v in kwargs.items() if v is not None}}
-        target = REGISTRY.functions[_RUNNING[function]]
+        target = _named(_RUNNING[function])
         return _call(f"{name}.accumulate", target, inputs[:1], given, _UFUNC_DEFAULTS)
     if method == "outer":
         return _outer(function, *inputs, **kwargs)
@@ -91,6 +94,12 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
     if found is None:
         raise _unknown(function)
     return _call(name, found, inputs, kwargs, _UFUNC_DEFAULTS)
+
+
+def _named(name: str) -> Callable[..., Any]:
+    if name not in REGISTRY.functions:
+        REGISTRY.every()
+    return REGISTRY.functions[name]
 
 
 # What to write for a method of a ufunc.

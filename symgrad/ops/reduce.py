@@ -224,7 +224,8 @@ def _count(x: Node, axis: Any) -> Any:
 def deviations(x: Node, axis: Any, correction: float) -> tuple[Node, Any]:
     """The distances from the mean, and by how many they are averaged."""
     away: Node = x - mean(x, axis=axis, keepdims=True)
-    return (abs(away) if x.tensor.is_complex else away), _corrected_count(x, axis, correction)
+    real = abs(away) if x.tensor.is_complex else away
+    return real, _corrected_count(real, axis, correction)
 
 
 def _corrected_count(x: Node, axis: Any, correction: float) -> Any:

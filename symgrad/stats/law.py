@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, NoReturn
 
@@ -171,10 +172,10 @@ class Law(Declared):
         self._refuse("survival function")
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log_of(self._cdf(x), self._sf(x))
+        return log_of(self._cdf, self._sf, x)
 
     def _log_sf(self, x: Node) -> NodeLike:
-        return log_of(self._sf(x), self._cdf(x))
+        return log_of(self._sf, self._cdf, x)
 
     def _icdf(self, p: Node) -> NodeLike:
         self._refuse("quantile function")
@@ -261,9 +262,14 @@ class Law(Declared):
         return self._unless_nan(x, where(x == -np.inf if low is None else x < low, below, y))
 
 
-def log_of(p: NodeLike, rest: NodeLike) -> Node:
-    """log(p), by `rest`, which is 1 - p, where that is less."""
-    return where(p < rest, log(p), log1p(negative(rest)))
+def log_of(part: Callable[[Node], NodeLike], rest: Callable[[Node], NodeLike], x: Node) -> Node:
+    """log(part(x)), by rest(x), which is 1 - part(x), where that is less.
+
+    Both are in float64: the least of float32 is no less than exp(-103).
+    """
+    wide = astype(x, np.float64)
+    p, q = part(wide), rest(wide)
+    return astype(where(p < q, log(p), log1p(negative(q))), x.dtype)
 
 
 def log1mexpexp(x: NodeLike) -> Node:

@@ -47,7 +47,7 @@ class LocationScale(Law):
         self._refuse("distribution function")
 
     def _log_below(self, z: Node) -> NodeLike:
-        return log_of(self._below(z), self._above(z))
+        return log_of(self._below, self._above, z)
 
     def _above(self, z: Node) -> NodeLike:
         """1 minus the standard distribution function; of a symmetric law."""

@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import broadcast_shapes, require_equal
 from symgrad.ops.activations import logsumexp
 from symgrad.ops.declare import NodeLike
-from symgrad.ops.elementwise import square
+from symgrad.ops.elementwise import log1p, negative, square
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import arange
 from symgrad.ops.reduce import max, min, sum
@@ -21,7 +21,7 @@ from symgrad.ops.shape import broadcast_to, expand_dims, stack
 from symgrad.stats.classes import Categorical
 from symgrad.stats.declared import declared
 from symgrad.stats.discrete import smallest
-from symgrad.stats.law import Law, log_of
+from symgrad.stats.law import Law
 
 
 @declared
@@ -126,13 +126,13 @@ class Mixture(Law):
         """log(cdf(x)), also where cdf(x) underflows, if the laws have a stable form of it."""
         at, logs = self._at(x), self.weights.log_probabilities
         found = logsumexp(self._each(lambda law: law.log_cdf(at)) + logs, axis=-1)
-        return where(found < -0.5, found, log_of(self.cdf(x), self.sf(x)))
+        return where(found < -0.5, found, log1p(negative(self.sf(x))))
 
     def log_sf(self, x: NodeLike, /) -> Node:
         """log(sf(x)), also where sf(x) underflows, if the laws have a stable form of it."""
         at, logs = self._at(x), self.weights.log_probabilities
         found = logsumexp(self._each(lambda law: law.log_sf(at)) + logs, axis=-1)
-        return where(found < -0.5, found, log_of(self.sf(x), self.cdf(x)))
+        return where(found < -0.5, found, log1p(negative(self.cdf(x))))
 
     def icdf(self, p: NodeLike, /) -> Node:
         """The quantile, of integers: the least x with cdf(x) >= p."""

@@ -86,6 +86,10 @@ CALLS = [
     lambda a, b: np.std(a, 0, None, None, 1),
     lambda a, b: np.sort(a, kind="stable"),
     lambda a, b: np.logical_and.reduce(a > 0.3, axis=1) | np.logical_or.reduce(a > 0.3, 1),
+    lambda a, b: np.logaddexp.reduce(a) - np.logaddexp.reduce(a, axis=None, keepdims=True),
+    lambda a, b: np.logaddexp.reduce(a, 1, where=a > 0.3, initial=0.5),
+    lambda a, b: np.logaddexp.reduce(np.astype(9 * b, "int64"), where=b > 0.3),
+    lambda a, b: np.fmax.reduce(a, 1) - np.fmin.reduce(a, axis=1),
 ]
 
 

@@ -65,6 +65,16 @@ def test_derivatives_agree_on_all_sides_of_branch_cuts(function):
         close(program(at)[1], slope, 1e-8)
 
 
+@pytest.mark.parametrize("correction", [0, 1])
+def test_spread_over_an_axis_of_named_size_is_real(correction):
+    z = sg.placeholder("z", ("N", 3), "complex128")
+    results = [f(z, axis=0, correction=correction) for f in (sg.var, sg.std)]
+    found = sg.compile([z], results)(A)
+    close(found[0], np.var(A, axis=0, ddof=correction), 1e-14)
+    close(found[1], np.std(A, axis=0, ddof=correction), 1e-14)
+    assert [y.dtype for y in found] == ["float64", "float64"]
+
+
 def test_gradient_descent_solves_a_complex_system():
     z = sg.variable("z", np.zeros(3, complex))
     loss = sg.linalg.vector_norm(sg.constant(A) @ z - W) ** 2

@@ -49,6 +49,18 @@ def test_float32_stays_float32(name):
         assert found is None or found.dtype == "float32", part
 
 
+def test_logarithms_of_tails_that_float32_has_no_room_for():
+    tails = [(L.Gamma(50.0), "log_cdf", 0.3), (L.Beta(50.0, 2.0), "log_cdf", 0.01)]
+    tails += [(L.InverseGamma(50.0), "log_sf", 0.7), (L.Poisson(0.01), "log_sf", 40.0)]
+    tails += [(L.StudentT(50.0), "log_cdf", -1e3), (L.Binomial(99, 0.01), "log_sf", 80.0)]
+    for law, part, x in tails:
+        single = type(law)(*(np.asarray(p, "float32") for p in law.parameters.values()))
+        found = value(getattr(single, part)(np.float32(x)))
+        assert found.dtype == "float32"
+        assert found < -88
+        np.testing.assert_allclose(found, value(getattr(law, part)(x)), 1e-5)
+
+
 @pytest.mark.parametrize("name", [n for n in LAWS if n not in ("VonMises", "Categorical")])
 def test_distribution_functions_have_gradients_at_the_ends(name):
     """An interval that ends at infinity, or at the end of a support, has one: censored data."""

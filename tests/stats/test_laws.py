@@ -124,6 +124,8 @@ def test_quantiles_are_scipys(name, part):
     if name == "half normal":  # of which SciPy loses the digits of small p
         inverse = special.erfinv if part == "icdf" else special.erfcinv
         expected = 2 * math.sqrt(2) * inverse(PS)
+    if name == "student":  # SciPy's is inf
+        expected[0] = 6.326062272941687e71 * (-1 if part == "icdf" else 1)
     scale = float(law.std()) if np.isfinite(law.std()) else 1
     np.testing.assert_allclose(value(getattr(made(name), part)(PS)), expected, 1e-10, 1e-14 * scale)
     assert np.isnan(value(getattr(made(name), part)([-0.1, 1.1]))).all()

@@ -158,9 +158,8 @@ def std(
     x: NodeLike, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Node:
     """The square root of `var`. Where all elements are equal its derivative is 0."""
-    node = as_float(x)
-    away, count = deviations(node, axis, correction)
+    away, count = deviations(as_float(x), axis, correction)
     if isinstance(count, Dim):
-        count = call("size_of", dim=count, dtype=node.dtype)
+        count = call("size_of", dim=count, dtype=away.dtype)
     root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan
     return divide(norm2(away, axis=axis, keepdims=keepdims), root)

@@ -69,5 +69,18 @@ def stdtr(df, t, out=None):
 
 
 def stdtrit(df, p, out=None):
-    """Its inverse."""
-    return _in_double("stdtrit", (df, p), out)
+    """Its inverse; far out by the first term of the series of the tail.
+
+    SciPy looks for it up to 1e100 only, and gives something else where it is further out.
+    """
+    a, chance = np.asarray(df, np.float64) / 2, np.asarray(p, np.float64)
+    tail = np.minimum(chance, 1 - chance)
+    y = scipys("stdtrit")(df, chance)
+    with np.errstate(all="ignore"):
+        power = (np.log(2 * a * tail) + scipys("betaln")(a, 0.5)) / (-2 * a)
+        far = (tail == 0) | ((power > 20) & (tail > 0))
+        y = np.where(far, np.copysign(np.sqrt(2 * a) * np.exp(power), chance - 0.5), y)
+    if out is None:
+        return y.astype(np.result_type(df, p))
+    np.copyto(out, y, casting="same_kind")
+    return out

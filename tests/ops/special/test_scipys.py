@@ -227,6 +227,22 @@ def test_student_has_both_gradients(df, t, expected, by_df):
         np.testing.assert_allclose(slope(S.stdtrit, df, expected, by=1), 1 / density, 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("df", "p", "expected"),
+    [
+        (0.05, 1e-8, -1.0876044676001736e153),
+        (0.3, 1e-50, -1.3958120070683172e165),
+        (2.5, 1e-300, -8.76543788227999e119),
+        (2.5, 0.0, -INF),
+        (2.5, 1.0, INF),
+        (1e6, 0.0, -INF),
+        (40.0, 1e-300, -186620412.89710914),
+    ],
+)
+def test_students_quantiles_far_out(df, p, expected):
+    np.testing.assert_allclose(float(S.stdtrit(df, p)), expected, 1e-11)
+
+
 def test_bessel_functions_of_an_order_that_is_an_int():
     x = sg.placeholder("x", ("N",))
     y = S.jv(np.arange(3)[:, None], x)
