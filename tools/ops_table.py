@@ -35,8 +35,8 @@ GIVEN = {
     "n_rows": 3, "dim": sg.dim("N"), "name": "x", "kind": "numeric", "to": "complex128",
     "condition": np.eye(4) > 0, "mask": np.eye(4) > 0, "key": None, "rate": 0.5, "data": 1,
 }  # fmt: skip
-# They make values and declarations for modules, and are no functions of arrays.
-NO_FUNCTIONS = ("nn.initial", "nn.parameter")
+# They make values and declarations for modules, or take functions: no functions of arrays.
+NO_FUNCTIONS = ("nn.initial", "nn.parameter", "nn.sample")
 UNIQUE = ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
 SPLITS = ("split", "array_split", "hsplit", "vsplit", "dsplit")
 WRITES = ("set", "add", "multiply", "divide", "max", "min")

@@ -22,7 +22,7 @@ from symgrad.nn.layers import alike
 from symgrad.nn.module import Module, parameter
 from symgrad.ops.activations import sigmoid
 from symgrad.ops.conv.windows import positive
-from symgrad.ops.declare import NodeLike
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.leaves import arange, zeros
 from symgrad.ops.loops.scan import scan
 from symgrad.ops.select import where
@@ -238,6 +238,7 @@ class Bidirectional(Module):
         return concat([there, back], axis=2), (last, first)
 
 
+@explaining
 def sample(
     step: Callable[[Node, Any], tuple[NodeLike, Any]],
     token: NodeLike,
