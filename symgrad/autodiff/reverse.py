@@ -24,7 +24,7 @@ from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, conj_p, real
-from symgrad.ops.flows import HALF, added, is_selection, was_wider, widened, within
+from symgrad.ops.flows import HALF, added, is_selection, still_selected, was_wider, widened, within
 from symgrad.ops.identity import custom_p
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
@@ -121,7 +121,8 @@ class _Walk:
                 )
                 for x in flow.inputs
             )
-            return [None if v is None else select(m, v) for m, v in zip(masks, values, strict=True)]
+            pairs = zip(masks, values, strict=True)
+            return [None if x is None else still_selected(flow, m, x) for m, x in pairs]
         found = op.vjp(flow, node, *node.inputs, **attrs)
         return found if op.holomorphic else [conjugated(g) for g in found]
 

@@ -146,15 +146,22 @@ class Origin:
         return ", ".join(map(str, self.made_by))
 
     def few_makers(self, besides: Maker | None = None) -> str:
-        """Who made it, `besides` one: the first, and the last ones of many."""
-        makers = list(dict.fromkeys(str(m) for m in self.made_by if m != besides))
+        """Who made it, `besides` one; of many from the gradient rule on, the first and the last."""
+        makers = [m for m in dict.fromkeys(self.made_by) if m != besides]
         if len(makers) > MOST_MAKERS:
-            makers[1 : 1 - MOST_MAKERS] = ["…"]
-        return ", ".join(makers)
+            makers = makers[next((i for i, m in enumerate(makers) if m.is_gradient), 0) :]
+        told = list(map(str, makers))
+        if len(told) > MOST_MAKERS:
+            told[1 : 1 - MOST_MAKERS] = ["…"]
+        return ", ".join(told)
 
     def then(self, maker: Maker) -> Origin:
         """The same place, after one more rule has acted."""
         return Origin(self.frames, self.scope, (*self.made_by, maker), self.kinks)
+
+    def moved_to(self, other: Origin) -> Origin:
+        """The same line and makers, in the region of another origin, if that is of any."""
+        return Origin(self.frames, other.scope or self.scope, self.made_by, self.kinks)
 
     def merged(self, others: Iterable[Origin]) -> Origin:
         """The same, with the lines of others that were merged into it.

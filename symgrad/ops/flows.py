@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.ir.node import Node, as_node, constant_node
 from symgrad.ir.op import Cotangent
 from symgrad.ir.operators import call
+from symgrad.ir.origin import built_as, current_origin
 from symgrad.ir.values import ArrayData
 
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
@@ -53,7 +54,13 @@ def within(flow: Node, function: Callable[[Node], Node]) -> Node:
     if not is_selection(flow):
         return function(flow)
     mask, x = flow.inputs
-    return call("select", mask, within(x, function))
+    return still_selected(flow, mask, within(x, function))
+
+
+def still_selected(flow: Node, mask: Node, x: Node) -> Node:
+    """A selection after an op that it went through; it is told as the one that it was."""
+    with built_as(flow.origin.moved_to(current_origin())):
+        return call("select", mask, x)
 
 
 def added(a: Node, b: Node) -> Node:
@@ -62,7 +69,7 @@ def added(a: Node, b: Node) -> Node:
         return call("add", a, b)
     (mask, x), (other, y) = a.inputs, b.inputs
     if mask is other:
-        return masked(mask, x + y)
+        return still_selected(a, mask, x + y)
     return masked(call("logical_or", mask, other), a + b)
 
 

@@ -12,12 +12,13 @@ from symgrad.ir.errors import RewriteError, ShapeError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Op
-from symgrad.ir.origin import Maker, built_as
+from symgrad.ir.origin import Maker, Origin, built_as
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import topological
 from symgrad.ops.shape import broadcast_to
 from symgrad.rewrite.pattern import Applied, may_match
-from symgrad.rewrite.rule import Rule
-from symgrad.rewrite.trace import RewriteEvent, Trace
+from symgrad.rewrite.rule import Match, Rule
+from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
 
 MOST_SWEEPS = 8
 MOST_PER_NODE = 100
@@ -41,11 +42,11 @@ def rewrite(
 ) -> Graph:
     """The graph with the rules applied wherever they fit, inputs before their readers.
 
-    New nodes carry the origins of what they replace, and the rule's name. With `keep_layout` no
-    array gives way to a view, nor does a sum come to read one: the elements are the same, but sums
-    go through a view in another order, and round differently. Raises `RewriteError` if a rule
-    changes a type, or if rules chase each other for ever. An `Index` of rules that are applied to
-    many graphs saves looking through them each time.
+    New nodes carry the origins of what they replace, that of their own op first, and the rule's
+    name. With `keep_layout` no array gives way to a view, nor does a sum come to read one: the
+    elements are the same, but sums go through a view in another order, and round differently.
+    Raises `RewriteError` if a rule changes a type, or if rules chase each other for ever. An
+    `Index` of rules that are applied to many graphs saves looking through them each time.
     """
     index = rules if isinstance(rules, Index) else Index(rules)
     if not index.any_at(graph):
@@ -234,7 +235,7 @@ class _Sweep:
                     made = found.build()
                     if made is None or made is node:
                         continue
-                    made = _fitted(made, node, rule)
+                    made = _moved(_fitted(made, node, rule), found, origin)
                     if not self.keep_layout or self._keeps_layout(node, made):
                         self._note(rule, node, made)
                         return made
@@ -314,3 +315,27 @@ def _fitted(made: Node, node: Node, rule: Rule) -> Node:
         f"the rule {rule.name} makes {made.type!r} of {node.type!r}; "
         "what it puts in place must have the same type"
     )
+
+
+def _moved(made: Node, found: Match, origin: Origin) -> Node:
+    """What a rule made, each node of the op of an inner one that it matched told as that one.
+
+    All were built with one origin, that of what they stand for. But a selection through which a
+    factor moves is still the gradient of relu, of relu's line.
+    """
+    inner = found.replaced[1:] if found.rule.function is None else found.node.inputs
+    told = {x.op: x.origin for x in reversed(inner) if x.inputs and x.op is not found.node.op}
+    if not told or made.origin is not origin:
+        return made
+    parts = made_together(made)
+    if told.keys().isdisjoint(part.op for part in parts):
+        return made
+    maker = origin.made_by[-1]
+    becomes: dict[Node, Node] = {}
+    for part in topological([made], {x for p in parts for x in p.inputs}.difference(parts)):
+        inputs = tuple([becomes.get(x, x) for x in part.inputs])
+        of = told.get(part.op, origin)
+        if of is not origin:
+            of = of.merged(x.origin for x in found.replaced).moved_to(origin).then(maker)
+        becomes[part] = Node(part.op, inputs, part.attrs, part.type, of)
+    return becomes[made]

@@ -17,7 +17,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
 from symgrad.ir.walk import topological
-from symgrad.rewrite.trace import RewriteEvent, Trace
+from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
 
 Form: TypeAlias = Any
 
@@ -125,17 +125,10 @@ class Lineage:
                 yield from self._parts(part)
 
     def _made(self, entry: RewriteEvent) -> list[Node]:
-        """The nodes that a rewrite made, if it made any: they were built as one, of one origin."""
-        origin = entry.after.origin
-        if origin.made_by[-1:] != (Maker("rewrite", entry.rule.name),):
-            return []
-        made = {entry.after: None}
-        stack = [entry.after]
-        while stack:
-            parts = [x for x in stack.pop().inputs if x.origin is origin and x not in made]
-            made.update(dict.fromkeys(parts))
-            stack += parts
-        return list(made)
+        """The nodes that a rewrite made, if it made any."""
+        made_by = entry.after.origin.made_by
+        made_any = made_by[-1:] == (Maker("rewrite", entry.rule.name),)
+        return made_together(entry.after) if made_any else []
 
     def form(self, node: Node) -> Form:
         """The form by which a node is known, or None for one that is in no graph of the trace."""

@@ -62,6 +62,19 @@ class RewriteEvent(NamedTuple):
         return f"{self.stage}: {self.rule.name}: {self.change()}"
 
 
+def made_together(node: Node) -> list[Node]:
+    """A node and those below it that the same rewrite made: their last maker is one object."""
+    maker = node.origin.made_by[-1]
+    made = {node: None}
+    stack = [node]
+    while stack:
+        for x in stack.pop().inputs:
+            if x not in made and x.origin.made_by and x.origin.made_by[-1] is maker:
+                made[x] = None
+                stack.append(x)
+    return list(made)
+
+
 @dataclass(eq=False)
 class Trace(Displayed):
     """Filled while a program is compiled; it is only ever added to.

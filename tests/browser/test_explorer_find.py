@@ -60,6 +60,18 @@ def test_a_rule_is_found_by_what_came_of_it(opened, net_page):
     assert page.locator("#boxes .is-found").count() == 1
 
 
+@pytest.mark.parametrize("text", ["vjp(relu)", "mask is made where"])
+def test_makers_and_reasons_are_found(opened, net_page, text):
+    page = opened(net_page)
+    search(page, text)
+    (backward,) = page.evaluate(
+        "state.pass in data.stages && data.worlds.full.stages[state.pass].boxes"
+        ".map(b => data.worlds.full.boxes[b].element)"
+        ".filter(e => elements[e].op === 'keep_where_positive')"
+    )
+    assert f"n{backward}" in nodes(page, "#boxes .is-found")
+
+
 def test_what_is_in_another_pass_is_found_there(opened, net_page):
     page = opened(net_page)
     (gone,) = page.evaluate(

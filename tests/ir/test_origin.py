@@ -7,6 +7,19 @@ import symgrad as sg
 from symgrad.ir.origin import MOST_FRAMES, Maker, Origin, Resolver, built_as, current_origin, scope
 
 
+def test_of_many_makers_the_gradient_rule_is_told_first():
+    before, after = ([Maker("rewrite", name) for name in names] for names in ("ab", "cdef"))
+    rule = Maker("vjp", "relu")
+    told = {
+        "a, b, vjp(relu)": [*before, rule],
+        "vjp(relu), c": [*before, rule, *after[:1]],
+        "vjp(relu), …, e, f": [*before, rule, *after],
+        "c, …, e, f": after,
+    }
+    for text, makers in told.items():
+        assert Origin(made_by=tuple(makers)).few_makers() == text
+
+
 def nearest(node):
     return node.origin.locations[0]
 

@@ -16,6 +16,7 @@ from symgrad.rules.arithmetic import double_negative, times_one
 from symgrad.rules.factors import factors_combine
 from symgrad.rules.matmul import scalar_through_matmul
 from symgrad.rules.reductions import sum_of_products
+from symgrad.rules.views import op_of_permuted
 from symgrad.testing import random_graph
 
 
@@ -192,6 +193,27 @@ def test_new_nodes_have_the_lines_of_all_that_they_replace():
     texts = [p.text for p in made.origin.locations]
     assert any("sg.sum(products)" in t for t in texts)
     assert any("x * y" in t for t in texts)
+
+
+def test_what_moves_is_still_told_as_itself():
+    """The product is of its own line, also where a factor or a view has moved through it."""
+    a, b = sg.placeholder("a", (4, 2)), sg.placeholder("b", (2, 5))
+    with sg.scope("layer"):
+        product = a @ b
+    scaled = product * 0.5
+    made = rewrite(Graph(scaled), [scalar_through_matmul]).outputs[0]
+    assert made.op.name == "matmul"
+    assert [p.text for p in made.origin.locations] == ["a @ b", "product * 0.5"]
+    assert made.origin.scope == ("layer",)
+    assert made.inputs[0].op.name == "multiply"
+    assert made.inputs[0].origin.nearest.text == "product * 0.5"
+    turned = a.T
+    absolute = sg.abs(turned)
+    made = rewrite(Graph(absolute), [op_of_permuted]).outputs[0]
+    assert [made.op.name, made.inputs[0].op.name] == ["permute_dims", "abs"]
+    assert made.origin.nearest.text == "a.T"
+    assert made.inputs[0].origin.nearest.text == "sg.abs(turned)"
+    assert made.origin.makers == made.inputs[0].origin.makers == "op_of_permuted"
 
 
 def test_rules_are_listed_in_the_order_in_which_they_acted():

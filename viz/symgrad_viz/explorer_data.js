@@ -95,11 +95,12 @@ function those(test, pass = state.pass) {
 }
 const drawnAs = new Map();
 for (const { element, call, lines } of shared) drawnAs.set(element, [...(drawnAs.get(element) ?? []), call, ...lines]);
-const ruleNames = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r].rule].name))];
+const rulesOf = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r].rule]))];
+const ruleHay = ({ name, reason }) => `${name}\n${reason}`.toLowerCase();
 const hays = new Map();
 function hay(e) {
   const x = elements[e];
-  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m.name), ...ruleNames(e), ...places(e).map((p) => `${placeText(p)} ${p.text}`)].join("\n").toLowerCase());
+  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m.name), ...rulesOf(e).map(ruleHay), ...places(e).map((p) => `${placeText(p)} ${p.text}`)].join("\n").toLowerCase());
   return hays.get(e);
 }
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -117,7 +118,7 @@ function elsewhere(text) {
     if (all.length) return { pass, told: `${count(all.length, "node")} in ${data.stages[pass].name.replaceAll("_", " ")}` };
   }
   for (const pass of passes) {
-    const acted = data.stages[pass].rules.find(({ rule }) => wordsOf(text).every((w) => data.rules[rule].name.toLowerCase().includes(w)));
+    const acted = data.stages[pass].rules.find(({ rule }) => wordsOf(text).every((w) => ruleHay(data.rules[rule]).includes(w)));
     if (acted) return { pass, rule: acted.rule, find: "", told: `a rule of ${data.stages[pass].name.replaceAll("_", " ")}` };
   }
   return null;

@@ -230,10 +230,19 @@ class Explainer:
         numbers = {s: (i, s.node) for i, s in enumerate(self.plan.steps)} | self.within
         number, node = numbers[step]
         rewrites, nodes = self.lineage.backward(self.lineage.form(node))
+        # First the one as which the source tells it.
+        nodes.sort(key=lambda n: self._as_told(n, node), reverse=True)
         first = nodes[0] if nodes else node
         rest = tuple(n for n in nodes[1:] if constant_value(n) is None)
         code = self._code_of([number])
         return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
+
+    def _as_told(self, built: Node, node: Node) -> int:
+        """With how many of its makers a node begins as one that was built on its line; -1: not."""
+        earlier, later = built.origin.made_by, node.origin.made_by
+        places = map(self.resolver.nearest, (built.origin, node.origin))
+        is_it = later[: len(earlier)] == earlier and len({*places}) == 1
+        return len(earlier) if is_it else -1
 
     def _costless(self, form: Form) -> str:
         """The verdict on a value that no step computes."""

@@ -186,6 +186,9 @@ def test_a_line_of_the_source_tells_what_led_to_it(net):
     assert str(net.program.why(whole)) == str(answer)
     (story,) = net.program.why("keep_where_positive(a, c, c, bits)").stories
     assert "positive_select" in [f.rule.name for f in story.rewrites]
+    # It comes first as what the source tells it to be.
+    assert next(story.lines()).endswith("sg.relu(x @ w1)  by vjp(relu)")
+    assert {net.scaled, net.dw1} <= {*story.others}
 
 
 # ---- errors ---------------------------------------------------------------------------------
