@@ -122,7 +122,9 @@ class _Walk:
                 for x in flow.inputs
             )
             pairs = zip(masks, values, strict=True)
-            return [None if x is None else still_selected(flow, m, x) for m, x in pairs]
+            return [
+                None if m is None or x is None else still_selected(flow, m, x) for m, x in pairs
+            ]
         found = op.vjp(flow, node, *node.inputs, **attrs)
         return found if op.holomorphic else [conjugated(g) for g in found]
 

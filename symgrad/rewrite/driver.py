@@ -318,7 +318,7 @@ def _fitted(made: Node, node: Node, rule: Rule) -> Node:
 
 
 def _moved(made: Node, found: Match, origin: Origin) -> Node:
-    """What a rule made, each node of the op of an inner one that it matched told as that one.
+    """The replacement, with each node of the op of an inner one that was matched told as that one.
 
     All were built with one origin, that of what they stand for. But a selection through which a
     factor moves is still the gradient of relu, of relu's line.
