@@ -71,7 +71,7 @@ class TensorType:
     @property
     def names(self) -> frozenset[str]:
         """The names of its named dimensions."""
-        return frozenset().union(*(s.names for s in self.shape if isinstance(s, Dim)))
+        return _NONE.union(*[s.names for s in self.shape if s.__class__ is Dim])
 
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(shape, self.dtype)
@@ -178,12 +178,9 @@ def _mismatch(sizes: Sequence[Size]) -> str:
 
 def names_in(value: Any) -> frozenset[str]:
     """The names of the dimensions that a type or an attribute holds."""
-    match value:
-        case TensorType() | Dim():
-            return value.names
-        case tuple():
-            return _NONE.union(*map(names_in, value))
-    return _NONE
+    if isinstance(value, (TensorType, Dim)):
+        return value.names
+    return _NONE.union(*map(names_in, value)) if isinstance(value, tuple) else _NONE
 
 
 _NONE: frozenset[str] = frozenset()

@@ -316,11 +316,10 @@ class _Lowering:
         An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
         """
         kind, op, attrs = Call, task.node.op, task.attrs
-        if self.plain:
-            return Call(task.node, operands, results, task.group, scratch, op=op, attrs=attrs)
-        t = self.builders[results[0].slot].type
-        shape: Any = t.shape
-        if max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
+        known = not self.plain and (op in (row_sums.op, relu.op) or op.kernel in EXTREMA)
+        if known and max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
+            t = self.builders[results[0].slot].type
+            shape: Any = t.shape
             is_large = math.prod(shape) >= LEAST_SIZE and shape[-1] >= LEAST_ROW
             is_large &= t.dtype.kind == "f"
             if op is row_sums.op:

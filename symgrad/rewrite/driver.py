@@ -100,7 +100,8 @@ class Index:
 
     def at(self, node: Node) -> WorthTrying:
         """Rules in their order, with the forms that the ops two levels down do not rule out."""
-        if not self._rules(node.op):
+        rules = self._by_op.get(node.op)  # asked at every node
+        if not (self._rules(node.op) if rules is None else rules):
             return ()
         kind = node.type.dtype.kind if isinstance(node.type, TensorType) else ""
         key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in node.inputs])
@@ -114,16 +115,14 @@ class Index:
 
     def _rules(self, op: Op) -> list[Rule]:
         """The rules that are tried at an op, in their order."""
-        found = self._by_op.get(op)
-        if found is None:
-            by_fact = [(i, rule) for i, rule in self._by_root[None] if rule.is_for(op)]
-            both = sorted([*self._by_root.get(op, ()), *by_fact], key=itemgetter(0))
-            found = self._by_op[op] = [rule for _, rule in both]
+        by_fact = [(i, rule) for i, rule in self._by_root[None] if rule.is_for(op)]
+        both = sorted([*self._by_root.get(op, ()), *by_fact], key=itemgetter(0))
+        found = self._by_op[op] = [rule for _, rule in both]
         return found
 
     def _find(self, node: Node, kind: str) -> Iterator[_Entry]:
         if node.op not in self._by_operands:
-            self._by_operands[node.op] = _by_operands(self._rules(node.op))
+            self._by_operands[node.op] = _by_operands(self._by_op[node.op])
         table = self._by_operands[node.op]
         operands = [x.op for x in node.inputs]
         for entry in table[None]:

@@ -21,11 +21,11 @@ def _is_smaller(a: Node, b: Node) -> bool:
 
 
 def _into_left(a: Node, b: Node, c: Node) -> bool:
-    return is_scalar(c) and may_enter(c) and product_is_largest(a, b) and _is_smaller(a, b)
+    return is_scalar(c) and _is_smaller(a, b) and may_enter(c) and product_is_largest(a, b)
 
 
 def _into_right(a: Node, b: Node, c: Node) -> bool:
-    return is_scalar(c) and may_enter(c) and product_is_largest(a, b) and not _is_smaller(a, b)
+    return is_scalar(c) and not _is_smaller(a, b) and may_enter(c) and product_is_largest(a, b)
 
 
 MATRICES = ({"a": (4, 2), "b": (2, 5), "c": -0.3}, {"a": (5, 2), "b": (2, 4), "c": 0.5})
