@@ -18,7 +18,17 @@ from symgrad.ops.identity import optimization_barrier
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import Index, rebuild, sweep_once
 from symgrad.rewrite.rule import Exact, Rule, rules_of
-from symgrad.rules import arithmetic, comparisons, extrema, logic, masks, powers, systems, views
+from symgrad.rules import (
+    arithmetic,
+    comparisons,
+    extrema,
+    logic,
+    masks,
+    powers,
+    selections,
+    systems,
+    views,
+)
 from symgrad.rules.normal import cholesky, kinks, signs, smooth
 
 RULES: tuple[Rule, ...] = (
@@ -39,7 +49,7 @@ RULES: tuple[Rule, ...] = (
     *comparisons.less_from_constant.family,
     comparisons.comparison_of_negatives,
     logic.invert_is_not,
-    arithmetic.not_not,
+    logic.not_not,
     *rules_of(kinks),
     extrema.maximum_is_relu,
     *extrema.select_positive_is_relu.family,
@@ -49,9 +59,9 @@ RULES: tuple[Rule, ...] = (
     *rules_of(signs),
     extrema.largest_of_relu,
     masks.mask_multiply,
-    masks.where_of_not,
-    masks.where_zero_first_is_select,
-    masks.where_zero_is_select,
+    selections.where_of_not,
+    selections.where_zero_first_is_select,
+    selections.where_zero_is_select,
     *rules_of(smooth, cholesky),
     *smooth.BORROWED,
 )

@@ -6,9 +6,8 @@ from symgrad.ir.node import Node
 from symgrad.ops.complexes import conj_p
 from symgrad.ops.elementwise import abs, exp, floor, negative, positive, square
 from symgrad.ops.leaves import ones_like, zeros_like
-from symgrad.ops.logic import equal, logical_not, not_equal
-from symgrad.ops.select import maximum, relu
-from symgrad.rewrite.family import DUAL, INVERSE, instead
+from symgrad.ops.select import relu
+from symgrad.rewrite.family import INVERSE
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 
@@ -180,33 +179,6 @@ def zero_minus(x: Var) -> Rewrite:
 def idempotent_twice(node: Node) -> Node | None:
     """What has no sign has none to lose, and what is rounded is round: once is enough."""
     return node.inputs[0] if node.op is node.inputs[0].op else None
-
-
-@rule(exact=Exact.BITS, family=(DUAL,))
-def maximum_of_same(x: Var) -> Rewrite:
-    """The larger of a value and itself is the value."""
-    return Rewrite(before=maximum(x, x), after=x)
-
-
-@rule(exact=Exact.BITS)
-def not_not(x: Var) -> Rewrite:
-    """Two negations cancel."""
-    return Rewrite(
-        before=logical_not(logical_not(x)), after=lambda x: x if x.dtype.kind == "b" else None
-    )
-
-
-NOT_EQUAL = instead("equal/not_equal", (equal.op, not_equal.op))
-
-
-@rule(
-    exact=Exact.BITS,
-    family=(NOT_EQUAL,),
-    reasons={"equal_of_not_equal": "Not unequal is equal: one comparison."},
-)
-def not_equal_of_equal(x: Var, y: Var) -> Rewrite:
-    """Not equal is one comparison; for the others NaN forbids it."""
-    return Rewrite(before=logical_not(equal(x, y)), after=not_equal(x, y))
 
 
 # ---- what holds for real numbers only -------------------------------------------------------

@@ -24,7 +24,7 @@ from symgrad.ops.logic import (
     not_equal,
 )
 from symgrad.ops.shape import astype
-from symgrad.rewrite.family import DUAL, OR_EQUAL, dual_of
+from symgrad.rewrite.family import DUAL, OR_EQUAL, dual_of, instead
 from symgrad.rewrite.pattern import Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import every, is_mask
@@ -36,6 +36,19 @@ from symgrad.rules.masks import every, is_mask
 def less_from_constant(x: Var, c: Const) -> Rewrite:
     """c < x is x > c."""
     return Rewrite(before=less(c, x), after=greater(x, c))
+
+
+NOT_EQUAL = instead("equal/not_equal", (equal.op, not_equal.op))
+
+
+@rule(
+    exact=Exact.BITS,
+    family=(NOT_EQUAL,),
+    reasons={"equal_of_not_equal": "Not unequal is equal: one comparison."},
+)
+def not_equal_of_equal(x: Var, y: Var) -> Rewrite:
+    """Not equal is one comparison; for the others NaN forbids it."""
+    return Rewrite(before=logical_not(equal(x, y)), after=not_equal(x, y))
 
 
 # ---- of values with themselves, negated, shifted --------------------------------------------

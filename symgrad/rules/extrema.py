@@ -174,6 +174,15 @@ def maximum_of_opposites(x: Var) -> Rewrite:
     return Rewrite(before=maximum(x, -x), after=abs(x))
 
 
+# ---- of a value with itself -----------------------------------------------------------------
+
+
+@rule(exact=Exact.BITS, family=(DUAL,))
+def maximum_of_same(x: Var) -> Rewrite:
+    """The larger of a value and itself is the value."""
+    return Rewrite(before=maximum(x, x), after=x)
+
+
 # ---- lattice laws, for numbers without NaN and without gradient: at a tie it is shared otherwise
 
 

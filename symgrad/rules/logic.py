@@ -103,6 +103,14 @@ def boolean_of_negative(x: Var, p: Attr) -> Rewrite:
 # ---- and, or, xor, not ----------------------------------------------------------------------
 
 
+@rule(exact=Exact.BITS)
+def not_not(x: Var) -> Rewrite:
+    """Two negations cancel."""
+    return Rewrite(
+        before=logical_not(logical_not(x)), after=lambda x: x if x.dtype.kind == "b" else None
+    )
+
+
 @rule(
     exact=Exact.BITS,
     when=is_mask,

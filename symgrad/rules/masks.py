@@ -16,8 +16,8 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import negative
 from symgrad.ops.linalg.products import matmul_p
-from symgrad.ops.logic import greater, logical_and, logical_not
-from symgrad.ops.select import keep_where_positive, relu, select, where
+from symgrad.ops.logic import greater, logical_and
+from symgrad.ops.select import keep_where_positive, relu, select
 from symgrad.ops.shape import astype_p
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
@@ -110,30 +110,6 @@ def is_mask(mask: Node) -> bool:
 def mask_multiply(g: Var, mask: Var, dtype: Attr) -> Rewrite:
     """A 0/1 mask multiplied in is a selection: one pass over the data, and inf * 0 is 0."""
     return Rewrite(before=g * astype_p(mask, dtype=dtype), after=select(mask, g))
-
-
-@rule(exact=Exact.BITS)
-def where_of_same(mask: Var, x: Var) -> Rewrite:
-    """A choice between a value and itself is no choice."""
-    return Rewrite(before=where(mask, x, x), after=x)
-
-
-@rule(exact=Exact.BITS)
-def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
-    """A choice between a value and 0 is a selection: no second operand to read."""
-    return Rewrite(before=where(mask, x, 0), after=select(mask, x))
-
-
-@rule(exact=Exact.BITS)
-def where_zero_first_is_select(mask: Var, x: Var) -> Rewrite:
-    """A choice between 0 and a value is a selection by the opposite mask."""
-    return Rewrite(before=where(mask, 0, x), after=select(logical_not(mask), x))
-
-
-@rule(exact=Exact.BITS, when=is_mask)
-def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
-    """Instead of negating a mask, swap what it chooses between."""
-    return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
 
 
 @rule(exact=Exact.BITS)

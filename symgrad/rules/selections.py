@@ -11,11 +11,7 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.elementwise import add, exp, log, multiply, negative, sqrt, square, subtract
 from symgrad.ops.index.slices import place
 from symgrad.ops.leaves import zeros_like
-from symgrad.ops.logic import (
-    logical_and,
-    logical_not,
-    logical_or,
-)
+from symgrad.ops.logic import logical_and, logical_not, logical_or
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype_p, reshape
@@ -61,6 +57,30 @@ def where_always(x: Var, y: Var) -> Rewrite:
 def where_never(x: Var, y: Var) -> Rewrite:
     """A choice that is always the same is what it chooses."""
     return Rewrite(before=where(False, x, y), after=y)
+
+
+@rule(exact=Exact.BITS)
+def where_of_same(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and itself is no choice."""
+    return Rewrite(before=where(mask, x, x), after=x)
+
+
+@rule(exact=Exact.BITS)
+def where_zero_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between a value and 0 is a selection: no second operand to read."""
+    return Rewrite(before=where(mask, x, 0), after=select(mask, x))
+
+
+@rule(exact=Exact.BITS)
+def where_zero_first_is_select(mask: Var, x: Var) -> Rewrite:
+    """A choice between 0 and a value is a selection by the opposite mask."""
+    return Rewrite(before=where(mask, 0, x), after=select(logical_not(mask), x))
+
+
+@rule(exact=Exact.BITS, when=is_mask)
+def where_of_not(mask: Var, x: Var, y: Var) -> Rewrite:
+    """Instead of negating a mask, swap what it chooses between."""
+    return Rewrite(before=where(logical_not(mask), x, y), after=where(mask, y, x))
 
 
 @rule(exact=Exact.BITS, kinds="b")
