@@ -186,6 +186,11 @@ def test_gradients_in_both_modes_are_those_of_differences(name):
         (lambda x: np.asarray(x, copy=False), ["without a copy"]),
         (lambda x: x.sum(out=np.zeros(())), ["nothing is written into an array"]),
         (lambda x: np.split(x, 2), ["equal parts", "array_split"]),
+        (lambda x: np.partition(x, 3), ["kth=3", "3 elements"]),
+        (lambda x: np.argpartition(x, [0, -4]), ["kth=[0, -4]", "3 elements"]),
+        (lambda x: np.partition(x, 0.5), ["kth is an int", "0.5"]),
+        (lambda x: np.ldexp(x, x), ["integers, not float64"]),
+        (lambda x: float(x[0]), ["sg.stack(nodes)", ".at[index].set("]),
         (lambda x: np.insert(sg.placeholder("y", "N"), 1, 0.0), ["sg.concat("]),
     ],
 )

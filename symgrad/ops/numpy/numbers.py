@@ -10,7 +10,7 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.creation import asarray, linspace
-from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
+from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise, require
 from symgrad.ops.dtypes import result_type
 from symgrad.ops.elementwise import multiply, pow, trunc
 from symgrad.ops.leaves import full
@@ -38,6 +38,7 @@ def spacing(x: NodeLike, /) -> Node:
 def ldexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 times 2 to the power of the integer x2."""
     mantissa, power = floats(x1), as_node(x2)
+    require("biu", power.tensor)
     # In two steps, so that a power that no float holds is reached where the product is a float.
     half = power // 2
     steps = (exp2(astype(p, mantissa.dtype)) for p in (half, power - half))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import BoundsError, DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import in_order, normalize_axis
 from symgrad.ops.cumulative import cumulative_sum
@@ -42,18 +42,29 @@ def nanargmin(x: NodeLike, /, axis: int | None = None, *, keepdims: bool = False
     return argmin(_filled(x, np.inf), axis=axis, keepdims=keepdims)
 
 
+def _check_places(kth: Any, x: NodeLike, axis: int | None) -> None:
+    node, places = as_node(x), np.asarray(kth)
+    if places.dtype.kind not in "iu":
+        raise DtypeError(f"kth is an int, or several, not {kth!r}")
+    size = node.size if axis is None else node.shape[normalize_axis(axis, node.ndim)]
+    if isinstance(size, int) and ((places >= size) | (places < -size)).any():
+        raise BoundsError(f"kth={kth} is no place among {size} elements")
+
+
 @composite(numpy=(np.partition,))
 def partition(x: NodeLike, kth: Any, /, axis: int | None = -1) -> Node:
     """x with the elements at `kth` where they are in order, smaller ones before them: it is sorted.
 
     NumPy leaves open in which order the others are.
     """
+    _check_places(kth, x, axis)
     return sort(x, axis=axis)
 
 
 @composite(numpy=(np.argpartition,))
 def argpartition(x: NodeLike, kth: Any, /, axis: int | None = -1) -> Node:
     """The indices that give a `partition`: those that sort x."""
+    _check_places(kth, x, axis)
     return argsort(x, axis=axis)
 
 
