@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # What to write where a value is asked for that is known only when a program runs.
-_BY_MATH = (
-    "For a function of math write symgrad's: sg.sin(x), not math.sin(x); for an array with nodes "
-    "in it sg.stack(nodes), or sg.constant(array).at[index].set(x)"
-)
+_BY_MATH = "For a function of math write symgrad's: sg.sin(x), not math.sin(x)"
 _BY_CHOICE = (
     "A choice is part of the graph: sg.where(condition, a, b); of conditions, a & b, a | b and ~a"
 )
