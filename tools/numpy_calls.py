@@ -58,6 +58,7 @@ def attributes():
     return [n for n in dir(np.ndarray) if not n.startswith("_")]
 
 
+@cache
 def names():
     """The public functions by the name that a user writes, and the attributes of arrays."""
     found = {f"{s}.{n}": f for s, space in SPACES.items() for n, f in functions(space).items()}

@@ -82,6 +82,8 @@ def compositions():
         1
     ]
     yield "while", sg.Graph([ended, *sg.grad(sg.sum(ended), [x, w])])
+    solved = sg.root(lambda v: v * v - w[0], w[1])
+    yield "roots", sg.Graph([solved, sg.grad(sg.sum(solved), w)])
     image = sg.placeholder("image", (1, 2, 6, 6), "float32")
     kernel = sg.variable("kernel", np.ones((3, 2, 3, 3), "float32"))
     layer = sg.nn.max_pool(sg.relu(sg.nn.conv(image, kernel)), 2)

@@ -5,6 +5,7 @@ The calls are those of `tools/numpy_calls.txt`: one that is added there is teste
 
 import re
 import traceback
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,12 +53,16 @@ def test_what_is_not_answered_says_what_to_write(name):
         assert "near it are" not in str(error), error
 
 
+@cache
+def constants():
+    return {k: sg.constant(a) for k, a in ARRAYS.items()}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_of_constants_they_give_what_they_give_of_arrays(name):
     function, counted = numpy_calls.names()[name], name in COUNTED_NAMES
-    nodes = {k: sg.constant(a) for k, a in ARRAYS.items()}
     for call in calls_of(name) if counted else calls(name):
-        found = numpy_calls.made(call, function, nodes)
+        found = numpy_calls.made(call, function, constants())
         numpy_calls.same(numpy_calls.values(found, {}), numpy_calls.on_arrays(call, function))
 
 
@@ -114,6 +119,7 @@ def test_called_on_nodes_none_raises_anything_but_our_errors(letter, tmp_path, m
                 assert isinstance(outcome(call, function, arrays), Exception), (name, call, found)
 
 
+@cache
 def converted(kind):
     """The arrays in other dtypes: singly precise, or rounded to integers."""
 
