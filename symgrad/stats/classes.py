@@ -17,7 +17,7 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import log_softmax, softmax, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
-from symgrad.ops.elementwise import floor, log
+from symgrad.ops.elementwise import floor, log, negative
 from symgrad.ops.index.take import take_along_axis
 from symgrad.ops.leaves import arange
 from symgrad.ops.logic import isnan
@@ -110,7 +110,10 @@ class Categorical(WithClasses, Ordered):
         return random.categorical(key, self.log_probabilities, shape)
 
     def _entropy(self) -> NodeLike:
-        return sum(entr(self.probabilities), axis=-1)
+        p = self.probabilities
+        if self.p is not None:
+            return sum(entr(p), axis=-1)
+        return negative(sum(select(p > 0, p * self.log_probabilities), axis=-1))
 
     def _mode(self) -> NodeLike:
         return argmax(self.probabilities, axis=-1)
@@ -147,7 +150,8 @@ class Multinomial(WithClasses):
     def _log_prob(self, x: Node) -> NodeLike:
         p, n = self.probabilities, expand_dims(self.n, axis=-1)
         many = where(n > 0, n, 1)
-        each = xlogy(x, p) if self.p is not None else x * self.log_probabilities
+        logs = self.log_probabilities
+        each = xlogy(x, p) if self.p is not None else select(x != 0, x * logs)
         parts = gamma_log_density(x + 1, n * p, xlogy(x, many) + each)
         whole = gamma_log_density(n + 1, n, xlogy(n, many))
         return sum(parts, axis=-1) - squeeze(whole, axis=-1)

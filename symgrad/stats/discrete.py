@@ -19,6 +19,7 @@ from symgrad.ir.types import broadcast_shapes
 from symgrad.ops.activations import log_sigmoid, sigmoid, xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
+from symgrad.ops.elementwise import abs as abs_
 from symgrad.ops.elementwise import add, ceil, exp, expm1, floor, log1p, negative, square
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.index.indexing import known
@@ -114,8 +115,18 @@ class WithOdds(Ordered):
         return xlog1py(times, -self.p)
 
     def _kl_of_one(self, other: WithOdds) -> NodeLike:
-        """The divergence of one trial: a sum of two that are not negative."""
-        return kl_div_p(self.success, other.success) + kl_div_p(self.failure, other.failure)
+        """The divergence of one trial: a sum of two that are not negative.
+
+        For logits of which a probability would underflow, logarithms are not taken of these.
+        """
+        by_odds = kl_div_p(self.success, other.success) + kl_div_p(self.failure, other.failure)
+        win, loss = self.success, self.failure
+        far = self._log_success(win) - other._log_success(win)
+        far = far + (self._log_failure(loss) - other._log_failure(loss))
+        for law in (self, other):
+            if law.p is None:
+                by_odds = where(abs_(law.logits) < 50, by_odds, far)
+        return by_odds
 
     def _entropy_of_one(self) -> NodeLike:
         """The entropy of one trial."""

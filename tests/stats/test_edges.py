@@ -100,3 +100,48 @@ def test_counts_that_are_no_numbers():
     found = value(L.Multinomial(3, [0.25, 0.75]).log_prob([[NAN, 1.0], [INF, 1.0], [1.0, 2.0]]))
     same(np.isnan(found), np.array([True, False, False]))
     assert found[1] == -INF
+
+
+def test_classes_that_cannot_be_have_no_part_in_the_gradient_of_an_entropy():
+    logits = sg.placeholder("logits", (3,))
+    y = L.Categorical(logits=logits).entropy()
+    found = sg.compile([logits], [y, sg.grad(y, logits)])(np.array([-INF, 0.0, 1.0]))
+    p, log_p = np.exp([-1.3132616875182228, -0.3132616875182228]), -1.3132616875182228
+    entropy = -(p[0] * log_p + p[1] * (log_p + 1))
+    np.testing.assert_allclose(found[0], entropy, 1e-14)
+    slopes = -p * (np.array([log_p, log_p + 1]) + entropy)
+    np.testing.assert_allclose(found[1], [0.0, *slopes], 1e-13)
+
+
+def test_no_draws_of_a_class_that_cannot_be_are_certain():
+    logits = sg.placeholder("logits", (3,))
+    y = L.Multinomial(3, logits=logits).log_prob([[0, 1, 2], [1, 1, 1]])
+    found, by = sg.compile([logits], [y, sg.grad(y[0], logits)])(np.array([-INF, 0.0, 0.0]))
+    same(found, np.array([value(L.Multinomial(3, [0.0, 0.5, 0.5]).log_prob([0, 1, 2])), -INF]))
+    np.testing.assert_allclose(by, [0, -0.5, 0.5], 1e-14)
+
+
+@pytest.mark.parametrize("at", [-800.0, 800.0])
+def test_divergences_of_logits_from_probabilities(at):
+    logits = sg.placeholder("logits", ())
+    law, coin = L.Bernoulli(logits=logits), L.Bernoulli(0.5)
+    y = [L.kl(law, coin), L.kl(coin, law)]
+    found = sg.compile([logits], [*y, *(sg.grad(part, logits) for part in y)])(np.asarray(at))
+    np.testing.assert_allclose(found, [np.log(2), 400 - np.log(2), 0, np.sign(at) / 2], 1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_divergences_of_logits_whose_probabilities_underflow(dtype):
+    a, b = sg.placeholder("a", (4,), dtype), sg.placeholder("b", (4,), dtype)
+    y = L.kl(L.Bernoulli(logits=a), L.Bernoulli(logits=b))
+    program = sg.compile([a, b], [y, *sg.grad(sg.sum(y), [a, b])])
+    at = [np.array([-800, 800, 0, 0.5], dtype), np.array([1, 1, -800, 0.25], dtype)]
+    p, q = 0.6224593312018546, 0.5621765008857981
+    near = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+    wanted = [1.3132616875182228, 0.3132616875182228, 400 - np.log(2), near]
+    tolerance = 1e-13 if dtype == "float64" else 2e-6
+    found, by_a, by_b = program(*at)
+    np.testing.assert_allclose(found, wanted, tolerance)
+    np.testing.assert_allclose(by_a, [0, 0, 200, p * (1 - p) * 0.25], tolerance)
+    chance = 1 / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(by_b, [chance, chance - 1, -0.5, q - p], 3 * tolerance)
