@@ -13,12 +13,24 @@ from symgrad.ops.activations import log1mexp, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative, square
 from symgrad.ops.select import minimum, where
+from symgrad.ops.special.gamma import gammaln
 from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
 from symgrad.ops.special.quantiles import gamma_p
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law, log1mexpexp
 
 EULER = np.euler_gamma
+# (-1)**n * zeta(n) / n * (2**n - 2) for n from 2 on.
+_RATIO = (
+    1.6449340668482264,
+    -2.4041138063191885,
+    3.7881313179889835,
+    -6.2215665308602199,
+    10.51254497383931,
+    -18.150286992874612,
+    31.879456059284735,
+    -56.780475593477988,
+)
 
 
 class Positive(Law):
@@ -130,8 +142,16 @@ class Weibull(Positive):
         return self.scale * gamma_p(1 + 1 / self.concentration)
 
     def _variance(self) -> NodeLike:
-        k = self.concentration
-        return square(self.scale) * (gamma_p(1 + 2 / k) - square(gamma_p(1 + 1 / k)))
+        """The difference of two moments, by the logarithm of their ratio.
+
+        As k grows that is a series in 1 / k: of the one of log(gamma(1 + x)), with zeta(n) / n.
+        """
+        e = 1 / self.concentration
+        series: NodeLike = 0.0
+        for term in reversed(_RATIO):
+            series = (series + term) * e
+        ratio = where(e < 0.01, series * e, gammaln(1 + 2 * e) - 2 * gammaln(1 + e))
+        return square(self.scale * gamma_p(1 + e)) * expm1(ratio)
 
     def _entropy(self) -> NodeLike:
         k = self.concentration

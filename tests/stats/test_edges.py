@@ -145,3 +145,20 @@ def test_divergences_of_logits_whose_probabilities_underflow(dtype):
     np.testing.assert_allclose(by_a, [0, 0, 200, p * (1 - p) * 0.25], tolerance)
     chance = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(by_b, [chance, chance - 1, -0.5, q - p], 3 * tolerance)
+
+
+@pytest.mark.parametrize(
+    ("concentration", "expected"),
+    [
+        (1e8, 6.579736095269821e-16),
+        (1e4, 6.578015505128951e-8),
+        (300.0, 7.247643130138145e-5),
+        (50.0, 0.002501370342405215),
+        (0.05, 3.263661132967888e48),
+        (0.001, INF),
+    ],
+)
+def test_weibulls_variance_for_extreme_concentrations(concentration, expected):
+    law = L.Weibull(concentration, 2.0)
+    np.testing.assert_allclose(value(law.variance), expected, 1e-12)
+    np.testing.assert_allclose(value(law.stddev), np.sqrt(expected), 1e-12)
