@@ -105,13 +105,13 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
 
     unstable = {final.get(f.after, f.after) for f in fired if f.rule in smooth.STABLE}
     unsafe: set[Node] = set()
-    written: dict[Node, Node] = {}
+    original: dict[Node, Node] = {}
     for node in order:
         if image(node) in unstable or any(x in unsafe for x in node.inputs):
             unsafe.add(node)
         else:
-            written.setdefault(image(node), node)
-    return NormalForm([image(y) for y in ys], [image(x) for x in xs], written)
+            original.setdefault(image(node), node)
+    return NormalForm([image(y) for y in ys], [image(x) for x in xs], original)
 
 
 def _with_barriers(

@@ -150,10 +150,10 @@ class Origin:
         makers = [m for m in dict.fromkeys(self.made_by) if m != besides]
         if len(makers) > MOST_MAKERS:
             makers = makers[next((i for i, m in enumerate(makers) if m.is_gradient), 0) :]
-        told = list(map(str, makers))
-        if len(told) > MOST_MAKERS:
-            told[1 : 1 - MOST_MAKERS] = ["…"]
-        return ", ".join(told)
+        texts = list(map(str, makers))
+        if len(texts) > MOST_MAKERS:
+            texts[1 : 1 - MOST_MAKERS] = ["…"]
+        return ", ".join(texts)
 
     def then(self, maker: Maker) -> Origin:
         """The same place, after one more rule has acted."""

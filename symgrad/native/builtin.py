@@ -61,11 +61,11 @@ def layout() -> Layout:
     # After the data: the number of axes, the shape, the strides, the base, the dtype, the flags.
     found = Layout(at_type, at_data, *(at_data + n for n in (8, 16, 24, 40, 48)))
 
-    def told(at: int, width: int) -> int:
+    def integer(at: int, width: int) -> int:
         return int.from_bytes(held[at : at + width], sys.byteorder)
 
-    fits = told(found.ndim, 4) == 1 and told(found.dtype, 8) == id(data.dtype)
-    if min(at_type, at_data) < 0 or not fits or told(found.flags, 4) != data.flags.num:
+    fits = integer(found.ndim, 4) == 1 and integer(found.dtype, 8) == id(data.dtype)
+    if min(at_type, at_data) < 0 or not fits or integer(found.flags, 4) != data.flags.num:
         raise Unavailable("the arrays of this NumPy are laid out otherwise than is known")
     return found
 

@@ -179,7 +179,7 @@ class _Writer:
         elif not node.inputs:
             self.scalars[node] = self.one.load(_kind(node), self.pointers[self.number[node]])
         else:
-            self.scalars[node] = written(node, [self.scalars[x] for x in node.inputs])
+            self.scalars[node] = emitted(node, [self.scalars[x] for x in node.inputs])
 
     def _write_row_value(self, node: Node) -> None:
         """A value that is one number for this row, and its place among the results."""
@@ -190,7 +190,7 @@ class _Writer:
             total = self._total(node, _join_of(node))
             self.scalars[node] = Value(self.one, total.kind, self.code.lane(total, 0))
         else:
-            self.scalars[node] = written(node, [self.scalars[x] for x in node.inputs])
+            self.scalars[node] = emitted(node, [self.scalars[x] for x in node.inputs])
         for k, y in enumerate(self.group.graph.outputs, self.first_result):
             if y is node:
                 self.one.store(self.scalars[node], self.bases[k])
@@ -248,7 +248,7 @@ class _Writer:
             elif node in self.kept and node not in fresh:
                 values[node] = code.load(_kind(node), self._kept_place(node, i))
             else:
-                values[node] = written(node, [values[x] for x in node.inputs])
+                values[node] = emitted(node, [values[x] for x in node.inputs])
                 if node in self.kept:
                     code.store(values[node], self._kept_place(node, i))
         for k in results:
@@ -408,7 +408,7 @@ def constant(code: Code, node: Node) -> Value:
     return code.constant(_kind(node), np.asarray(computed(node, [], dict(node.attrs))).item())
 
 
-def written(node: Node, values: Sequence[Value]) -> Value:
+def emitted(node: Node, values: Sequence[Value]) -> Value:
     """The code of one op."""
     if node.op in VIEWS:
         return values[0]

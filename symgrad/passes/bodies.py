@@ -30,7 +30,7 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
     results: dict[Node, dict[int, Node]] = {}
     known: dict[Graph, Graph] = {}
 
-    def once(body: Graph) -> Graph:
+    def compiled_once(body: Graph) -> Graph:
         if body not in known:
             known[body] = compiled(body)
         return known[body]
@@ -42,7 +42,7 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
         becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
         if node.op in _SMALLER:
             with built_as(node.origin):
-                results[node] = _SMALLER[node.op](becomes[node], sorted(read[node]), once)
+                results[node] = _SMALLER[node.op](becomes[node], sorted(read[node]), compiled_once)
     made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
     ends = (n for n in graph.nodes if n.op.of_several and n.inputs[0] in results)
     return made, {n: becomes[n] for n in ends}

@@ -32,7 +32,7 @@ SMALL = 2**12  # bytes a step: what a call costs more than the work
 
 
 @dataclass
-class Draft:
+class LoopBuilder:
     """A loop to be: its inputs with what they are given, the next carries, and what is stacked."""
 
     states: list[Node]
@@ -94,10 +94,10 @@ Late = tuple[list[Node], Callable[[Sequence[Node]], Node]]
 
 
 @dataclass
-class Parts:
+class Hoisted:
     """Replacements of carries and of rows, by their numbers, and stacks made without a loop.
 
-    `wanted` are the nodes whose stacks are asked for, `rows` those that the draft's rows stack, as
+    `wanted` are the nodes whose stacks are asked for, `rows` those that the loop stacks, as
     they were when this was found out.
     """
 
@@ -126,33 +126,33 @@ class Parts:
         ]
 
 
-def take_parts(draft: Draft) -> Parts:
-    """Leave out of a draft what needs no loop, and tell what takes its place."""
-    _gather(draft)
-    asked, whole = draft.rows, draft.whole
-    carries, late = _sums(draft)
-    late |= _after(draft, late, [n for nodes, _ in carries.values() for n in nodes])
-    left = [y for i, y in enumerate(draft.rows) if i not in late]
+def hoist(loop: LoopBuilder) -> Hoisted:
+    """Leave out of a loop what needs none; the replacements of what is left out."""
+    _gather(loop)
+    asked, whole = loop.rows, loop.whole
+    carries, late = _sums(loop)
+    late |= _after(loop, late, [n for nodes, _ in carries.values() for n in nodes])
+    left = [y for i, y in enumerate(loop.rows) if i not in late]
     wanted = [n for nodes, _ in (*carries.values(), *late.values()) for n in nodes]
-    kept = [i for i in range(len(draft.states)) if i not in carries]
-    draft.states, draft.init, draft.nexts = (
-        [xs[i] for i in kept] for xs in (draft.states, draft.init, draft.nexts)
+    kept = [i for i in range(len(loop.states)) if i not in carries]
+    loop.states, loop.init, loop.nexts = (
+        [xs[i] for i in kept] for xs in (loop.states, loop.init, loop.nexts)
     )
-    stacks = dict(draft.slices)
-    draft.rows = list(dict.fromkeys(y for y in (*left, *wanted) if y not in stacks))
-    stacks |= (before := _before(draft))
-    rows = [y for y in draft.rows if y not in before]
-    _replace(draft, before, rows)
-    return Parts(carries, late, stacks, asked, rows, whole)
+    stacks = dict(loop.slices)
+    loop.rows = list(dict.fromkeys(y for y in (*left, *wanted) if y not in stacks))
+    stacks |= (before := _before(loop))
+    rows = [y for y in loop.rows if y not in before]
+    _replace(loop, before, rows)
+    return Hoisted(carries, late, stacks, asked, rows, whole)
 
 
-def _gather(draft: Draft) -> None:
+def _gather(loop: LoopBuilder) -> None:
     """Let terms that depend on no carry be summed first, in sums of three: (a + b) + c."""
-    depends = draft.reached(draft.states)
-    readers = Counter(x for n in draft.body.nodes for x in n.inputs)
-    readers.update(draft.body.outputs)
+    depends = loop.reached(loop.states)
+    readers = Counter(x for n in loop.body.nodes for x in n.inputs)
+    readers.update(loop.body.outputs)
     becomes: dict[Node, Node] = {}
-    for node in draft.body.nodes:
+    for node in loop.body.nodes:
         if node.op is not add.op or node.dtype.kind not in "fc" or node not in depends:
             continue
         for inner, c in (node.inputs, node.inputs[::-1]):
@@ -164,25 +164,25 @@ def _gather(draft: Draft) -> None:
                 becomes[node] = becomes.get(late[0], late[0]) + (free[0] + c)
                 break
     if becomes:
-        _substitute(draft, becomes)
+        _substitute(loop, becomes)
 
 
-def _substitute(draft: Draft, becomes: Mapping[Node, Node]) -> None:
-    outputs = substituted([*draft.nexts, *draft.rows], becomes)
-    draft.nexts, draft.rows = outputs[: len(draft.nexts)], outputs[len(draft.nexts) :]
+def _substitute(loop: LoopBuilder, becomes: Mapping[Node, Node]) -> None:
+    outputs = substituted([*loop.nexts, *loop.rows], becomes)
+    loop.nexts, loop.rows = outputs[: len(loop.nexts)], outputs[len(loop.nexts) :]
 
 
-def _replace(draft: Draft, before: Mapping[Node, Node], rows: Sequence[Node]) -> None:
+def _replace(loop: LoopBuilder, before: Mapping[Node, Node], rows: Sequence[Node]) -> None:
     """Give the steps slices of what is computed before."""
-    taken = {x.name for x in draft.body.inputs}
+    taken = {x.name for x in loop.body.inputs}
     names = (name for i in count() if (name := f"e{i}") not in taken)
     becomes = {x: placeholder(next(names), x.shape, x.dtype) for x in before}
-    draft.rows = list(rows)
-    _substitute(draft, becomes)
-    draft.slices |= {becomes[x]: stack for x, stack in before.items()}
-    used = set(topological([*draft.nexts, *draft.rows]))
-    draft.slices = {x: stack for x, stack in draft.slices.items() if x in used}
-    draft.whole = {x: given for x, given in draft.whole.items() if x in used}
+    loop.rows = list(rows)
+    _substitute(loop, becomes)
+    loop.slices |= {becomes[x]: stack for x, stack in before.items()}
+    used = set(topological([*loop.nexts, *loop.rows]))
+    loop.slices = {x: stack for x, stack in loop.slices.items() if x in used}
+    loop.whole = {x: given for x, given in loop.whole.items() if x in used}
 
 
 def _is_batchable(node: Node) -> bool:
@@ -194,46 +194,49 @@ def _is_batchable(node: Node) -> bool:
 # ---- sums -----------------------------------------------------------------------------------
 
 
-def _sums(draft: Draft) -> tuple[dict[int, Late], dict[int, Late]]:
+def _sums(loop: LoopBuilder) -> tuple[dict[int, Late], dict[int, Late]]:
     """The carries to which each step only adds, and the rows of them, with what they become."""
-    readers = Counter(x for n in draft.body.nodes for x in n.inputs)
-    ends = Counter(draft.nexts)
-    moving = draft.reached([*draft.states, *draft.slices])
-    depends = draft.reached(draft.states)
+    readers = Counter(x for n in loop.body.nodes for x in n.inputs)
+    ends = Counter(loop.nexts)
+    moving = loop.reached([*loop.states, *loop.slices])
+    depends = loop.reached(loop.states)
     carries: dict[int, Late] = {}
     rows: dict[int, Late] = {}
-    stacked = {*draft.slices, *draft.rows}
-    for i, (state, after) in enumerate(zip(draft.states, draft.nexts, strict=True)):
+    stacked = {*loop.slices, *loop.rows}
+    for i, (state, after) in enumerate(zip(loop.states, loop.nexts, strict=True)):
         adds = after.op is add.op and state in {*after.inputs} and state.dtype.kind in "fc"
         alone = readers[state] == 1 and not readers[after] and ends[after] == 1
         if not adds or not alone or after.inputs[0] is after.inputs[1]:
             continue
         (term,) = (x for x in after.inputs if x is not state)
-        mine = {k: y is after for k, y in enumerate(draft.rows) if y is after or y is state}
+        mine = {k: y is after for k, y in enumerate(loop.rows) if y is after or y is state}
         if term.type != state.type or ends[state]:
             continue
         if mine:
             if term in moving and term not in depends and _is_batchable(term):
-                carries[i] = [term], _running(draft, draft.init[i], 0 if draft.reverse else -1)
+                carries[i] = (
+                    [term],
+                    _running(loop, loop.init[i], 0 if loop.reverse else -1),
+                )
                 for k, is_after in mine.items():
-                    late = is_after != draft.reverse
+                    late = is_after != loop.reverse
                     at = slice(1, None) if late else slice(None, -1)
-                    rows[k] = [term], _running(draft, draft.init[i], at)
+                    rows[k] = [term], _running(loop, loop.init[i], at)
             continue
         parts = [_total(t, moving, depends, stacked) for t in _terms(term, readers)]
         if all(parts):
-            carries[i] = _summed(draft.init[i], [p for p in parts if p is not None], draft.length)
+            carries[i] = _summed(loop.init[i], [p for p in parts if p is not None], loop.length)
             stacked |= {*carries[i][0]}
     return carries, rows
 
 
-def _running(draft: Draft, init: Node, at: int | slice) -> Callable[[Sequence[Node]], Node]:
+def _running(loop: LoopBuilder, init: Node, at: int | slice) -> Callable[[Sequence[Node]], Node]:
     """Some of the running sums of a stack that begin with what is carried first."""
 
     def sums(stacks: Sequence[Node]) -> Node:
         both = [expand_dims(init, axis=0), *stacks]
-        joined = concat(both[::-1] if draft.reverse else both, axis=0)
-        found: Node = running_sum(joined, axis=0, reverse=draft.reverse)[at]
+        joined = concat(both[::-1] if loop.reverse else both, axis=0)
+        found: Node = running_sum(joined, axis=0, reverse=loop.reverse)[at]
         return found
 
     return sums
@@ -305,20 +308,20 @@ def _summed(
 # ---- after the loop -------------------------------------------------------------------------
 
 
-def _after(draft: Draft, taken: Mapping[int, Late], more: Sequence[Node]) -> dict[int, Late]:
+def _after(loop: LoopBuilder, taken: Mapping[int, Late], more: Sequence[Node]) -> dict[int, Late]:
     """The rows that are computed after all steps, of stacks of what they are made of."""
-    moving = draft.reached([*draft.states, *draft.slices])
-    needed = set(topological([*draft.nexts, *more]))
-    stacked = {*draft.slices, *(y for y in draft.rows if y in needed), *more}
+    moving = loop.reached([*loop.states, *loop.slices])
+    needed = set(topological([*loop.nexts, *more]))
+    stacked = {*loop.slices, *(y for y in loop.rows if y in needed), *more}
     found: dict[int, Late] = {}
-    for k, y in enumerate(draft.rows):
+    for k, y in enumerate(loop.rows):
         if k in taken or y in needed or y not in moving:
             continue
         cone, sources = _cone([y], lambda x: x in moving and x not in needed, moving)
         new = [x for x in sources if x not in stacked]
         cheap = sum(map(nbytes, new)) <= 2 * nbytes(y) + SMALL
-        if cheap and _pays(draft, cone, moving):
-            found[k] = sources, _later(y, sources, draft.length)
+        if cheap and _pays(loop, cone, moving):
+            found[k] = sources, _later(y, sources, loop.length)
             stacked |= {*new}
     return found
 
@@ -351,7 +354,7 @@ def _cone(
     return list(inside), list(sources)
 
 
-def _pays(draft: Draft, cone: Sequence[Node], moving: set[Node]) -> bool:
+def _pays(loop: LoopBuilder, cone: Sequence[Node], moving: set[Node]) -> bool:
     """Whether it pays to compute these for all steps at once."""
     if not all(map(_is_batchable, cone)) or max(map(nbytes, cone), default=0) > MOST_STACKED:
         return False
@@ -362,25 +365,25 @@ def _pays(draft: Draft, cone: Sequence[Node], moving: set[Node]) -> bool:
         return False  # it may fail, and is not to be computed where there is no step
     if sum(map(nbytes, cone)) <= SMALL:
         return True
-    return draft.carried and any(x.op is matmul_p.op for x in cone)
+    return loop.carried and any(x.op is matmul_p.op for x in cone)
 
 
 # ---- before the loop ------------------------------------------------------------------------
 
 
-def _before(draft: Draft) -> dict[Node, Node]:
+def _before(loop: LoopBuilder) -> dict[Node, Node]:
     """Stacks of what depends on no carry, computed for all steps; the steps get slices of them."""
-    moving = draft.reached([*draft.states, *draft.slices])
-    depends = draft.reached(draft.states)
+    moving = loop.reached([*loop.states, *loop.slices])
+    depends = loop.reached(loop.states)
     free = {x for x in moving if x not in depends and x.inputs}
-    body = draft.body
+    body = loop.body
     ends = dict.fromkeys(x for n in body.nodes if n in depends for x in n.inputs if x in free)
     ends |= dict.fromkeys(y for y in body.outputs if y in free)
     found: dict[Node, Node] = {}
     for end in ends:
         cone, sources = _cone([end], lambda x: x in free, moving)
-        if _pays(draft, cone, moving):
-            given = {x: draft.slices[x] for x in sources}
-            made = SLOTS.loops().batched([end], given, draft.length)
-            (found[end],) = substituted(made, draft.whole)
+        if _pays(loop, cone, moving):
+            given = {x: loop.slices[x] for x in sources}
+            made = SLOTS.loops().batched([end], given, loop.length)
+            (found[end],) = substituted(made, loop.whole)
     return found

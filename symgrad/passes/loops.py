@@ -17,7 +17,7 @@ from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import looped, never_fails, substituted
-from symgrad.passes.loop_parts import Draft, take_parts
+from symgrad.passes.loop_parts import LoopBuilder, hoist
 from symgrad.rewrite.driver import rebuild
 
 SHORT = 2  # steps that are written one after the other
@@ -245,7 +245,7 @@ def _smaller(
     if not wanted:
         return results
     wanted, whole = _hoisted(wanted, {*states, *(x for x, _ in slices)}, whole)
-    draft = Draft(
+    builder = LoopBuilder(
         states,
         [loop.init[i] for i in moving],
         wanted[: len(moving)],
@@ -256,33 +256,35 @@ def _smaller(
         loop.reverse,
         bool(moving),
     )
-    lasts, stacks = _made(draft, compiler, known)
+    lasts, stacks = _made(builder, compiler, known)
     results |= dict(zip(moving, lasts, strict=True))
     given = dict(zip(rows, stacks, strict=True))
     return results | {i: given[outputs[i]] for i in read if i >= first}
 
 
-def _made(draft: Draft, compiler: Compiler, known: dict[Any, Graph]) -> Sequence[list[Node]]:
-    """The last carries and stacks of a draft, its body compiled; a short one is written out."""
-    short = isinstance(draft.length, int) and draft.length <= SHORT
-    if short and not any(n.bodies for n in draft.body.nodes):
-        return draft.unrolled()
+def _made(
+    builder: LoopBuilder, compiler: Compiler, known: dict[Any, Graph]
+) -> Sequence[list[Node]]:
+    """The last carries and stacks of a loop, its body compiled; a short one is written out."""
+    short = isinstance(builder.length, int) and builder.length <= SHORT
+    if short and not any(n.bodies for n in builder.body.nodes):
+        return builder.unrolled()
 
     def compiled(function: Callable[[Graph], Graph]) -> None:
-        body = draft.body
+        body = builder.body
         if (function, body) not in known:
             known[function, body] = function(body)
-        draft.becomes(known[function, body])
+        builder.becomes(known[function, body])
 
     if not compiler.parts:
         compiled(compiler.finish)
-        return draft.looped()
+        return builder.looped()
     compiled(compiler.simplify)
-    parts = take_parts(draft)
-    if not draft.nexts and not draft.rows:
-        return parts.results((), ())
+    hoisted = hoist(builder)
+    if not builder.nexts and not builder.rows:
+        return hoisted.results((), ())
     compiled(compiler.finish)
-    return parts.results(*draft.looped())
+    return hoisted.results(*builder.looped())
 
 
 def _hoisted(

@@ -186,21 +186,21 @@ def _written(profile: _Profile, full: int, again: set[Node], given_up: set[Node]
     replaced = {n for n in stale if root[n] in given_up}
     after = set(late)
     depends: set[Node] = set()
-    waits: list[Node] = []
+    controls: list[Node] = []
     for node in late:
         if any(x in replaced or x in depends for x in node.inputs):
-            waits = [x for x in node.inputs if x in after and x not in depends and _is_one(x)]
+            controls = [x for x in node.inputs if x in after and x not in depends and _is_one(x)]
             depends.add(node)
-            if waits:
+            if controls:
                 break
-    if not waits:
+    if not controls:
         return None
     becomes: dict[Node, Node] = {}
 
     def again_of(x: Node) -> Node:
         if x in stale or constant_value(x) is not None or not _is_one(x):
             return becomes.get(x, x)
-        return becomes.setdefault(x, barrier(x, *waits))
+        return becomes.setdefault(x, barrier(x, *controls))
 
     for node in early:
         if node in stale:

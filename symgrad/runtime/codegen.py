@@ -71,8 +71,8 @@ class _Generator(Running):
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
         for name, value in module.constants.items():
-            told = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
-            head.append(f"{name} = {constant_text(value)}" if is_short(value) else told)
+            comment = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
+            head.append(f"{name} = {constant_text(value)}" if is_short(value) else comment)
         for text in module.copied():
             head += ["", "", *text.rstrip().split("\n")]
         found = {}

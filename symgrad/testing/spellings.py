@@ -147,14 +147,14 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
     If they are `turned`, the variables are larger, and are views of transposed arrays.
     """
     seen: set[Graph] = set()
-    for y, inputs in _spelled(rule, turned):
+    for y, inputs in _candidates(rule, turned):
         graph = Graph([y], inputs)
         if graph not in seen:  # as 0.1 and 0.5 are one integer
             seen.add(graph)
             yield y, inputs
 
 
-def _spelled(rule: Rule, turned: bool) -> Iterator[Spelling]:
+def _candidates(rule: Rule, turned: bool) -> Iterator[Spelling]:
     for attempt in rule.examples:
         if callable(attempt):
             count = len(inspect.signature(attempt).parameters)

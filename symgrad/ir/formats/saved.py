@@ -218,7 +218,7 @@ class SavedReader(Reader[G]):
     def node(self, record: Any, nodes: Sequence[Node]) -> Node:
         _check_fields(record, _FIELDS)
         inputs = [_place(i, nodes) for i in _field(record, "inputs", list)]
-        attrs = {k: self.written(v) for k, v in _field(record, "attrs", dict).items()}
+        attrs = {k: self.attr_value(v) for k, v in _field(record, "attrs", dict).items()}
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
         scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
         kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
@@ -227,7 +227,7 @@ class SavedReader(Reader[G]):
         with built_as(Origin(tuple(frames), scope, makers, kinks)):
             return build_node(_field(record, "op", str), inputs, attrs, type)
 
-    def written(self, text: Any) -> Any:
+    def attr_value(self, text: Any) -> Any:
         """The value of an attribute."""
         constant = constant_of_bytes(text) if type(text) is str else None
         return self.attr(syntax(text)) if constant is None else constant

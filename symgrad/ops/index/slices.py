@@ -18,8 +18,10 @@ from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.index.indexing import read
 from symgrad.ops.leaves import full, zeros_like
 
-Bound: TypeAlias = Size | None
-Index: TypeAlias = tuple[tuple[Bound, Bound, int], ...]  # a start, a stop and a step for each axis
+SliceBound: TypeAlias = Size | None
+Index: TypeAlias = tuple[
+    tuple[SliceBound, SliceBound, int], ...
+]  # a start, a stop and a step for each axis
 
 
 def slice_length(size: Size, start: Any, stop: Any, step: int) -> Size:
@@ -68,7 +70,7 @@ def too_short(shape: Shape, index: Index, sizes: Mapping[str, int]) -> SymgradEr
     return None
 
 
-def _of_any_length(size: Size, start: Bound, stop: Bound, step: int) -> str:
+def _of_any_length(size: Size, start: SliceBound, stop: SliceBound, step: int) -> str:
     """A slice as a person writes it whose bounds are within any size; "" if it goes backwards."""
     if step < 0:
         return ""
@@ -79,14 +81,14 @@ def _of_any_length(size: Size, start: Bound, stop: Bound, step: int) -> str:
     return ":".join([*bounds, *[str(step)] * (step > 1)])
 
 
-def _is_within_order(start: Bound, stop: Bound) -> bool:
+def _is_within_order(start: SliceBound, stop: SliceBound) -> bool:
     """Whether two bounds counted from the same end are in order, so that they stay so."""
     if not isinstance(start, int) or not isinstance(stop, int):
         return False
     return (start < 0) == (stop < 0) and start <= stop
 
 
-def _within(size: Size, bound: Bound) -> str:
+def _within(size: Size, bound: SliceBound) -> str:
     """A bound as an expression that is never below 0 nor above the size; "" if there is none."""
     if not isinstance(bound, int):
         return "" if bound is None else str(bound)

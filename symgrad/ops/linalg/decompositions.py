@@ -22,7 +22,7 @@ from symgrad.ops.creation import tril
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.flows import total
 from symgrad.ops.linalg import kernels
-from symgrad.ops.linalg.eigenvalues import Degenerate, Parts, over_gaps, placed, policy, row
+from symgrad.ops.linalg.eigenvalues import Degenerate, Flows, over_gaps, placed, policy, row
 from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.linalg.solve import diagonal_p, require_lapack
 from symgrad.ops.linalg.triangular import adjoint, from_lower, solve_triangular_p, triangle
@@ -84,7 +84,7 @@ def _phases(x: Node, s: Node) -> Node:
     return placed(imag(diagonal_p(x, offset=0)) / s, x) * 1j
 
 
-def _svd_pullback(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Cotangent:
+def _svd_pullback(g: Flows, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Cotangent:
     gu, gs, gvh = g
     if gu is None and gvh is None:
         if gs is None:
@@ -115,7 +115,7 @@ def _svd_pullback(g: Parts, y: Node, x: Node, full_matrices: bool, degenerate: s
     return total(matmul_p(matmul_p(u, inner), vh), beside)
 
 
-def _svd_pushforward(t: Node, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Parts:
+def _svd_pushforward(t: Node, y: Node, x: Node, full_matrices: bool, degenerate: str) -> Flows:
     _no_completion(full_matrices)
     u, s, vh = y[0], row(y[1]), y[2]
     rule: dict[str, Any] = {"squared": True, "degenerate": degenerate}
@@ -216,7 +216,7 @@ def _qr_infer(t: TensorType, *, complete: bool) -> tuple[TensorType, ...]:
     return t.with_shape((*batch, m, k)), t.with_shape((*batch, k, n))
 
 
-def _qr_pullback(g: Parts, y: Node, x: Node, complete: bool) -> Cotangent:
+def _qr_pullback(g: Flows, y: Node, x: Node, complete: bool) -> Cotangent:
     _no_completion(complete)
     q, r = y[0], y[1]
     inner = total(
@@ -230,7 +230,7 @@ def _qr_pullback(g: Parts, y: Node, x: Node, complete: bool) -> Cotangent:
     return adjoint(solve_triangular_p(r, adjoint(whole), lower=False))
 
 
-def _qr_pushforward(t: Node, y: Node, x: Node, complete: bool) -> Parts:
+def _qr_pushforward(t: Node, y: Node, x: Node, complete: bool) -> Flows:
     _no_completion(complete)
     q, r = y[0], y[1]
     back = solve_triangular_p(matrix_transpose(r), matrix_transpose(t), lower=True)

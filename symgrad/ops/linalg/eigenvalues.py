@@ -35,7 +35,7 @@ from symgrad.ops.shape import astype, expand_dims, matrix_transpose
 
 NAMESPACE = "linalg"
 Degenerate: TypeAlias = Literal["nan", "mask", "error"]
-Parts: TypeAlias = tuple[Cotangent, ...]
+Flows: TypeAlias = tuple[Cotangent, ...]
 
 
 def policy(degenerate: str) -> str:
@@ -66,7 +66,7 @@ def _over_gaps_infer(
     return x.with_shape((*broadcast_shapes(x.shape[:-2], w.shape[:-2]), *x.shape[-2:]))
 
 
-def _over_gaps_vjp(g: Node, y: Node, x: Node, w: Node, **attrs: Any) -> Parts:
+def _over_gaps_vjp(g: Node, y: Node, x: Node, w: Node, **attrs: Any) -> Flows:
     moved = -g * over_gaps(y, w, **attrs)
     apart = sum(moved, axis=-2, keepdims=True) - matrix_transpose(
         sum(moved, axis=-1, keepdims=True)
@@ -74,7 +74,7 @@ def _over_gaps_vjp(g: Node, y: Node, x: Node, w: Node, **attrs: Any) -> Parts:
     return over_gaps(g, w, **attrs), apart * 2 * w if attrs["squared"] else apart
 
 
-def _over_gaps_jvp(t: Parts, y: Node, x: Node, w: Node, **attrs: Any) -> Cotangent:
+def _over_gaps_jvp(t: Flows, y: Node, x: Node, w: Node, **attrs: Any) -> Cotangent:
     first = None if t[0] is None else over_gaps(t[0], w, **attrs)
     if t[1] is None:
         return first
@@ -117,7 +117,7 @@ def _values_infer(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     return TensorType(t.shape[:-1], part_dtype(t.dtype))
 
 
-def _eigh_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
+def _eigh_pullback(g: Flows, y: Node, x: Node, degenerate: str) -> Cotangent:
     w, v = y[0], y[1]
     if g[1] is None:
         return None if g[0] is None else matmul_p(v * row(g[0]), adjoint(v))
@@ -128,7 +128,7 @@ def _eigh_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
     return hermitian(matmul_p(matmul_p(v, whole), adjoint(v)))
 
 
-def _eigh_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Parts:
+def _eigh_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Flows:
     w, v = y[0], y[1]
     inner = matmul_p(matmul_p(adjoint(v), hermitian(t)), v)
     turned = over_gaps(inner, row(w), squared=False, degenerate=degenerate)
@@ -214,7 +214,7 @@ def _complex_values(t: TensorType, *, degenerate: Degenerate) -> TensorType:
     return TensorType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
 
 
-def _eig_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
+def _eig_pullback(g: Flows, y: Node, x: Node, degenerate: str) -> Cotangent:
     w, v = y[0], y[1]
     inner = None if g[0] is None else placed(g[0], v)
     if g[1] is not None:
@@ -226,7 +226,7 @@ def _eig_pullback(g: Parts, y: Node, x: Node, degenerate: str) -> Cotangent:
     return None if inner is None else solve_p(adjoint(v), matmul_p(inner, adjoint(v)))
 
 
-def _eig_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Parts:
+def _eig_pushforward(t: Node, y: Node, x: Node, degenerate: str) -> Flows:
     w, v = y[0], y[1]
     inner = solve_p(v, matmul_p(t, v))
     turned = matmul_p(v, over_gaps(inner, row(w), squared=False, degenerate=degenerate))
