@@ -58,7 +58,7 @@ def zeta(q, s, out=None):
     )
     y = np.where(far, y + (-1.0) ** s * (above - rest), y)
     if out is None:
-        return y.astype(q.dtype)
+        return y.astype(q.dtype)[()]
     np.copyto(out, y, casting="same_kind")
     return out
 
@@ -81,6 +81,6 @@ def stdtrit(df, p, out=None):
         far = (tail == 0) | ((power > 20) & (tail > 0))
         y = np.where(far, np.copysign(np.sqrt(2 * a) * np.exp(power), chance - 0.5), y)
     if out is None:
-        return y.astype(np.result_type(df, p))
+        return y.astype(np.result_type(df, p))[()]
     np.copyto(out, y, casting="same_kind")
     return out

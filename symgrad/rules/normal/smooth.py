@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ops.activations import log1mexp, logsumexp, sigmoid
@@ -39,10 +41,18 @@ def power_half_is_root(x: Var) -> Rewrite:
     return Rewrite(before=x**0.5, after=sqrt(x))
 
 
+def _scaled_root(x: Node, c: Node) -> Node:
+    # The root is a number, so that other rules see a constant factor.
+    value = constant_value(c)
+    assert value is not None
+    scaled: Node = sqrt(x) * np.sqrt(value)
+    return scaled
+
+
 @rule(exact=Exact.REALS, kinds="f", when=is_positive)
 def root_of_scaled(x: Var, c: Const) -> Rewrite:
     """A positive factor leaves a root."""
-    return Rewrite(before=sqrt(x * c), after=sqrt(x) * sqrt(c))
+    return Rewrite(before=sqrt(x * c), after=_scaled_root)
 
 
 @rule(exact=Exact.REALS, kinds="f")
