@@ -16,6 +16,7 @@ from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import plain_name
 from symgrad.ir.types import in_order
 from symgrad.ir.updates import updated_variable
 from symgrad.ir.values import Cell
@@ -235,10 +236,11 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
     listed = set(given)
     missing = [n for n in found if n not in listed]
     if missing:
-        raise GraphError(
-            f"the outputs need {', '.join(describe(n) for n in missing)}, "
-            "which the inputs do not list; add it to them"
-        )
+        mend = "which the inputs do not list; add it to them"
+        if any(plain_name(str(n.name)) != n.name for n in missing):
+            mend = "which has a value in a loop only: let the step return it"
+        needed = ", ".join(describe(n) for n in missing)
+        raise GraphError(f"the outputs need {needed}, {mend}")
 
 
 # ---- pickles --------------------------------------------------------------------------------

@@ -307,9 +307,14 @@ def traced(name: str, region: str = "") -> Iterator[tuple[str, ...]]:
 
 
 def inner_name(name: str) -> str:
-    """A name for an input of a body that is built now: another than in the bodies around it."""
+    """A name for an input of a body while it is built: no other of the bodies and nodes around."""
     depth = len(_traced.get())
-    return f"{name}_{depth}" if depth else name
+    return f"{name}_{depth} of a step" if depth else f"{name} of a step"
+
+
+def plain_name(inner: str) -> str:
+    """The name of such an input in the body when it is built, where there are no others."""
+    return inner.removesuffix(" of a step")
 
 
 def refuse_side_effect(what: str) -> None:

@@ -114,21 +114,27 @@ def _carries(small: _Loop, large: _Loop) -> dict[Node, Node] | None:
         return None
     if not small.states and {*map(id, small.sequences)}.isdisjoint(map(id, large.sequences)):
         return None
-    states = [*small.states, *large.states]
-    nexts = [*small.nexts, *large.nexts]
     kinds: list[Any] = [(id(x), x.type) for x in (*small.init, *large.init)]
     while True:
         numbers = {kind: i for i, kind in enumerate(dict.fromkeys(kinds))}
-        of = {x: numbers[kind] for x, kind in zip(states, kinds, strict=True)}
+        ranks = [numbers[kind] for kind in kinds]
+        # One by one: the two may have the same body, and begin with others.
+        of_small, of_large = ranks[: len(small.states)], ranks[len(small.states) :]
         table: dict[Any, int] = {}
-        value = _numbered(small, of, table) | _numbered(large, of, table)
-        finer = [(of[x], value[y]) for x, y in zip(states, nexts, strict=True)]
+        finer = _finer(small, of_small, table) + _finer(large, of_large, table)
         if len(set(finer)) == len(numbers):
             break
         kinds = finer
-    equal = {of[x]: x for x in reversed(large.states)}
-    found = {x: equal[of[x]] for x in small.states if of[x] in equal}
+    equal = dict(reversed([*zip(of_large, large.states, strict=True)]))
+    pairs = zip(small.states, of_small, strict=True)
+    found = {x: equal[rank] for x, rank in pairs if rank in equal}
     return found if len(found) == len(small.states) else None
+
+
+def _finer(loop: _Loop, ranks: Sequence[int], table: dict[Any, int]) -> list[Any]:
+    """For each carry its rank, and the number of what a step makes of it."""
+    value = _numbered(loop, dict(zip(loop.states, ranks, strict=True)), table)
+    return [(rank, value[y]) for rank, y in zip(ranks, loop.nexts, strict=True)]
 
 
 def _numbered(loop: _Loop, of: Mapping[Node, int], table: dict[Any, int]) -> dict[Node, int]:

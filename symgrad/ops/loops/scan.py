@@ -16,7 +16,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node, as_node, describe
-from symgrad.ir.origin import inner_name
+from symgrad.ir.origin import inner_name, plain_name
 from symgrad.ir.origin import traced as tracing
 from symgrad.ir.types import DType, as_shape, whole
 from symgrad.ir.walk import topological
@@ -331,8 +331,9 @@ def closed(
     reads = [x for n in order if n in inside for x in n.inputs] + [*outputs]
     outer = dict.fromkeys(x for x in reads if x not in inside and not _stays(x))
     becomes = {x: placeholder(f"k{i}", x.shape, x.dtype) for i, x in enumerate(outer)}
-    made = substituted(outputs, becomes)
-    return Graph(made, [*own, *becomes.values()]), list(outer)
+    states = {x: placeholder(plain_name(x.attr("name")), x.shape, x.dtype) for x in own}
+    made = substituted(outputs, states | becomes)
+    return Graph(made, [*states.values(), *becomes.values()]), list(outer)
 
 
 def _stays(x: Node) -> bool:
