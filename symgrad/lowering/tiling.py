@@ -201,9 +201,9 @@ def _stand_ins(
 def combiner(y: Node) -> tuple[Any, dict[str, Any]]:
     """The ufunc that joins the parts of a result, and what its `reduce` must be told.
 
-    NumPy sums small integers in larger ones, unless it is told not to.
+    NumPy sums small integers and booleans in larger integers, unless it is told not to.
     """
-    options = {"dtype": y.dtype} if y.dtype.kind in "iu" else {}
+    options = {"dtype": y.dtype} if y.dtype.kind in "biu" else {}
     return REGISTRY.ops[y.op.combiner].kernel, options
 
 

@@ -324,8 +324,12 @@ class Plainly(Fallback):
                 raise ValueError("a result is to be a plain array")
             if dtype is not None and i in self._strided:
                 plain[i] = _laid_out(np.asarray(x, dtype), self._strided[i])
-            elif dtype is not None and not (is_plain and x.dtype is dtype):
-                plain[i] = x if i >= self._first_result else np.array(x, dtype, order="C")
+            elif dtype is not None and i >= self._first_result:
+                plain[i] = x.view(dtype) if x.dtype == dtype else x
+            elif dtype is not None:
+                made = x if is_plain and x.dtype == dtype else np.array(x, dtype, order="C")
+                # The same dtype may be another object: a C long long, one with metadata.
+                plain[i] = made if made.dtype is dtype else made.view(dtype)
         return self.function(_refuse)(*plain)
 
 

@@ -33,6 +33,8 @@ def identity(join: str, kind: str) -> Number:
     """The value that a reduction starts from."""
     if join == "add":
         return 0
+    if kind == "b1":
+        return join == "minimum"
     if kind[0] == "f":
         return -math.inf if join == "maximum" else math.inf
     bits = 8 * int(kind[1:])

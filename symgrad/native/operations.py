@@ -162,14 +162,14 @@ def _function(write: Callable[..., Value], cost: int, numpy: int) -> Operation:
 
 _LOGIC = "biuf"
 OPERATIONS: Mapping[Callable[..., Any], Operation] = {
-    np.add: Operation(lambda a, b: a | b if a.kind == "b1" else a + b, _LOGIC),
+    np.add: Operation(lambda a, b: a + b, _LOGIC),
     np.subtract: Operation(lambda a, b: a - b),
-    np.multiply: Operation(lambda a, b: a & b if a.kind == "b1" else a * b, _LOGIC),
+    np.multiply: Operation(lambda a, b: a * b, _LOGIC),
     np.divide: Operation(lambda a, b: a / b, "f", cost=12),
     np.negative: Operation(lambda x: -x, "if"),
     np.positive: Operation(lambda x: x),
     np.absolute: Operation(_abs, _LOGIC),
-    np.square: Operation(lambda x: x if x.kind == "b1" else x * x, _LOGIC),
+    np.square: Operation(lambda x: x * x, _LOGIC),
     np.sqrt: Operation(root, "f", cost=15, numpy=38),
     np.reciprocal: Operation(lambda x: 1.0 / x, "f", cost=12),
     np.maximum: Operation(_maximum, _LOGIC, cost=4),

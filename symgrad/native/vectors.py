@@ -73,23 +73,28 @@ class Value:
             opcode = f"icmp {sign}{word}"
         return self.code.line("b1", f"{opcode} {self.code.type(self.kind)} {self.text}, {two.text}")
 
+    def _opcode(self, word: str) -> str:
+        """The instruction of an operation; a sum of masks is true if one of them is."""
+        of_masks = {"add": "or", "mul": "and"}
+        return of_masks[word] if self.kind == "b1" else f"{'f' * self.is_float}{word}"
+
     def __add__(self, other: Operand) -> Value:
-        return self._with("fadd" if self.is_float else "add", other)
+        return self._with(self._opcode("add"), other)
 
     def __radd__(self, other: Number) -> Value:
-        return self._with("fadd" if self.is_float else "add", other, True)
+        return self._with(self._opcode("add"), other, True)
 
     def __sub__(self, other: Operand) -> Value:
-        return self._with("fsub" if self.is_float else "sub", other)
+        return self._with(self._opcode("sub"), other)
 
     def __rsub__(self, other: Number) -> Value:
-        return self._with("fsub" if self.is_float else "sub", other, True)
+        return self._with(self._opcode("sub"), other, True)
 
     def __mul__(self, other: Operand) -> Value:
-        return self._with("fmul" if self.is_float else "mul", other)
+        return self._with(self._opcode("mul"), other)
 
     def __rmul__(self, other: Number) -> Value:
-        return self._with("fmul" if self.is_float else "mul", other, True)
+        return self._with(self._opcode("mul"), other, True)
 
     def __truediv__(self, other: Operand) -> Value:
         return self._with("fdiv", other)
@@ -332,15 +337,10 @@ class Code:
     def store(self, x: Value, pointer: str, streamed: bool = False) -> None:
         """Write the lanes to a pointer; `streamed` past the caches, to memory that is aligned."""
         stored = x.converted("u1") if x.kind == "b1" else x
-        t = self.type(stored.kind)
-        size = _size(stored.kind)
-        if streamed:
-            self.do(
-                f"store {t} {stored.text}, ptr {pointer}, align {min(64, size * self.lanes)}, "
-                "!nontemporal !{i32 1}"
-            )
-        else:
-            self.do(f"store {t} {stored.text}, ptr {pointer}, align {size}")
+        t, size = self.type(stored.kind), _size(stored.kind)
+        to = f"store {t} {stored.text}, ptr {pointer}, align"
+        aligned = f"{min(64, size * self.lanes)}, !nontemporal !{{i32 1}}"
+        self.do(f"{to} {aligned if streamed else size}")
 
     # ---- along the lanes --------------------------------------------------------------------
 

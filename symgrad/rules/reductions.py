@@ -212,6 +212,8 @@ def extremum_of_broadcast(node: Node) -> Node | None:
 )
 def sum_of_broadcast(node: Node) -> Node | None:
     """A sum over what was only repeated is a multiplication by how often."""
+    if node.dtype == bool:  # whether any is true
+        return None
     y, count = _of_source(node)
     # 0 times inf would be NaN, where the sum of nothing is 0.
     some = is_finite(y) or node.dtype.kind in "iu" or (isinstance(count, int) and count > 0)

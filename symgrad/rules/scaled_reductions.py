@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from symgrad.ir.dims import product
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import DType
 from symgrad.ops import reduce
 from symgrad.ops.activations import log_softmax, softmax
 from symgrad.ops.elementwise import abs, exp, negative
@@ -29,7 +32,14 @@ def sum_of_negative(x: Var, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     )
 
 
-@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=lambda c: is_scalar(c) and grows(c))
+def _may_leave_sum(x: Node, c: Node, dtype: DType | None) -> bool:
+    """Whether a factor may leave a sum, the dtype of which holds all that the terms are made of."""
+    # A sum in a narrower dtype rounds its terms, and may lose them if they are not scaled.
+    held = dtype is None or np.can_cast(np.result_type(x.dtype, c.dtype), dtype)
+    return held and is_scalar(c) and grows(c)
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, when=_may_leave_sum)
 def sum_of_scaled(x: Var, c: Const, axis: Attr, dtype: Attr, keepdims: Attr) -> Rewrite:
     """A scalar factor is multiplied once, after the sum, instead of at every element."""
     return Rewrite(

@@ -149,7 +149,7 @@ class Run:
                 made = kernel(*operands, **attrs)
                 if joins and not isinstance(made, tuple):
                     # BLAS signals nothing: what is inf, and was not, has overflowed.
-                    self.extreme |= not _finite(made) and all(map(_finite, operands))
+                    self.extreme |= _overflows(node, made, operands, attrs)
                     self.extreme |= _underflows(node, made, operands, attrs)
                 if relaid and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
@@ -261,6 +261,22 @@ def _finite(value: Any) -> bool:
     return all(bool(np.isfinite(v).all()) for v in parts)
 
 
+def _overflows(node: Node, made: Any, operands: list[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether what is not finite is so for finite terms, too.
+
+    Where an inf is among the terms of a sum, whether the others overflow says nobody: it depends on
+    the order in which they are added up, and inf - inf is NaN.
+    """
+    if _finite(made):
+        return False
+    if all(map(_finite, operands)):
+        return True
+    if node.op.combiner != "add":
+        return False
+    sizes = [np.where(np.isfinite(x), np.abs(x), 0) for x in operands]
+    return not _finite(node.op.kernel(*sizes, **attrs))
+
+
 def _underflows(node: Node, made: Any, operands: list[Any], attrs: Mapping[str, Any]) -> bool:
     """Whether products that are summed became too small: of ones instead they are not 0."""
     if len(operands) < 2 or any(isinstance(x, tuple) for x in operands):
@@ -291,7 +307,10 @@ def _of_zeros(node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def tolerances(
-    outputs: Sequence[Node], feeds: Mapping[Node, Any], exact: Exact | str
+    outputs: Sequence[Node],
+    feeds: Mapping[Node, Any],
+    exact: Exact | str,
+    seeds: Iterable[int] = range(4),
 ) -> list[Any] | None:
     """How far the results of a graph may move at a grade: a hundred times what noise does to them.
 
@@ -304,7 +323,7 @@ def tolerances(
     if grade >= Exact.ROUNDING and base.extreme:
         return None
     spread = [np.zeros(np.shape(v)) for v in base.results()]
-    for seed in range(4):
+    for seed in seeds:
         try:
             moved = Run(outputs, feeds, grade, np.random.default_rng(seed))
         except np.linalg.LinAlgError:  # singular, but for rounding
@@ -378,6 +397,9 @@ def assert_computes(program: Program, arrays: Sequence[Any], grade: Exact) -> bo
     allowed: list[Any] | None = [None] * len(expected)
     if not all(map(_is_same, found, expected, cycle([grade]))):
         allowed = tolerances(outputs, feeds, grade)
+        if allowed is not None and not all(map(_is_same, found, expected, cycle([grade]), allowed)):
+            # Among thousands of elements are some that four kinds of noise leave as they are.
+            allowed = tolerances(outputs, feeds, grade, seeds=range(20))
         if grade >= Exact.ROUNDING and Run(program.graph.outputs, feeds).extreme:
             allowed = None
     if allowed is None:
@@ -407,9 +429,9 @@ class _Description:
         return f"{self.backends}\n{self.program.source}\n{graphs}" if self.backends else graphs
 
 
-def _is_same(found: Any, expected: Any, exact: Exact) -> bool:
+def _is_same(found: Any, expected: Any, exact: Exact, room: Any = None) -> bool:
     try:
-        assert_same(found, expected, exact)
+        assert_same(found, expected, exact, room)
     except AssertionError:
         return False
     return True

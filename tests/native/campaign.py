@@ -2,6 +2,7 @@
 
     python -m tests.native.campaign --first 0 --count 500    # 3 minutes or so
     python -m tests.native.campaign --only 4711              # one graph again, with its traceback
+    python -m tests.native.campaign --small                  # whole small programs instead
 
 A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
 elementwise graphs of everything that has a native form, over all dtypes and rows of any length,
@@ -80,18 +81,20 @@ def exact_ops():
     return [op for op in found if operation(op).exact and not op.cast]
 
 
-def random_group(rng, pick):
+def random_group(rng, pick, shape=None, leaf=sg.placeholder):
     """Placeholders that broadcast to one shape, and results of ops on them that are exact."""
-    ndim = int(rng.integers(1, 4))
-    shape = tuple(int(rng.integers(1, [201, 30, 9][ndim - 1])) for _ in range(ndim - 1))
-    shape += (int(rng.integers(1, 201)),)
+    if shape is None:
+        ndim = int(rng.integers(1, 4))
+        shape = tuple(int(rng.integers(1, [201, 30, 9][ndim - 1])) for _ in range(ndim - 1))
+        shape += (int(rng.integers(1, 201)),)
+    ndim = len(shape)
     first, second = pick(DTYPES), pick(DTYPES)
     inputs = []
     for i in range(int(rng.integers(2, 6))):
         own = tuple(1 if rng.random() < 0.2 else s for s in shape)
         own = (shape, shape, own, own[int(rng.integers(ndim + 1)) :])[int(rng.integers(4))]
         dtype = (first, first, second, pick(DTYPES))[int(rng.integers(4))]
-        inputs.append(sg.placeholder(f"x{i}", own, dtype))
+        inputs.append(leaf(f"x{i}", own, dtype))
     pool, ops = made_before(rng, inputs), exact_ops()
     while len(pool) < len(inputs) + int(rng.integers(3, 25)):
         like = pick(pool[-6:])
@@ -226,6 +229,86 @@ def check_rows(seed):
                 assert_same_bits(np.asarray(a), np.asarray(b))
 
 
+def small_sums(x, y):
+    """Products, sums, extrema and what moves about, of two arrays of one shape and dtype."""
+    found = [
+        sg.max(x),
+        sg.min(x, axis=0),
+        sg.sum(x, axis=-1),
+        sg.cumulative_sum(y),
+        sg.vecdot(x, y),
+    ]
+    found += [
+        sg.sum(x * y),
+        sg.max(x, axis=-1, keepdims=True),
+        sg.flip(x, axis=0),
+        sg.stack([x, y]),
+    ]
+    found += [sg.sum(x != y, axis=0, dtype=x.dtype), x.at[1:].set(y[1:])]
+    found += [x.at[:-1].add(y[1:])] if x.dtype != bool else []
+    if x.ndim > 1:
+        found += [x @ y.T, x.T @ x, sg.min(x == y, axis=1), x.T.reshape(-1)]
+    return found
+
+
+def check_sums(seed):
+    """Reductions of small arrays and their like: exact ones to the bit, others to the grade."""
+    rng, pick = np.random.default_rng([seed, 21]), random.Random(seed).choice
+    shape = pick([(2,), (7,), (64,), (2, 2), (3, 5), (8, 8), (1, 9), (2, 3)])
+    dtype = pick(DTYPES)
+    inputs = [sg.placeholder(name, shape, dtype) for name in ("x", "y")]
+    x, y = inputs
+    outputs = []
+    while len(outputs) < 4:
+        made = pick(small_sums(x, y))
+        outputs.append(made)
+        if made.shape == shape and made.dtype == x.dtype and rng.random() < 0.5:
+            x, y = pick([(made, x), (y, made), (made, made)])
+    program = sg.compile(inputs, outputs, backend="native")
+    plain = sg.compile(inputs, outputs, backend="reference", passes=())
+    for _ in range(3):
+        arrays = [values(rng, p) for p in inputs]
+        if x.dtype.kind == "f":
+            arrays = random_feeds(rng, inputs, bool(rng.random() < 0.5))
+            assert_equivalent(inputs, outputs, arrays, backend="native")
+            continue
+        for a, b in zip(program(*arrays), plain(*arrays), strict=True):
+            assert_same_bits(np.asarray(a), np.asarray(b))
+    return len(program.native)
+
+
+def check_updates(seed):
+    """A small program that changes its variables, several times: to the bit."""
+    rng, pick = np.random.default_rng([seed, 20]), random.Random(seed).choice
+    shape = tuple(int(rng.integers(1, 5)) for _ in range(int(rng.integers(0, 4))))
+
+    def leaf(name, shape, dtype):
+        if name == "x0":
+            return sg.placeholder(name, shape, dtype)
+        return sg.variable(name, np.zeros(shape, dtype))
+
+    (x, *held), outputs = random_group(rng, pick, shape, leaf)
+    nexts = {}
+    for v in held:
+        fits = [n for n in (*held, *outputs) if (n.shape, n.dtype) == (v.shape, v.dtype)]
+        nexts[v] = pick(fits)
+    first, given = [values(rng, v) for v in held], [values(rng, x) for _ in range(4)]
+    found = []
+    for backend in ("native", "numpy"):
+        program = sg.compile([x], outputs, updates=nexts, exact="bits", backend=backend)
+        for v, a in zip(held, first, strict=True):
+            v.value = np.array(a, v.dtype)
+        results = [np.array(a) for x in given for a in program(x)]
+        found.append(results + [v.value for v in held])
+    for a, b in zip(*found, strict=True):
+        assert_same_bits(np.asarray(a), np.asarray(b))
+
+
+def check_small(seed):
+    """A small program, which is one function."""
+    return (check_sums, check_updates)[seed % 2](seed // 2)
+
+
 def check(seed):
     """One graph of a campaign."""
     return (check_group, check_graph, check_rows)[seed % 3](seed // 3)
@@ -237,14 +320,16 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--small", action="store_true")
     given = parser.parse_args()
+    check_one = check_small if given.small else check
     if given.only is not None:
-        check(given.only)
+        check_one(given.only)
         return
     failed = 0
     for seed in range(given.first, given.first + given.count):
         try:
-            check(seed)
+            check_one(seed)
         except Exception:
             failed += 1
             sys.stderr.write(f"--only {seed}\n{format_exc(limit=-2)[-1500:]}\n")

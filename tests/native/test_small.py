@@ -17,6 +17,8 @@ from tests.native.checks import BINARY, COMPARE, SPECIAL, UNARY, assert_same_bit
 
 pytest.importorskip("llvmlite")
 
+from tests.native import campaign
+
 x, y = sg.placeholder("x", ()), sg.placeholder("y", ())
 v = sg.placeholder("v", (10,))
 BACKENDS = ("native", "numpy")
@@ -177,6 +179,53 @@ def test_numbers_are_fed_as_arrays_are(backend):
         assert program(0.0, 1)[0] == np.inf
     with pytest.raises(sg.FeedError):
         program(2.0, 3.5)
+
+
+C_LONG = {8: np.longlong, 4: np.intc}[np.dtype(np.int_).itemsize]
+
+
+@pytest.mark.parametrize("own", [C_LONG, np.dtype("f8", metadata={"unit": "m"}), ">i1", "?"])
+@pytest.mark.parametrize("shape", [(3,), ()])
+def test_a_dtype_may_be_another_object_than_numpys(own, shape):
+    """Such as that of a C `long long`, one with metadata, one made by `newbyteorder`."""
+    own = np.dtype(own).newbyteorder("<") if own in (">i1", "?") else np.dtype(own)
+    dtype = np.dtype(own.str)
+    assert own == dtype
+    given, state = np.ones(shape, own), sg.variable("state", np.ones(shape, own))
+    p = sg.placeholder("p", shape, dtype)
+    programs = [
+        sg.compile([p], [state * p, p * p], updates={state: p}, backend=backend)
+        for backend in BACKENDS
+    ]
+    for program in programs:
+        state.value = given
+        for x in (given, np.zeros(shape, own)[::-1] if shape else given, given):
+            before = state.value
+            for a, b in zip(program(x), (before * x, x * x), strict=True):
+                assert_same_bits(np.asarray(a), np.asarray(b))
+            assert_same_bits(np.asarray(state.value), x)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (40, 33)])
+def test_a_sum_of_masks_is_whether_one_is_true(shape):
+    a, b = (sg.placeholder(name, shape, "bool") for name in "ab")
+    differ = a != b
+    ends = [sg.sum(differ, axis=k, dtype=bool) for k in (0, 1, None)]
+    ends += [sg.max(differ, axis=k) for k in (0, 1)]
+    ends += [sg.min(differ, axis=k) for k in (0, 1)] + [sg.vecdot(a, b), sg.sum(a, dtype=bool)]
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.1, 0.9, 1.0):
+        given = [rng.random(shape) < share, rng.random(shape) < 0.5 * (share > 0)]
+        for end in ends:
+            found, expected = (
+                sg.compile([a, b], end, backend=k)(*given) for k in ("native", "reference")
+            )
+            assert_same_bits(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_small_programs(seed):
+    campaign.check_small(seed)
 
 
 def test_updates_are_written_into_spare_arrays():

@@ -148,3 +148,22 @@ def test_a_dtype_of_ones_own_is_kept(reduce):
     ):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_factor_stays_in_a_sum_of_a_narrower_dtype(dtype):
+    """Without it the terms would be too small for that, and the sum of another dtype."""
+    x = sg.placeholder("x", (3,))
+    y = sg.sum(x * 1e50, dtype=dtype)
+    found = sg.compile([x], y)(np.full(3, 1e-50))
+    assert found.dtype == dtype
+    assert found == 3
+    if dtype != "float64":
+        stays([x], y, SIMPLIFY)
+
+
+def test_a_sum_of_booleans_that_were_repeated_is_whether_one_is_true():
+    m = sg.placeholder("m", (2,), "bool")
+    y = sg.sum(sg.broadcast_to(m, (3, 2)), axis=0, dtype=bool)
+    stays([m], y, SIMPLIFY)
+    np.testing.assert_array_equal(sg.compile([m], y)([True, False]), [True, False])
