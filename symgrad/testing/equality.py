@@ -25,6 +25,7 @@ from symgrad.passes import PassLike
 from symgrad.rewrite.rule import Exact
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.program import Program
+from symgrad.testing.extremes import all_finite, of_zeros, overflows, underflows
 
 
 def assert_same(
@@ -149,8 +150,8 @@ class Run:
                 made = kernel(*operands, **attrs)
                 if joins and not isinstance(made, tuple):
                     # BLAS signals nothing: what is inf, and was not, has overflowed.
-                    self.extreme |= _overflows(node, made, operands, attrs)
-                    self.extreme |= _underflows(node, made, operands, attrs)
+                    self.extreme |= overflows(node, made, operands, attrs)
+                    self.extreme |= underflows(node, made, operands, attrs)
                 if relaid and getattr(made, "ndim", 0) > 1:
                     # As in a program: the layout decides in which order a sum is taken.
                     made = np.asarray(made, order="C")
@@ -192,7 +193,7 @@ class Run:
             ):  # 1 + 1e-20 is 1, but not because nothing was rounded
                 moved &= np.logical_or(*(np.equal(x, 0) for x in operands))
             elif node.op.expensive:  # nor because nothing was rounded is x + log(2) just x
-                moved &= ~_of_zeros(node, operands, attrs)
+                moved &= ~of_zeros(node, operands, attrs)
             weight = np.where(moved, 0, weight)
         if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
             # A sum is as uncertain as its terms are large, even where they cancel.
@@ -208,10 +209,10 @@ class Run:
             if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
                 sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
                 attrs = resolve(dict(node.attrs), sizes_of(self.values))
-                if all(map(_finite, sizes)):
+                if all(map(all_finite, sizes)):
                     with np.errstate(all="ignore"):
                         made = node.op.kernel(*sizes, **attrs)
-                    if not _finite(made):
+                    if not all_finite(made):
                         return True
         return False
 
@@ -254,56 +255,6 @@ def _plain(node: Node) -> dict[str, Any] | None:
     except SymbolicError:
         return None
     return found
-
-
-def _finite(value: Any) -> bool:
-    parts = value if isinstance(value, tuple) else (value,)
-    return all(bool(np.isfinite(v).all()) for v in parts)
-
-
-def _overflows(node: Node, made: Any, operands: list[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether what is not finite is so for finite terms, too.
-
-    Where an inf is among the terms of a sum, whether the others overflow says nobody: it depends on
-    the order in which they are added up, and inf - inf is NaN.
-    """
-    if _finite(made):
-        return False
-    if all(map(_finite, operands)):
-        return True
-    if node.op.combiner != "add":
-        return False
-    sizes = [np.where(np.isfinite(x), np.abs(x), 0) for x in operands]
-    return not _finite(node.op.kernel(*sizes, **attrs))
-
-
-def _underflows(node: Node, made: Any, operands: list[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether products that are summed became too small: of ones instead they are not 0."""
-    if len(operands) < 2 or any(isinstance(x, tuple) for x in operands):
-        return False
-    if any(np.asarray(x).dtype.kind not in "fc" for x in (made, *operands)):
-        return False
-    tiny = np.finfo(np.asarray(made).dtype).tiny
-    if not np.any(np.abs(made) < tiny):
-        return False
-    sizes = [np.abs(x) for x in operands]
-    try:
-        with np.errstate(all="ignore"):
-            terms = node.op.kernel(*sizes, **attrs)
-            ones = node.op.kernel(*(np.not_equal(x, 0).astype(x.dtype) for x in sizes), **attrs)
-    except (np.linalg.LinAlgError, ValueError):  # no system of them can be solved
-        return False
-    return bool(np.any((np.abs(terms) < tiny) & (np.abs(ones) > 0)))
-
-
-def _of_zeros(node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
-    """Where an op gives something for zeros, as logsumexp does."""
-    zeros = [np.zeros_like(x) if x.dtype.kind in "fc" else x for x in operands]
-    try:
-        with np.errstate(all="ignore"):
-            return np.not_equal(node.op.kernel(*zeros, **attrs), 0)
-    except np.linalg.LinAlgError:  # zeros are singular
-        return np.False_
 
 
 def tolerances(
