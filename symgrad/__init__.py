@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from symgrad.ir.late import SLOTS, Loops, Viewer
+from symgrad.ir.late import SLOTS, LoopKind, Loops, Viewer
 
 __version__ = "0.1.0"
 
@@ -57,7 +57,7 @@ def _declare_ops() -> None:
     import_module("symgrad.ops.families")
 
 
-def _loops(kind: str = "loops") -> Loops:
+def _loops(kind: LoopKind) -> Loops:
     return cast(Loops, import_module(f"symgrad.autodiff.{kind}"))
 
 

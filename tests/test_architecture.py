@@ -41,6 +41,7 @@ READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executabl
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
 # The registry and the kernels of a user's own go by names of ops, and files hold them.
+OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
 BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.")
 LONGEST = 420
 
@@ -125,16 +126,30 @@ def private_faults(module, tree):
 
 
 def name_faults(module, tree):
-    """Ops that are told by their names, in comparisons, keys and cases."""
-    for node in () if f"{module}.".startswith(BY_NAME) else ast.walk(tree):
+    """Ops that are told by their names: in comparisons, keys, cases, look-ups and prefixes."""
+    nodes = () if f"{module}.".startswith(BY_NAME) else [*ast.walk(tree)]
+    names = {n.targets[0].id for n in nodes if isinstance(n, ast.Assign) and _names_op(n)}
+    for node in nodes:
         asked = []
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
         elif isinstance(node, (ast.Match, ast.Subscript)):
             asked = [node.subject if isinstance(node, ast.Match) else node.slice]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            table, method = node.func.value, node.func.attr
+            if method in ("get", "pop", "setdefault") and ast.unparse(table) != "REGISTRY.ops":
+                asked = node.args[:1]
+            elif method in ("startswith", "endswith"):
+                asked = [table]
         for text in map(ast.unparse, asked):
-            if re.search(r"\bops?(\[[^\]]*\])?\.name$", text):
+            if OP_NAME.search(text) or text in names:
                 yield node, f"tells an op by {text}: compare ops, as tanh.op, or ask for a fact"
+
+
+def _names_op(assignment):
+    """Whether a variable takes the name of an op."""
+    target = assignment.targets[0]
+    return isinstance(target, ast.Name) and bool(OP_NAME.search(ast.unparse(assignment.value)))
 
 
 def habit_faults(tree, lines):
@@ -299,6 +314,9 @@ DOC = '"""A module."""\n'
         ("symgrad.rules.masks", "lambda x: 'tanh' != x.inputs[0].op.name", "tells an op"),
         ("symgrad.rules.masks", "lambda ops: ops[0].name in ('add', 'subtract')", "tells an op"),
         ("symgrad_viz.scene", "lambda op: LOOKS[op.name]", "tells an op"),
+        ("symgrad_viz.scene", "lambda x: LOOKS.get(x.op.name)", "tells an op"),
+        ("symgrad.rules.masks", "lambda x: x.op.name.startswith('arc')", "tells an op"),
+        ("symgrad.rules.masks", "name = x.op.name\nlambda: name == 'tanh'", "tells an op"),
         (
             "symgrad.lowering.lower",
             "match x.op.name:\n    case 'reshape':\n        1",

@@ -45,9 +45,11 @@ def test_the_table_of_rules_is_that_of_the_rules(path):
     assert not stale, "\n".join([*stale[:20], "run: python -m tools.rules_table"])
 
 
-def test_every_rule_is_in_the_table():
+def test_every_rule_is_in_the_table_and_twins_with_what_they_are_made_of():
     whole = rules_table.WHOLE.read_text(encoding="utf-8")
     assert all(f"| `{rule.name}` |" in whole for rule in rules_table.RULES)
+    (line,) = (line for line in whole.splitlines() if "| `minimum_of_same` |" in line)
+    assert "Twin of `maximum_of_same`." in line
 
 
 def test_a_model_of_your_own_learns_what_is_shown(tmp_path, monkeypatch, capsys):

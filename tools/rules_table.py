@@ -78,6 +78,12 @@ def grade(rule):
     return f"{rule.exact.name.lower()}{', stable' if rule.stable else ''}"
 
 
+def why(rule):
+    """A rule's reason, and the rule of which it is made."""
+    made_of = (f" Twin of `{other.name}`." for other in RULES if rule in other.twins)
+    return reason_text(rule) + next(made_of, "")
+
+
 def row(*cells):
     """A row of a table."""
     return f"| {' | '.join(str(c).replace('|', chr(92) + '|') for c in cells)} |"
@@ -109,7 +115,7 @@ def listed():
         yield from ("", f"## {title}", "", f"`{name.replace('.', '/')}.py`", "")
         yield from (row("rule", "grade", "what it does", "why"), "|---|---|---|---|")
         for rule in rules:
-            yield row(f"`{rule.name}`", grade(rule), change(rule), reason_text(rule))
+            yield row(f"`{rule.name}`", grade(rule), change(rule), why(rule))
 
 
 def updated(readme, lines, begin=BEGIN, end=END):

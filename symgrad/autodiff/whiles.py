@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.sized import Sized
+from symgrad.autodiff.dynamic_shapes import Sized
 from symgrad.ir.dims import Dim, Size
 from symgrad.ir.graph import Graph
 from symgrad.ir.kinks import Choice

@@ -7,7 +7,7 @@ modules, fills the slots with functions that import when they are called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,9 @@ class Viewer(Protocol):
     def mimebundle(self, thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The texts and pictures that a notebook shows of it, by MIME type. Never raises."""
         ...
+
+
+LoopKind: TypeAlias = Literal["loops", "choices", "whiles", "dynamic_shapes", "implicit"]
 
 
 class Loops(Protocol):
@@ -58,7 +61,7 @@ class Slots:
 
     viewer: Callable[[], Viewer]
     declare_ops: Callable[[], None]
-    loops: Callable[..., Loops]
+    loops: Callable[[LoopKind], Loops]
 
 
 SLOTS = Slots()

@@ -1,4 +1,7 @@
-"""Where pickles of earlier versions look for graphs: each is refused, with what to do instead."""
+"""Where pickles of earlier versions look for graphs: each is refused, with what to do instead.
+
+The name stays for them, and only for them: graphs are saved by `formats/saved.py`.
+"""
 
 from typing import NoReturn
 

@@ -21,6 +21,7 @@ from symgrad.lowering.in_place import InPlace
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop, parted, strides_of
+from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.running import Bodies, targets_of
 from symgrad.lowering.schedule import Loop, Task, schedule
@@ -39,7 +40,6 @@ from symgrad.lowering.steps import (
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
-from symgrad.lowering.whole import whole_plan
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
 from symgrad.ops.shape import reshape_p

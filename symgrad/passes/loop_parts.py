@@ -273,7 +273,8 @@ def _total(
 
     def total(stacks: Sequence[Node], length: Size) -> Node:
         given = dict(zip(sources, stacks, strict=True))
-        return sum_over(SLOTS.loops().batched([term], given, length)[0], axis=0, dtype=term.dtype)
+        (found,) = SLOTS.loops("loops").batched([term], given, length)
+        return sum_over(found, axis=0, dtype=term.dtype)
 
     return sources, total
 
@@ -329,7 +330,7 @@ def _after(loop: LoopBuilder, taken: Mapping[int, Late], more: Sequence[Node]) -
 def _later(y: Node, sources: list[Node], length: Size) -> Callable[[Sequence[Node]], Node]:
     def late(stacks: Sequence[Node]) -> Node:
         given = dict(zip(sources, stacks, strict=True))
-        found: Node = SLOTS.loops().batched([y], given, length)[0]
+        found: Node = SLOTS.loops("loops").batched([y], given, length)[0]
         return found
 
     return late
@@ -384,6 +385,6 @@ def _before(loop: LoopBuilder) -> dict[Node, Node]:
         cone, sources = _cone([end], lambda x: x in free, moving)
         if _pays(loop, cone, moving):
             given = {x: loop.slices[x] for x in sources}
-            made = SLOTS.loops().batched([end], given, loop.length)
+            made = SLOTS.loops("loops").batched([end], given, loop.length)
             (found[end],) = substituted(made, loop.whole)
     return found

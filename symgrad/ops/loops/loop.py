@@ -130,9 +130,9 @@ def _nothing(y: Node, sizes: Mapping[str, int]) -> Any:
 @op(
     infer=_infer,
     kernel=_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops().vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops().jvp(t, y, kinks),
-    batch=lambda inputs, flags, node, **attrs: SLOTS.loops().batch(inputs, flags, node),
+    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("loops").vjp(g, y, kinks),
+    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("loops").jvp(t, y, kinks),
+    batch=lambda inputs, flags, node, **attrs: SLOTS.loops("loops").batch(inputs, flags, node),
     holomorphic=False,
     one_sided=True,
     body="body",

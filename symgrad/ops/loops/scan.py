@@ -154,7 +154,7 @@ def _in_stretches(
             found = found if made is None else [*found, *leaves(made, "y", "scan")[0]]
             return tuple([leaf.value for leaf in found])
 
-        results = SLOTS.loops().checkpoint(run)(*given)
+        results = SLOTS.loops("loops").checkpoint(run)(*given)
         return list(results[: len(carries)]), list(results[len(carries) :])
 
     given = [as_node(leaf.value) for leaf in sequences]

@@ -234,9 +234,11 @@ def _sized_kernel(
 @op(
     infer=_sized_infer,
     kernel=_sized_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("sized").vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("sized").jvp(t, y, kinks),
-    batch=lambda inputs, flags, node, **attrs: SLOTS.loops("sized").batch(inputs, flags, node),
+    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("dynamic_shapes").vjp(g, y, kinks),
+    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("dynamic_shapes").jvp(t, y, kinks),
+    batch=lambda inputs, flags, node, **attrs: SLOTS.loops("dynamic_shapes").batch(
+        inputs, flags, node
+    ),
     holomorphic=False,
     one_sided=True,
     graphs=("graph",),
