@@ -230,6 +230,12 @@ def test_sequences_have_one_length():
             sg.fori(length, lambda i, c: c, x)
 
 
+def test_a_number_of_steps_that_is_computed_is_for_while_loop():
+    n = sg.placeholder("n", (), "int64")
+    with refused(sg.ShapeError, "'n' int64", "while_loop"):
+        sg.fori(n, lambda i, c: c, 0.0)
+
+
 def test_a_step_has_no_side_effects():
     norm = sg.nn.BatchNorm(3)
     with refused(sg.UnsupportedError, "side effects", "state"):

@@ -220,6 +220,11 @@ def least_dtype(number: bool | int | float | complex) -> DType:
 
 
 def _steps(n: Any) -> Size:
+    if isinstance(n, Node):
+        raise ShapeError(
+            f"the number of steps is an int or the name of a dimension, not {describe(n)}; "
+            f"sg.while_loop takes as many as are computed{n.origin.place()}"
+        )
     (found,) = as_shape(n if isinstance(n, (tuple, list)) else (n,))
     return found
 
