@@ -47,11 +47,11 @@ class _Loop:
 
 
 class Compiler(NamedTuple):
-    """Passes over bodies: `simplify`, at first, and `finish`; and whether `parts` are taken."""
+    """Passes over bodies: `simplify`, at first, and `finish`; and whether a loop `hoists` parts."""
 
     simplify: Callable[[Graph], Graph]
     finish: Callable[[Graph], Graph]
-    parts: bool
+    hoists: bool
 
 
 def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, Mapping[Node, Node]]:
@@ -282,7 +282,7 @@ def _made(
             known[function, body] = function(body)
         builder.becomes(known[function, body])
 
-    if not compiler.parts:
+    if not compiler.hoists:
         compiled(compiler.finish)
         return builder.looped()
     compiled(compiler.simplify)

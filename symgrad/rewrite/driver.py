@@ -317,23 +317,23 @@ def _fitted(made: Node, node: Node, rule: Rule) -> Node:
 
 
 def _moved(made: Node, found: Match, origin: Origin) -> Node:
-    """The replacement, with each node of the op of an inner one that was matched told as that one.
+    """The replacement, each node of the op of an inner one that was matched being of its origin.
 
     All were built with one origin, that of what they stand for. But a selection through which a
     factor moves is still the gradient of relu, of relu's line.
     """
     inner = found.replaced[1:] if found.rule.function is None else found.node.inputs
-    told = {x.op: x.origin for x in reversed(inner) if x.inputs and x.op is not found.node.op}
-    if not told or made.origin is not origin:
+    origins = {x.op: x.origin for x in reversed(inner) if x.inputs and x.op is not found.node.op}
+    if not origins or made.origin is not origin:
         return made
     parts = made_together(made)
-    if told.keys().isdisjoint(part.op for part in parts):
+    if origins.keys().isdisjoint(part.op for part in parts):
         return made
     maker = origin.made_by[-1]
     becomes: dict[Node, Node] = {}
     for part in topological([made], {x for p in parts for x in p.inputs}.difference(parts)):
         inputs = tuple([becomes.get(x, x) for x in part.inputs])
-        of = told.get(part.op, origin)
+        of = origins.get(part.op, origin)
         if of is not origin:
             of = of.merged(x.origin for x in found.replaced).moved_to(origin).then(maker)
         becomes[part] = Node(part.op, inputs, part.attrs, part.type, of)
