@@ -78,9 +78,8 @@ def compositions():
     yield "loops, compiled", sg.compile([x], looped).graph
     chosen = sg.cond(loss > 0, lambda: sg.exp(x) * loss, lambda: x * 2)
     yield "choices", sg.Graph([chosen, *sg.grad(sg.sum(chosen), [x, w])])
-    ended = sg.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] * 2 + loss), (loss, x[0]))[
-        1
-    ]
+    doubled = sg.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] * 2 + loss), (loss, x[0]))
+    ended = doubled[1]
     yield "while", sg.Graph([ended, *sg.grad(sg.sum(ended), [x, w])])
     solved = sg.root(lambda v: v * v - w[0], w[1])
     yield "roots", sg.Graph([solved, sg.grad(sg.sum(solved), w)])
