@@ -1,13 +1,12 @@
 """A text learned letter by letter: an LSTM over sequences of any length, then what it writes.
 
 The text is PEP 20, the Zen of Python by Tim Peters, which is in the public domain and comes with
-Python. Run it with `python examples/14_char_lstm.py [epochs]`. The steps are one loop in the
-program, and so are those of the sample.
+Python. Run it with `python examples/14_char_lstm.py`. The steps are one loop in the program, and
+so are those of the sample.
 """
 
 import contextlib
 import io
-import sys
 
 import numpy as np
 
@@ -76,4 +75,4 @@ def main(epochs: int = 150) -> tuple[list[float], str]:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main()
