@@ -103,19 +103,28 @@ class Workload:
 class Training(Workload):
     """One step of training: the loss is returned, and the state is replaced.
 
-    The inputs are `data` arrays, then the state, which begins with the parameters.
+    The inputs are `data` arrays, then the state, which begins with the parameters. The step is that
+    of gradient descent at `rate`, unless a workload has its own.
     """
 
     data: ClassVar[int]
     parameters: ClassVar[int]
+    rate: ClassVar[float]
 
     def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
         """The state after a step, in the words that all libraries share."""
-        raise NotImplementedError
+        return [w - self.rate * g for w, g in zip(state, gradients, strict=True)]
 
     def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]:
         """A function that moves the parameters along their gradients, as torch does it best."""
-        raise NotImplementedError
+        import torch
+
+        def update() -> None:
+            with torch.no_grad():
+                for p in parameters:
+                    p.sub_(p.grad, alpha=self.rate)
+
+        return update
 
     def symgrad(self, *inputs: Any) -> Run:
         return peers.symgrad_step(self, inputs)

@@ -42,9 +42,6 @@ class LeNet(Training):
         h = xp.relu(xp.addmm(p[7], h, p[6]))
         return xp.nn.functional.cross_entropy(xp.addmm(p[9], h, p[8]), y)
 
-    def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
-        return [w - self.rate * g for w, g in zip(state, gradients, strict=True)]
-
     def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]:
         import torch
 

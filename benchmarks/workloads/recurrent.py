@@ -49,19 +49,6 @@ class LSTM50(Training):
         _, h, _ = xp._VF.lstm(x, (zero, zero), weights, True, 1, 0.0, True, False, False)
         return xp.mean((h[0] - y) ** 2)
 
-    def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
-        return [w - self.rate * g for w, g in zip(state, gradients, strict=True)]
-
-    def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]:
-        import torch
-
-        def update() -> None:
-            with torch.no_grad():
-                for p in parameters:
-                    p.sub_(p.grad, alpha=self.rate)
-
-        return update
-
     def naive(self, x: Array, y: Array, w: Array, u: Array, b: Array) -> Run:
         m = len(u)
 

@@ -24,19 +24,6 @@ class TwoLayer(Training):
     def loss(self, xp: Any, x: Any, y: Any, w1: Any, w2: Any) -> Any:
         return xp.sum((xp.relu(x @ w1) @ w2 - y) ** 2)
 
-    def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
-        return [w - self.rate * g for w, g in zip(state, gradients, strict=True)]
-
-    def torch_update(self, parameters: Sequence[Any]) -> Callable[[], None]:
-        import torch
-
-        def update() -> None:
-            with torch.no_grad():
-                for p in parameters:
-                    p.sub_(p.grad, alpha=self.rate)
-
-        return update
-
     def naive(self, x: Array, y: Array, w1: Array, w2: Array) -> Run:
         def run() -> Sequence[Any]:
             nonlocal w1, w2

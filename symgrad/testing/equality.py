@@ -56,10 +56,15 @@ def assert_same(
         equal = (a == b) | ((a != a) & (b != b)) | finite
         assert equal.all(), f"{a!r}, expected {b!r}\n{note}"
     if inexact:
-        allowed = 8 * np.finfo(a.dtype).eps * np.abs(b) if room is None else room
+        allowed = last_digits(b) if room is None else room
         away = _distance(np.where(finite, a, 0), np.where(finite, b, 0))
         near = ~finite | (away <= allowed)
         assert near.all(), f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}\n{note}"
+
+
+def last_digits(x: Any) -> Any:
+    """The room that numbers have where no term cancels: a few units in the last place of each."""
+    return 8 * np.finfo(x.dtype).eps * np.abs(x)
 
 
 def assert_finite(
