@@ -10,6 +10,7 @@ from typing import Any
 
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.rows import over_sequences
 from symgrad.lowering.steps import Call, Copy, Ref, SlotBuilder, Step, View, nbytes
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.linalg.products import matmul_p
@@ -48,6 +49,8 @@ class InPlace:
                 builder = self.builders[result.slot]
                 if builder.kind == "arena" and not result.views:
                     self._over_operand(i, step, allowed, builder, result.slot)
+            if isinstance(step, Loop):
+                over_sequences(step, i, self)
 
     def _over_operand(
         self, index: int, step: Step, allowed: Sequence[int], builder: SlotBuilder, slot: int

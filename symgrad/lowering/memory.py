@@ -7,25 +7,41 @@ from collections.abc import Sequence
 
 from symgrad.lowering.plan import ALIGNMENT
 
+SMALL = 16  # a value is small if that many are no larger than the largest
+
 
 def assign_offsets(lifetimes: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
     """Offsets for values given as (first step, last step, bytes), and the size of the arena.
 
     Two values that live at the same step never overlap. Best fit: a value takes the smallest free
-    block that holds it; neighbouring free blocks are joined. O(n log n) in the number of values.
+    block that holds it; neighbouring free blocks are joined. A small value in a large block leaves
+    no room for the next large one: if all take less so, the small ones have an arena of their own.
+    O(n log n) in the number of values.
     """
-    arena = _Arena()
-    offsets = [0] * len(lifetimes)
-    by_start = sorted(range(len(lifetimes)), key=lambda i: lifetimes[i][0])
-    by_end = sorted(range(len(lifetimes)), key=lambda i: lifetimes[i][1])
-    ended = 0
-    for i in by_start:
-        first, _, nbytes = lifetimes[i]
-        while ended < len(by_end) and lifetimes[by_end[ended]][1] < first:
+    sizes = [_rounded(nbytes) for _, _, nbytes in lifetimes]
+    ordered = sorted(range(len(sizes)), key=lambda i: lifetimes[i][0])
+    mixed, top = _best_fit(lifetimes, sizes, ordered)
+    most = max(sizes, default=0)
+    large, large_top = _best_fit(lifetimes, sizes, [i for i in ordered if sizes[i] * SMALL > most])
+    small, small_top = _best_fit(lifetimes, sizes, [i for i in ordered if i not in large])
+    apart = large | {i: large_top + offset for i, offset in small.items()}
+    if large_top + small_top < top:
+        mixed, top = apart, large_top + small_top
+    return [mixed[i] for i in range(len(sizes))], top
+
+
+def _best_fit(
+    lifetimes: Sequence[tuple[int, int, int]], sizes: Sequence[int], ordered: Sequence[int]
+) -> tuple[dict[int, int], int]:
+    """An offset for some of the values, ordered by their first steps, and the bytes they take."""
+    arena, offsets, ended = _Arena(), dict[int, int](), 0
+    by_end = sorted(ordered, key=lambda i: lifetimes[i][1])
+    for i in ordered:
+        while ended < len(by_end) and lifetimes[by_end[ended]][1] < lifetimes[i][0]:
             done = by_end[ended]
-            arena.free(offsets[done], _rounded(lifetimes[done][2]))
+            arena.free(offsets[done], sizes[done])
             ended += 1
-        offsets[i] = arena.take(_rounded(nbytes))
+        offsets[i] = arena.take(sizes[i])
     return offsets, arena.top
 
 

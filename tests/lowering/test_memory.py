@@ -49,5 +49,10 @@ def test_the_last_block_grows_and_the_best_fit_is_taken():
     assert offsets[4] == offsets[2]
 
 
+def test_small_values_leave_room_for_large_ones():
+    _, top = assign_offsets([(0, 1, 1 << 20), (2, 9, 64), (3, 4, 1 << 20)])
+    assert top == (1 << 20) + 64
+
+
 def test_nothing_needs_nothing():
     assert assign_offsets([]) == ([], 0)
