@@ -58,7 +58,7 @@ def symgrad_words() -> Any:
     import symgrad as sg
 
     linalg = sg.linalg
-    own = {"multi_dot": linalg.multi_dot, "cho_solve": linalg.cho_solve}
+    own = {"multi_dot": linalg.multi_dot, "cho_solve": linalg.cho_solve, "float16": "float16"}
     return Words(sg, gelu=gelu(sg.tanh), **own)
 
 
@@ -69,7 +69,7 @@ def symgrad(
 
     inputs = [sg.placeholder(f"x{i}", a.shape, a.dtype) for i, a in enumerate(arrays)]
     value = loss(symgrad_words(), *inputs)
-    gradients = sg.grad(value, [inputs[i] for i in wanted])
+    gradients = sg.grad(value, [inputs[i] for i in wanted]) if wanted else ()
     program = sg.compile(inputs, [value, *gradients], backend=backend)
     return lambda: program(*arrays)
 
@@ -100,6 +100,8 @@ def pytensor_words() -> Any:
     return Words(
         pt,
         relu=lambda x: pt.maximum(x, 0),
+        astype=pt.cast,
+        **{name: name for name in ("uint8", "int32", "float16", "float32")},
         softmax=lambda x, axis=-1: softmax(x, axis=axis),
         log_softmax=lambda x, axis=-1: log_softmax(x, axis=axis),
         gelu=gelu(pt.tanh),
@@ -125,7 +127,7 @@ def pytensor(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int], linker: s
     mode = pytensor_mode(linker, arrays[0].dtype)
     inputs = [pt.tensor(dtype=a.dtype, shape=a.shape) for a in arrays]
     value = loss(pytensor_words(), *inputs)
-    gradients = pytensor_.grad(value, [inputs[i] for i in wanted])
+    gradients = pytensor_.grad(value, [inputs[i] for i in wanted]) if wanted else ()
     compiled = pytensor_.function(inputs, [value, *gradients], mode=mode, trust_input=True)
     return lambda: compiled(*arrays)
 
@@ -183,7 +185,10 @@ def jax(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
     import jax as jax_
 
     words = jax_words()
-    both = jax_.jit(jax_.value_and_grad(lambda *xs: loss(words, *xs), tuple(wanted)))
+    if wanted:
+        both = jax_.jit(jax_.value_and_grad(lambda *xs: loss(words, *xs), tuple(wanted)))
+    else:
+        both = jax_.jit(lambda *xs: (loss(words, *xs), ()))
     given = [jax_.numpy.asarray(a) for a in arrays]
 
     def run() -> Sequence[Any]:
@@ -229,6 +234,8 @@ def torch_words() -> Any:
         torch,
         softmax=partial(functional.softmax, dim=-1),
         log_softmax=partial(functional.log_softmax, dim=-1),
+        astype=lambda x, dtype: x.to(dtype),
+        flip=lambda x, axis: torch.flip(x, (axis,)),
         softplus=functional.softplus,
         gelu=partial(functional.gelu, approximate="tanh"),
         matrix_transpose=lambda x: x.mT,
@@ -248,7 +255,7 @@ def torch(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
 
     def run() -> Sequence[Any]:
         value = loss(words, *inputs)
-        return [value.detach(), *torch_.autograd.grad(value, leaves)]
+        return [value.detach(), *(torch_.autograd.grad(value, leaves) if leaves else ())]
 
     return run
 
@@ -259,7 +266,11 @@ def torch_compiled(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> 
 
     words = torch_words()
     inputs = [torch_.tensor(a) for a in arrays]
-    both = torch_.compile(torch_.func.grad_and_value(partial(loss, words), tuple(wanted)))
+    of = partial(loss, words)
+    if wanted:
+        both = torch_.compile(torch_.func.grad_and_value(of, tuple(wanted)))
+    else:
+        both = torch_.compile(lambda *xs: ((), of(*xs)))
 
     def run() -> Sequence[Any]:
         gradients, value = both(*inputs)
@@ -324,6 +335,7 @@ def autograd_words() -> Any:
     return Words(
         anp,
         relu=lambda x: anp.maximum(x, 0),
+        astype=lambda x, dtype: x.astype(dtype),
         softmax=lambda x, axis=-1: anp.exp(log_softmax(x, axis)),
         log_softmax=log_softmax,
         softplus=lambda x: anp.logaddexp(x, 0),
@@ -338,6 +350,8 @@ def autograd_words() -> Any:
 def autograd(loss: Loss, arrays: Sequence[Any], wanted: Sequence[int]) -> Run:
     from autograd import value_and_grad
 
+    if not wanted:
+        raise NotImplementedError
     words = autograd_words()
     both = value_and_grad(lambda *xs: loss(words, *xs), tuple(wanted))
 

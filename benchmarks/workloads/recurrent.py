@@ -1,4 +1,4 @@
-"""A step of training of an LSTM over sequences: loops, and their compilers."""
+"""A step of training of an LSTM over sequences: loops, and their compilers; one cell of a GRU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workload import Array, Run, Training
+from benchmarks import peers
+from benchmarks.workload import Array, Run, Training, Workload
+
+
+def sigmoid_of(xp: Any) -> Any:
+    """A library's sigmoid, or what it is made of."""
+    return getattr(xp, "sigmoid", lambda z: 0.5 * xp.tanh(0.5 * z) + 0.5)
 
 
 def unrolled(step: Callable[[Any, Any], Any], carry: Any, xs: Any) -> tuple[Any, None]:
@@ -30,7 +36,7 @@ class LSTM50(Training):
         return [x, y, w.astype(self.dtype), u.astype(self.dtype), np.zeros(4 * m, self.dtype)]
 
     def loss(self, xp: Any, x: Any, y: Any, w: Any, u: Any, b: Any) -> Any:
-        m, sigmoid = u.shape[0], getattr(xp, "sigmoid", lambda z: 0.5 * xp.tanh(0.5 * z) + 0.5)
+        m, sigmoid = u.shape[0], sigmoid_of(xp)
 
         def cell(carry: Any, row: Any) -> Any:
             h, c = carry
@@ -150,3 +156,94 @@ class LSTM200(LSTM50):
 class LSTM1000(LSTM50):
     name, title, steps = "lstm_1000", "LSTM, SGD, 1000 steps of 32×32→64", 1000
     rtol = 1e-3
+
+
+class GRUCell(Workload):
+    """One step of a GRU, 128 rows of 256 to 256 units: sum(h * c), by the state and the weights.
+
+    Cho et al., Learning phrase representations using RNN encoder-decoder (2014), as in cuDNN.
+    """
+
+    name, title, wanted = "gru_cell", "GRU cell, 128×256→256", (1, 2, 3, 4, 5)
+
+    def inputs(self) -> list[Array]:
+        n, d, m = self.size(128), self.size(256), self.size(256)
+        w, u = (
+            self.normal(d, 3 * m) / np.float32(d**0.5),
+            self.normal(m, 3 * m) / np.float32(m**0.5),
+        )
+        biases = self.normal(3 * m), self.normal(3 * m)
+        return [self.normal(n, d), self.normal(n, m), w, u, *biases, self.normal(n, m)]
+
+    def loss(self, xp: Any, x: Any, h: Any, w: Any, u: Any, b: Any, more: Any, c: Any) -> Any:
+        m, sigmoid = u.shape[0], sigmoid_of(xp)
+        p, q = x @ w + b, h @ u + more
+        r, z = (sigmoid(p[:, s] + q[:, s]) for s in (slice(0, m), slice(m, 2 * m)))
+        new = xp.tanh(p[:, 2 * m :] + r * q[:, 2 * m :])
+        return xp.sum(((1 - z) * new + z * h) * c)
+
+    def torch_loss(self, xp: Any, x: Any, h: Any, w: Any, u: Any, b: Any, more: Any, c: Any) -> Any:
+        return xp.sum(xp._VF.gru_cell(x, h, w.T, u.T, b, more) * c)
+
+    def torch_compile(self, *inputs: Any) -> Run:
+        return peers.torch_compiled(self.loss, inputs, self.wanted)
+
+    def naive(self, x: Array, h: Array, w: Array, u: Array, b: Array, more: Array, c: Array) -> Run:
+        m = len(u)
+
+        def run() -> Sequence[Any]:
+            p, q = x @ w + b, h @ u + more
+            r = 1 / (1 + np.exp(-p[:, :m] - q[:, :m]))
+            z = 1 / (1 + np.exp(-p[:, m : 2 * m] - q[:, m : 2 * m]))
+            new = np.tanh(p[:, 2 * m :] + r * q[:, 2 * m :])
+            loss = (((1 - z) * new + z * h) * c).sum()
+            dn = c * (1 - z) * (1 - new * new)
+            dr = dn * q[:, 2 * m :] * r * (1 - r)
+            dz = c * (h - new) * z * (1 - z)
+            dp, dq = np.hstack([dr, dz, dn]), np.hstack([dr, dz, dn * r])
+            return [loss, dq @ u.T + c * z, x.T @ dp, h.T @ dq, dp.sum(0), dq.sum(0)]
+
+        return run
+
+    def tuned(self, x: Array, h: Array, w: Array, u: Array, b: Array, more: Array, c: Array) -> Run:
+        (n, m), two = h.shape, 2 * len(u)
+        p, q = (np.empty((n, 3 * m), self.dtype) for _ in range(2))
+        s, t = np.empty((n, two), self.dtype), np.empty((n, m), self.dtype)
+        ones = np.ones(n, self.dtype)
+
+        def run() -> Sequence[Any]:
+            np.add(np.matmul(x, w, p), b, p)
+            np.add(np.matmul(h, u, q), more, q)
+            gates, new, z = p[:, :two], p[:, two:], p[:, m:two]
+            np.add(gates, q[:, :two], gates)
+            np.negative(gates, gates), np.exp(gates, gates)
+            np.add(gates, 1, gates), np.reciprocal(gates, gates)
+            np.multiply(p[:, :m], q[:, two:], t)
+            np.add(new, t, new)
+            np.tanh(new, new)
+            dh = z * c
+            np.subtract(c, dh, t)  # c (1 - z)
+            loss = np.vdot(dh, h) + np.vdot(t, new)
+            # p becomes the gradient by x @ w, q that by h @ u, from right to left.
+            np.subtract(h, new, s[:, m:]), np.multiply(s[:, m:], c, s[:, m:])
+            np.multiply(new, new, new), np.subtract(1, new, new), np.multiply(new, t, new)
+            np.multiply(new, q[:, two:], s[:, :m])
+            np.multiply(new, p[:, :m], q[:, two:])
+            np.multiply(s, gates, s)
+            np.subtract(1, gates, gates), np.multiply(gates, s, gates)
+            np.copyto(q[:, :two], gates)
+            np.add(dh, q @ u.T, dh)
+            return [loss, dh, x.T @ p, h.T @ q, ones @ p, ones @ q]
+
+        return run
+
+    def products(
+        self, x: Array, h: Array, w: Array, u: Array, b: Array, more: Array, c: Array
+    ) -> Run:
+        p, q = x @ w, h @ u
+
+        def run() -> Sequence[Any]:
+            np.matmul(x, w, p), np.matmul(h, u, q)
+            return [q @ u.T, x.T @ p, h.T @ q]
+
+        return run

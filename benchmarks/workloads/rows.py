@@ -51,12 +51,15 @@ class LayerNormGelu(Workload):
         n, m = 16, x.shape[1]
         buffers = np.empty((4, n, m), self.dtype)
         columns = np.empty((3, n, 1), self.dtype)
-        ones = np.ones(n, self.dtype)
+        ones, wide = np.ones(n, self.dtype), np.empty((3, n, m), self.dtype)
 
         def run() -> Sequence[Any]:
             dx, dg, db, loss = np.empty_like(x), np.zeros_like(g), np.zeros_like(b), 0.0
             for i in range(0, len(x), n):
                 xs, cs, out = x[i : i + n], c[i : i + n], dx[i : i + n]
+                if x.dtype != self.dtype:
+                    np.copyto(wide[0, : len(xs)], xs), np.copyto(wide[1, : len(xs)], cs)
+                    xs, cs, out = wide[:, : len(xs)]
                 h, z, t, q = buffers[:, : len(xs)]
                 inverse, one, two = columns[:, : len(xs)]
                 np.add.reduce(xs, 1, out=one, keepdims=True)
@@ -101,7 +104,39 @@ class LayerNormGelu(Workload):
                 np.subtract(t, h, t)
                 np.subtract(t, one, t)
                 np.multiply(t, inverse, out)
+                if x.dtype != self.dtype:
+                    np.copyto(dx[i : i + n], out, casting="same_kind")
             return [loss, dx, dg, db]
+
+        return run
+
+
+class HalfLayerNorm(LayerNormGelu):
+    """The same with what is large in float16, and computed in float32: mixed precision."""
+
+    name, title, rtol = "half_layer_norm", "layer norm + gelu, float16, 4096×1024", 2e-3
+
+    def inputs(self) -> list[Array]:
+        x, g, b, c = super().inputs()
+        return [x.astype("float16"), g, b, c.astype("float16")]
+
+    def loss(self, xp: Any, x: Any, g: Any, b: Any, c: Any) -> Any:
+        x = xp.astype(x, xp.float32)
+        d = x - xp.mean(x, axis=-1, keepdims=True)
+        variance = xp.mean(d * d, axis=-1, keepdims=True)
+        y = xp.astype(xp.gelu(d / xp.sqrt(variance + 1e-5) * g + b), xp.float16)
+        return xp.sum(xp.astype(y, xp.float32) * xp.astype(c, xp.float32))
+
+    def torch_loss(self, xp: Any, x: Any, g: Any, b: Any, c: Any) -> Any:
+        h = xp.nn.functional.layer_norm(x.float(), g.shape, g, b, 1e-5)
+        return xp.sum(xp.gelu(h).half().float() * c.float())
+
+    def naive(self, x: Array, g: Array, b: Array, c: Array) -> Run:
+        own = super().naive(x.astype("float32"), g, b, c.astype("float32"))
+
+        def run() -> Sequence[Any]:
+            loss, dx, dg, db = own()
+            return [loss, dx.astype("float16"), dg, db]
 
         return run
 

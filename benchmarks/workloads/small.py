@@ -68,6 +68,71 @@ class Rosenbrock(Workload):
         return run
 
 
+class Lorenz96(Workload):
+    """The adjoint of an ODE's right-hand side: sum(a * f(x)) by x, which a solver calls each step.
+
+    f(x)[i] = (x[i + 1] - x[i - 2]) x[i - 1] - x[i] + 8, round a circle of 40. Lorenz,
+    Predictability: a problem partly solved (1996).
+    """
+
+    name, title = "lorenz_96", "ODE right-hand side, Lorenz 96"
+    wanted, dtype = (0,), "float64"
+
+    def inputs(self) -> list[Array]:
+        return [8 + self.normal(40), self.normal(40)]
+
+    def loss(self, xp: Any, x: Any, a: Any) -> Any:
+        return xp.sum(a * ((xp.roll(x, -1) - xp.roll(x, 2)) * xp.roll(x, 1) - x + 8.0))
+
+    def naive(self, x: Array, a: Array) -> Run:
+        def run() -> Sequence[Any]:
+            after, before, second = np.roll(x, -1), np.roll(x, 1), np.roll(x, 2)
+            d = after - second
+            t = a * before
+            g = np.roll(t, 1) - np.roll(t, -2) + np.roll(a * d, -1) - a
+            return [(a * (d * before - x + 8)).sum(), g]
+
+        return run
+
+    def tuned(self, x: Array, a: Array) -> Run:
+        n = len(x)
+        wide, t, d, s = np.empty(n + 3), np.empty(n + 3), np.empty(n + 1), np.empty(n)
+
+        def run() -> Sequence[Any]:
+            g = np.empty(n)
+            wide[2:-1], wide[:2], wide[-1] = x, x[-2:], x[0]
+            np.subtract(wide[3:], wide[:-3], d[:n])
+            np.multiply(a, wide[1:-2], t[1 : n + 1])
+            np.multiply(d[:n], wide[1:-2], s)
+            np.subtract(s, x, s)
+            np.add(s, 8, s)
+            value = np.dot(a, s)
+            t[0], t[n + 1 :] = t[n], t[1:3]
+            np.multiply(a, d[:n], d[:n])
+            d[n] = d[0]
+            np.subtract(t[:n], t[3:], g)
+            np.add(g, d[1:], g)
+            np.subtract(g, a, g)
+            return [value, g]
+
+        return run
+
+    def numba(self, x: Array, a: Array) -> Run:
+        from numba import njit
+
+        def kernel(x: Any, a: Any) -> Any:
+            n, total, g = len(x), 0.0, np.empty_like(x)
+            for i in range(n):
+                total += a[i] * ((x[(i + 1) % n] - x[i - 2]) * x[i - 1] - x[i] + 8)
+                before = a[i - 1] * x[i - 2]
+                later = a[(i + 2) % n] * x[(i + 1) % n]
+                g[i] = before - later + a[(i + 1) % n] * (x[(i + 2) % n] - x[i - 1]) - a[i]
+            return total, g
+
+        compiled = njit(kernel)
+        return lambda: compiled(x, a)  # type: ignore[no-any-return]
+
+
 class ScalarNet(Workload):
     """A net of 2, 4, 4 and 1 neurons, each number a 0-d array of its own: 100 operations and more.
 

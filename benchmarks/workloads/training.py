@@ -79,29 +79,13 @@ class TwoLayer100(TwoLayer):
     name, title, batch = "two_layer_100", "two-layer net, SGD, 100×1000×100×10", 100
 
 
-class MLP(Training):
-    """784-512-512-10 with biases, softmax cross-entropy, Adam, a batch of 128."""
+class Adam(Training):
+    """A step of Adam. The state is the parameters, their moments, the squares', and the count.
 
-    name, title = "mlp_adam", "MLP 784-512-512-10, Adam, batch 128"
-    data, parameters, rtol = 2, 6, 1e-3
+    Kingma and Ba, Adam: a method for stochastic optimization (2015).
+    """
+
     rate, b1, b2, eps = 1e-3, 0.9, 0.999, 1e-8
-
-    def inputs(self) -> list[Array]:
-        n, sizes = self.size(128), [self.size(s) for s in (784, 512, 512, 10)]
-        y = np.eye(sizes[-1], dtype=self.dtype)[self.rng.integers(sizes[-1], size=n)]
-        parameters: list[Array] = []
-        for i, o in pairwise(sizes):
-            parameters += [self.normal(i, o) / np.float32(i**0.5), np.zeros(o, self.dtype)]
-        moments = [np.zeros_like(p) for _ in range(2) for p in parameters]
-        return [self.normal(n, sizes[0]), y, *parameters, *moments, np.zeros((), self.dtype)]
-
-    def loss(self, xp: Any, x: Any, y: Any, *p: Any) -> Any:
-        h = xp.relu(xp.relu(x @ p[0] + p[1]) @ p[2] + p[3])
-        return -xp.sum(y * xp.log_softmax(h @ p[4] + p[5])) / x.shape[0]
-
-    def torch_loss(self, xp: Any, x: Any, y: Any, *p: Any) -> Any:
-        h = xp.relu(xp.addmm(p[3], xp.relu(xp.addmm(p[1], x, p[0])), p[2]))
-        return xp.nn.functional.cross_entropy(xp.addmm(p[5], h, p[4]), y)
 
     def next(self, xp: Any, state: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
         n, t = self.parameters, state[-1] + 1
@@ -120,6 +104,119 @@ class MLP(Training):
         betas = self.b1, self.b2
         adam = torch.optim.Adam(parameters, self.rate, betas=betas, eps=self.eps, fused=True)
         return lambda: adam.step()
+
+    def corrected(self, t: int) -> tuple[float, float]:
+        """The rate and the epsilon, by which the moments need no correction."""
+        root = (1 - self.b2**t) ** 0.5
+        return self.rate * root / (1 - self.b1**t), float(self.eps * root)
+
+    def move(self, p: Array, m: Array, v: Array, g: Array, s: Array, t: int) -> None:
+        """A step in place, with a buffer; of the gradient nothing is left."""
+        rate, eps = self.corrected(t)
+        np.multiply(g, 1 - self.b1, s)
+        np.multiply(m, self.b1, m)
+        np.add(m, s, m)
+        np.multiply(g, g, g)
+        np.multiply(g, 1 - self.b2, g)
+        np.multiply(v, self.b2, v)
+        np.add(v, g, v)
+        np.sqrt(v, s)
+        np.add(s, eps, s)
+        np.divide(m, s, s)
+        np.multiply(s, rate, s)
+        np.subtract(p, s, p)
+
+
+class Adam10M(Adam):
+    """A step for 10M weights, whose gradients are given: that of sum(w * g)."""
+
+    name, title, memory_bound = "adam_10m", "Adam, 10M weights", True
+    data, parameters = 1, 1
+
+    def inputs(self) -> list[Array]:
+        n = self.size(10_000_000)
+        moments = [np.zeros(n, self.dtype) for _ in range(2)]
+        return [self.normal(n), self.normal(n), *moments, np.zeros((), self.dtype)]
+
+    def loss(self, xp: Any, g: Any, w: Any) -> Any:
+        return xp.sum(w * g)
+
+    def naive(self, g: Array, *start: Array) -> Run:
+        state: list[Any] = list(start)
+
+        def run() -> Sequence[Any]:
+            nonlocal state
+            loss = (state[0] * g).sum()
+            state = self.next(np, state, [g])
+            return [loss]
+
+        return run
+
+    def tuned(self, g: Array, *start: Array) -> Run:
+        arrays, t, n = [a.copy() for a in start[:3]], 0, 2**14
+        buffers = np.empty((2, n), self.dtype)
+
+        def run() -> Sequence[Any]:
+            nonlocal t
+            t, loss = t + 1, 0.0
+            for i in range(0, len(g), n):
+                p, m, v = (a[i : i + n] for a in arrays)
+                own, s = buffers[:, : len(p)]
+                np.copyto(own, g[i : i + n])
+                loss += float(np.vdot(p, own))
+                self.move(p, m, v, own, s, t)
+            return [loss]
+
+        return run
+
+    def numba(self, g: Array, *start: Array) -> Run:
+        from numba import njit, prange
+
+        def kernel(g: Any, p: Any, m: Any, v: Any, by: Any) -> Any:
+            b1, c1, b2, c2, eps, rate = by
+            total = 0.0
+            for i in prange(len(g)):
+                total += p[i] * g[i]
+                m[i] = b1 * m[i] + c1 * g[i]
+                v[i] = b2 * v[i] + c2 * g[i] * g[i]
+                p[i] -= rate * m[i] / (np.sqrt(v[i]) + eps)
+            return total
+
+        compiled = njit(parallel=True, fastmath=True)(kernel)
+        arrays, t = [a.copy() for a in start[:3]], 0
+
+        def run() -> Sequence[Any]:
+            nonlocal t
+            t += 1
+            rate, eps = self.corrected(t)
+            by = np.array([self.b1, 1 - self.b1, self.b2, 1 - self.b2, eps, rate], self.dtype)
+            return [compiled(g, *arrays, by)]
+
+        return run
+
+
+class MLP(Adam):
+    """784-512-512-10 with biases, softmax cross-entropy, Adam, a batch of 128."""
+
+    name, title = "mlp_adam", "MLP 784-512-512-10, Adam, batch 128"
+    data, parameters, rtol = 2, 6, 1e-3
+
+    def inputs(self) -> list[Array]:
+        n, sizes = self.size(128), [self.size(s) for s in (784, 512, 512, 10)]
+        y = np.eye(sizes[-1], dtype=self.dtype)[self.rng.integers(sizes[-1], size=n)]
+        parameters: list[Array] = []
+        for i, o in pairwise(sizes):
+            parameters += [self.normal(i, o) / np.float32(i**0.5), np.zeros(o, self.dtype)]
+        moments = [np.zeros_like(p) for _ in range(2) for p in parameters]
+        return [self.normal(n, sizes[0]), y, *parameters, *moments, np.zeros((), self.dtype)]
+
+    def loss(self, xp: Any, x: Any, y: Any, *p: Any) -> Any:
+        h = xp.relu(xp.relu(x @ p[0] + p[1]) @ p[2] + p[3])
+        return -xp.sum(y * xp.log_softmax(h @ p[4] + p[5])) / x.shape[0]
+
+    def torch_loss(self, xp: Any, x: Any, y: Any, *p: Any) -> Any:
+        h = xp.relu(xp.addmm(p[3], xp.relu(xp.addmm(p[1], x, p[0])), p[2]))
+        return xp.nn.functional.cross_entropy(xp.addmm(p[5], h, p[4]), y)
 
     def naive(self, x: Array, y: Array, *start: Array) -> Run:
         state: list[Any] = list(start)
@@ -180,22 +277,8 @@ class MLP(Training):
                 np.matmul(a.T, g, gradients[2 * i])
                 np.add.reduce(g, 0, out=gradients[2 * i + 1])
             t += 1
-            # The corrections are scalars: one moves into the rate, one out of the square root.
-            root = (1 - self.b2**t) ** 0.5
-            rate, eps = self.rate * root / (1 - self.b1**t), self.eps * root
             for (p, m, v), g, s in zip(moments, gradients, scratch, strict=True):
-                np.multiply(g, 1 - self.b1, s)
-                np.multiply(m, self.b1, m)
-                np.add(m, s, m)
-                np.multiply(g, g, g)
-                np.multiply(g, 1 - self.b2, g)
-                np.multiply(v, self.b2, v)
-                np.add(v, g, v)
-                np.sqrt(v, s)
-                np.add(s, eps, s)
-                np.divide(m, s, s)
-                np.multiply(s, rate, s)
-                np.subtract(p, s, p)
+                self.move(p, m, v, g, s, t)
             return [loss]
 
         return run
