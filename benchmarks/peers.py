@@ -112,11 +112,11 @@ def pytensor_words() -> Any:
 
 
 def pytensor_mode(linker: str, dtype: Any) -> Any:
-    """How it is compiled; and Python's numbers become constants of the dtype from here on."""
+    """How it is compiled; and Python's numbers become floats of the dtype from here on."""
     import pytensor
     from pytensor.compile.mode import Mode, get_default_mode
 
-    pytensor.config.floatX = str(dtype)
+    pytensor.config.floatX = str(dtype) if dtype.kind == "f" else "float32"
     return get_default_mode() if linker == "auto" else Mode(linker, "fast_run")
 
 
