@@ -136,18 +136,26 @@ class Step(ABC):
         return None
 
     @property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans that it runs, each when its turn comes."""
+        return () if self.inner is None else (self.inner,)
+
+    @property
     def times(self) -> float:
         """How often it runs that plan."""
         return 1
 
     @property
     def computes(self) -> tuple[Node, ...]:
-        """The nodes that it computes, if no steps within it do."""
+        """The nodes that it computes; of tiles, if no steps within it do."""
         return (self.node,)
 
     def within(self) -> Iterator[tuple[Step, Node]]:
-        """The steps that it runs in a loop, each with the node that it computes a part of."""
-        yield from ()
+        """The steps that it runs within, each with the node that it computes, or a part of it."""
+        for plan in self.plans:
+            for step in plan.steps:
+                yield step, step.node
+                yield from step.within()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

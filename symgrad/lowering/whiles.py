@@ -32,6 +32,10 @@ class While(Step):
     def inner(self) -> Plan:
         return self.turns.plan
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return self.test, self.turns.plan
+
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return None
 
@@ -56,6 +60,10 @@ class Sized(Step):
     plan: Plan
     of: Callable[[int], Plan]
     name = "sized"
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return (self.plan,)
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return None

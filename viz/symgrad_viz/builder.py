@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.text import type_text
@@ -14,6 +14,19 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, constant_value
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
+from symgrad_viz.bodies import (
+    Body,
+    bodies_of,
+    count,
+    mirrored,
+    own_size,
+    shown_name,
+    test_text,
+    tested,
+    times_text,
+    title_of,
+)
+from symgrad_viz.level import Level, Operand, Source
 from symgrad_viz.phases import (
     BACKWARD,
     FORWARD,
@@ -23,8 +36,8 @@ from symgrad_viz.phases import (
     part_titles,
     parts_of,
 )
-from symgrad_viz.residuals import Kept, Path
-from symgrad_viz.scene import Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
+from symgrad_viz.residuals import Kept
+from symgrad_viz.scene import CARRY, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
 from symgrad_viz.words import (
     call_text,
     counted,
@@ -36,7 +49,7 @@ from symgrad_viz.words import (
     tooltip,
 )
 
-EXPANDED = 150  # graphs of up to so many nodes in all show what is inside fused nodes
+EXPANDED = 150  # graphs of up to so many nodes in all show what is in fused nodes and loops
 NESTED = 6  # scopes within scopes are drawn to this depth
 
 
@@ -58,40 +71,28 @@ class Details:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where a value is drawn."""
-
-    box: str
-    type: str
-
-
-# A small constant is not drawn: it is written into the label of the op that takes it.
-_Operand: TypeAlias = "_Source | str"
-
-
 def scene_of(
     thing: Any,
     *,
     title: str | None = None,
     stubs: bool = True,
     expand: bool | None = None,
+    loops: bool = True,
     names: Mapping[Node, str] | None = None,
     details: Details | None = None,
 ) -> Scene:
     """The scene of a graph, or of something that has one as its `.graph`.
 
-    `stubs=False` draws every edge in full. `expand` says whether fused nodes show what is inside;
-    None is: if that makes 150 nodes at most. `names` is what the nodes are called, each in its own
-    way; None is: by their numbers. `details` tells more of each. Raises `RenderError` for anything
-    else.
+    `stubs=False` draws every edge in full. `expand` says whether fused nodes, loops and choices
+    show what is inside; None is: if that makes 150 nodes at most; `loops=False` leaves loops and
+    choices closed. `names` is what the nodes are called, each in its own way; None is: by their
+    numbers. `details` tells more of each. Raises `RenderError` for anything else.
     """
     graph = graph_of(thing)
     if expand is None:
-        inside = (n.inner_graph for n in graph.nodes)
-        expand = len(graph) + sum(len(g) for g in inside if g is not None) <= EXPANDED
+        expand = count(graph) <= EXPANDED
     nexts = nexts_of(graph, getattr(thing, "output_names", ()))
-    builder = _Builder(graph, expand, details or Details(), nexts)
+    builder = _Builder(graph, expand, expand and loops, details or Details(), nexts)
     builder.draw(_output_names(thing, graph), names or _numbered(graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
@@ -120,29 +121,19 @@ def _numbered(graph: GraphLike) -> dict[Node, str]:
     return {n: f"n{i}" for i, n in enumerate(graph.nodes)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """A graph that is being drawn: the whole one, or one inside a fused node.
-
-    `names` is what each node is called in the texts; `sources` says where each of its results is
-    drawn. `path` is the fused nodes that it lies in, `regions` what lies around them.
-    """
-
-    graph: GraphLike
-    names: dict[Node, str]
-    sources: dict[Node, list[_Operand]]
-    path: Path = ()
-    regions: tuple[Region, ...] = ()
-
-
 class _Builder:
     """Draws the nodes of a graph in order, one box or one region each."""
 
     def __init__(
-        self, graph: Graph, expand: bool, details: Details, nexts: frozenset[Node]
+        self,
+        graph: Graph,
+        expand: bool,
+        loops: bool,
+        details: Details,
+        nexts: frozenset[Node],
     ) -> None:
         self.graph = graph
-        self.expand = expand
+        self.expand, self.loops = expand, loops
         self.details = details
         self.parts = parts_of(graph, nexts)
         self.kept = Kept(graph, self.parts)
@@ -152,12 +143,12 @@ class _Builder:
         self.scopes: dict[tuple[str, ...], str] = {}
 
     def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
-        level = _Level(self.graph, dict(names), {})
+        level = Level(self.graph, dict(names), {})
         self._draw_all(level)
         for node, name in zip(self.graph.outputs, output_names, strict=True):
             source = level.sources[node][0]
             # A fused node may give back a constant, which has no box of its own to mark.
-            if isinstance(source, _Source):
+            if isinstance(source, Source):
                 box = self.boxes[source.box]
                 lines = (*box.lines, f"⟶ {name_text(name)}")
                 self.boxes[box.id] = replace(box, lines=lines, is_output=True)
@@ -189,7 +180,7 @@ class _Builder:
             f"{len(self.graph.outputs)} outputs. Arrows go from a value to where it is used."
         )
 
-    def _draw_all(self, level: _Level) -> None:
+    def _draw_all(self, level: Level) -> None:
         graph, sources = level.graph, level.sources
         used = {x for node in graph.nodes for x in node.inputs}.difference(graph.outputs)
         for node in graph.nodes:
@@ -201,19 +192,21 @@ class _Builder:
             if value is not None and value.ndim == 0 and node in used:
                 sources[node] = [str(value[()])]
                 level.names[node] = str(value[()])
-            elif node.op.of_several and len(results) > 1:
+            elif node.op.of_several and len(results) == len(types_of(node.inputs[0].type)):
                 sources[node] = [results[node.attr("index")]]
             elif inner is not None and self.expand:
                 self._draw_inside(level, node, inner)
+            elif self.loops and (bodies := bodies_of(node)):
+                self._draw_bodies(level, node, bodies)
             else:
                 self._draw_box(level, node, inner)
 
-    def _draw_inside(self, level: _Level, node: Node, inner: GraphLike) -> None:
+    def _draw_inside(self, level: Level, node: Node, inner: GraphLike) -> None:
         """A node with a graph inside: its inputs are the operands, its outputs the results."""
         own = level.names[node]
         title = f"{own} = {node.op.name}: {self._ops_text(inner)} in one pass"
         region = Region(own, "fused", title, self._tooltip(level, node))
-        inside = _Level(
+        inside = Level(
             inner,
             {n: f"{own}_{i}" for i, n in enumerate(inner.nodes)}
             | {p: level.names[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
@@ -223,6 +216,87 @@ class _Builder:
         )
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
+
+    def _draw_bodies(self, level: Level, node: Node, bodies: Sequence[Body]) -> None:
+        """A loop or a choice: a frame with its bodies, and with what is carried step by step."""
+        own = level.names[node]
+        mirror = mirrored(node, level.graph.nodes)
+        kind = "loop" if mirror is None else "mirror"
+        title = title_of(node, level.names, mirror)
+        region = Region(f"{own}_runs", kind, title, self._tooltip(level, node))
+        around = (*self._around(level, node), region)
+        if (name := own_size(node)) is not None:
+            said = (name, "steps, so many"), "a size that is computed"
+            self._add(f"{own}_size", "slice", *said, around)
+            steps = node.inputs[0]
+            self._connect(
+                level.sources[steps][0], f"{own}_size", "", self._saved(level, steps, node)
+            )
+        if len(bodies) == 1:
+            level.sources[node] = self._draw_body(level, node, bodies[0], own, around)
+            return
+        sides: list[list[Operand]] = []
+        for name, body in zip(("true", "false"), bodies, strict=True):
+            frame = Region(f"{own}_{name}", "branch", f"if {name}")
+            sides.append(self._draw_body(level, node, body, f"{own}_{name}", (*around, frame)))
+        types = types_of(node.type)
+        lines = (f"{own} = chosen", *(shortened(type_text(t), 48) for t in types))
+        self._add(own, "test", lines, self._tooltip(level, node), around)
+        p = node.inputs[0]
+        self._connect(level.sources[p][0], own, "if", self._saved(level, p, node))
+        for name, side in zip(("true", "false"), sides, strict=True):
+            for source in side:
+                self._connect(source, own, name)
+        level.sources[node] = [Source(own, type_text(t)) for t in types]
+
+    def _draw_body(
+        self, level: Level, node: Node, body: Body, own: str, around: tuple[Region, ...]
+    ) -> list[Operand]:
+        """A body and the arrows from carry to carry; where each of the results is drawn."""
+        graph, taken, end = body.graph, body.carries, body.carries + body.slices
+        names = {n: f"{own}_{i}" for i, n in enumerate(graph.nodes)}
+        inside = Level(graph, names, {}, (*level.path, node), around)
+        for i, (x, given) in enumerate(zip(graph.inputs, body.operands, strict=True)):
+            source = level.sources[given][0]
+            if i >= end:
+                inside.sources[x], names[x] = level.sources[given], level.names[given]
+                continue
+            is_carry = i < taken
+            called = f"carry{i}" if is_carry else f"{shown_name(given, level.names)}[t]"
+            begins = [f"from {source}"] if isinstance(source, str) else []
+            lines = (called, shortened(type_text(x.type), 48), *begins)
+            said = f"{called} : {type_text(x.type)}, "
+            said += "handed from step to step" if is_carry else "of which each step has its own"
+            self._add(names[x], "carry" if is_carry else "slice", lines, said, around)
+            self._connect(source, names[x], "", self._saved(level, given, node))
+            inside.sources[x] = [Source(names[x], type_text(x.type))]
+        if node.op.graphs and taken:
+            self._add(f"{own}_test", "test", (test_text(node, level.names),), "", around)
+            for i in tested(node):
+                self._connect(inside.sources[graph.inputs[i]][0], f"{own}_test")
+        self._draw_all(inside)
+        results = [inside.sources[y][0] for y in graph.outputs]
+        for x, y in zip(graph.inputs[:taken], results, strict=False):
+            if isinstance(y, Source) and y.box != names[x]:
+                self.edges.append(Edge(y.box, names[x], y.type, way=CARRY))
+        types = types_of(node.type)
+        if len(types) > len(results):  # the number of steps, before what they carry
+            results.insert(0, Source(f"{own}_test", ""))
+        return [
+            Source(y.box, type_text(t)) if isinstance(y, Source) else y
+            for y, t in zip(results, types, strict=True)
+        ]
+
+    def _add(
+        self, id: str, kind: str, lines: tuple[str, ...], said: str, around: tuple[Region, ...]
+    ) -> None:
+        self.boxes[id] = Box(id, kind, lines, said or lines[0], around)
+
+    def _connect(
+        self, tail: Operand, head: str, operand: str = "", kept: tuple[Saved, Sizes] = ((), ())
+    ) -> None:
+        if isinstance(tail, Source):
+            self.edges.append(Edge(tail.box, head, tail.type, operand, False, *kept))
 
     def _ops_text(self, inner: GraphLike) -> str:
         """How many ops are inside, and where they belong if that is not one part."""
@@ -234,7 +308,7 @@ class _Builder:
         *most, last = (counted(counts[p], f"{called[p]} op") for p in PARTS if p in counts)
         return " and ".join((*(text.rpartition(" ")[0] for text in most), last))
 
-    def _draw_box(self, level: _Level, node: Node, inner: GraphLike | None) -> None:
+    def _draw_box(self, level: Level, node: Node, inner: GraphLike | None) -> None:
         own = level.names[node]
         operands = [level.sources[x][0] for x in node.inputs]
         self.boxes[own] = Box(
@@ -245,8 +319,8 @@ class _Builder:
             self._around(level, node),
             figure=self.details.figure(node),
         )
-        level.sources[node] = [_Source(own, type_text(t)) for t in types_of(node.type)]
-        drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, _Source)]
+        level.sources[node] = [Source(own, type_text(t)) for t in types_of(node.type)]
+        drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         for i, x in drawn:
             saved, sizes = self._saved(level, node.inputs[i], node)
@@ -256,7 +330,7 @@ class _Builder:
             self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
     def _lines(
-        self, node: Node, own: str, operands: Sequence[_Operand], inner: GraphLike | None
+        self, node: Node, own: str, operands: Sequence[Operand], inner: GraphLike | None
     ) -> Iterator[str]:
         """The label: what it is, its type, what is inside, and the last rewrite that made it."""
         value = constant_value(node)
@@ -264,9 +338,8 @@ class _Builder:
             yield name_text(node.name)
         elif value is None:
             index = f" {node.attr('index')}" if node.op.of_several else ""
-            if node.body is not None:
-                index = f" ×{shortened(str(node.attr('length')), 24)}"
-            yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}"
+            times = f" {text}" if (text := times_text(node)) else ""
+            yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}{times}"
         elif value.size <= 6:
             yield shortened(" ".join(str(value).split()), 40)
         else:
@@ -283,7 +356,7 @@ class _Builder:
             more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
             yield f"⟵ {shortened(rules[-1], 40)}{more}"
 
-    def _saved(self, level: _Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
+    def _saved(self, level: Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
         """The residuals of a value for a gradient op, and the sizes of its dimensions."""
         value = self.kept.between((*level.path, tail), (*level.path, head))
         if value is None:
@@ -295,10 +368,10 @@ class _Builder:
         own = {name: sizes[name] for name in sorted(type.names) if name in sizes}
         return ((value, nbytes(type, own)),), tuple(own.items())
 
-    def _tooltip(self, level: _Level, node: Node) -> str:
+    def _tooltip(self, level: Level, node: Node) -> str:
         return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
 
-    def _around(self, level: _Level, node: Node) -> tuple[Region, ...]:
+    def _around(self, level: Level, node: Node) -> tuple[Region, ...]:
         if level.regions:
             return level.regions
         part = self.parts[node]

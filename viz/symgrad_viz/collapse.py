@@ -9,7 +9,17 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from symgrad_viz.phases import PARTS
-from symgrad_viz.scene import LEAVES, Box, Edge, Region, Scene, all_sizes, contents_text, part_of
+from symgrad_viz.scene import (
+    CARRY,
+    LEAVES,
+    Box,
+    Edge,
+    Region,
+    Scene,
+    all_sizes,
+    contents_text,
+    part_of,
+)
 from symgrad_viz.words import shortened
 
 MOST_READ = 5  # edges into a box that stands for many
@@ -186,8 +196,9 @@ def _in_order(
     heads: dict[str, list[str]] = defaultdict(list)
     waiting = dict.fromkeys(boxes, 0)
     for edge in edges:
-        heads[edge.tail].append(edge.head)
-        waiting[edge.head] += 1
+        if edge.way != CARRY:
+            heads[edge.tail].append(edge.head)
+            waiting[edge.head] += 1
     own = {i: place.get(i.removesuffix("_and_like"), 0) for i in boxes}
     ready = [(own[i], i) for i, n in waiting.items() if not n]
     heapify(ready)

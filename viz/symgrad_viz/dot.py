@@ -9,7 +9,7 @@ from typing import Any
 
 from symgrad_viz.legend import notes, ramp, samples
 from symgrad_viz.phases import BACKWARD, UPDATE
-from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, ranks
+from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, ranks
 from symgrad_viz.shapes import paint_of
 from symgrad_viz.theme import (
     LAYOUT_FONT,
@@ -70,7 +70,8 @@ def dot_of(
     )
     _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette)
     for edge in scene.edges:
-        digraph.edge(edge.tail, edge.head, **_edge_attrs(edge, palette))
+        ends = (edge.tail, edge.head)[:: -1 if edge.way == CARRY else 1]
+        digraph.edge(*ends, **_edge_attrs(edge, palette))
     for tail, head in _below(scene):
         digraph.edge(tail, head, style="invis", weight="0")
     if legend:
@@ -162,6 +163,8 @@ def _edge_attrs(edge: Edge, palette: Palette) -> Mapping[str, str]:
     attrs = {"tooltip": _text([edge.tooltip])}
     if edge.way:
         attrs |= {"class": edge.classes, "color": palette.ways[edge.way]}
+    if edge.way == CARRY:
+        attrs |= {"dir": "back", "penwidth": "1.6"}
     if edge.operand:
         attrs |= {"headlabel": edge.operand, "labeldistance": "1.6", "labelangle": "24"}
     if edge.is_stub:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from symgrad.ir.errors import RenderError, SymgradError
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
@@ -110,18 +112,23 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
     flops: Counter[Node] = Counter()
     read: Counter[Node] = Counter()
     written: Counter[Node] = Counter()
-    for of in costs.steps:
-        flops[of.step.node] += of.flops or 0
-        read[of.step.node] += of.bytes_read
-        written[of.step.node] += of.bytes_written
+    stack = [(of, 1.0) for of in costs.steps]
+    while stack:
+        of, times = stack.pop()
+        flops[of.step.node] += round((of.flops or 0) * times)
+        read[of.step.node] += round(of.bytes_read * times)
+        written[of.step.node] += round(of.bytes_written * times)
+        if of.step.node.bodies:
+            within = (cost(plan).steps for plan in of.step.plans)
+            stack += [(inner, times * of.step.times) for inner in chain.from_iterable(within)]
     alive: dict[Node, int] = {}
     for step, used in zip(plan.steps, _in_use(plan), strict=True):
         alive |= dict.fromkeys((step.node, *(own for _, own in step.within())), used)
-    times = Counter(id(inner) for n in graph.nodes if (inner := n.inner_graph) is not None)
-    for node in graph.nodes:
-        inner = node.inner_graph
-        if inner is not None and (shared := times.pop(id(inner), 1)) > 1:
-            # Fused nodes that do the same share one graph, which was counted for each of them.
+    inside = [g for n in graph.nodes for g in (n.inner_graph, *n.bodies) if g is not None]
+    sharing = Counter(map(id, inside))
+    for inner in inside:
+        if (shared := sharing.pop(id(inner), 1)) > 1:
+            # Nodes that do the same share one graph, which was counted for each of them.
             for n in inner.nodes:
                 for counts in (flops, read, written):
                     counts[n] //= shared
@@ -204,12 +211,13 @@ def _whole(nodes: Iterable[Node], parts: Mapping[Node, float]) -> dict[Node, flo
     return found
 
 
-def _all_nodes(graph: Graph) -> Iterable[Node]:
+def _all_nodes(graph: GraphLike) -> Iterator[Node]:
     for node in graph.nodes:
         yield node
-        inner = node.inner_graph
-        if inner is not None:
-            yield from (n for n in inner.nodes if n.inputs)
+        if node.inner_graph is not None:
+            yield from (n for n in node.inner_graph.nodes if n.inputs)
+        for body in node.bodies:
+            yield from (n for n in _all_nodes(body) if n.inputs)
 
 
 def _seconds(plan: Plan, profile: Profile) -> dict[Node, float]:

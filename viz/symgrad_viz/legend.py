@@ -23,6 +23,9 @@ MEANINGS: Mapping[str, str] = {
     "update": "update",
     "fused": "fused: one pass",
     "frame": "fused: one pass",
+    "carry": "from step to step",
+    "slice": "a slice for each step",
+    "test": "what decides",
     "many": "repeated, drawn once",
     "stub": "from elsewhere",
     "new": "+ new in this stage",
@@ -107,6 +110,8 @@ def notes(scene: Scene, letters: int) -> Iterator[str]:
     ways = {e.way for e in scene.edges}
     if "view" in ways:
         said.append("A blue edge is a view: nothing is copied.")
+    if "carry" in ways:
+        said.append("A bold edge goes back from what a step of a loop hands on to the next step.")
     if "in-place" in ways:
         said.append("A red one ends at an op that overwrites what it reads.")
     if scene.kept:

@@ -18,7 +18,7 @@ def nexts_of(graph: Graph, output_names: Sequence[str]) -> frozenset[Node]:
 
 
 def parts_of(graph: Graph, nexts: Collection[Node] = frozenset()) -> dict[Node, str]:
-    """The part of each node, and of each inside a fused node.
+    """The part of each node, and of each inside a fused node, a loop or a choice.
 
     Backward is what differentiation made; update is what the user computes from gradients, and what
     is only there for the next values of variables, `nexts`; the rest is forward. A fused node lies
@@ -48,14 +48,13 @@ def parts_of(graph: Graph, nexts: Collection[Node] = frozenset()) -> dict[Node, 
 def _move(node: Node, part: str, parts: dict[Node, str]) -> None:
     """Let a node belong to another part, and with it what is forward inside it."""
     parts[node] = part
-    inner = node.inner_graph
-    if inner is not None:
+    for inner in filter(None, (node.inner_graph, *node.bodies)):
         for own in inner.nodes:
             if parts.get(own) == FORWARD:
                 _move(own, part, parts)
 
 
-def _part(node: Node, parts: dict[Node, str]) -> str:
+def _part(node: Node, parts: dict[Node, str], in_body: bool = False) -> str:
     inside = node.inputs[0].inner_graph if node.op.of_several else None
     if inside is not None:
         return parts[inside.outputs[node.attr("index")]]
@@ -63,11 +62,17 @@ def _part(node: Node, parts: dict[Node, str]) -> str:
     if inner is not None:
         parts.update(zip(inner.inputs, (parts[x] for x in node.inputs), strict=True))
         for part in inner.nodes[len(inner.inputs) :]:
-            parts[part] = _part(part, parts)
+            parts[part] = _part(part, parts, in_body)
         return min((parts[y] for y in inner.outputs), key=PARTS.index)
+    for body in node.bodies:
+        parts.update(dict.fromkeys(body.inputs, FORWARD))
+        for part in body.nodes[len(body.inputs) :]:
+            parts[part] = _part(part, parts, True)
     if node.origin.is_backward:
         return BACKWARD
-    return UPDATE if any(parts[x] != FORWARD for x in node.inputs) else FORWARD
+    # What a body reads of a gradient's loop is as often a value that was computed again.
+    derived = not in_body and any(parts[x] != FORWARD for x in node.inputs)
+    return UPDATE if derived else FORWARD
 
 
 def part_titles(graph: Graph, parts: Mapping[Node, str]) -> dict[str, str]:

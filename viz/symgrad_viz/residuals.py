@@ -10,6 +10,7 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
+from symgrad_viz.bodies import Body, bodies_of
 from symgrad_viz.phases import BACKWARD, FORWARD
 
 # A node after the fused nodes that it lies in; one of its results.
@@ -22,6 +23,7 @@ class Kept:
 
     A view is no value of its own, but what it shows. What a fused node reads that computes the
     gradient along with what is forward is not kept for it, nor is what is computed inside it.
+    Of a loop its results are kept, not what its steps compute.
     """
 
     def __init__(self, graph: Graph, parts: Mapping[Node, str]) -> None:
@@ -32,11 +34,14 @@ class Kept:
 
     def between(self, tail: Path, head: Path) -> Value | None:
         """The value that `tail` gives and `head` reads, if it is kept for that."""
+        if tail not in self._values:
+            return None
         value = self._values[tail][0]
         kept = self._parts[tail[0]] == FORWARD and head in self._readers.get(value, ())
         return value if kept else None
 
-    def _walk(self, graph: GraphLike, around: Path) -> None:
+    def _walk(self, graph: GraphLike, around: Path, derived: bool = False) -> None:
+        """Enter the nodes of a graph; it is a body of a gradient's loop if it is `derived`."""
         for node in graph.nodes:
             path = (*around, node)
             if path in self._values:  # an input of a fused node is what that takes
@@ -46,7 +51,7 @@ class Kept:
             if inner is not None:
                 given = zip(inner.inputs, operands, strict=True)
                 self._values |= {(*path, p): values for p, values in given}
-                self._walk(inner, path)
+                self._walk(inner, path, derived)
                 self._values[path] = [self._values[(*path, y)][0] for y in inner.outputs]
                 continue
             types = types_of(node.type)
@@ -57,9 +62,19 @@ class Kept:
                 self._values[path] = operands[0]
             else:
                 self._values[path] = [(path, i) for i in range(len(types))]
-            if self._parts[node] == BACKWARD:  # picking a result reads nothing
+            derives = derived or self._parts[node] == BACKWARD
+            for body in bodies_of(node):
+                self._enter(body, around, path)
+                self._walk(body.graph, path, derives)
+            if derives:  # picking a result reads nothing
                 for of in operands:
                     self._read(of[0], path)
+
+    def _enter(self, body: Body, around: Path, path: Path) -> None:
+        """What a body reads whole is what it is given; all else is another value in each step."""
+        for i, (x, given) in enumerate(zip(body.graph.inputs, body.operands, strict=True)):
+            own, values = (*path, x), self._values[(*around, given)]
+            self._values[own] = [(own, 0)] if i < body.carries + body.slices else values
 
     def _read(self, value: Value, reader: Path) -> None:
         made = value[0][-1]

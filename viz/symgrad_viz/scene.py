@@ -16,6 +16,7 @@ from symgrad_viz.words import bytes_text, counted, sizes_text
 
 REACH = 10  # an edge over more ranks than this is drawn as a stub
 LEAVES = ("placeholder", "variable", "constant")
+CARRY = "carry"  # the way of an edge from one step of a loop to the next, against the order
 
 # Values that are kept for the backward part, each with its bytes.
 Saved: TypeAlias = tuple[tuple[Hashable, Any], ...]
@@ -25,7 +26,7 @@ Sizes: TypeAlias = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area with a title: a part of the graph, a user's scope, or the inside of a fused node."""
+    """An area with a title: a part of the graph, a user's scope, the inside of a node."""
 
     id: str
     kind: str
@@ -63,7 +64,8 @@ class Edge:
     `carries` is its type; `operand` its place among the operands, where that matters. `saved` is
     what of it forward ops computed and is kept for gradient ops: each such value with its bytes,
     which hold for these `sizes` of named dimensions. `way` is "view" if the head shows the tail and
-    copies nothing, "in-place" if it overwrites it.
+    copies nothing, "in-place" if it overwrites it, "carry" from what a step of a loop hands on to
+    where the next begins.
     """
 
     tail: str
@@ -87,6 +89,7 @@ class Edge:
     @property
     def tooltip(self) -> str:
         kept = ", kept for the backward part" if self.is_saved else ""
+        kept += ", handed to the next step" if self.way == CARRY else ""
         return f"{self.tail.partition('_at_')[0]} → {self.head} : {self.carries}{kept}"
 
 
@@ -121,7 +124,7 @@ def with_stubs(
     before: dict[str, dict[str, Box]] = {}
     result = []
     for edge, is_near in zip(edges, near, strict=True):
-        if is_near and rank[edge.head] - rank[edge.tail] <= REACH:
+        if edge.way == CARRY or (is_near and rank[edge.head] - rank[edge.tail] <= REACH):
             result.append(edge)
             continue
         tail, head = by_id[edge.tail], by_id[edge.head]
@@ -165,6 +168,8 @@ def ranks(boxes: Sequence[Box], edges: Sequence[Edge]) -> dict[str, int]:
     into: dict[str, list[str]] = {}
     out: dict[str, list[str]] = {}
     for edge in edges:
+        if edge.way == CARRY:
+            continue
         into.setdefault(edge.head, []).append(edge.tail)
         out.setdefault(edge.tail, []).append(edge.head)
     rank: dict[str, int] = {}

@@ -125,13 +125,20 @@ def _outline(
                     group, "rect", x=left + offset, y=top - offset, width=width, height=height
                 )
                 drawn.append(rect)
+        case "test":
+            ends = [(left, y), (left + 9, top), (right - 9, top), (right, y)]
+            points = [*ends, (right - 9, bottom), (left + 9, bottom)]
+            listed = " ".join(f"{a:.2f},{b:.2f}" for a, b in points)
+            drawn = [element(group, "polygon", points=listed)]
         case _:
             corner = 0.0 if kind == "backward" else 7.0
             drawn = [element(group, "rect", x=left, y=top, width=width, height=height, rx=corner)]
     for shape in drawn:
         _paint(shape, paint)
-        if kind in ("update", "many", "frame"):
+        if kind in ("update", "many", "frame", "carry"):
             shape.set("stroke-width", "2")
+        if kind == "slice":
+            shape.set("stroke-dasharray", "4 2")
 
 
 def draw_mark(

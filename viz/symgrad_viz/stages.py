@@ -128,7 +128,7 @@ class Stages:
             return self.elements.views[key]
         numbers = self.elements.enter([*drawn.graph.nodes, *parts])
         names = {node: f"n{number}" for node, number in numbers.items()}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
+        scene = scene_of(drawn, stubs=False, expand=self.opened, loops=False, names=names)
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         view = _View(drawn.graph, numbers, names, _without_items(scene, items))
         return self.elements.views.setdefault(key, view)

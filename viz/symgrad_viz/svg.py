@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
 from symgrad_viz.captions import Area, corner_of, drawn_by, tab, tab_width
-from symgrad_viz.scene import Region, Scene
+from symgrad_viz.scene import CARRY, Edge, Region, Scene
 from symgrad_viz.theme import NODE_SIZE, Paint, style_sheet
 
 NAMESPACE = "http://www.w3.org/2000/svg"
@@ -34,7 +34,7 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     root = ET.fromstring(drawn)
     boxes = {b.id: b for b in scene.boxes}
     regions = {r.id: r for b in scene.boxes for r in b.regions}
-    edges = {f"{e.tail}->{e.head}": e for e in scene.edges}
+    edges = {_drawn_as(e): e for e in scene.edges}
     for node in root.iter():
         node.tag = node.tag.removeprefix(_IN_SVG)
         for name in ("stroke", "fill"):
@@ -52,19 +52,28 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     captions: list[ET.Element] = []
     for group in groups:
         title = group.find("title")
-        match group.get("class", "").split()[:1]:
-            case ["node"] if (box := boxes.get(group.get("id", ""))) is not None:
+        match group.get("class", "").split():
+            case ["node", *_] if (box := boxes.get(group.get("id", ""))) is not None:
                 _say(group, title, box.tooltip, box.lines)
-            case ["cluster"] if (region := regions.get(group.get("id", ""))) is not None:
+            case ["cluster", *_] if (region := regions.get(group.get("id", ""))) is not None:
                 _say(group, title, region.tooltip or region.title, (region.title,))
                 captions.append(_caption(group, region, edges_drawn))
-            case ["edge"] if title is not None and (edge := edges.get(title.text or "")):
+            case ["edge", *ways] if title is not None and (
+                edge := edges.get((title.text or "", CARRY if f"is-{CARRY}" in ways else ""))
+            ):
                 _say(group, title, edge.tooltip, ())
-            case ["graph"]:
+            case ["graph", *_]:
                 _say(group, title, scene.title, (scene.title,))
     if canvas is not None:
         canvas.extend(captions)
     return root
+
+
+def _drawn_as(edge: Edge) -> tuple[str, str]:
+    """The title that Graphviz gives an edge; that of a carry is drawn from its head to its tail."""
+    if edge.way == CARRY:
+        return f"{edge.head}->{edge.tail}", CARRY
+    return f"{edge.tail}->{edge.head}", ""
 
 
 def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> ET.Element:

@@ -63,6 +63,9 @@ LOOKS: Mapping[str, Look] = {
     "frame": Look("box", "rounded,filled,bold"),
     "many": Look("box3d", "filled,bold"),
     "stub": Look("plaintext", "dashed"),
+    "carry": Look("box", "rounded,filled,bold"),
+    "slice": Look("box", "rounded,filled,dashed"),
+    "test": Look("hexagon"),
     "gone": Look("box", "dotted"),
     "new": Look("box", "rounded,filled"),
 }
@@ -73,6 +76,9 @@ REGION_STYLES: Mapping[str, str] = {
     "update": "filled,rounded,dotted",
     "scope": "filled,rounded",
     "fused": "filled,rounded,bold",
+    "loop": "filled,rounded,bold",
+    "mirror": "filled,rounded,bold,dashed",
+    "branch": "filled,rounded",
 }
 
 LIGHT = Palette(
@@ -80,7 +86,7 @@ LIGHT = Palette(
     text="#1a1a1a",
     edge="#6b6b6b",
     edge_text="#4d4d4d",
-    ways={"view": "#1f5fd0", "in-place": "#c62828"},
+    ways={"view": "#1f5fd0", "carry": "#4a4fb5", "in-place": "#c62828"},
     nodes={
         "placeholder": Paint("#0072b2", "#dceefb", "#0b2f47"),
         "variable": Paint("#e69f00", "#fdf0d3", "#4a3300"),
@@ -92,6 +98,9 @@ LIGHT = Palette(
         "frame": Paint("#009e73", "#eaf8f3", "#00563f"),
         "many": Paint("#4d4d4d", "#e6e8ea", "#1a1a1a"),
         "stub": Paint("none", "none", "#4d4d4d"),
+        "carry": Paint("#4a4fb5", "#e3e5fb", "#23276b"),
+        "slice": Paint("#4a4fb5", "#ffffff", "#23276b"),
+        "test": Paint("#4a4fb5", "#ffffff", "#23276b"),
         "gone": Paint("#8c8c8c", "none", "#595959"),
         "new": Paint("#7a5c00", "#ffe066", "#5c4500"),
     },
@@ -101,6 +110,9 @@ LIGHT = Palette(
         "update": Paint("#d55e00", "#fef6f0", "#a33f00"),
         "scope": Paint("#b0b0b0", "#eef0f2", "#4d4d4d"),
         "fused": Paint("#009e73", "#eaf8f3", "#00563f"),
+        "loop": Paint("#4a4fb5", "#f2f3fd", "#3a3f9e"),
+        "mirror": Paint("#b0508a", "#fbeef6", "#8f3a6c"),
+        "branch": Paint("#8a8ecf", "#fafaff", "#3a3f9e"),
     },
 )
 
@@ -109,7 +121,7 @@ DARK = Palette(
     text="#ececec",
     edge="#a0a4a8",
     edge_text="#c4c8cc",
-    ways={"view": "#7fb2ff", "in-place": "#ff8a80"},
+    ways={"view": "#7fb2ff", "carry": "#9da2f2", "in-place": "#ff8a80"},
     nodes={
         "placeholder": Paint("#56b4e9", "#0d3047", "#dff1fc"),
         "variable": Paint("#e69f00", "#43310a", "#fdefcf"),
@@ -121,6 +133,9 @@ DARK = Palette(
         "frame": Paint("#1fc196", "#12291f", "#8fe3cb"),
         "many": Paint("#c4c8cc", "#3a3f45", "#f0f0f0"),
         "stub": Paint("none", "none", "#c4c8cc"),
+        "carry": Paint("#9da2f2", "#2c2f5e", "#e6e8ff"),
+        "slice": Paint("#9da2f2", "#1c1e36", "#e6e8ff"),
+        "test": Paint("#9da2f2", "#1c1e36", "#e6e8ff"),
         "gone": Paint("#7d8186", "none", "#a9aeb3"),
         "new": Paint("#ffd84d", "#4f4000", "#ffd84d"),
     },
@@ -130,6 +145,9 @@ DARK = Palette(
         "update": Paint("#e8772e", "#261b14", "#f5b58a"),
         "scope": Paint("#5d6166", "#24282d", "#c4c8cc"),
         "fused": Paint("#1fc196", "#12291f", "#8fe3cb"),
+        "loop": Paint("#9da2f2", "#1a1b2e", "#c5c8ff"),
+        "mirror": Paint("#cc79a7", "#2c1b27", "#eeb5d5"),
+        "branch": Paint("#6a6ec0", "#212338", "#c5c8ff"),
     },
 )
 

@@ -129,7 +129,8 @@ class Explainer:
         for i, step in enumerate(plan.steps):
             inside = list(step.within())
             self.within.update((inner, (i, own)) for inner, own in inside)
-            for own in [own for _, own in inside] or step.computes:
+            whole = () if inside and not step.node.bodies else step.computes
+            for own in [*whole, *(own for _, own in inside)]:
                 numbers = self.steps.setdefault(self.lineage.form(own), [])
                 numbers += [i] if i not in numbers else []
         self.lines_within: dict[Form, list[int]] = {}

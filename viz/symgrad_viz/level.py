@@ -1,0 +1,38 @@
+"""Where values are drawn, in the whole graph and in the graphs inside its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symgrad.ir.node import Node
+from symgrad.ir.walk import GraphLike
+from symgrad_viz.residuals import Path
+from symgrad_viz.scene import Region
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value is drawn."""
+
+    box: str
+    type: str
+
+
+# A small constant is not drawn: it is written into the label of the op that takes it.
+Operand: TypeAlias = "Source | str"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A graph that is being drawn: the whole one, or one inside a fused node.
+
+    `names` is what each node is called in the texts; `sources` says where each of its results is
+    drawn. `path` is the fused nodes that it lies in, `regions` what lies around them.
+    """
+
+    graph: GraphLike
+    names: dict[Node, str]
+    sources: dict[Node, list[Operand]]
+    path: Path = ()
+    regions: tuple[Region, ...] = ()
