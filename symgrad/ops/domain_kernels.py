@@ -14,6 +14,12 @@ def within(x, domain, name, out=None):
         good, words = a > 0, "is positive, not"
     elif domain == "nonnegative":
         good, words = a >= 0, "is at least 0, not"
+    elif domain == "symmetric":
+        far = np.abs(a - np.swapaxes(a, -1, -2))
+        size = np.max(np.abs(a), axis=(-2, -1), keepdims=True, initial=0)
+        # What is no number is left to who reads it.
+        good = ~(far > np.sqrt(np.finfo(a.dtype).eps) * size)
+        words = "is a symmetric matrix; it differs from its transpose at the element"
     elif domain == "count":
         good, words = (a >= 0) & (a == np.floor(a)), "is an integer from 0 on, not"
     else:

@@ -12,13 +12,16 @@ from symgrad.ops import batch
 from symgrad.ops import domain_kernels as kernels
 from symgrad.ops.declare import NodeLike, op, require
 from symgrad.ops.index.indexing import known
+from symgrad.ops.linalg.solve import square_infer
 
-Domain: TypeAlias = Literal["positive", "nonnegative", "count", "probability", "law", "true"]
+Domain: TypeAlias = Literal[
+    "positive", "nonnegative", "count", "probability", "law", "symmetric", "true"
+]
 
 
 def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
     require("f", x)
-    return x
+    return square_infer(x) if domain == "symmetric" else x
 
 
 @op(
@@ -37,6 +40,7 @@ def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
         case((2,), domain="nonnegative", name="x"),
         case((0, 3), domain="law", name="p"),
         case((2, 0), domain="count", name="n"),
+        case((0, 0), domain="symmetric", name="c"),
         case((), domain="true", name="n is n"),
     ),
     public=False,
@@ -44,8 +48,8 @@ def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
 def within(x: NodeLike, /, domain: str, name: str) -> Node:
     """x, refused unless it lies in a domain; `name` is that of x in the message.
 
-    A "count" is an integer from 0 on, a "law" has rows of probabilities of the sum 1, and what is
-    "true" is not 0.
+    A "count" is an integer from 0 on, a "law" has rows of probabilities of the sum 1, matrices are
+    "symmetric" but for rounding, and what is "true" is not 0.
     """
     ...
 

@@ -86,14 +86,16 @@ class Categorical(WithClasses, Ordered):
         return 0, as_node(self.probabilities.shape[-1]) - 1
 
     def _log_prob(self, x: Node) -> NodeLike:
-        logs = self.log_probabilities
-        shape = broadcast_shapes(x.shape, logs.shape[:-1])
-        last = as_node(logs.shape[-1]) - 1
+        each = log_softmax(self.logits) if self.p is None else self.p
+        shape = broadcast_shapes(x.shape, each.shape[:-1])
+        last = as_node(each.shape[-1]) - 1
         places = astype(clip(broadcast_to(where(isnan(x), 0, x), shape), 0, last), np.int64)
         found = take_along_axis(
-            broadcast_to(logs, (*shape, logs.shape[-1])), expand_dims(places, axis=-1), axis=-1
+            broadcast_to(each, (*shape, each.shape[-1])), expand_dims(places, axis=-1), axis=-1
         )
-        return squeeze(found, axis=-1)
+        found = squeeze(found, axis=-1)
+        # The logarithm comes last: of classes that are not asked for it may have no slope.
+        return found if self.p is None else log(found)
 
     def _cdf(self, x: Node) -> NodeLike:
         return self._among(lambda k: k <= expand_dims(x, axis=-1))

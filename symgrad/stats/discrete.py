@@ -16,23 +16,23 @@ from symgrad.ir.dims import Shape
 from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import broadcast_shapes
-from symgrad.ops.activations import log_sigmoid, sigmoid, xlog1py, xlogy
+from symgrad.ops.activations import log_sigmoid, sigmoid, softplus, xlog1py, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.domains import required
 from symgrad.ops.elementwise import abs as abs_
-from symgrad.ops.elementwise import add, ceil, exp, expm1, floor, log1p, negative, square
+from symgrad.ops.elementwise import add, ceil, exp, expm1, log, log1p, negative
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.index.indexing import known
 from symgrad.ops.leaves import constant
-from symgrad.ops.loops.scan import fori
 from symgrad.ops.random.draws import draw_multinomial
 from symgrad.ops.reduce import sum
-from symgrad.ops.select import maximum, select, where
+from symgrad.ops.select import clip, maximum, select, where
 from symgrad.ops.shape import astype, broadcast_to, stack
 from symgrad.ops.special.elementary import kl_div_p
 from symgrad.ops.special.gamma import betainc, betaincc, gamma_log_density, gammainc, gammaincc
+from symgrad.stats.bisection import smallest
 from symgrad.stats.declared import declared
-from symgrad.stats.law import Law
+from symgrad.stats.law import Law, log1mexpexp
 
 # From it on, float64 has not every integer.
 MOST = 2.0**53
@@ -50,7 +50,7 @@ class Counted(Law):
 
 
 class Ordered(Counted):
-    """A law of integers. Its quantile is the least integer whose cdf is p or more."""
+    """A law of integers. Its quantile is the least integer whose cdf is p or more, up to 2**53."""
 
     def _icdf(self, p: Node) -> NodeLike:
         return self._quantile(p, lambda x: self.cdf(x) >= p, 1)
@@ -68,18 +68,6 @@ class Ordered(Counted):
         )
         found = smallest(enough, first, last)
         return where(p == sure, np.inf if high is None else last, found)
-
-
-def smallest(enough: Callable[[Node], Node], low: Node, high: Node) -> Node:
-    """The least integer above `low` that is enough, `high` if none below it is: by bisection."""
-
-    def halved(_: Node, ends: tuple[Node, Node]) -> tuple[Node, Node]:
-        middle = floor((ends[0] + ends[1]) / 2)
-        found = enough(middle)
-        return where(found, ends[0], middle), where(found, middle, ends[1])
-
-    found: Node = fori(54, halved, (stop_gradient(low), stop_gradient(high)))[1]
-    return found
 
 
 class WithOdds(Ordered):
@@ -106,13 +94,18 @@ class WithOdds(Ordered):
     def _log_success(self, times: Any = 1) -> NodeLike:
         """log(success), so many times: none of it is 0."""
         if self.p is None:
-            return times * log_sigmoid(self.logits)
+            return _times(times, log_sigmoid(self.logits))
         return xlogy(times, self.p)
 
     def _log_failure(self, times: Any = 1) -> NodeLike:
         if self.p is None:
-            return times * log_sigmoid(-self.logits)
+            return _times(times, log_sigmoid(-self.logits))
         return xlog1py(times, -self.p)
+
+    @property
+    def _odds_against(self) -> NodeLike:
+        """failure / success."""
+        return exp(-self.logits) if self.p is None else self.failure / self.success
 
     def _kl_of_one(self, other: WithOdds) -> NodeLike:
         """The divergence of one trial: a sum of two that are not negative.
@@ -144,6 +137,11 @@ class WithOdds(Ordered):
             )
         )
         return add(*parts) - gamma_log_density(n + 1, n, xlogy(n, many))
+
+
+def _times(times: Any, x: Node) -> Node:
+    """times * x, of which none is 0 even if x is infinite."""
+    return x if isinstance(times, int) else select(times != 0, times * x)
 
 
 def require_one(law: Law, **given: Any) -> None:
@@ -272,17 +270,17 @@ class NegativeBinomial(WithOdds):
 
     def _sample(self, key: Node, shape: Shape) -> NodeLike:
         first, second = random.split(key)
-        odds = self.failure / self.success
-        return random.poisson(second, odds * random.gamma(first, self.n, shape, dtype=self.dtype))
+        rates = self._odds_against * random.gamma(first, self.n, shape, dtype=self.dtype)
+        return random.poisson(second, rates)
 
     def _mean(self) -> NodeLike:
-        return self.n * self.failure / self.success
+        return self.n * self._odds_against
 
     def _variance(self) -> NodeLike:
-        return self.n * self.failure / square(self.success)
+        return self.n * self._odds_against * (1 + self._odds_against)
 
     def _mode(self) -> NodeLike:
-        return maximum(ceil((self.n - 1) * self.failure / self.success) - 1, 0)
+        return maximum(ceil((self.n - 1) * self._odds_against) - 1, 0)
 
 
 @declared
@@ -293,6 +291,17 @@ class Geometric(WithOdds):
     p: NodeLike = None
     logits: NodeLike = None
 
+    @property
+    def _log_rate(self) -> Node:
+        """log(-log(failure)), which is the logits where success comes to nothing."""
+        if self.p is None:
+            return where(self.logits < -37, self.logits, log(softplus(self.logits)))
+        return log(-log1p(-self.p))
+
+    def _if_rare(self, rare: NodeLike, other: NodeLike) -> NodeLike:
+        """`rare` where success is so unlikely that it may underflow."""
+        return where(self.logits < -37, rare, other) if self.p is None else other
+
     def bounds(self) -> tuple[NodeLike | None, NodeLike | None]:
         """From 1 on."""
         return 1, None
@@ -301,30 +310,47 @@ class Geometric(WithOdds):
         return self._log_failure(x - 1) + self._log_success()
 
     def _cdf(self, x: Node) -> NodeLike:
-        return -expm1(self._log_failure(x))
+        return where(self.success < 0.5, -expm1(self._log_failure(x)), 1 - self.failure**x)
 
     def _sf(self, x: Node) -> NodeLike:
-        return exp(self._log_failure(x))
+        return where(self.success < 0.5, exp(self._log_failure(x)), self.failure**x)
+
+    def _log_cdf(self, x: Node) -> NodeLike:
+        return self._if_rare(log1mexpexp(log(x) + self._log_rate), super()._log_cdf(x))
 
     def _log_sf(self, x: Node) -> NodeLike:
         return self._log_failure(x)
 
+    def _icdf(self, p: Node) -> NodeLike:
+        return self._unless_far(super()._icdf(p), -log1p(-p))
+
+    def _isf(self, p: Node) -> NodeLike:
+        return self._unless_far(super()._isf(p), -log(p))
+
+    def _unless_far(self, found: NodeLike, rates: Node) -> NodeLike:
+        """A quantile; where not every integer is a float, so many times the mean."""
+        trials = stop_gradient(exp(log(rates) - self._log_rate))
+        return where(trials < MOST, found, trials)
+
     def _sample(self, key: Node, shape: Shape) -> NodeLike:
         waiting = random.exponential(key, shape, dtype=self.dtype)
-        trials = maximum(ceil(waiting / -self._log_failure()), 1)
-        return astype(trials, np.int64)
+        trials = ceil(waiting / -self._log_failure())
+        # The largest int64 that is a float stands for all that are larger, as in NumPy.
+        return astype(clip(trials, 1, np.nextafter(self.dtype.type(2**63), 0)), np.int64)
 
     def _mean(self) -> NodeLike:
-        return 1 / self.success
+        return 1 + self._odds_against
 
     def _variance(self) -> NodeLike:
-        return self.failure / square(self.success)
+        return self._odds_against * (1 + self._odds_against)
 
     def _entropy(self) -> NodeLike:
-        return self._entropy_of_one() / self.success
+        return self._if_rare(1 - self._log_rate, self._entropy_of_one() / self.success)
 
     def _kl(self, other: Geometric) -> NodeLike:
-        return self._kl_of_one(other) / self.success
+        past = expm1(other._log_rate - self._log_rate)
+        rare = past + self._log_rate - other._log_success()
+        return self._if_rare(rare, self._kl_of_one(other) / self.success)
 
     def _mode(self) -> NodeLike:
         return 1.0

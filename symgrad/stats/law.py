@@ -89,7 +89,9 @@ class Law(Declared):
 
     def prob(self, x: NodeLike, /) -> Node:
         """The density at x, or the probability of x: exp(log_prob(x))."""
-        return exp(self.log_prob(x))
+        found = self.log_prob(x)
+        # Where it is -inf its slope is infinite, and that of the density, which ends there, is 0.
+        return where(found == -np.inf, 0, exp(found))
 
     def cdf(self, x: NodeLike, /) -> Node:
         """The probability of x and less."""
@@ -265,11 +267,12 @@ class Law(Declared):
 def log_of(part: Callable[[Node], NodeLike], rest: Callable[[Node], NodeLike], x: Node) -> Node:
     """log(part(x)), by rest(x), which is 1 - part(x), where that is less.
 
-    Both are in float64: the least of float32 is no less than exp(-103).
+    Both are in float64: the least of float32 is no less than exp(-103). -inf has the slope 0.
     """
     wide = astype(x, np.float64)
     p, q = part(wide), rest(wide)
-    return astype(where(p < q, log(p), log1p(negative(q))), x.dtype)
+    found = where(p < q, log(p), log1p(negative(q)))
+    return astype(where(p == 0, -np.inf, found), x.dtype)
 
 
 def log1mexpexp(x: NodeLike) -> Node:

@@ -267,7 +267,7 @@ class Gumbel(LocationScale):
     scale: NodeLike = 1.0
 
     def _density(self, z: Node) -> NodeLike:
-        return -(z + exp(-z))
+        return where(z == -np.inf, z, -(z + exp(-z)))
 
     def _size(self, z: Node) -> NodeLike:
         """exp(-z), or a number as good where it overflows and gradients would be 0 * inf."""

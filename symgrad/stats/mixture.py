@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+import numpy as np
 
 from symgrad import random
 from symgrad.ir.dims import Shape
@@ -12,15 +15,16 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import broadcast_shapes, require_equal
 from symgrad.ops.activations import logsumexp
 from symgrad.ops.declare import NodeLike
-from symgrad.ops.elementwise import log1p, negative, square
+from symgrad.ops.elementwise import exp, log1p, negative, square
 from symgrad.ops.identity import stop_gradient
+from symgrad.ops.index.indexing import known
 from symgrad.ops.leaves import arange
 from symgrad.ops.reduce import max, min, sum
-from symgrad.ops.select import select, where
+from symgrad.ops.select import minimum, select, where
 from symgrad.ops.shape import broadcast_to, expand_dims, stack
+from symgrad.stats.bisection import smallest, smallest_float
 from symgrad.stats.classes import Categorical
 from symgrad.stats.declared import declared
-from symgrad.stats.discrete import smallest
 from symgrad.stats.law import Law
 
 
@@ -106,11 +110,23 @@ class Mixture(Law):
         w = w[(..., *(None,) * event)]
         return sum(w * each, axis=-1 - event)
 
+    def _log_mixed(self, each: Node) -> Node:
+        """The logarithm of the mean of exp(each) over the components."""
+        w, terms = self.weights.p, each + self.weights.log_probabilities
+        value = None if w is None else known(w)
+        if w is None or (value is not None and (value > 0).all()):
+            return _logsumexp(terms)
+        # The logarithm of a weight of 0 has no slope; the mean has one, by a term that is 0.
+        there = each > -np.inf
+        found = _logsumexp(where((w > 0) & there, terms, -np.inf))
+        most = math.floor(math.log(np.finfo(self.dtype).max))
+        parts = exp(minimum(each - expand_dims(found, axis=-1), most))
+        return found + log1p(sum(select((w == 0) & there, w * parts), axis=-1))
+
     def log_prob(self, x: NodeLike, /) -> Node:
         """The logarithm of the density at x, or of the probability of x."""
         at = self._at(x)
-        each = self._each(lambda law: law.log_prob(at))
-        return logsumexp(each + self.weights.log_probabilities, axis=-1)
+        return self._log_mixed(self._each(lambda law: law.log_prob(at)))
 
     def cdf(self, x: NodeLike, /) -> Node:
         """The probability of x and less."""
@@ -124,32 +140,42 @@ class Mixture(Law):
 
     def log_cdf(self, x: NodeLike, /) -> Node:
         """log(cdf(x)), also where cdf(x) underflows, if the laws have a stable form of it."""
-        at, logs = self._at(x), self.weights.log_probabilities
-        found = logsumexp(self._each(lambda law: law.log_cdf(at)) + logs, axis=-1)
+        at = self._at(x)
+        found = self._log_mixed(self._each(lambda law: law.log_cdf(at)))
         return where(found < -0.5, found, log1p(negative(self.sf(x))))
 
     def log_sf(self, x: NodeLike, /) -> Node:
         """log(sf(x)), also where sf(x) underflows, if the laws have a stable form of it."""
-        at, logs = self._at(x), self.weights.log_probabilities
-        found = logsumexp(self._each(lambda law: law.log_sf(at)) + logs, axis=-1)
+        at = self._at(x)
+        found = self._log_mixed(self._each(lambda law: law.log_sf(at)))
         return where(found < -0.5, found, log1p(negative(self.cdf(x))))
 
     def icdf(self, p: NodeLike, /) -> Node:
-        """The quantile, of integers: the least x with cdf(x) >= p."""
-        return self._between_those(p, "icdf", lambda x, at: self.cdf(x) >= at)
+        """The quantile, the least x with cdf(x) >= p, by bisection between those of the laws.
+
+        Of floats it is differentiated as what solves the equation, up to the fourth order.
+        """
+        return self._between_those(p, "icdf", lambda x, at: self.cdf(x) - at)
 
     def isf(self, p: NodeLike, /) -> Node:
-        """The least integer x with sf(x) <= p."""
-        return self._between_those(p, "isf", lambda x, at: self.sf(x) <= at)
+        """The least x with sf(x) <= p; see `icdf`."""
+        return self._between_those(p, "isf", lambda x, at: at - self.sf(x))
 
-    def _between_those(self, p: NodeLike, name: str, enough: Callable[..., Node]) -> Node:
-        """The quantile, which lies between those of the components."""
-        if not self.discrete:
-            self._refuse("quantile function")
+    def _between_those(self, p: NodeLike, name: str, past: Callable[..., Node]) -> Node:
+        """The least x at which `past(x, p)` is no less than 0."""
         value = self._value(p)
         at = expand_dims(value, axis=-1) if isinstance(self.laws, Law) else value
         each = self._each(lambda law: getattr(law, name)(at))
-        return smallest(lambda x: enough(x, value), min(each, axis=-1) - 1, max(each, axis=-1))
+        low, high = min(each, axis=-1), max(each, axis=-1)
+        if self.discrete:
+            return smallest(lambda x: past(x, value) >= 0, low - 1, high)
+        x = stop_gradient(smallest_float(lambda x: past(x, value) >= 0, low, high))
+        # Steps that leave x where it is, each of which gives it a derivative of one more order.
+        density = stop_gradient(self.prob(x))
+        for _ in range(4):
+            gap = past(x, value)
+            x = x - select(density > 0, (gap - stop_gradient(gap)) / density)
+        return x
 
     def _mean(self) -> NodeLike:
         event = len(self.event_shape)
@@ -172,6 +198,12 @@ class Mixture(Law):
             drawn = stack(parts, axis=-1 - event)
         chosen = expand_dims(self.weights._sample(first, shape), axis=-1) == arange(count)
         return stop_gradient(sum(select(chosen[(..., *(None,) * event)], drawn), axis=-1 - event))
+
+
+def _logsumexp(x: Node) -> Node:
+    """That along the last axis; of no more than -inf its slope is 0."""
+    found = logsumexp(x, axis=-1)
+    return where(found > -np.inf, found, -np.inf)
 
 
 __all__ = ["Mixture"]

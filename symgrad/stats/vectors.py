@@ -39,14 +39,15 @@ class MultivariateNormal(Law):
 
     `covariance` is positive definite, or `scale_tril` lower triangular with covariance =
     scale_tril @ scale_tril.mT. Raises `ArgumentError` unless one is given, `ShapeError` for what is
-    no square matrix; a covariance that is not positive definite raises when the program runs.
+    no square matrix, `KernelError` for a covariance that is not symmetric: when a program runs if
+    its value is not known, as for one that is not positive definite.
 
     >>> law = sg.stats.MultivariateNormal([0.0, 0.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
     >>> law.event_shape
     (2,)
     """
 
-    domains = (None, None, None)
+    domains = (None, "symmetric", None)
     loc: NodeLike
     covariance: NodeLike = None
     scale_tril: NodeLike = None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.helpers import same, value
+from tests.helpers import close, same, value
 
 L = sg.stats
 NAN, INF = np.nan, np.inf
@@ -89,10 +89,108 @@ def test_gradients_by_the_scale_at_the_end_of_a_support():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_densities_have_a_slope_where_they_end(dtype):
+    s, x = sg.placeholder("s", (), dtype), sg.placeholder("x", (5,), dtype)
+    at = np.array([-1.0, 0.0, 1.0, np.inf, -np.inf], dtype)
+    for law in (L.Gamma(s), L.Beta(s, s), L.Weibull(s), L.Chi2(2 * s), L.Normal(0.0, s)):
+        y = law.prob(x)
+        found = sg.compile([s, x], [sg.grad(sg.sum(y), x), sg.jvp(y, [s], [np.ones((), dtype)])])
+        by_x, by_s = found(np.asarray(2.0, dtype), at)
+        assert np.isfinite(by_x).all()
+        assert np.isfinite(by_s).all()
+        same(by_x[3:], np.zeros(2, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gumbels_gradient_does_not_overflow(dtype):
     m, x = sg.placeholder("m", (), dtype), np.array([-100.0, -1e4], dtype)
     y = sg.sum(L.Gumbel(m).cdf(x) + L.Weibull(9.0, sg.exp(m)).sf(-x))
     same(sg.compile([m], sg.grad(y, m))(np.asarray(0.0, dtype)), np.zeros((), dtype))
+
+
+def test_waiting_for_what_is_all_but_impossible():
+    law, rarer = L.Geometric(logits=-800.0), L.Geometric(logits=-801.0)
+    close(float(law.entropy()), 801.0, 1e-13)
+    close(float(law.log_cdf(3.0)), np.log(3) - 800, 1e-13)
+    np.testing.assert_allclose(float(L.kl(law, rarer)), np.exp(-1), 1e-11)
+    close(float(L.kl(law, L.Geometric(logits=-800.0))), 0.0)
+    close(float(L.kl(L.Geometric(0.5), law)), 800 - 2 * np.log(2), 1e-12)
+    assert value(law.sample(sg.random.key(0), (3,))).min() > 2**62
+    same(value(law.icdf([0.0, 0.5, 1.0])), np.array([0.0, INF, INF]))
+    for logits in (-40.0, -60.0):
+        waited = np.log(2) * np.exp(-logits)
+        np.testing.assert_allclose(float(L.Geometric(logits=logits).icdf(0.5)), waited, 1e-13)
+        np.testing.assert_allclose(float(L.Geometric(logits=logits).isf(0.5)), waited, 1e-13)
+    for part in ("entropy", "log_cdf"):  # on both sides of where the forms change
+        near = [L.Geometric(logits=x) for x in (-37 - 1e-9, -37 + 1e-9)]
+        below, above = (float(n.entropy() if part == "entropy" else n.log_cdf(2.0)) for n in near)
+        np.testing.assert_allclose(below, above, 1e-9)
+
+
+def test_classes_that_cannot_be_have_no_slope_of_others():
+    p = sg.placeholder("p", (3,))
+    y = L.Categorical(p).log_prob([1, 2])
+    back, forth = sg.compile([p], [sg.jacobian(y, p), sg.jvp(y, [p], [np.ones(3)])])(
+        np.array([0.0, 0.25, 0.75])
+    )
+    np.testing.assert_allclose(back, [[0, 4, 0], [0, 0, 4 / 3]], 1e-14)
+    np.testing.assert_allclose(forth, [4, 4 / 3], 1e-14)
+
+
+def test_a_covariance_is_symmetric():
+    lopsided, c = np.array([[2.0, 1.0], [0.5, 2.0]]), sg.placeholder("c", (2, 2))
+    with pytest.raises(sg.KernelError, match="covariance of MultivariateNormal is a symmetric"):
+        L.MultivariateNormal(np.zeros(2), lopsided)
+    program = sg.compile([c], L.MultivariateNormal(np.zeros(2), c).log_prob(np.zeros(2)))
+    with pytest.raises(sg.KernelError, match="covariance of MultivariateNormal is a symmetric"):
+        program(lopsided)
+    assert np.isfinite(program(lopsided + lopsided.T))
+    many = np.random.default_rng(0).normal(size=(9, 40, 50)).astype("float32")
+    around = many @ many.mT + 1e-7 * np.triu(many[..., :40])  # as much as rounding does
+    L.MultivariateNormal(np.zeros(40, "float32"), around)
+    with pytest.raises(sg.ShapeError):
+        L.MultivariateNormal(np.zeros(2), lopsided[:1])
+
+
+@pytest.mark.parametrize("kind", [L.Bernoulli, lambda logits: L.Binomial(3, logits=logits)])
+def test_logits_that_are_infinite_are_certain(kind):
+    law = kind(logits=np.array([-INF, INF]))
+    most = 1 if kind is L.Bernoulli else 3
+    same(value(law.log_prob([0, most])), np.zeros(2))
+    same(value(law.log_prob([most, 0])), np.full(2, -INF))
+    same(value(L.kl(law, law)), np.zeros(2))
+
+
+def test_slopes_where_a_count_is_certain():
+    p, at = sg.placeholder("p", ()), np.asarray(1.0)
+    for part, sign in (("cdf", 1), ("sf", -1)):
+        slope = sg.jacobian(getattr(L.Geometric(p), part)([1.0, 2.0, 50.0]), p)
+        same(sg.compile([p], slope)(at), np.array([sign, 0.0, 0.0]))
+    kinds = (L.Bernoulli, L.Poisson, lambda p: L.Binomial(3, p))
+    for y in [L.kl(kind(p), kind(p)) for kind in kinds] + [L.Poisson(p).log_sf(50.0)]:
+        assert np.isfinite(sg.compile([p], sg.grad(y, p))(np.asarray(0.0)))
+        assert np.isfinite(sg.compile([p], sg.jvp(y, [p], [1.0]))(np.asarray(0.0)))
+    logits = sg.placeholder("logits", ())
+    for law in (L.Geometric(logits=logits), L.NegativeBinomial(2.0, logits=logits)):
+        slopes = sg.compile([logits], [sg.grad(m, logits) for m in (law.mean, law.variance)])
+        same(np.asarray(slopes(np.asarray(-800.0))), np.full(2, -INF))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_students_law_far_out(dtype):
+    nodes = [sg.placeholder(n, (), dtype) for n in ("df", "x")]
+    far = np.array(1e30 if dtype == "float32" else 1e300, dtype)
+    law = L.StudentT(nodes[0])
+    y = [law.log_prob(nodes[1]), law.cdf(nodes[1])]
+    found = sg.compile(nodes, [*y, *sg.grad(y[0], nodes), *sg.grad(y[1], nodes)])(
+        np.array(3, dtype), far
+    )
+    density = np.log(6 * np.sqrt(3) / np.pi) - 4 * np.log(np.float64(far))
+    np.testing.assert_allclose(found[0], density, 1e-6 if dtype == "float32" else 1e-14)
+    np.testing.assert_allclose(found[3] * far, -4, 1e-6)
+    assert found[1] == 1
+    assert np.isfinite(found[2])
+    same(np.asarray(found[4:]), np.zeros(2, dtype))
 
 
 def test_counts_that_are_no_numbers():

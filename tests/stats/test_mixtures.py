@@ -92,8 +92,67 @@ def test_counts_mix():
     one = L.Mixture([0.3, 0.7], L.Poisson([3.0, 9.0]))
     cdf = 0.3 * stats.poisson(3).cdf(k) + 0.7 * stats.poisson(9).cdf(k)
     same(value(one.icdf(PS[:-1])), np.searchsorted(cdf, PS[:-1]).astype(float))
-    with pytest.raises(sg.UnsupportedError, match="Mixture has no quantile"):
-        of_normals().icdf(0.5)
+
+
+def test_quantiles_of_mixtures_are_exact():
+    several = L.Mixture(W, [L.Gamma(0.2), L.Exponential(1e-5), L.Pareto(2.0)])
+    for law in (of_normals(), several):
+        np.testing.assert_allclose(value(law.cdf(law.icdf(PS))), PS, 1e-13)
+        np.testing.assert_allclose(value(law.sf(law.isf(PS))), PS, 1e-13)
+        np.testing.assert_allclose(value(law.cdf(law.icdf(1e-40))), 1e-40, 1e-12)
+        assert np.isnan(value(law.icdf([-0.1, 1.1, np.nan]))).all()
+    same(value(of_normals().icdf([0.0, 1.0])), np.array([-np.inf, np.inf]))
+    apart = L.Mixture([0.5, 0.5], [L.Uniform(0.0, 1.0), L.Uniform(2.0, 3.0)])
+    same(value(apart.icdf([0, 0.25, 0.5, 0.75, 1])), np.array([0, 0.5, 1, 2.5, 3]))
+    close(value(apart.isf([0, 0.25, 0.5, 0.75, 1])), np.array([3, 2.5, 1, 0.5, 0]), 1e-15)
+    single = L.Mixture(np.float32(W), L.Normal(np.float32(MEANS), np.float32(SCALES)))
+    assert single.icdf(0.5).dtype == "float32"
+    close(value(single.icdf(PS[1:-1])), value(of_normals().icdf(PS[1:-1])), 1e-5)
+
+
+@pytest.mark.parametrize("part", ["icdf", "isf"])
+def test_gradients_of_quantiles_of_mixtures_are_differences(part):
+    def quantile(logits, means, p):
+        return getattr(L.Mixture(L.Categorical(logits=logits), L.Normal(means, SCALES)), part)(p)
+
+    sg.testing.check_grads(quantile, np.log(W), MEANS, np.array([0.2, 0.7]))
+    if part == "icdf":
+        sg.testing.check_grads(lambda m: sg.hessian(quantile(np.log(W), m, 0.3), m), MEANS)
+
+
+def test_a_weight_of_0_has_the_slope_of_the_mean_density():
+    """That of log(sum(w * f)) by w is f / sum(w * f)."""
+    w = sg.placeholder("w", (3,))
+    law, at = L.Mixture(w, L.Normal(MEANS, SCALES)), np.array([0.4, 0.6, 0.0])
+    x = 0.5
+    for part, of in (("log_prob", "pdf"), ("log_cdf", "cdf"), ("log_sf", "sf")):
+        y = getattr(law, part)(x)
+        moved = sg.jvp(y, [w], [np.array([0.0, 0.0, 1.0])])
+        slope, forward, bend = sg.compile([w], [sg.grad(y, w), moved, sg.hessian(y, w)])(at)
+        each = np.array(
+            [getattr(stats.norm(m, s), of)(x) for m, s in zip(MEANS, SCALES, strict=True)]
+        )
+        wanted = each / (at @ each)
+        if part != "log_prob" and at @ each > np.exp(-0.5):  # of the logarithm of what is left
+            wanted = (each - 1) / (at @ each)
+        np.testing.assert_allclose(slope, wanted, 1e-12)
+        np.testing.assert_allclose(forward, wanted[2], 1e-12)
+        if part == "log_prob":
+            np.testing.assert_allclose(bend, -np.outer(wanted, wanted), 1e-11)
+
+
+@pytest.mark.parametrize("at", [[1.0, 0.0], [0.5, 0.5]])
+def test_gradients_by_weights_are_numbers_where_no_law_reaches(at):
+    laws = [L.Uniform(0.0, 1.0), L.Uniform(2.0, 3.0)]
+    w, x = sg.placeholder("w", (2,)), np.array([0.5, 2.5, 9.0])
+    for law in (L.Mixture(w, laws), L.Mixture(L.Categorical(logits=sg.log(w + 1e-9)), laws)):
+        y = law.log_prob(x)
+        back, forth = sg.compile([w], [sg.jacobian(y, w), sg.jvp(y, [w], [np.ones(2)])])(
+            np.array(at)
+        )
+        assert not np.isnan(back).any()
+        assert not np.isnan(forth).any()
+        same(back[2], np.zeros(2))
 
 
 def test_gradients_of_mixtures_are_differences():

@@ -12,7 +12,10 @@ from symgrad.ir.op import REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import NodeLike, P, composite, elementwise
+from symgrad.ops.elementwise import negative
 from symgrad.ops.flows import Partial
+from symgrad.ops.logic import isinf
+from symgrad.ops.select import where
 from symgrad.ops.special.gamma import BINARY, PAIR
 from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
 
@@ -25,7 +28,9 @@ def _of_order(
     """Declare a function of an order whose slope is made of those of the orders beside it."""
 
     def partials(y: Node, v: Node, x: Node) -> tuple[Partial, ...]:
-        return None, joined(call(name, v - 1, x), call(name, v + 1, x)) / divisor
+        slope = joined(*(call(name, order, x) / divisor for order in (v - 1, v + 1)))
+        # A difference of infinities, near 0, where the function leaves its own.
+        return None, where(isinf(y), negative(y), slope) if joined is sub else slope
 
     return from_scipy(name, partials, PAIR, BINARY, unbounded_slope=True, no_slope=(0,))
 

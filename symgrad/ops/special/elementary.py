@@ -15,7 +15,7 @@ from symgrad.ops.activations import xlogy
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise, require_order
 from symgrad.ops.elementwise import exp, log, negative
 from symgrad.ops.flows import Partial
-from symgrad.ops.logic import equal, less
+from symgrad.ops.logic import equal, less, logical_and
 from symgrad.ops.select import where
 from symgrad.ops.special import elementary_kernels as kernels
 from symgrad.ops.special.normal import at_least_single
@@ -42,8 +42,13 @@ def _over(a: Node, b: Node) -> Node:
     return a / where(equal(a, 0), 1, b)
 
 
+def _log_ratio(a: Node, b: Node) -> Node:
+    """log(a / b), and 0 where both are 0."""
+    return where(logical_and(equal(a, 0), equal(b, 0)), 0, log(a / b))
+
+
 def _rel_entr_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    return log(a / b) + 1, -_over(a, b)
+    return _log_ratio(a, b) + 1, -_over(a, b)
 
 
 @elementwise(
@@ -64,7 +69,7 @@ def rel_entr(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _kl_div_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    return log(a / b), 1 - _over(a, b)
+    return _log_ratio(a, b), 1 - _over(a, b)
 
 
 @elementwise(

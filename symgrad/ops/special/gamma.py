@@ -22,6 +22,7 @@ from symgrad.ops.activations import order_infer, xlog1py, xlogy
 from symgrad.ops.declare import NodeLike, composite, elementwise, require_order
 from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.flows import Partial
+from symgrad.ops.logic import isinf
 from symgrad.ops.select import select, where
 from symgrad.ops.special import gamma_kernels as kernels
 from symgrad.ops.special import scipy_kernels
@@ -366,7 +367,11 @@ def i0(x: NodeLike, /) -> Node:
     ...
 
 
-@from_scipy("i1", lambda y, x: (i0(x) - _over(y, x),), (REAL,), UNARY, preserves_zero=True)
+def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (where(isinf(y), abs(y), i0(x) - _over(y, x)),)
+
+
+@from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
 def i1(x: NodeLike, /) -> Node:
     """The modified Bessel function of the first kind, of order 1. d = i0(x) - y / x dx."""
     ...

@@ -15,7 +15,7 @@ from symgrad.ir.errors import ArgumentError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.elementwise import exp, log1p, negative, square
+from symgrad.ops.elementwise import abs, exp, log, log1p, negative, square
 from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import constant
 from symgrad.ops.reduce import sum
@@ -139,7 +139,10 @@ def student_log_density(df: Node, t: Node) -> Node:
     half = df / 2
     lacking = binet(half + 0.5, order=0) - binet(half, order=0)
     top = half * log1p(1 / df) - (1 + math.log(2 * math.pi)) / 2 + lacking
-    return top - (df + 1) / 2 * log1p(square(t) / df)
+    # The square of what is far out may overflow.
+    size = where(t == 0, 1, abs(t))
+    far = 2 * log(size) - log(df)
+    return top - (df + 1) / 2 * where(far > 40, far, log1p(square(t) / df))
 
 
 def _student_slope(df: Node, t: Node) -> Node:
@@ -168,7 +171,7 @@ def _student_slope(df: Node, t: Node) -> Node:
 
 def _stdtr_partials(y: Node, df: Node, t: Node) -> tuple[Partial, ...]:
     density = exp(student_log_density(df, t))
-    return density * _student_slope(df, t), density
+    return select(density > 0, density * _student_slope(df, t)), density
 
 
 @from_scipy("stdtr", _stdtr_partials, (POSITIVE, REAL), BINARY, unbounded_slope=True)

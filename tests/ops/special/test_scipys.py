@@ -158,6 +158,18 @@ def test_lambertw_at_its_ends():
     same(value(S.lambertw(np.float32(-np.exp(-1)))), np.float32(-1))
 
 
+def test_slopes_of_bessel_functions_that_overflow():
+    def slope(function, at):
+        x = sg.placeholder("x", ())
+        return float(sg.compile([x], sg.grad(function(x), x))(np.asarray(at)))
+
+    assert slope(S.i1, 720.0) == slope(S.i1, -720.0) == np.inf
+    assert slope(lambda x: S.yv(2.5, x), 1e-300) == slope(lambda x: S.yv(0.5, x), 0.0) == np.inf
+    assert slope(lambda x: S.jv(-1.5, x), 0.0) == np.inf
+    assert slope(lambda x: S.jv(-2.5, x), 0.0) == -np.inf
+    np.testing.assert_allclose(slope(lambda x: S.iv(2.0, x), 713.5), 1.1012374998360224e308, 1e-12)
+
+
 @pytest.mark.parametrize("name", ["rel_entr", "kl_div"])
 def test_divergences_at_the_ends_are_scipys(name):
     a, b = map(np.ravel, np.meshgrid([0.0, -0.0, 1.0, -1.0, 0.3, NAN], [0.0, 1.0, -1.0, 0.3, NAN]))
