@@ -24,6 +24,8 @@ from symgrad.autodiff.transforms import vjp as vjp
 from symgrad.autodiff.transforms import vmap as vmap
 from symgrad.compiler import compile as compile
 from symgrad.display import render as render
+from symgrad.distributed.chunks import chunks as chunks
+from symgrad.distributed.step import map_reduce as map_reduce
 from symgrad.dtypes import __array_api_version__ as __array_api_version__
 from symgrad.dtypes import __array_namespace_info__ as __array_namespace_info__
 from symgrad.dtypes import bool as bool

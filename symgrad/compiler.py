@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import GraphError, SymgradError
-from symgrad.ir.forms import Leaf, flatten
+from symgrad.ir.forms import Form, Leaf, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
 from symgrad.ir.types import in_order, names_in, whole
@@ -92,30 +93,17 @@ def compile(
         raise GraphError(f"threads is a number from 1 to {MOST_THREADS}, or None, not {threads!r}")
     if backend not in (None, "numpy", "native", "reference"):
         raise GraphError(f"backend is 'numpy', 'native', 'reference' or None, not {backend!r}")
-    alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
-    given = (
-        (inputs,)
-        if alone or isinstance(inputs, Mapping)
-        else tuple(in_order(inputs, "inputs", GraphError))
-    )
-    places, _ = flatten(given, "input", "inputs")
-    fed = [_fed(leaf) for leaf in places]
-    leaves, form = flatten(outputs, "output", "outputs")
-    wanted, names = [_output(leaf) for leaf in leaves], [leaf.name for leaf in leaves]
-    pairs = _check_updates(updates)
-    nodes = [*wanted, *(new for _, new in pairs)]
-    updated = [v for v, _ in pairs]
-    raw = start = _graph(nodes, fed, updated)
-    _check_sizes(raw)
+    question = asked(inputs, outputs, updates)
+    raw = start = question.graph
+    updated = list(question.updated)
     grade = Exact.of(exact)
-    names += [f"{v.name} (next)" for v in updated]
     count = available() if threads is None else threads
     with without_collection():
         split = None
         trace = Trace()
         if any(n.op.update for n in raw.nodes):
             begun = perf_counter()
-            start = _graph(erase_updates(raw, trace), fed, updated)
+            start = stateful(erase_updates(raw, trace), question.fed, updated)
             trace.stages.append(Stage("erase_updates", raw, start, perf_counter() - begun))
         if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
@@ -131,10 +119,53 @@ def compile(
                     "give memory_budget or passes; passes.within(bytes) are those that keep to it"
                 )
             graph, trace, count = _within(memory_budget, start, grade, trace, updated, count)
-        forms = _arguments(given)
         exactly = grade < Exact.ROUNDING
-        interface = Interface(form, tuple(names), tuple(updated), forms, backend, count, exactly)
+        interface = Interface(
+            question.form, question.names, question.updated, question.forms, backend, count, exactly
+        )
         return Program(graph, raw, trace, interface, split)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The task of a program, checked: a graph, the variables it updates, how it is called.
+
+    The outputs of the graph are those wanted, then the next values; `names` are theirs. `form` and
+    `forms` are those of `Interface`.
+    """
+
+    graph: Graph
+    fed: tuple[Node, ...]
+    updated: tuple[Variable, ...]
+    names: tuple[str, ...]
+    form: Form
+    forms: tuple[Any, ...] | None
+
+
+def asked(inputs: Any, outputs: Any, updates: Updates | None) -> Question:
+    """The question that arguments of `compile` put. Raises as that does."""
+    alone = isinstance(inputs, Node) or not isinstance(inputs, Iterable)
+    given = (
+        (inputs,)
+        if alone or isinstance(inputs, Mapping)
+        else tuple(in_order(inputs, "inputs", GraphError))
+    )
+    places, _ = flatten(given, "input", "inputs")
+    fed = tuple([_fed(leaf) for leaf in places])
+    leaves, form = flatten(outputs, "output", "outputs")
+    pairs = _check_updates(updates)
+    nodes = [*map(_output, leaves), *(new for _, new in pairs)]
+    updated = tuple([v for v, _ in pairs])
+    graph = stateful(nodes, fed, updated)
+    _check_sizes(graph)
+    names = [leaf.name for leaf in leaves] + [f"{v.name} (next)" for v in updated]
+    return Question(graph, fed, updated, tuple(names), form, _arguments(given))
+
+
+def stateful(nodes: Sequence[Node], fed: Sequence[Node], updated: Sequence[Variable]) -> Graph:
+    """The graph of a program that is fed some placeholders, and updates some variables."""
+    state = [n for n in topological([*nodes, *updated]) if isinstance(n, Variable)]
+    return Graph(nodes, [*fed, *state])
 
 
 def _within(
@@ -198,12 +229,6 @@ def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[G
         graph = run_passes(whole, [recomputation(aim)], grade, way)
         most = most_alive(graph)
         yield graph, way, most
-
-
-def _graph(nodes: Sequence[Node], fed: Sequence[Node], updated: Sequence[Variable]) -> Graph:
-    """The graph of a program that is fed some placeholders, and updates some variables."""
-    state = [n for n in topological([*nodes, *updated]) if isinstance(n, Variable)]
-    return Graph(nodes, [*fed, *state])
 
 
 def _check_sizes(graph: Graph) -> None:

@@ -68,6 +68,19 @@ def test_a_model_of_your_own_learns_what_is_shown(tmp_path, monkeypatch, capsys)
     assert np.array_equal(saved["layers.0.weight"], net.state()["layers.0.weight"])
 
 
+def test_a_program_runs_over_files_piece_by_piece(tmp_path, monkeypatch, capsys):
+    text = README.read_text(encoding="utf-8").partition("\n## Larger than memory")[2]
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((10_000, 20), dtype="float32")
+    np.save("x.npy", rows)
+    np.save("y.npy", rows @ rng.standard_normal(20, dtype="float32"))
+    exec(re.search(r"```python\n(.*?)```", text, re.S).group(1), {})
+    losses = [*map(float, capsys.readouterr().out.split())]
+    assert len(losses) == 10
+    assert losses[-1] < losses[0] / 10
+
+
 def test_what_there_is_to_build_with_is_listed():
     table = README.read_text(encoding="utf-8").partition("There is to build with")[2]
     listed = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", table.partition("\n## ")[0])))}

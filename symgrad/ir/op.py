@@ -10,6 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
 
+from symgrad.ir.along import AlongRule
 from symgrad.ir.errors import GraphError, SymgradError, UnsupportedError
 from symgrad.ir.late import SLOTS
 from symgrad.ir.schema import schema_of
@@ -164,6 +165,9 @@ class Op:
     # For each operand of such types whether each row of the result is made of the same row of it,
     # where the other facts do not tell: by_rows(*types); see `ops.rows`.
     by_rows: Callable[..., tuple[bool, ...]] | None = None
+    # How it works piece by piece along a named dimension, where its family does not tell:
+    # along(types, cuts, **attrs), of the operands' types and of where each is cut; see `ir.along`.
+    along: AlongRule | None = None
     # The first of the operands that are indices, and so integers; 0 if there are none.
     indices: int = 0
     # For a reduction: the op that combines the results of two parts of the operand into one.

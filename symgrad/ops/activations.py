@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.along import Along, AlongRule, Cuts, Spelling
 from symgrad.ir.errors import DtypeError
 from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes
-from symgrad.ops import batch, kernels
+from symgrad.ops import along, batch, kernels
 from symgrad.ops.declare import (
     NodeLike,
     P,
@@ -143,6 +144,7 @@ def hard_tanh(x: NodeLike, /) -> Node:
     ),
     flops=lambda t, **attrs: 4 * t.size,
     batch=batch.over_axes,
+    along=along.reducing("logaddexp"),
     out=True,
     expensive=True,
     cases=CASES,
@@ -178,7 +180,26 @@ def _over_axes(**facts: Any) -> Callable[[Callable[P, Node]], Builder[P]]:
     )
 
 
-@_over_axes(kernel=kernels.softmax, pullback=_softmax_flow, pushforward=_softmax_flow)
+def _softmax_along(spelling: Spelling) -> AlongRule:
+    """Along its axes it is spelled with what is joined, which gives a number to every row."""
+    rule = along.reducing("")
+
+    def of_parts(types: tuple[TensorType, ...], cuts: Cuts, axis: Any) -> Along:
+        return rule(types, cuts, axis=axis) or spelling
+
+    return of_parts
+
+
+def _minus_total(x: Node, axis: tuple[int, ...]) -> Node:
+    return x - logsumexp(x, axis=axis, keepdims=True)
+
+
+@_over_axes(
+    kernel=kernels.softmax,
+    along=_softmax_along(lambda x, axis: exp(_minus_total(x, axis))),
+    pullback=_softmax_flow,
+    pushforward=_softmax_flow,
+)
 def softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
     """exp(x) / sum(exp(x)) over axes, without overflow; `axis` is one, several or None (all).
 
@@ -195,6 +216,7 @@ def _log_softmax_back(g: Node, y: Node, x: Node, axis: tuple[int, ...]) -> Node:
 
 @_over_axes(
     kernel=kernels.log_softmax,
+    along=_softmax_along(_minus_total),
     pullback=_log_softmax_back,
     pushforward=lambda t, y, x, axis: t - sum_along(t, exp(y), axis, True),
     scratch=lambda t, **attrs: (t,),

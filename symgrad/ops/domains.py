@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from symgrad.ir.along import Along, Cuts, Piecewise
 from symgrad.ir.node import Node
 from symgrad.ir.op import case
 from symgrad.ir.types import TensorType
@@ -24,6 +25,12 @@ def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
     return square_infer(x) if domain == "symmetric" else x
 
 
+def _along(types: tuple[TensorType, ...], cuts: Cuts, domain: Domain, name: str) -> Along:
+    """Every element by itself, but for laws, which are rows."""
+    in_row = domain == "law" and any(c.axis == types[0].ndim - 1 for c in cuts if c is not None)
+    return None if in_row else Piecewise.KEPT
+
+
 @op(
     infer=_within_infer,
     kernel=kernels.within,
@@ -31,6 +38,7 @@ def _within_infer(x: TensorType, *, domain: Domain, name: str) -> TensorType:
     pullback=lambda g, y, x, domain, name: g,
     pushforward=lambda t, y, x, domain, name: t,
     batch=batch.in_front,
+    along=_along,
     out=True,
     in_place=(0,),
     domain=((0.1, 0.9),),

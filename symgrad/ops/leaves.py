@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts
 from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
@@ -193,8 +194,19 @@ def _eye_infer(*, n_rows: Size, n_cols: Size, k: int, dtype: DType) -> TensorTyp
     return TensorType((n_rows, n_cols), dtype)
 
 
+def _eye_along(types: tuple[TensorType, ...], cuts: Cuts, **attrs: Any) -> Along:
+    """Rows and columns are numbered, and compared."""
+    return _eye_of_numbers
+
+
+def _eye_of_numbers(*, n_rows: Size, n_cols: Size, k: int, dtype: DType) -> Node:
+    rows, columns = arange(n_rows), arange(n_cols)
+    return call("astype", call("reshape", rows, (n_rows, 1)) + k == columns, dtype)
+
+
 @op(
     infer=_eye_infer,
+    along=_eye_along,
     kernel=kernels.ones_on_diagonal,
     cases=(case(n_rows=3, n_cols=4, k=-1, dtype=np.dtype(np.float32)),),
 )

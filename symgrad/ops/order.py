@@ -14,19 +14,20 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts, Piecewise
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
-from symgrad.ops import batch, kernels
+from symgrad.ops import along, batch, kernels
 from symgrad.ops.declare import NodeLike, P, again, common_dtype, composite, op, require
 from symgrad.ops.elementwise import abs
 from symgrad.ops.index.take import take
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
-from symgrad.ops.reduce import any, as_float, reduced_shape, sum
-from symgrad.ops.select import select, where
+from symgrad.ops.reduce import any, as_float, max, min, reduced_shape, sum
+from symgrad.ops.select import is_result, select, where
 from symgrad.ops.shape import astype, expand_dims, flattened, joined_last, reshape
 
 CASES = (
@@ -146,12 +147,25 @@ def _position_infer(t: TensorType, *, axis: int) -> TensorType:
 POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
 
 
-def _position(kernel: Callable[..., Any], dual: str) -> Callable[[Callable[P, Node]], Builder[P]]:
+def _position(
+    kernel: Callable[..., Any], dual: str, extremum: Callable[..., Node]
+) -> Callable[[Callable[P, Node]], Builder[P]]:
+    def first(x: Node, axis: int) -> Node:
+        """The least of the numbers of those elements that are the extremum."""
+        size = x.shape[axis]
+        numbers = reshape(arange(size), (-1, *(1,) * (x.ndim - axis - 1)))
+        found = is_result(x, extremum(x, axis=axis, keepdims=True))
+        return min(where(found, numbers, size), axis=axis)
+
+    def rule(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along:
+        return first if cuts[0] is not None and cuts[0].axis == axis else Piecewise.KEPT
+
     return op(
         infer=_position_infer,
         kernel=kernel,
         normalize=lambda t, axis: {"axis": normalize_axis(axis, t.ndim)},
         batch=batch.over_axes,
+        along=rule,
         piecewise_constant=True,
         out=True,
         cases=POSITIONS,
@@ -159,13 +173,13 @@ def _position(kernel: Callable[..., Any], dual: str) -> Callable[[Callable[P, No
     )
 
 
-@_position(np.argmax, "argmin")
+@_position(np.argmax, "argmin", max)
 def argmax_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the largest element along an axis."""
     ...
 
 
-@_position(np.argmin, "argmax")
+@_position(np.argmin, "argmax", min)
 def argmin_p(x: NodeLike, /, axis: int) -> Node:
     """The index of the smallest element along an axis."""
     ...
@@ -267,6 +281,7 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
     kernel=np.searchsorted,
     promote=common_dtype,
     batch=_search_batch,
+    along=along.of_only(1),
     compares=True,
     piecewise_constant=True,
     expensive=True,

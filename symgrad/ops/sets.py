@@ -16,6 +16,7 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_shape
+from symgrad.ops.along import of_only
 from symgrad.ops.cumulative import changes, cumulative_sum
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.index.gather import INDEX
@@ -49,6 +50,7 @@ def _isin_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, inver
     infer=_isin_infer,
     kernel=np.isin,
     batch=_isin_batch,
+    along=of_only(0),
     compares=True,
     piecewise_constant=True,
     expensive=True,

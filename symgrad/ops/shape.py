@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts, Piecewise
 from symgrad.ir.dims import Dim, Shape, Size, divide_exactly, product
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
@@ -23,7 +24,7 @@ from symgrad.ir.types import (
     normalize_axis,
     require_equal,
 )
-from symgrad.ops import batch, kernels
+from symgrad.ops import along, batch, kernels
 from symgrad.ops.complexes import keep_imaginary, real
 from symgrad.ops.declare import NodeLike, again, common_dtype, composite, elementwise, linear, op
 from symgrad.ops.index.slices import getitem
@@ -56,6 +57,7 @@ def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
     pullback=_astype_pullback,
     pushforward=lambda t, y, *xs, **to: again(t, y, *xs, **to) if y.tensor.is_inexact else None,
     in_place=(),
+    along=along.kept,
     cast=True,
     flops=lambda t, dtype: 0,
     preserves_zero=True,
@@ -99,6 +101,16 @@ def _reshape_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     return {"shape": found}
 
 
+def _reshape_along(types: tuple[TensorType, ...], cuts: Cuts, shape: Shape) -> Along:
+    """The axis that is cut stays where it is if as many elements as before are in front of it."""
+    (t,), (cut,) = types, cuts
+    if cut is None:
+        return None
+    found = [i for i, s in enumerate(shape) if isinstance(s, Dim) and cut.over in s.names]
+    in_place = len(found) == 1 and product(shape[: found[0]]) == product(t.shape[: cut.axis])
+    return Piecewise.NUMBER if in_place else None
+
+
 def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     """The type with another shape, which has been found to fit."""
     return t.with_shape(shape)
@@ -112,6 +124,7 @@ def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     view=True,
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
     batch=batch.reshaped,
+    along=_reshape_along,
     data_movement=True,
 )
 def reshape_p(x: NodeLike, /, shape: Any) -> Node:
@@ -169,6 +182,7 @@ def _permute_infer(t: TensorType, *, axes: tuple[int, ...]) -> TensorType:
         case((3,), axes=(0,)),
     ),
     batch=batch.permuted,
+    along=along.kept,
     data_movement=True,
 )
 def permute_dims(x: NodeLike, /, axes: Any = None) -> Node:
@@ -192,6 +206,7 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     numpy=(np.broadcast_to,),
     cases=(case((4,), shape=(3, 4)), case((3, 1), shape=(2, 3, 4)), case((), shape=(2,))),
     batch=batch.broadcast,
+    along=along.kept,
 )
 def broadcast_to(x: NodeLike, /, shape: Any) -> Node:
     """x repeated along new axes and along axes of size 1, without a copy."""
@@ -300,6 +315,11 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     return concat_p(*filled, axis=axis)
 
 
+def _concat_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along:
+    apart = all(c is not None and c.axis != axis for c in cuts)
+    return Piecewise.KEPT if apart else None
+
+
 @op(
     infer=_concat_infer,
     kernel=kernels.concat,
@@ -310,6 +330,7 @@ def _concat_jvp(t: tuple[Cotangent, ...], y: Node, *inputs: Node, axis: int) -> 
     out=True,
     cases=(case((2, 3), (4, 3), axis=0), case((2, 3), (2, 1), (2, 2), axis=1)),
     batch=batch.joined,
+    along=_concat_along,
     data_movement=True,
 )
 def concat_p(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from itertools import repeat
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from symgrad.runtime.executable import Executable
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.prologue import Prologue
 
+R = TypeVar("R")
 _read = attrgetter("array")
 _acquire = methodcaller("acquire")
 _release = methodcaller("release")
@@ -71,21 +72,25 @@ class VariableStore:
     def run(
         self, executable: Executable, inputs: Sequence[Any], workspace: Sequence[Array]
     ) -> Sequence[Any]:
-        """The outputs for these inputs and the present variables, which have their next values.
+        """The outputs for these inputs and the present variables, which have their next values."""
+        if not self.variables:
+            return executable.run(inputs, (), (), workspace)
+        if not self._locks:
+            return self._step(executable, inputs, workspace)
+        return self.alone(self._step, executable, inputs, workspace)
+
+    def alone(self, work: Callable[..., R], *args: Any) -> R:
+        """The result of a function, called while no other program updates these variables.
 
         It holds the locks of all variables that are updated. Ctrl-C comes between bytecodes. So
         every lock that is taken is noted in the same call in C, and one call in C, made ready
         beforehand, releases them.
         """
-        if not self.variables:
-            return executable.run(inputs, (), (), workspace)
-        if not self._locks:
-            return self._step(executable, inputs, workspace)
         taken: list[Any] = []
         release: partial[Any] = partial(deque, map(_release, taken), 0)
         try:
             taken.extend(filter(_acquire, self._locks))
-            return self._step(executable, inputs, workspace)
+            return work(*args)
         finally:
             release()
 
@@ -121,9 +126,13 @@ class VariableStore:
             next(arrays) if n >= 0 else np.asarray(next(zero_d), v.dtype)
             for n, v in zip(plan.nexts, self.updated, strict=True)
         ]
+        self.spares[:] = self.exchange(new)
+
+    def exchange(self, new: Sequence[Array]) -> list[Array]:
+        """Give the variables that are updated their next values, all at once; the old ones."""
         old = list(map(_read, self._targets))
         deque(map(setattr, self._targets, repeat("array"), new), maxlen=0)
-        self.spares[:] = old
+        return old
 
     def _spare(self, i: int) -> Array:
         """An array for the next value of a variable: the value before the present one, unless

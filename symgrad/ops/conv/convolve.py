@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from symgrad.ir.along import Along, AlongRule, Cut, Cuts, Joined, Piecewise
 from symgrad.ir.dims import Shape, Size, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, apply
@@ -107,6 +108,21 @@ def _in_groups(inputs: Sequence[Node], flags: Any, node: Node, **attrs: Any) -> 
     return reshape(found, (size, *node.shape))
 
 
+def _along(by_rows: tuple[bool, bool], joined: Along) -> AlongRule:
+    """By groups, the first axis, or by rows, the last axis of the operands that have them."""
+
+    def at(cut: Cut | None, t: TensorType) -> int | None:
+        return None if cut is None else cut.axis + 1 - t.ndim if cut.axis else 1
+
+    def rule(types: tuple[TensorType, ...], cuts: Cuts, **attrs: Any) -> Along:
+        places = [at(c, t) for c, t in zip(cuts, types, strict=True)]
+        if places == [1, 1]:
+            return Piecewise.KEPT
+        return joined if places == [0 if rows else None for rows in by_rows] else None
+
+    return rule
+
+
 def _bilinear(
     transposes: Callable[..., tuple[Node, Node]], **facts: Any
 ) -> Callable[[Callable[P, Node]], Builder[P]]:
@@ -152,6 +168,7 @@ def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
     _convolve_vjp,
     infer=_infer,
     kernel=kernels.convolve,
+    along=_along((True, False), Piecewise.KEPT),
     scratch=lambda x, w, **attrs: _lowered(x, _infer(x, w, **attrs), kernel_of(w), **attrs),
     flops=lambda x, w, **attrs: _flops(_infer(x, w, **attrs), w),
     cases=(
@@ -170,6 +187,7 @@ def convolve_p(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Nod
     _weights_vjp,
     infer=_weights_infer,
     kernel=kernels.convolve_weights,
+    along=_along((True, True), Joined("add")),
     scratch=lambda x, y, kernel, **attrs: _lowered(x, y, kernel, **attrs),
     flops=lambda x, y, **attrs: _flops(y, _weights_infer(x, y, **attrs)),
     cases=(
@@ -189,6 +207,7 @@ def convolve_weights(
     _inputs_vjp,
     infer=_inputs_infer,
     kernel=kernels.convolve_inputs,
+    along=_along((True, False), Piecewise.KEPT),
     scratch=lambda y, w, sizes, **attrs: _lowered(
         _inputs_infer(y, w, sizes=sizes, **attrs), y, kernel_of(w), **attrs
     ),

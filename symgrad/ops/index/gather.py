@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts, Joined, Piecewise
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node, constant_value
@@ -88,6 +89,28 @@ def _gather_pullback(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> No
     return scatter(zeros, wide, *indices, axis=axis, mode=mode)
 
 
+def _gather_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along:
+    """Along an axis that is indexed, rows are found in their piece if each asks for its own."""
+    cut = cuts[0]
+    if cut is None or not axis <= cut.axis < axis + len(types) - 1:
+        return Piecewise.KEPT
+    index = cuts[1 + cut.axis - axis]
+    if index is None or not index.number:
+        return None
+    asked = types[1 + cut.axis - axis].shape[index.axis]
+    return Piecewise.LOCAL if asked == types[0].shape[cut.axis] else None
+
+
+def _scatter_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int, mode: Mode) -> Along:
+    """Into rows of their own, or from all pieces into an array that is whole."""
+    if cuts[0] is not None:
+        return _gather_along((types[0], *types[2:]), (cuts[0], *cuts[2:]), axis)
+    joins: dict[str, Along] = {
+        "add": Joined("add", once=0), "max": Joined("maximum"), "min": Joined("minimum"),
+    }  # fmt: skip
+    return joins.get(mode)
+
+
 def _rows_first(x: Node, axis: int, count: int) -> Node:
     """A batch with the axes that are indexed, which `axis` begins, right behind the batch axis."""
     moved = range(axis + 1, axis + 1 + count)
@@ -131,6 +154,7 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
     pullback=_gather_pullback,
     pushforward=again,
     batch=_gather_batch,
+    along=_gather_along,
     flops=lambda *types, axis: 0,
     indices=1,
     out=True,
@@ -243,6 +267,7 @@ def _scatter_batch(
     vjp=_scatter_vjp,
     jvp=_scatter_jvp,
     batch=_scatter_batch,
+    along=_scatter_along,
     flops=lambda t, u, *indices, axis, mode: 0 if mode == "set" else u.size,
     indices=2,
     out=True,

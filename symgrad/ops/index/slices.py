@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from symgrad.ir.along import Along, Cut, Cuts, Piecewise
 from symgrad.ir.dims import Dim, Shape, Size, quotient
 from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import TensorType, possible
+from symgrad.ir.types import TensorType, names_in, possible
 from symgrad.ops import batch, kernels
+from symgrad.ops.along import is_whole_slice
 from symgrad.ops.declare import NodeLike, composite, linear, op, require
 from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.index.indexing import read
@@ -95,6 +97,18 @@ def _within(size: Size, bound: SliceBound) -> str:
     return f"min({size}, {bound})" if bound >= 0 else f"max({size} - {-bound}, 0)"
 
 
+def _through(shape: Shape, index: Index, cut: Cut | None) -> Along:
+    """Slices that take all along the axis that is cut, and elsewhere whatever it is."""
+    if cut is None or not is_whole_slice(index[cut.axis], shape[cut.axis]):
+        return None
+    others = (*index[: cut.axis], *index[cut.axis + 1 :])
+    return None if cut.over in names_in(others) else Piecewise.KEPT
+
+
+def _slice_along(types: tuple[TensorType, ...], cuts: Cuts, index: Index) -> Along:
+    return _through(types[0].shape, index, cuts[0])
+
+
 def _slice_kernel(x: Any, index: Index) -> Any:
     return x[tuple(slice(*i) for i in index)]
 
@@ -107,6 +121,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     too_small=lambda t, sizes, index: too_short(t.shape, index, sizes),
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
     batch=batch.sliced,
+    along=_slice_along,
     data_movement=True,
 )
 def slice_p(x: NodeLike, /, index: Index) -> Node:
@@ -122,6 +137,11 @@ def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
     return whole
 
 
+def _place_along(types: tuple[TensorType, ...], cuts: Cuts, shape: Shape, index: Index) -> Along:
+    same = cuts[0] is not None and shape[cuts[0].axis] == types[0].shape[cuts[0].axis]
+    return _through(shape, index, cuts[0]) if same else None
+
+
 @linear(
     infer=_place_infer,
     kernel=kernels.place,
@@ -131,6 +151,7 @@ def _place_infer(t: TensorType, *, shape: Shape, index: Index) -> TensorType:
     too_small=lambda t, sizes, shape, index: too_short(shape, index, sizes),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
+    along=_place_along,
     data_movement=True,
     zero_filled=True,
     public=False,
@@ -193,6 +214,11 @@ def _put_batch(
     return put(x, u, index=(whole, *index), mode=mode)
 
 
+def _put_along(types: tuple[TensorType, ...], cuts: Cuts, index: Index, mode: str) -> Along:
+    alike = all(c is not None and c.axis == cuts[0].axis for c in cuts if cuts[0] is not None)
+    return _through(types[0].shape, index, cuts[0]) if alike else None
+
+
 def _put_source(here: bool, index: Index, mode: str) -> str:
     filled = "" if here else "np.copyto({out}, {0})\n"
     if mode == "set":
@@ -208,6 +234,7 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     vjp=_put_vjp,
     jvp=_put_jvp,
     batch=_put_batch,
+    along=_put_along,
     flops=lambda t, u, index, mode: 0 if mode == "set" else u.size,
     out=True,
     in_place=(0,),

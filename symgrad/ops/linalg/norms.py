@@ -12,7 +12,7 @@ from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
-from symgrad.ops import batch, kernels
+from symgrad.ops import along, batch, kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
 from symgrad.ops.linalg.decompositions import svdvals
@@ -56,6 +56,7 @@ def _direction(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     ),
     flops=lambda t, **attrs: 2 * t.size,
     batch=batch.over_axes,
+    along=along.reducing("hypot"),
     out=True,
     preserves_zero=True,
     kinks="at the zero vector, where it is 0",

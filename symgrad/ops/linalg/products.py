@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts, Joined, Piecewise
 from symgrad.ir.dims import Size, guess, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
@@ -80,6 +81,15 @@ def _matmul_by_rows(a: TensorType, b: TensorType) -> tuple[bool, bool]:
     return rows(a) == y and is_thin(y[1], b.shape[-1]), False
 
 
+def _from_end(types: tuple[TensorType, ...], cuts: Cuts) -> list[int]:
+    """Where operands are cut, the last axis being 1; 0 for those that are whole."""
+    return [0 if c is None else t.ndim - c.axis for t, c in zip(types, cuts, strict=True)]
+
+
+def _matmul_along(types: tuple[TensorType, ...], cuts: Cuts) -> Along:
+    return Joined("add") if _from_end(types, cuts) == [1, 2] else Piecewise.KEPT
+
+
 @op(
     infer=_matmul_infer,
     kernel=np.matmul,
@@ -97,6 +107,7 @@ def _matmul_by_rows(a: TensorType, b: TensorType) -> tuple[bool, bool]:
         case((3, 0), (0, 2)),
     ),
     batch=batch.multiplied,
+    along=_matmul_along,
 )
 def matmul_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix product over the last two axes, broadcast over the others."""
@@ -223,6 +234,7 @@ def _matmul_tn_infer(a: TensorType, b: TensorType) -> TensorType:
     jvp=bilinear_jvp,
     cases=(case((4, 3), (4, 2)), case((5, 1), (5, 1)), case((0, 2), (0, 3))),
     batch=lambda inputs, flags, node: matmul_p(matrix_transpose(inputs[0]), inputs[1]),
+    along=lambda types, cuts: Joined("add") if _from_end(types, cuts) == [2, 2] else Piecewise.KEPT,
     public=False,
 )
 def matmul_tn(x1: NodeLike, x2: NodeLike, /) -> Node:
@@ -247,11 +259,17 @@ def _vdot_infer(a: TensorType, b: TensorType) -> TensorType:
     jvp=bilinear_jvp,
     cases=(case((3, 4), (3, 4)), case((5,), (5,)), case((0,), (0,))),
     batch=batch.dotted,
+    along=lambda types, cuts: Joined("add"),
     public=False,
 )
 def vdot_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The sum of the products of all elements: what a sum of products over all axes becomes."""
     ...
+
+
+def _along_last(types: tuple[TensorType, ...], cuts: Cuts, keepdims: bool) -> Along:
+    """Of the products along the last axis, or of sums."""
+    return Joined("add") if 1 in _from_end(types, cuts) else Piecewise.KEPT
 
 
 def _row_sums_infer(x: TensorType, *, keepdims: bool) -> TensorType:
@@ -274,6 +292,7 @@ def _row_sums_infer(x: TensorType, *, keepdims: bool) -> TensorType:
         case((2, 0), keepdims=True),
     ),
     batch=batch.in_front,
+    along=_along_last,
     public=False,
 )
 def row_sums(x: NodeLike, /, *, keepdims: bool) -> Node:
@@ -315,6 +334,7 @@ def _along_rows(g: Node, keepdims: bool) -> Node:
         case((2, 0), (2, 0), keepdims=True),
     ),
     batch=batch.in_front,
+    along=_along_last,
 )
 def vecdot_p(x1: NodeLike, x2: NodeLike, /, *, keepdims: bool) -> Node:
     """The sum of the products along the last axis: one pass for each row."""

@@ -1,0 +1,303 @@
+"""Programs that run piece by piece give what compiled ones give, on every executor."""
+
+import re
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.errors import FeedError, GraphError, UnsupportedError
+from tests.helpers import close, generator
+
+ROWS = 23
+
+
+def inputs(width=5, dtype="float64"):
+    return sg.placeholder("x", ("N", width), dtype), sg.placeholder("y", ("N",), dtype)
+
+
+def arrays(rows=ROWS, width=5, dtype="float64"):
+    rng = generator(f"{rows} {width}")
+    return rng.standard_normal((rows, width)).astype(dtype), rng.uniform(1, 2, rows).astype(dtype)
+
+
+def normalized(h):
+    return (h - sg.mean(h, axis=0)) / sg.sqrt(sg.var(h, axis=0) + 1e-5)
+
+
+def net(x, y, middle=lambda h: h, dtype="float64"):
+    rng = generator("net")
+    w1 = sg.variable("w1", rng.standard_normal((x.shape[1], 7)).astype(dtype))
+    w2 = sg.variable("w2", rng.standard_normal(7).astype(dtype))
+    loss = sg.mean((sg.relu(middle(x @ w1)) @ w2 - y) ** 2)
+    return loss, sg.optim.Adam([w1, w2]).updates(loss)
+
+
+def both(outputs, updates=None, rows=4, steps=2):
+    """What a compiled program and one by pieces give, with the variables afterwards."""
+    found = sg.Graph(outputs if isinstance(outputs, list) else [outputs]).inputs
+    fed = [n for n in found if not isinstance(n, sg.Variable)]
+    given = dict(zip("xy", arrays(), strict=True))
+    given = {n.name: given[n.name] for n in fed}
+    whole = sg.compile(fed, outputs, updates)
+    parts = sg.map_reduce(fed, outputs, updates, over="N")
+    state = [v.value for v in whole.store.updated]
+    found = []
+    chunks = sg.chunks(**given, rows=rows)
+    for call in (lambda: whole(**given), lambda: parts(chunks)):
+        for v, start in zip(whole.store.updated, state, strict=True):
+            v.value = start
+        results = [call() for _ in range(steps if updates else 1)]
+        found.append((results, [v.value for v in whole.store.updated]))
+    return found, parts
+
+
+def agree(found, tolerance=1e-12):
+    (results, state), (parts, after) = found
+    wanted, given = [*sg_leaves(results), *state], [*sg_leaves(parts), *after]
+    for a, b in zip(wanted, given, strict=True):
+        assert np.shape(a) == np.shape(b)
+        close(b, a, tolerance)
+
+
+def sg_leaves(results):
+    return [v for r in results for v in (r if isinstance(r, (list, tuple)) else [r])]
+
+
+@pytest.mark.parametrize("rows", [1, 4, 23, 100])
+def test_a_net_learns_the_same(rows):
+    x, y = inputs()
+    found, step = both(*net(x, y), rows=rows)
+    agree(found)
+    assert len(step.rounds) == 1
+
+
+def test_batch_statistics_are_those_of_all_rows():
+    x, y = inputs()
+    found, step = both(*net(x, y, normalized))
+    agree(found)
+    assert len(step.rounds) == 5
+
+
+OF_ROWS = {
+    "mean": lambda x, y: sg.mean(x, axis=0),
+    "var": lambda x, y: sg.var(x, axis=0, correction=1),
+    "std": lambda x, y: sg.std(x, axis=0),
+    "covariance": lambda x, y: sg.cov(x.T),
+    "logsumexp": lambda x, y: sg.logsumexp(x, axis=0),
+    "softmax": lambda x, y: sg.softmax(x, axis=0),
+    "log_softmax": lambda x, y: sg.log_softmax(x * 100, axis=0),
+    "norm": lambda x, y: sg.linalg.vector_norm(x),
+    "prod": lambda x, y: sg.prod(y),
+    "max": lambda x, y: sg.max(x, axis=0),
+    "min": lambda x, y: sg.min(x),
+    "any": lambda x, y: sg.any(x > 2, axis=0),
+    "all": lambda x, y: sg.all(x > -1, axis=0),
+    "count": lambda x, y: sg.count_nonzero(x > 1),
+    "argmax": lambda x, y: sg.argmax(x, axis=0),
+    "argmin": lambda x, y: sg.argmin(y),
+    "rows as they are": lambda x, y: sg.tanh(x) @ np.ones((5, 2)),
+    "the size": lambda x, y: sg.sum(y) / (x.shape[0] * x.shape[0]),
+    "numbers": lambda x, y: sg.sum(sg.arange(x.shape[0]) * y),
+    "normal equations": lambda x, y: sg.linalg.solve(x.T @ x, x.T @ y),
+    "Hessian": lambda x, y: sg.hessian(
+        sg.sum(sg.exp(x @ (w := sg.variable("w", np.ones(5) / 9)))), w
+    ),
+    "labels picked": lambda x, y: sg.sum(
+        sg.take_along_axis(x, sg.astype(y * 2, "int64")[:, None], axis=1)
+    ),
+    "counts": lambda x, y: sg.bincount(sg.astype(y * 3, "int64"), length=7),
+    "rows by name": lambda x, y: sg.sum(x[sg.arange(x.shape[0]), sg.astype(y * 2, "int64")]),
+    "their gradient": lambda x, y: sg.grad(
+        sg.sum((x * x)[sg.arange(x.shape[0]), sg.astype(y * 2, "int64")]), x
+    ),
+    "embedding": lambda x, y: sg.grad(
+        sg.sum(sg.take(w := sg.variable("w", np.ones((4, 2))), sg.astype(y, "int64"), axis=0) ** 3),
+        w,
+    ),
+    "along other axes": lambda x, y: sg.cumulative_sum(sg.sort(x, axis=1), axis=1)[:, ::-2],
+    "a loop along columns": lambda x, y: sg.scan(
+        lambda c, row: (sg.tanh(c + row), c), sg.zeros((x.shape[0],)), x.T
+    )[0],
+    "its gradient": lambda x, y: sg.grad(
+        sg.sum(sg.scan(lambda c, row: (sg.tanh(c + row), c), sg.zeros((x.shape[0],)), x.T)[0]), x
+    ),
+    "both in one": lambda x, y: sg.reshape(sg.reshape(x, (-1,)) * 2, (x.shape[0], 5)),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_it_gives_what_all_rows_give(name):
+    found, _ = both([OF_ROWS[name](*inputs())])
+    agree(found)
+
+
+REFUSED = {
+    "sort": lambda x, y: sg.sort(x, axis=0),
+    "median": lambda x, y: sg.median(y),
+    "cumulative_sum": lambda x, y: sg.cumulative_sum(y),
+    "diff": lambda x, y: y[1:] - y[:-1],
+    "x @ x.T": lambda x, y: x @ x.T,
+    "flip": lambda x, y: sg.flip(y),
+    "roll": lambda x, y: sg.roll(y, 1),
+    "scan": lambda x, y: sg.scan(lambda c, v: (c + v, c), 0.0, y)[0],
+    "x[0]": lambda x, y: x[0],
+    "qr": lambda x, y: sg.linalg.qr(x)[1],
+    "det of rows": lambda x, y: x.T.reshape((-1,))[: x.shape[0]],
+    "a step that sums": lambda x, y: sg.scan(lambda c, r: (c + sg.sum(r), c), 0.0, x.T)[0],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_all_rows_is_refused_with_its_line(name):
+    x, y = inputs()
+    with pytest.raises(UnsupportedError, match=r"piece by piece over N(.|\n)*test_map_reduce.py:"):
+        sg.map_reduce([x, y], [REFUSED[name](x, y)], over="N")
+
+
+def test_sums_of_floats_round_and_others_do_not():
+    x, y = inputs()
+    with pytest.raises(UnsupportedError, match="which rounds"):
+        sg.map_reduce([x, y], sg.sum(y), over="N", exact="values")
+    step = sg.map_reduce([x, y], [sg.max(y), sg.sum(y > 1.5), sg.any(x)], over="N", exact="bits")
+    X, Y = arrays()
+    assert step(sg.chunks(x=X, y=Y, rows=5)) == [Y.max(), (Y > 1.5).sum(), True]
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2) as found:
+        yield found
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_every_executor_gives_the_same_bits(kind, processes, tmp_path):
+    x, y = inputs(dtype="float32", width=300)
+    X, Y = arrays(500, 300, "float32")
+    np.save(tmp_path / "x.npy", X)
+    loss, updates = net(x, y, normalized, "float32")
+    step = sg.map_reduce([x, y], loss, updates, over="N")
+    state = [(v, v.value) for v in step.store.updated]
+    found = []
+    with ThreadPoolExecutor(3) as threads:
+        for executor in (None, {"threads": threads, "processes": processes}[kind]):
+            for v, start in state:
+                v.value = start
+            data = sg.chunks(x=tmp_path / "x.npy", y=Y, rows=64)
+            found.append([step(data, executor=executor) for _ in range(2)])
+            found[-1] += [v.value.tobytes() for v, _ in state]
+    assert found[0] == found[1]
+    assert step.report.rounds[0].pieces == 8
+    assert step.report.rounds[0].rows == 500
+
+
+def failing(start, stop):
+    if start >= 8:
+        raise OSError("the disk is gone")
+    return np.ones((stop - start, 5))
+
+
+@pytest.mark.parametrize("kind", [None, "processes"])
+def test_an_error_names_the_piece_and_changes_nothing(kind, processes):
+    x, y = inputs()
+    loss, updates = net(x, y)
+    step = sg.map_reduce([x, y], loss, updates, over="N")
+    before = [v.value for v in step.store.updated]
+    data = sg.chunks(x=(failing, ROWS), y=arrays()[1], rows=4)
+    with pytest.raises(OSError, match="the disk is gone") as error:
+        step(data, executor=processes if kind else None)
+    assert (
+        "in piece 2 of round 1 of 1, rows 8 to 12; nothing was changed" in error.value.__notes__[0]
+    )
+    for v, b in zip(step.store.updated, before, strict=True):
+        np.testing.assert_array_equal(v.value, b)
+
+
+def test_an_executor_that_is_shut_down_changes_nothing():
+    x, y = inputs()
+    step = sg.map_reduce([x, y], *net(x, y), over="N")
+    X, Y = arrays()
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown") as error:
+        step(sg.chunks(x=X, y=Y), executor=pool)
+    assert "nothing was changed" in error.value.__notes__[0]
+
+
+def test_bad_data_is_refused():
+    x, y = inputs()
+    c = sg.placeholder("c", ())
+    step = sg.map_reduce([x, y, c], sg.sum(y * c) + sg.sum(x), over="N")
+    X, Y = arrays()
+    for data, whole, words in [
+        ({"x": X, "y": Y[:9]}, {"c": 1.0}, "x has 23, y has 9"),
+        ({"x": X, "y": Y}, {}, "missing: 'c'"),
+        ({"x": X}, {"c": 1.0, "y": Y}, "y: rows are given as"),
+        ({"x": X, "y": Y, "z": Y}, {"c": 1.0}, "no placeholder 'z'"),
+        ({"x": X[:, :3], "y": Y}, {"c": 1.0}, "axis 1 is 3, not 5"),
+        ({"x": X, "y": Y.astype(complex)}, {"c": 1.0}, "complex128"),
+        ({"x": X, "y": Y, "c": 1.0}, {"c": 1.0}, "c: given twice"),
+    ]:
+        with pytest.raises(FeedError, match=re.escape(words)):
+            step(sg.chunks(**data), **whole)
+    assert step(sg.chunks(x=X, y=Y, rows=4), c=2.0) == pytest.approx(2 * Y.sum() + X.sum())
+    assert step(sg.chunks(x=X, y=Y, c=2.0)) == pytest.approx(2 * Y.sum() + X.sum())
+    assert step(sg.chunks(x=X[:0], y=Y[:0]), c=2.0) == 0
+    with pytest.raises(FeedError, match=r"sg\.chunks"):
+        step((X, Y), c=2.0)
+    with pytest.raises(GraphError, match="no input has a dimension called 'M'"):
+        sg.map_reduce([x, y], sg.sum(x) + sg.sum(y), over="M")
+
+
+def test_sources(tmp_path):
+    X = arrays()[0]
+    np.save(tmp_path / "c.npy", X)
+    np.save(tmp_path / "f.npy", np.asfortranarray(X))
+    np.savez(tmp_path / "x.npz", x=X, other=X[:2])
+    np.savez_compressed(tmp_path / "z.npz", x=X)
+    x = sg.placeholder("x", ("N", 5))
+    step = sg.map_reduce([x], [x * 2, sg.sum(x, axis=0)], over="N")
+    transposed = sg.placeholder("x", (5, "N"))
+    flat = sg.map_reduce([transposed], [transposed * 2, sg.sum(transposed, axis=1)], over="N")
+    for source in (
+        X, X.tolist(), str(tmp_path / "c.npy"), tmp_path / "f.npy", tmp_path / "x.npz",
+        np.load(tmp_path / "c.npy", mmap_mode="r"), (lambda a, b: X[a:b], ROWS),
+    ):  # fmt: skip
+        same, total = step(sg.chunks(x=source, rows=6))
+        np.testing.assert_array_equal(same, X * 2)
+        close(total, X.sum(0))
+    np.save(tmp_path / "t.npy", X.T)
+    for source in (X.T, tmp_path / "t.npy", np.load(tmp_path / "f.npy", mmap_mode="r").T):
+        np.testing.assert_array_equal(flat(sg.chunks(x=source, rows=6))[0], X.T * 2)
+    (tmp_path / "no.npy").write_text("no array")
+    for bad, words in [
+        (tmp_path / "z.npz", "np.savez"),
+        (tmp_path / "none.npy", "No such file"),
+        (tmp_path / "no.npy", "no array"),
+        ("text", "No such file"),
+        (np.array(["a"]), "numbers, a path or a function"),
+        ((lambda a, b: X, 5), "one row here"),
+    ]:
+        with pytest.raises(FeedError, match=re.escape(words)):
+            sg.chunks(x=bad)
+    for rows in (0, 1.5, True):
+        with pytest.raises(FeedError, match="rows of a piece"):
+            sg.chunks(x=X, rows=rows)
+    with pytest.raises(FeedError, match="name the data"):
+        sg.chunks()
+
+
+def test_it_prints_its_rounds():
+    x, y = inputs()
+    step = sg.map_reduce([x, y], *net(x, y), over="N")
+    text = str(step)
+    assert "1 round over N, cut: x, y" in text
+    assert "'w1' float64[5, 7]" in text
+    assert "joined by add" in text
+    assert repr(step) == "<MapReduce over N: 1 round>"
+    step(sg.chunks(x=arrays()[0], y=arrays()[1]))
+    assert "computing" in str(step.report)
+    before = step.store.updated[0].value
+    assert step.profile(sg.chunks(x=arrays()[0], y=arrays()[1], rows=4)).rounds[0].pieces == 6
+    np.testing.assert_array_equal(step.store.updated[0].value, before)
