@@ -24,12 +24,14 @@ from symgrad.passes import (
     DEFAULT,
     RECOMPUTED_BEFORE,
     PassLike,
+    in_stretches,
     recomputation,
     run_passes,
     run_split,
 )
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
+from symgrad.passes.stretches import numbers_of_stretches
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
@@ -216,16 +218,26 @@ def _within(
 def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[Graph, Trace, int]]:
     """Graphs that keep less and less and compute it again, with traces, and the bytes alive.
 
-    The first keeps everything. Where an aim is missed, a much lower one may do better, since more
-    is given up at once.
+    The first keeps everything. Loops then keep their steps in more and more stretches. Where an aim
+    is missed, a much lower one may do better, since more is given up at once.
     """
-    whole = run_passes(start, DEFAULT[:RECOMPUTED_BEFORE], grade, trace)
-    aim = most = most_alive(whole)
-    end = most // 64
-    yield whole, Trace([*trace.stages], [*trace.fired]), most
+
+    def simplified(passes: Sequence[PassLike]) -> tuple[Graph, Trace, int]:
+        way = Trace([*trace.stages], [*trace.fired])
+        graph = run_passes(start, passes[:RECOMPUTED_BEFORE], grade, way)
+        return graph, way, most_alive(graph)
+
+    fullest = simplified(DEFAULT)
+    yield fullest
+    for number in numbers_of_stretches(start):
+        tight = simplified(in_stretches(number))
+        yield tight
+        fullest = min(fullest, tight, key=lambda found: found[2])
+    whole, before, most = fullest
+    aim, end = most, most // 64
     while aim > end:
         aim = aim * 15 // 16 if most <= aim else aim // 4
-        way = Trace([*trace.stages], [*trace.fired])
+        way = Trace([*before.stages], [*before.fired])
         graph = run_passes(whole, [recomputation(aim)], grade, way)
         most = most_alive(graph)
         yield graph, way, most

@@ -20,7 +20,7 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.in_place import InPlace
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
-from symgrad.lowering.native import Native, NativeCall, NativeCode, NativeLoop, parted, strides_of
+from symgrad.lowering.native import Native, NativeCode, NativeLoop, parted, strides_of
 from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.running import Bodies, targets_of
@@ -158,7 +158,7 @@ class _Lowering:
         if self.native is not None and self.threads:
             native = self.native.repeated(times)
             plan = lower(native.parts(graph, sizes), sizes, nexts, native=native, **options)
-            if any(isinstance(step, (NativeLoop, NativeCall)) for step in plan.steps):
+            if plan.has_native:
                 return plan
         return lower(graph, sizes, nexts, **options)
 

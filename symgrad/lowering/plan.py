@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
-from symgrad.lowering.native import NativeCall
+from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.steps import Ref, Slot, Step
 
 ALIGNMENT = 64
@@ -54,6 +54,14 @@ class Plan(Displayed):
             case (NativeCall() as step,) if not self.variables and not self.nexts:
                 return step.code.direct
         return None
+
+    @property
+    def has_native(self) -> bool:
+        """Whether a part of it, or of a plan that a step runs, is machine code."""
+        return any(
+            isinstance(s, (NativeLoop, NativeCall)) or (s.inner is not None and s.inner.has_native)
+            for s in self.steps
+        )
 
     @property
     def output_bytes(self) -> int:

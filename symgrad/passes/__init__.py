@@ -8,6 +8,7 @@ from symgrad.passes.pipeline import RULES as RULES
 from symgrad.passes.pipeline import Pass as Pass
 from symgrad.passes.pipeline import PassLike as PassLike
 from symgrad.passes.pipeline import graph_pass as graph_pass
+from symgrad.passes.pipeline import in_stretches as in_stretches
 from symgrad.passes.pipeline import recomputation as recomputation
 from symgrad.passes.pipeline import rules_pass as rules_pass
 from symgrad.passes.pipeline import run_passes as run_passes

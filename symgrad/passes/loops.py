@@ -7,9 +7,9 @@ told apart (Moore 1956): those that begin alike are, unless a step makes a diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -20,10 +20,11 @@ from symgrad.ops.loops.loop import looped, never_fails, substituted
 from symgrad.passes.loop_parts import LoopBuilder, hoist
 from symgrad.rewrite.driver import rebuild
 
+T = TypeVar("T")
 SHORT = 2  # steps that are written one after the other
 
 
-class _Loop:
+class LoopView:
     """A loop with its parts by name. A slot of the body is an input, known by what it is given."""
 
     def __init__(self, node: Node) -> None:
@@ -36,6 +37,11 @@ class _Loop:
         self.slices, self.sequences = body.inputs[first:end], node.inputs[first:end]
         self.fixed, self.whole = body.inputs[end:], node.inputs[end:]
         self.nexts, self.rows = body.outputs[:first], body.outputs[first:]
+
+    def parted(self, given: Sequence[T]) -> list[Sequence[T]]:
+        """What the loop is given, by its kind: for carries, sequences, and what is read whole."""
+        first, end = len(self.states), len(self.states) + len(self.slices)
+        return [given[:first], given[first:end], given[end:]]
 
     def given(self) -> Iterator[tuple[Node, tuple[str, Node]]]:
         """The operand of each input but the carries."""
@@ -54,17 +60,20 @@ class Compiler(NamedTuple):
     hoists: bool
 
 
-def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, Mapping[Node, Node]]:
-    """The graph with loops merged, what is dead in them left out, and bodies compiled.
-
-    And what has become of each result of a loop.
-    """
-    if not any(n.op.body for n in graph.nodes):
-        return graph, {}
-    mine = {n: n for n in graph.nodes if n.op.of_several and n.inputs[0].op.body}
+def merged(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with loops merged that compute alike; and what has become of each node."""
+    becomes = {n: n for n in graph.nodes}
     while (found := _mergeable(graph)) is not None:
         graph, done = _merged(graph, *found)
-        mine = {n: done[m] for n, m in mine.items()}
+        becomes = {n: done[m] for n, m in becomes.items() if m in done}
+    return graph, becomes
+
+
+def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with what is dead in loops left out, and bodies compiled.
+
+    And what has become of each node, loops not.
+    """
     becomes: dict[Node, Any] = {}
     reads: dict[Node, set[int]] = {}
     for node in graph.nodes:
@@ -78,25 +87,25 @@ def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, Mapping[Node, Nod
         elif node.op.body:
             again = rebuild(node, tuple(becomes[x] for x in inputs))
             with built_as(node.origin):
-                becomes[node] = _smaller(_Loop(again), reads.get(node, set()), compiler, known)
+                becomes[node] = _smaller(LoopView(again), reads.get(node, set()), compiler, known)
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in inputs))
     made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
-    return made, {n: becomes[m] for n, m in mine.items()}
+    return made, becomes
 
 
 # ---- merging --------------------------------------------------------------------------------
 
 
-def _mergeable(graph: Graph) -> tuple[_Loop, _Loop, dict[Node, Node]] | None:
+def _mergeable(graph: Graph) -> tuple[LoopView, LoopView, dict[Node, Node]] | None:
     """A loop, another that has all its carries, and which these are; None if there are none."""
     before: dict[Node, frozenset[Node]] = {}
-    loops: list[_Loop] = []
+    loops: list[LoopView] = []
     for node in graph.nodes:
         above = frozenset[Node]().union(*(before[x] for x in node.inputs))
         before[node] = above | {node} if node.op.body else above
         if node.op.body:
-            loops.append(_Loop(node))
+            loops.append(LoopView(node))
     for small in loops:
         for large in loops:
             alike = small.length == large.length and small.reverse == large.reverse
@@ -108,7 +117,7 @@ def _mergeable(graph: Graph) -> tuple[_Loop, _Loop, dict[Node, Node]] | None:
     return None
 
 
-def _carries(small: _Loop, large: _Loop) -> dict[Node, Node] | None:
+def _carries(small: LoopView, large: LoopView) -> dict[Node, Node] | None:
     """For each carry of a loop the equal one of another; None if one has no equal."""
     if {*map(id, small.init)} - {*map(id, large.init)}:
         return None
@@ -131,13 +140,13 @@ def _carries(small: _Loop, large: _Loop) -> dict[Node, Node] | None:
     return found if len(found) == len(small.states) else None
 
 
-def _finer(loop: _Loop, ranks: Sequence[int], table: dict[Any, int]) -> list[Any]:
+def _finer(loop: LoopView, ranks: Sequence[int], table: dict[Any, int]) -> list[Any]:
     """For each carry its rank, and the number of what a step makes of it."""
     value = _numbered(loop, dict(zip(loop.states, ranks, strict=True)), table)
     return [(rank, value[y]) for rank, y in zip(ranks, loop.nexts, strict=True)]
 
 
-def _numbered(loop: _Loop, of: Mapping[Node, int], table: dict[Any, int]) -> dict[Node, int]:
+def _numbered(loop: LoopView, of: Mapping[Node, int], table: dict[Any, int]) -> dict[Node, int]:
     """Numbers for the nodes of a body, equal for those that compute the same."""
     found: dict[Node, int] = {}
     given = {x: (kind, id(operand)) for x, (kind, operand) in loop.given()}
@@ -149,7 +158,7 @@ def _numbered(loop: _Loop, of: Mapping[Node, int], table: dict[Any, int]) -> dic
 
 
 def _merged(
-    graph: Graph, small: _Loop, large: _Loop, carries: Mapping[Node, Node]
+    graph: Graph, small: LoopView, large: LoopView, carries: Mapping[Node, Node]
 ) -> tuple[Graph, dict[Node, Node]]:
     """The graph with the results of one loop computed by another, and what became of each node."""
     taken = {x.name for x in large.body.inputs}
@@ -221,28 +230,32 @@ def _merged(
 # ---- one loop -------------------------------------------------------------------------------
 
 
+def alive(loop: LoopView, rows: Sequence[Node], live: Iterable[int] = ()) -> set[int]:
+    """The carries of which some rows are made, and those that are alive anyway."""
+    place, live = {x: i for i, x in enumerate(loop.states)}, set(live)
+    while True:
+        nodes = topological([*(loop.nexts[i] for i in sorted(live)), *rows])
+        more = {place[x] for x in nodes if x in place} - live
+        if not more:
+            return live
+        live |= more
+
+
 def _smaller(
-    loop: _Loop,
+    loop: LoopView,
     read: set[int],
     compiler: Compiler,
     known: dict[Any, Graph],
 ) -> dict[int, Node]:
     """The results of a loop that are read, without what is not needed for them."""
     first, outputs = len(loop.states), loop.body.outputs
-    place = {x: i for i, x in enumerate(loop.states)}
     rows = list(dict.fromkeys(outputs[i] for i in sorted(read) if i >= first))
-    live = {i for i in read if i < first}
-    while True:
-        nodes = topological([*(outputs[i] for i in sorted(live)), *rows])
-        more = {place[x] for x in nodes if x in place} - live
-        if not more:
-            break
-        live |= more
+    live = alive(loop, rows, {i for i in read if i < first})
     # What a step hands on as it is, is read whole.
     still = [i for i in sorted(live) if outputs[i] is loop.states[i]]
     moving = [i for i in sorted(live) if outputs[i] is not loop.states[i]]
     results = {i: loop.init[i] for i in still}
-    used = set(nodes)
+    used = set(topological([*(outputs[i] for i in sorted(live)), *rows]))
     whole = {loop.states[i]: loop.init[i] for i in still}
     whole |= {x: given for x, given in zip(loop.fixed, loop.whole, strict=True) if x in used}
     slices = [(x, s) for x, s in zip(loop.slices, loop.sequences, strict=True) if x in used]

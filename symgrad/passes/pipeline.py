@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from inspect import getdoc
 from time import perf_counter
 from typing import TypeAlias
@@ -25,6 +25,7 @@ from symgrad.passes import (
     share_masks,
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
+from symgrad.passes.stretches import stretched
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of
 from symgrad.rewrite.trace import RewriteEvent, Stage, Trace
@@ -106,8 +107,8 @@ RULES = tuple(rule for rule in DECLARED if not rule.last)
 KERNELS = tuple(rule for rule in DECLARED if rule.last)
 
 
-def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
-    """Loops merged and made smaller, and their bodies compiled as graphs are."""
+def _improved_loops(graph: Graph, exact: Exact, trace: Trace, stretches: int = 1) -> Graph:
+    """Loops merged and made smaller, in stretches, and their bodies compiled as graphs are."""
 
     def compiled(passes: Sequence[PassLike]) -> Callable[[Graph], Graph]:
         def run(body: Graph) -> Graph:
@@ -120,9 +121,16 @@ def _improved_loops(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 
     parts = exact >= Exact.ROUNDING
     compiler = loops.Compiler(compiled(SIMPLIFYING), compiled(DEFAULT), parts)
-    looped, results = loops.improved(graph, compiler)
-    if parts and results:
-        looped = run_passes(looped, SIMPLIFYING, exact, trace)
+    looped, results = graph, dict[Node, Node]()
+    if any(n.op.body for n in graph.nodes):
+        looped, results = loops.merged(graph)
+        results = {n: m for n, m in results.items() if n.op.of_several and n.inputs[0].op.body}
+        again = [partial(stretched, number=stretches)] * (stretches > 1)
+        for function in (*again, partial(loops.improved, compiler=compiler)):
+            looped, becomes = function(looped)
+            results = {n: becomes[m] for n, m in results.items() if m in becomes}
+        if parts:
+            looped = run_passes(looped, SIMPLIFYING, exact, trace)
     after, chosen = bodies.improved(looped, compiler.finish)
     for old, new in (*results.items(), *chosen.items()):
         if new is not old:
@@ -210,6 +218,14 @@ def recomputation(memory: int) -> Pass:
         "when nothing is merged any more, since it makes copies; before fusion, which joins them "
         "with their readers",
         lambda graph, exact, trace: recompute.recomputed(graph, memory),
+    )
+
+
+def in_stretches(number: int) -> tuple[Pass, ...]:
+    """The default passes where loops keep their steps for others in about so many stretches."""
+    return tuple(
+        replace(p, run=partial(_improved_loops, stretches=number)) if p.name == "loops" else p
+        for p in DEFAULT
     )
 
 

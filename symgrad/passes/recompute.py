@@ -51,7 +51,10 @@ def recomputed(graph: Graph, memory: int) -> Graph:
 
 
 def most_alive(graph: Graph) -> int:
-    """The bytes that are alive at the fullest moment, inputs, variables and constants left out."""
+    """The bytes that are alive at the fullest moment, also in loops.
+
+    Inputs, variables and constants are left out.
+    """
     return _Profile(graph).most
 
 
@@ -78,6 +81,10 @@ class _Profile:
                 # A result is the caller's, and there from the beginning.
                 change[0 if reads[-1] == len(nodes) else made] += nbytes(node)
                 change[reads[-1] + 1] -= nbytes(node)
+        for node in nodes:
+            inner = max((most_alive(Graph(b.outputs, b.inputs)) for b in node.bodies), default=0)
+            change[position[node]] += inner
+            change[position[node] + 1] -= inner
         total = 0
         for step in change:
             total += step

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.passes import in_stretches
 
 w = sg.placeholder("w", (3, 3))
 h = sg.placeholder("h", (2, 3))
@@ -56,14 +57,15 @@ def test_the_square_root_of_the_memory():
     assert grad(keep="sqrt").plan.peak_bytes * 5 < grad().plan.peak_bytes
 
 
-def test_a_logistic_map_in_reverse_over_ten_thousand_steps():
+@pytest.mark.parametrize("keep", ["sqrt", None])
+def test_a_logistic_map_in_reverse_over_ten_thousand_steps(keep):
     """x -> r x (1 - x), whose slope by r is carried along as well; keep goes with a budget."""
     x, r = sg.placeholder("x", (50,)), sg.placeholder("r", ())
 
     def step(c, _):
         return r * c * (1 - c), None
 
-    last, _ = sg.scan(step, x, length=10_000, keep="sqrt")
+    last, _ = sg.scan(step, x, length=10_000, keep=keep)
     slope = sg.grad(sg.sum(last), r)
     program = sg.compile([x, r], slope, memory_budget=300_000)
     assert program.plan.peak_bytes <= 300_000 < 50 * 10_000 * 8
@@ -76,7 +78,35 @@ def test_a_logistic_map_in_reverse_over_ten_thousand_steps():
     np.testing.assert_allclose(program(points, 3.2), tangent.sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("keep", [0, -1, 2.5, "half", None])
+@pytest.mark.parametrize(
+    ("length", "reverse", "exact"),
+    [(5, False, "rounding"), (11, False, "bits"), (11, True, "rounding"), (12, True, "bits")],
+)
+def test_stretches_compute_the_same(length, reverse, exact):
+    """Carries of all kinds, stacks that others read, and a gradient of a gradient."""
+    x = sg.placeholder("x", (length, 2, 3))
+
+    def step(carry, rows):
+        c, n, total, unread = carry
+        c = sg.tanh(c @ w + rows["a"])
+        return (c, n + 1, total + sg.sum(c * rows["b"]), unread * 2), (c * 2, {"n": n})
+
+    init, xs = (h, 0, 0.0, h), {"a": x, "b": x * 3}
+    (c, n, total, _), (ys, more) = sg.scan(step, init, xs, reverse=reverse)
+    loss = sg.sum(sg.sin(c)) + total + sg.sum(ys**2)
+    grads = sg.grad(loss, [x, w, h])
+    again = sg.grad(sum(sg.sum(g * g) for g in grads), w)
+    arrays = [RNG.uniform(-1, 1, n.shape) for n in (x, w, h)]
+    for outputs in ([c, n, ys, more["n"], *grads], [total, *grads, again]):
+        program = sg.compile([x, w, h], outputs, exact=exact)
+        tight = sg.compile([x, w, h], outputs, exact=exact, passes=in_stretches(3))
+        nested = any(m.op.body for n in tight.graph.nodes if n.op.body for m in n.body.nodes)
+        assert nested == (length > 6)
+        for a, b in zip(tight(*arrays), program(*arrays), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0 if exact == "bits" else 1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("keep", [0, -1, 2.5, "half"])
 def test_what_keep_may_be(keep):
     with pytest.raises(sg.SymgradError, match="keep"):
         sg.scan(lambda c, row: (c + row, None), h[0], h, keep=keep)

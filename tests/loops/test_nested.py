@@ -1,6 +1,7 @@
 """Bodies within bodies."""
 
 import numpy as np
+import pytest
 
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
@@ -42,3 +43,19 @@ def test_a_gradient_within_bodies_within_bodies():
     found = evaluate(pair, {x: 0.7, v: np.array([0.3, -0.4])})
     for a, b in ((0, 1), (2, 4), (3, 5)):
         np.testing.assert_allclose(found[a], found[b], rtol=1e-12)
+
+
+def test_loops_within_loops_run_machine_code():
+    pytest.importorskip("llvmlite")
+    x, c = sg.placeholder("x", (3, 5, 100, 100)), sg.placeholder("c", (100, 100))
+
+    def row(c, r):
+        return sg.tanh(c) * sg.cos(c) + sg.tanh(r) * sg.cos(r), None
+
+    y = sg.scan(lambda c, block: (sg.scan(row, c, block)[0], None), c, x)[0]
+    program = sg.compile([x, c], y, backend="native")
+    assert program.plan.has_native
+    arrays = [np.random.default_rng(0).uniform(-1, 1, n.shape) for n in (x, c)]
+    plain = sg.compile([x, c], y)
+    assert not plain.plan.has_native
+    np.testing.assert_allclose(program(*arrays), plain(*arrays), rtol=1e-12, atol=1e-13)

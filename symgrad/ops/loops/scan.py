@@ -31,7 +31,7 @@ def scan(
     xs: Any = None,
     length: Any = None,
     reverse: bool = False,
-    keep: Literal["all", "sqrt"] | int = "all",
+    keep: Literal["all", "sqrt"] | int | None = None,
 ) -> tuple[Any, Any]:
     """The last carry, and the results of all steps, stacked: `(carry, ys)`.
 
@@ -43,10 +43,11 @@ def scan(
     step. With `reverse` it runs from the last slice to the first; ys[t] belongs to xs[t] all the
     same. There are gradients of every order, in both modes.
 
-    `keep` says of how many steps the carry is kept for the backward: of all of them, of about the
-    square root of their number, or of so many. What else it reads is then computed again, some
-    steps at a time: a second forward for less memory (Griewank and Walther, ACM TOMS 26, 2000).
-    Their number must be known. Steps within steps that do so keep the less.
+    `keep` says of how many steps the carry is kept for the backward: of about the square root of
+    their number, or of so many. What else it reads is then computed again, some steps at a time: a
+    second forward for less memory (Griewank and Walther, ACM TOMS 26, 2000). Steps within steps
+    that do so keep the less. With "all" or None everything is kept, unless `memory_budget` of
+    `compile` asks for less. The number of steps must be known for anything else.
 
     Raises `ShapeError` or `DtypeError` if a step changes the shape or dtype of a carry, or if the
     sequences have different lengths; `GraphError` for a carry of another form, and for a side
@@ -56,7 +57,7 @@ def scan(
     >>> total.type, sums.type
     (float64[], float64[T])
     """
-    if keep == "all":
+    if keep is None or keep == "all":
         return _scanned(step, init, xs, length, reverse, "scan")
     return _in_stretches(step, init, xs, length, reverse, keep)
 
