@@ -17,6 +17,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.native.operations import kind_of, operation
+from symgrad.native.rows import COSTS, PICK, ROW_OPS, SCANS, is_turned
 from symgrad.native.space import VIEWS, NotNative, Space, is_reduction, space_of
 from symgrad.ops import kernels
 
@@ -63,7 +64,7 @@ class Group:
         if len(graph.nodes) > MOST_OPS:
             raise NotNative(f"a group of {len(graph.nodes)} ops takes too long to compile")
         for node in graph.nodes:
-            admit(node, exact)
+            admit_in_rows(node, exact)
         self.space: Space = space_of(graph, sizes, strided or {})
         self.flat = len(self.space.sizes) == 1
         self.columns = self.space.sizes[-1]
@@ -72,12 +73,18 @@ class Group:
         for node, loops in self.space.reduced.items():
             if any(not self.space.strides[x][i] for x in node.inputs for i in loops):
                 raise NotNative(f"{node.op.name} is of one number again and again")
-            if node not in self.ends and loops != {self.space.inner}:
+            if node not in self.ends and (self.flat or loops != {self.space.inner}):
                 raise NotNative(f"{node.op.name} is neither over all rows nor within them")
         for y in graph.outputs:
             if y not in self.ends and not any(self.space.strides[y]):
                 raise NotNative("a result is one number that depends on no row")
+        if self.flat and any(n.op in ROW_OPS for n in graph.nodes):
+            raise NotNative("there is one row only")
+        self.turned: dict[int, bool] = {}
         self.stage = self._stages()
+        picked = (x for n in graph.nodes if n.op is PICK for x in self.chain(n))
+        if any(x.op in SCANS for x in picked):
+            raise NotNative("an element of a scan is read before its row is made")
         self.lanes = self._lanes()
         self.kept: frozenset[Node] = frozenset()
         if not self.flat:
@@ -107,8 +114,12 @@ class Group:
         stage: dict[Node, int] = {}
         for node in self.graph.nodes:
             first = max((stage[x] for x in node.inputs), default=0)
-            within = node in self.space.reduced and node not in self.ends
-            stage[node] = first + within
+            if node in self.space.reduced and node not in self.ends:
+                first += 1
+            if node.op in SCANS:
+                while self.turned.setdefault(first, is_turned(node)) != is_turned(node):
+                    first += 1
+            stage[node] = first
         return stage
 
     @property
@@ -127,7 +138,9 @@ class Group:
     def cost(self, node: Node) -> int:
         """The cost of one element, in the unit of `Operation.cost`."""
         found = operation(node.op)
-        return found.cost if found is not None else 4 * is_reduction(node)
+        if found is not None:
+            return found.cost
+        return COSTS[node.op][0] if node.op in COSTS else 4 * is_reduction(node)
 
     def made_in(self, stage: int) -> list[Node]:
         """The inner values that a pass makes, in order; those that are kept are not made again."""
@@ -148,6 +161,19 @@ class Group:
         found += [y for y in self.graph.outputs if y not in self.ends and self.stage[y] == stage]
         return found + [n for n in self.kept if self.stage[n] == stage]
 
+    def _lost(self, stage: int) -> list[Node]:
+        """What a pass makes again though it was made before."""
+        return [n for n in self.made_in(stage) if self.stage[n] < stage and n not in self.kept]
+
+    def chain(self, pick: Node) -> list[Node]:
+        """The inner values of which a pick's operand is made, in order."""
+        wanted, todo = {pick.inputs[0]}, [pick.inputs[0]]
+        while todo:
+            more = [x for x in todo.pop().inputs if self.space.is_inner(x) and x not in wanted]
+            wanted.update(more)
+            todo += more
+        return [n for n in self.graph.nodes if n in wanted]
+
     def _read_in(self, reduction: Node) -> int:
         return max(self.stage[x] for x in reduction.inputs)
 
@@ -163,12 +189,14 @@ class Group:
             for node in again:
                 price[node] = self.cost(node) + sum(price.get(x, 0) for x in {*node.inputs})
             for node in reversed(again):
-                read = node in direct
+                dear = node in direct and price[node] > CHEAP
                 size = self.columns * node.tensor.dtype.itemsize
-                if read and price[node] > CHEAP and size <= room:
+                if (dear or node.op in SCANS) and size <= room:
                     found.add(node)
                     room -= size
             self.kept = frozenset(found)
+            if any(n.op in SCANS and self.stage[n] < stage for n in self._lost(stage)):
+                raise NotNative("its rows are too long to be kept between passes")
 
     @cached_property
     def block(self) -> int:
@@ -186,6 +214,9 @@ class Group:
         An operand has each of its elements where the result has it, and no later pass reads it.
         """
         until = {x: s for s in range(self.passes) for x in self.made_in(s) if not x.inputs}
+        for pick in self.graph.nodes:
+            for x in self.chain(pick) if pick.op is PICK else ():
+                until[x] = max(until.get(x, 0), self.stage[pick])
 
         def takes(y: Node, x: Node) -> bool:
             own = self.space.strides[y]
@@ -210,17 +241,35 @@ class Group:
         moved = 5 * (len(self.graph.inputs) + len(self.graph.outputs))
         inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
         alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
-        alone += sum(13 for n in inner if is_reduction(n))
+        alone += sum(COSTS[n.op][1] if n.op in COSTS else 13 * is_reduction(n) for n in inner)
         own = sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
         return own + moved < alone + moved
+
+
+def admit_in_rows(node: Node, exact: bool) -> None:
+    """The same as `admit`, of a group that may have rows."""
+    if node.op not in ROW_OPS:
+        admit(node, exact)
+        return
+    _admit_dtypes(node)
+    if exact:
+        raise NotNative(f"{node.op.name} is of a row, and exact groups have none")
+    if node.inputs[0].tensor.dtype == bool and node.op is not PICK:
+        raise NotNative(f"{node.op.name} of bool has no native form")
+
+
+def _admit_dtypes(node: Node) -> None:
+    for x in (node, *node.inputs):
+        if kind_of(x.tensor.dtype) is None:
+            raise NotNative(f"there are no vectors of {x.tensor.dtype}")
 
 
 def admit(node: Node, exact: bool) -> None:
     """Refuse an op that cannot be written, or that an exact group may not hold, as `NotNative`."""
     op = node.op
-    for x in (node, *node.inputs):
-        if kind_of(x.tensor.dtype) is None:
-            raise NotNative(f"there are no vectors of {x.tensor.dtype}")
+    _admit_dtypes(node)
+    if op in ROW_OPS:
+        raise NotNative(f"{op.name} has a native form within rows only")
     if op is CONSTANT and node.ndim:
         raise NotNative("a constant is an array")
     if not node.inputs or op in VIEWS:
@@ -248,7 +297,7 @@ def admit(node: Node, exact: bool) -> None:
 def is_admitted(node: Node, exact: bool) -> bool:
     """Whether an op can be written: see `admit`."""
     try:
-        admit(node, exact)
+        admit_in_rows(node, exact)
     except NotNative:
         return False
     return True

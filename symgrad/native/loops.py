@@ -11,12 +11,13 @@ from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.native.groups import MOST_STACK, End, Group
-from symgrad.native.operations import JOINS, kind_of, operation
+from symgrad.native.operations import kind_in, operation
+from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import VIEWS, NotNative
-from symgrad.native.vectors import Code, Module, Number, Value
+from symgrad.native.sums import Sums
+from symgrad.native.vectors import Code, Module, Value
 
 KERNEL = "kernel"
-LONG_ROW = 2**13  # in longer rows sums are made of sums of so many elements
 
 
 def write_group(group: Group) -> Module:
@@ -27,19 +28,6 @@ def write_group(group: Group) -> Module:
     module = Module()
     _Writer(group, module).write()
     return module
-
-
-def identity(join: str, kind: str) -> Number:
-    """The value that a reduction starts from."""
-    if join == "add":
-        return 0
-    if kind == "b1":
-        return join == "minimum"
-    if kind[0] == "f":
-        return -math.inf if join == "maximum" else math.inf
-    bits = 8 * int(kind[1:])
-    low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
-    return low if join == "maximum" else high - 1
 
 
 class _Writer:
@@ -55,8 +43,8 @@ class _Writer:
         self.bases: list[str] = []
         self.buffers: dict[int, str] = {}
         self.kept: dict[Node, str] = {}
-        self.sums: dict[Node, tuple[str, str]] = {}
-        self.columns: dict[Node, str] = {}
+        self.sums = Sums(group, self.code, self._alloca)
+        self.carries: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
         self.stack = 0
 
@@ -84,7 +72,7 @@ class _Writer:
         code.do("%b_short = icmp ult i64 %b_full, %stop")
         code.do("%b_end = select i1 %b_short, i64 %b_full, i64 %stop")
         for node in group.ends:
-            self._start(node)
+            self.sums.start(node)
         if group.flat:
             self._write_pass(0, "%b", "%b_end")
         else:
@@ -113,20 +101,16 @@ class _Writer:
         if self.tails:
             for i, node in enumerate(self.arrays):
                 if self.space.is_inner(node) and node not in group.ends:
-                    self.buffers[i] = self._alloca(_kind(node), lanes)
-                    kind = "u1" if _kind(node) == "b1" else _kind(node)
+                    self.buffers[i] = self._alloca(kind_in(node), lanes)
+                    kind = "u1" if kind_in(node) == "b1" else kind_in(node)
                     self.code.store(self.code.constant(kind, 0), self.buffers[i])
         padded = -(-group.columns // lanes) * lanes
         for node in group.kept:
-            self.kept[node] = self._alloca(_kind(node), padded)
-        for node, end in group.ends.items():
-            if end.is_column:
-                if padded * node.tensor.dtype.itemsize > MOST_STACK:
-                    raise NotNative("its rows are too long to be summed up")
-                self.columns[node] = self._alloca(_kind(node), padded)
-        for node in self.space.reduced:
-            if node not in self.columns:
-                self.sums[node] = self._alloca(_kind(node), lanes), self._alloca(_kind(node), lanes)
+            self.kept[node] = self._alloca(kind_in(node), padded)
+        self.sums.reserve()
+        for node in group.graph.nodes:
+            if node.op in SCANS:
+                self.carries[node] = self._alloca(kind_in(node), lanes)
 
     def _write_rows(self) -> None:
         code = self.code
@@ -144,7 +128,7 @@ class _Writer:
                 self._write_pass(stage, "0", str(self.group.columns))
         for node in self.group.ends:
             if not self.space.is_inner(node.inputs[0]):
-                self._add_row(node)
+                self.sums.add_row(node, [self.scalars[x] for x in node.inputs])
         code.do("br label %row_last")
         code.label("row_last")
         code.do("%r_next = add i64 %r, 1")
@@ -179,7 +163,7 @@ class _Writer:
         if node.op is CONSTANT:
             self.scalars[node] = constant(self.one, node)
         elif not node.inputs:
-            self.scalars[node] = self.one.load(_kind(node), self.pointers[self.number[node]])
+            self.scalars[node] = self.one.load(kind_in(node), self.pointers[self.number[node]])
         else:
             self.scalars[node] = emitted(node, [self.scalars[x] for x in node.inputs])
 
@@ -187,15 +171,32 @@ class _Writer:
         """A value that is one number for this row, and its place among the results."""
         if not node.inputs:
             base = self.bases[self.number[node]]
-            self.scalars[node] = self.one.load(_kind(node), base)
+            self.scalars[node] = self.one.load(kind_in(node), base)
+        elif node.op is PICK:
+            index = within(self.scalars[node.inputs[1]], self.group.columns)
+            self.scalars[node] = self._picked(node, index)
         elif node in self.space.reduced:
-            total = self._total(node, _join_of(node))
-            self.scalars[node] = Value(self.one, total.kind, self.code.lane(total, 0))
+            self.scalars[node] = self.sums.total(node)
         else:
             self.scalars[node] = emitted(node, [self.scalars[x] for x in node.inputs])
         for k, y in enumerate(self.group.graph.outputs, self.first_result):
             if y is node:
                 self.one.store(self.scalars[node], self.bases[k])
+
+    def _picked(self, pick: Node, index: Value) -> Value:
+        """One element of an inner value of this row, computed alone."""
+        found = dict(self.scalars)
+        for node in self.group.chain(pick):
+            if not node.inputs:
+                k = self.number[node]
+                found[node] = self.one.load(kind_in(node), self._place(k, index.text))
+            elif node.op is ADD:
+                x, u, at = (found[y] for y in node.inputs)
+                here = within(at, self.group.columns).equals(index)
+                found[node] = self.one.select(here, x + u, x)
+            else:
+                found[node] = emitted(node, [found[x] for x in node.inputs])
+        return found[pick.inputs[0]]
 
     # ---- a pass along the inner loop --------------------------------------------------------
 
@@ -218,9 +219,13 @@ class _Writer:
             for n in self.space.reduced
             if self.space.is_inner(n.inputs[0]) and max(group.stage[x] for x in n.inputs) == stage
         ]
+        scans = [n for n in made if n in fresh and n in self.carries]
+        for node in scans:
+            start = code.constant(kind_in(node), scan_start(node, kind_in(node)))
+            code.store(start, self.carries[node])
         for node in reductions:
             if node not in group.ends:
-                self._start(node)
+                self.sums.start(node)
         count = code.scalar(f"sub i64 {end}, {begin}")
         whole = code.scalar(f"and i64 {count}, {-lanes}")
         full = code.scalar(f"add i64 {begin}, {whole}")
@@ -232,11 +237,13 @@ class _Writer:
         code.do(f"br label %{loop}")
         code.label(loop)
         i, step = code.new(), code.new()
-        hole = len(code.lines.text)
+        hole, turn = len(code.lines.text), i
         code.do("")
+        if group.turned.get(stage):
+            i = code.scalar(f"sub i64 {(group.columns - 1) // lanes * lanes}, {i}")
         last = code.scalar(f"icmp eq i64 {i}, {full}") if self.tails else "false"
         values = dict(known)
-        inside = self._inside(last, rest) if self.tails and reductions else None
+        inside = self._inside(last, rest) if self.tails and (reductions or scans) else None
 
         def place(k: int) -> str:
             found = self._place(k, i)
@@ -248,18 +255,26 @@ class _Writer:
             if not node.inputs:
                 values[node] = self._loaded(self.number[node], place, last)
             elif node in self.kept and node not in fresh:
-                values[node] = code.load(_kind(node), self._kept_place(node, i))
+                values[node] = code.load(kind_in(node), self._kept_place(node, i))
             else:
-                values[node] = emitted(node, [values[x] for x in node.inputs])
+                operands = [values[x] for x in node.inputs]
+                if node in self.carries:
+                    values[node] = scanned(node, operands, self.carries[node], inside)
+                elif node.op is ADD:
+                    index = within(self.scalars[node.inputs[2]], group.columns)
+                    values[node] = added(operands[0], operands[1], index, i)
+                else:
+                    values[node] = emitted(node, operands)
                 if node in self.kept:
                     code.store(values[node], self._kept_place(node, i))
         for k in results:
             code.store(values[self.arrays[k]], place(k))
         for node in reductions:
-            self._add(node, [values[x] for x in node.inputs], i, inside)
-        code.do(f"{step} = add i64 {i}, {lanes}")
+            self.sums.add(node, [values[x] for x in node.inputs], i, inside)
+        code.do(f"{step} = add i64 {turn}, {lanes}")
         more = code.scalar(f"icmp ult i64 {step}, {end}")
-        code.lines.text[hole] = f"  {i} = phi i64 [ {begin}, %{before} ], [ {step}, %{code.block} ]"
+        ways = f"[ {begin}, %{before} ], [ {step}, %{code.block} ]"
+        code.lines.text[hole] = f"  {turn} = phi i64 {ways}"
         code.do(f"br i1 {more}, label %{loop}, label %{after}")
         code.label(after)
         if self.tails:
@@ -272,7 +287,7 @@ class _Writer:
 
     def _loaded(self, k: int, place: Callable[[int], str], last: str) -> Value:
         """The next elements of an array; the last ones lie one after the other."""
-        kind, step = _kind(self.arrays[k]), self._step(k)
+        kind, step = kind_in(self.arrays[k]), self._step(k)
         size = self.arrays[k].tensor.dtype.itemsize
         if step == size:
             return self.code.load(kind, place(k))
@@ -309,69 +324,17 @@ class _Writer:
         self.code.module.definitions[name] = COPY.format(name=name, bits=8 * size)
         self.code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count}, i64 {step or size})")
 
-    # ---- reductions -------------------------------------------------------------------------
-
-    def _start(self, node: Node) -> None:
-        kind, join = _kind(node), _join_of(node)
-        empty = self.code.constant(kind, identity(join, kind))
-        if node in self.columns:
-            return
-        for place in self.sums[node]:
-            self.code.store(empty, place)
-
-    def _add(self, node: Node, values: Sequence[Value], i: str, inside: Value | None) -> None:
-        """Join the values of some lanes to a sum."""
-        code, kind, join = self.code, _kind(node), _join_of(node)
-        x = values[0].converted(kind)
-        if len(values) > 1:
-            x = x * values[1].converted(kind)
-        empty = code.constant(kind, identity(join, kind))
-        if node in self.columns:
-            offset = code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")
-            place = code.scalar(f"getelementptr i8, ptr {self.columns[node]}, i64 {offset}")
-            first = code.scalar("icmp eq i64 %r, %b")
-            t = code.type(kind)
-            old = code.load(kind, place)
-            held = code.line(kind, f"select i1 {first}, {t} {empty.text}, {t} {old.text}")
-            code.store(JOINS[join](held, x), place)
-            return
-        if inside is not None:
-            x = code.select(inside, x, empty)
-        own, whole = self.sums[node]
-        total = JOINS[join](code.load(kind, own), x)
-        if not self.group.flat and self.group.columns > LONG_ROW and join == "add":
-            turned = code.scalar(f"and i64 {i}, {LONG_ROW - 1}")
-            due = code.scalar(f"icmp eq i64 {turned}, {LONG_ROW - self.group.lanes}")
-            t = code.type(kind)
-            more = code.line(kind, f"select i1 {due}, {t} {total.text}, {t} {empty.text}")
-            total = code.line(kind, f"select i1 {due}, {t} {empty.text}, {t} {total.text}")
-            code.store(code.load(kind, whole) + more, whole)
-        code.store(total, own)
-
-    def _add_row(self, node: Node) -> None:
-        """Join a row's one number to a sum over rows: its first lane."""
-        one, kind, join = self.one, _kind(node), _join_of(node)
-        values = [self.scalars[x].converted(kind) for x in node.inputs]
-        x = values[0] * values[1] if len(values) > 1 else values[0]
-        place = self.sums[node][0]
-        one.store(JOINS[join](one.load(kind, place), x), place)
-
-    def _total(self, node: Node, join: str) -> Value:
-        kind = _kind(node)
-        own, whole = (self.code.load(kind, place) for place in self.sums[node])
-        return self.code.folded(JOINS[join](whole, own), JOINS[join])
-
     def _write_part(self, node: Node, end: End) -> None:
+        """The part of a reduction that is of this block, at its place among the parts."""
         code, size = self.code, node.tensor.dtype.itemsize
         k = next(i for i, y in enumerate(self.arrays) if i >= self.first_result and y is node)
         number = code.scalar(f"udiv i64 %b, {self.group.block}")
         offset = code.scalar(f"mul i64 {number}, {size * math.prod(end.shape)}")
         place = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {offset}")
-        if node in self.columns:
-            self._copy(place, self.columns[node], str(self.group.columns), k)
-            return
-        total = self._total(node, end.join)
-        self.one.store(Value(self.one, total.kind, code.lane(total, 0)), place)
+        if node in self.sums.columns:
+            self._copy(place, self.sums.columns[node], str(self.group.columns), k)
+        else:
+            self.one.store(self.sums.total(node), place)
 
 
 COPY = """\
@@ -395,19 +358,9 @@ done:
 }}"""
 
 
-def _kind(node: Node) -> str:
-    found = kind_of(node.tensor.dtype)
-    assert found is not None
-    return found
-
-
-def _join_of(node: Node) -> str:
-    return node.op.combiner or "add"
-
-
 def constant(code: Code, node: Node) -> Value:
     """A constant that is one number."""
-    return code.constant(_kind(node), np.asarray(computed(node, [], dict(node.attrs))).item())
+    return code.constant(kind_in(node), np.asarray(computed(node, [], dict(node.attrs))).item())
 
 
 def emitted(node: Node, values: Sequence[Value]) -> Value:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.native import circular, exponential, gaussian, hyperbolic, powers
 from symgrad.native.precise import INF, absolute, copysign, root
@@ -43,6 +44,13 @@ def kind_of(dtype: np.dtype[Any]) -> str | None:
     """The kind of values of a dtype; None if the emitter has none."""
     found = f"{dtype.kind}{dtype.itemsize}"
     return found if found in LLVM and dtype.isnative else None
+
+
+def kind_in(node: Node) -> str:
+    """The kind of values of a node that is in a group."""
+    found = kind_of(node.tensor.dtype)
+    assert found is not None
+    return found
 
 
 def _maximum(a: Value, b: Value) -> Value:

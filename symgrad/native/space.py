@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
+from symgrad.native.rows import ADD, PICK, PLACES, ROW_OPS, SCANS, axis_of
 from symgrad.ops.linalg.products import row_sums, vdot_p, vecdot_p
 from symgrad.ops.reduce import max as largest
 from symgrad.ops.reduce import min as least
@@ -28,7 +29,7 @@ REDUCTIONS = (total.op, largest.op, least.op, vdot_p.op)
 
 def is_reduction(node: Node) -> bool:
     """Whether a node joins the elements along some axes."""
-    return node.op in ROW_REDUCTIONS or node.op in REDUCTIONS
+    return node.op in ROW_REDUCTIONS or node.op in REDUCTIONS or node.op in PLACES
 
 
 class NotNative(Exception):
@@ -122,6 +123,11 @@ class _Classes:
             if [own[i] for i in a] != [shape[i] for i in b]:
                 raise NotNative("a reshape takes axes apart, or joins them")
             yield from zip(a, b, strict=True)
+        elif node.op in SCANS:
+            yield from ((i, i) for i, s in enumerate(own) if s != 1)
+        elif node.op is PICK or node.op is ADD:
+            along = x.ndim - (node.op is PICK or x is not node.inputs[0])
+            yield from ((i, i) for i, s in enumerate(own[:along]) if s != 1)
         elif is_reduction(node):
             left = self._kept(node, x)
             places = [j for j, s in enumerate(shape) if s != 1] if len(shape) != len(own) else left
@@ -139,7 +145,8 @@ class _Classes:
         if node.op in ROW_REDUCTIONS:
             return list(range(ndim - 1))
         axis = dict(node.attrs).get("axis")
-        return [] if axis is None else [i for i in range(ndim) if i not in axis]
+        axes = (axis,) if isinstance(axis, int) else range(ndim) if axis is None else axis
+        return [i for i in range(ndim) if i not in axes]
 
     def _loops(self, node: Node) -> list[tuple[Node, int]]:
         return [self._find((node, i)) for i, s in enumerate(self.shapes[node]) if s != 1]
@@ -177,7 +184,7 @@ class _Classes:
         }
         wide = {place[c]: self.shapes[c[0]][c[1]] for c in order}
         uses = [frozenset(place[c] for c in own) for own in loops.values()]
-        uses += reduced.values()
+        uses += [*reduced.values(), *self._along_rows(place)]
         apart = self._apart(loops, place)
         merged: list[list[int]] = []
         for i in range(len(order)):
@@ -192,6 +199,16 @@ class _Classes:
             for n, r in reduced.items()
         }
         return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends)
+
+    def _along_rows(self, place: Mapping[tuple[Node, int], int]) -> Iterator[frozenset[int]]:
+        """The loop that each op along rows goes along, which is to be the innermost."""
+        for node in self.graph.nodes:
+            if node.op in ROW_OPS and node.op not in PLACES:
+                x = node if node.op is ADD else node.inputs[0]
+                loop = place.get(self._find((x, axis_of(node))))
+                if loop != len(place) - 1:
+                    raise NotNative(f"{node.op.name} is not along the inner loop")
+                yield frozenset({loop})
 
     def _apart(
         self,

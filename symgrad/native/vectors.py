@@ -349,19 +349,18 @@ class Code:
         width = self.lanes
         while width > 1:
             width //= 2
-            t = self.type(x.kind)
-            order = ", ".join(f"i32 {i ^ width}" for i in range(self.lanes))
-            other = self.line(
-                x.kind, f"shufflevector {t} {x.text}, {t} poison, <{self.lanes} x i32> <{order}>"
-            )
-            x = join(x, other)
+            x = join(x, self.permuted(x, [i ^ width for i in range(self.lanes)]))
         return x
 
-    def numbered(self) -> Value:
-        """0, 1, 2 …: the number of each lane, as i8."""
-        if self.lanes == 1:
-            return self.constant("i8", 0)
-        return Value(self, "i8", f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>")
+    def permuted(self, x: Value, order: Sequence[int]) -> Value:
+        """The lanes of a vector in another order."""
+        t, lanes = self.type(x.kind), ", ".join(f"i32 {i}" for i in order)
+        mask = f"<{self.lanes} x i32> <{lanes}>"
+        return self.line(x.kind, f"shufflevector {t} {x.text}, {t} poison, {mask}")
+
+    def numbered(self, kind: str) -> Value:
+        """0, 1, 2 …: the number of each lane."""
+        return self.constants(kind, range(self.lanes))
 
 
 def literal(kind: str, number: Number) -> str:

@@ -13,6 +13,7 @@ import symgrad.ops.elementwise
 import symgrad.ops.fourier.kernels
 import symgrad.ops.fused
 import symgrad.ops.identity
+import symgrad.ops.index.in_rows
 import symgrad.ops.index.scatter
 import symgrad.ops.index.slices
 import symgrad.ops.index.take

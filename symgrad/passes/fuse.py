@@ -19,6 +19,7 @@ from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
+from symgrad.ir.types import TensorType
 from symgrad.ops.fused import fused
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import substituted
@@ -127,7 +128,11 @@ class _Groups:
             self.readers[x].append(node)
             stage = max(stage, self.stage[x] + (x not in near))
         self.near[node] = near
-        self.stage.setdefault(node, -1 if is_leaf(node) else stage)
+        # Indices and numbers are made of leaves before all else: no part of a group waits for them.
+        t = node.type
+        is_light = isinstance(t, TensorType) and (t.dtype.kind in "iu" or not t.ndim)
+        first = is_leaf(node) or (is_light and stage == 0 and node not in self.joining)
+        self.stage.setdefault(node, -1 if first else stage)
 
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.

@@ -37,6 +37,7 @@ from symgrad.rules import (
     contractions,
     extrema,
     factors,
+    in_rows,
     indexing,
     logic,
     masks,
@@ -101,7 +102,7 @@ def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
 DECLARED: tuple[Rule, ...] = rules_of(
     constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
     indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems, arithmetic,
-    factors, powers, row_sums,
+    factors, powers, row_sums, in_rows,
 )  # fmt: skip
 RULES = tuple(rule for rule in DECLARED if not rule.last)
 KERNELS = tuple(rule for rule in DECLARED if rule.last)

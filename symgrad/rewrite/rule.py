@@ -231,8 +231,7 @@ def _call(function: Callable[..., Any], bound: Substitution) -> Any:
 
 @lru_cache(maxsize=4096)
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def rule(
@@ -342,25 +341,27 @@ def rule_for(
     operands: Callable[[Sequence[Op]], bool] | None = None,
     when: Callable[[Node], bool] | None = None,
     after_grad: bool = False,
+    last: bool = False,
     examples: tuple[Example, ...] = (),
 ) -> Callable[[Callable[[Node], Node | None]], Rule]:
     """Declare a rule for every op of which a fact holds: a function of the node itself.
 
-    `operands` tells from the ops of a node's operands whether it is worth trying, `when` from the
-    node. One for `after_grad` keeps the value, but need not keep the gradient.
+    `operands` tells by the ops of a node's operands whether it is worth trying, `when` by the node.
+    One for `after_grad` keeps the value, but need not keep the gradient; see `Rule` for `last`.
     """
 
     def declare(function: Callable[[Node], Node | None]) -> Rule:
         return Rule(
-            name=_name(function),
-            exact=Exact.of(exact),
+            _name(function),
+            Exact.of(exact),
+            function,
             fact=fact,
             function=function,
             operands=operands,
             when=when,
             after_grad=after_grad,
+            last=last,
             examples=examples,
-            definition=function,
         )
 
     return declare

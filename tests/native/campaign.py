@@ -23,6 +23,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.lowering import tiling
 from symgrad.native import groups
 from symgrad.native.operations import operation
+from symgrad.ops.cumulative import products_before, running_extremum, running_sum
 from symgrad.passes import DEFAULT
 from symgrad.runtime import native
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
@@ -186,6 +187,25 @@ def made_before(rng, inputs):
     return [made(x) for x in inputs]
 
 
+def along_rows(rng, pick, x, given):
+    """A running sum, product or extremum, or what is done with one element of each row.
+
+    Its place is that of an extremum of what is `given`, not of what is rounded.
+    """
+    rows = x.shape[0]
+    how = int(rng.integers(4))
+    if how == 0:
+        return running_sum(x, axis=1, reverse=bool(rng.integers(2)))
+    if how == 1:
+        return running_extremum(x, axis=1, largest=bool(rng.integers(2)))
+    if how == 2:
+        factors = sg.clip(x, -1, 1)
+        return products_before(factors, axis=1, reverse=bool(rng.integers(2)))
+    index = pick((sg.argmax, sg.argmin))(given, axis=1)
+    picked = sg.take_along_axis(x, index[:, None], axis=1)
+    return x.at[sg.arange(rows), index].add(picked[:, 0]) if rng.random() < 0.5 else x - picked
+
+
 def random_rows(rng, pick):
     """Functions of rows and of their sums and extrema, and reductions over the rows in the end."""
     rows, columns = int(rng.integers(2, 60)), int(rng.integers(2, 201))
@@ -199,6 +219,8 @@ def random_rows(rng, pick):
         if rng.random() < 0.25 and x.shape == shapes[0]:
             y = pick((sg.sum, sg.max, sg.min))(x, axis=1, keepdims=True)
             pool.append(sg.astype(y, x.dtype))
+        elif rng.random() < 0.25 and x.shape == shapes[0]:
+            pool.append(along_rows(rng, pick, x, inputs[0]))
         elif rng.random() < 0.4 and x.dtype.kind == "f":
             pool.append(pick(floats)(x))
         else:

@@ -115,6 +115,39 @@ def scatter(x, u, *indices, axis, mode, out=None):
     return out
 
 
+def from_start(x, size, axis, out=None):
+    """Indices of an axis of so many elements, those from its end as those from its start."""
+    return np.positive(one_index((x,), {axis: size}, axis), out=out)
+
+
+def _one_a_row(x, index):
+    """The indices into x flattened, of one element of each of its rows."""
+    size = x.shape[-1]
+    first = np.arange(0, x.size, size).reshape(index.shape)
+    return np.add(np.minimum(np.maximum(index, 0), size - 1), first, first)
+
+
+def pick_in_rows(x, index, out=None):
+    """Of each row the element at an index, which counts from 0; beyond the row its end."""
+    if x.flags.c_contiguous:
+        return x.take(_one_a_row(x, index), out=out, mode="clip")
+    y = np.take_along_axis(x, np.clip(index, 0, x.shape[-1] - 1), axis=-1)
+    return y if out is None else np.positive(y, out=out)
+
+
+def add_in_rows(x, u, index, out=None):
+    """x with u added to one element of each row."""
+    y = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, x.dtype)
+    if y is not x:
+        np.copyto(y, x)
+    flat, at = y.reshape(-1), _one_a_row(y, index)
+    flat[at] = np.add(flat[at], u)
+    if out is None or out is y:
+        return y
+    np.copyto(out, y)
+    return out
+
+
 def running_extremum(x, axis, largest, out=None):
     """For each element the largest or smallest of those up to it; NaN from the first NaN on."""
     return (np.maximum if largest else np.minimum).accumulate(x, axis=axis, out=out)
