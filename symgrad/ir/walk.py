@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -47,3 +47,12 @@ def topological(outputs: Iterable[Node], known: Container[Node] = ()) -> list[No
                 stack.pop()
                 order.append(node)
     return order
+
+
+def with_bodies(graph: GraphLike) -> Iterator[Node]:
+    """The nodes of a graph, and of all bodies that its loops and choices run, but their inputs."""
+    for node in graph.nodes:
+        yield node
+        for body in node.bodies:
+            given = set(body.inputs)
+            yield from (n for n in with_bodies(body) if n not in given)

@@ -24,6 +24,10 @@ class Branch(Step):
     plans: tuple[Plan, Plan]
     name = "cond"
 
+    @property
+    def when(self) -> str:
+        return "if it is chosen"
+
     def sides(self, scratch: Sequence[T]) -> Iterator[tuple[Plan, Sequence[T]]]:
         """Each plan, with its part of the scratch."""
         first = len(self.plans[0].arrays_in_arena())

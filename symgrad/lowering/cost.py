@@ -33,6 +33,8 @@ class StepCost(NamedTuple):
 class PlanCost:
     """The cost of a plan, step by step and in all.
 
+    Printed, below a loop stands what one of its steps costs.
+
     `bytes_moved` is by steps each of which reads and writes whole arrays, as small programs run.
     `bytes_fused` is what is left if each fused group is one pass that reads what comes into the
     group and writes what leaves it; groups that run in tiles come near to that.
@@ -71,17 +73,27 @@ class PlanCost:
 
     def _lines(self) -> Iterator[str]:
         yield f"{'step':>4}  {'kernel':<20} {'flops':>15} {'read':>13} {'written':>13}  flops/byte"
-        for i, s in enumerate(self.steps):
-            flops = "?" if s.flops is None else f"{s.flops:,}"
-            place = s.step.node.origin.nearest or ""
-            group = "" if s.step.group is None else f"  fused {s.step.group}"
-            yield (
-                f"{i:>4}  {s.step.name:<20} {flops:>15} {s.bytes_read:>13,} "
-                f"{s.bytes_written:>13,} {s.intensity:>11.3f}  {place}{group}"
-            )
+        yield from _rows(self.steps, "")
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+
+def _rows(steps: Sequence[StepCost], outer: str) -> Iterator[str]:
+    """A line for each step; below a loop or a choice those of its bodies, for one time."""
+    for i, s in enumerate(steps):
+        number = f"{outer}{i}"
+        flops = "?" if s.flops is None else f"{s.flops:,}"
+        place = s.step.node.origin.nearest or ""
+        group = "" if s.step.group is None else f"  fused {s.step.group}"
+        when = f"  {s.step.when}:" if s.step.when else ""
+        yield (
+            f"{number:>4}  {s.step.name:<20} {flops:>15} {s.bytes_read:>13,} "
+            f"{s.bytes_written:>13,} {s.intensity:>11.3f}  {place}{group}{when}"
+        )
+        if s.step.node.bodies:
+            inner = [c for plan in s.step.counted for c in cost(plan).steps]
+            yield from _rows(inner, f"{number}.")
 
 
 class Cost(NamedTuple):

@@ -136,6 +136,10 @@ class Loop(Step):
     def times(self) -> float:
         return guess(self.turns.length)
 
+    @property
+    def when(self) -> str:
+        return f"once in each of {self.turns!r}"
+
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         found = cost(self.turns.plan)
         return None if found.uncounted else found.flops * guess(self.turns.length)

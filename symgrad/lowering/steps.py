@@ -141,6 +141,16 @@ class Step(ABC):
         return () if self.inner is None else (self.inner,)
 
     @property
+    def counted(self) -> tuple[Plan, ...]:
+        """The plans by which its costs are told: of which all sizes are known."""
+        return self.plans
+
+    @property
+    def when(self) -> str:
+        """When it runs its plans, in words; empty if that is nobody's concern."""
+        return ""
+
+    @property
     def times(self) -> float:
         """How often it runs that plan."""
         return 1

@@ -36,6 +36,10 @@ class While(Step):
     def plans(self) -> tuple[Plan, ...]:
         return self.test, self.turns.plan
 
+    @property
+    def when(self) -> str:
+        return "once in each step"
+
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return None
 
@@ -64,6 +68,14 @@ class Sized(Step):
     @property
     def plans(self) -> tuple[Plan, ...]:
         return (self.plan,)
+
+    @property
+    def counted(self) -> tuple[Plan, ...]:
+        return (self.of(1),)
+
+    @property
+    def when(self) -> str:
+        return "for each step of a while_loop"
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return None

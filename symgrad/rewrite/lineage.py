@@ -16,7 +16,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
-from symgrad.ir.walk import topological
+from symgrad.ir.walk import topological, with_bodies
 from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
 
 Form: TypeAlias = Any
@@ -60,6 +60,10 @@ class Lineage:
         self._classes.add(node)
         if node.op.of_several and node.inputs[0] in self._results:
             self._classes.merge(node, self._results[node.inputs[0]][node.attr("index")])
+        for body in node.bodies:
+            for part in body.nodes:
+                if part not in self._classes.parent:
+                    self._enter(part)
         if (inner := node.inner_graph) is None:
             return
         becomes = dict(zip(inner.inputs, node.inputs, strict=True))
@@ -75,11 +79,12 @@ class Lineage:
 
     def _index(self, final: Graph) -> None:
         self.built: dict[Form, list[Node]] = defaultdict(list)
-        for node in self.raw.nodes:
+        for node in with_bodies(self.raw):
             self.built[self.form(node)].append(node)
         self.kept: dict[Form, Node] = {}
-        parts = [p for n in final.nodes for p in self._parts(n)]
-        for node in [*final.nodes, *parts]:
+        there = list(with_bodies(final))
+        parts = [p for n in there for p in self._parts(n)]
+        for node in [*there, *parts]:
             self.kept.setdefault(self.form(node), node)
         self.readers: dict[Form, list[Node]] = defaultdict(list)
         for node in self.kept.values():

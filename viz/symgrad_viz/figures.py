@@ -119,7 +119,7 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
         read[of.step.node] += round(of.bytes_read * times)
         written[of.step.node] += round(of.bytes_written * times)
         if of.step.node.bodies:
-            within = (cost(plan).steps for plan in of.step.plans)
+            within = (cost(plan).steps for plan in of.step.counted)
             stack += [(inner, times * of.step.times) for inner in chain.from_iterable(within)]
     alive: dict[Node, int] = {}
     for step, used in zip(plan.steps, _in_use(plan), strict=True):

@@ -150,7 +150,7 @@ def checked(
             error = step.error() if wide else None
             before = [x for x in step.before() if x in wrong]
             if error is None:
-                made, is_wrong = step.made(), bool(_kinds(step.results[0]))
+                made, is_wrong = step.made(sizes), bool(_kinds(step.results[0]))
             else:
                 largest, is_wrong = max(largest, error), error > rtol
                 made = f"has a relative error of {error:.2g}" * (is_wrong and not before)
@@ -192,7 +192,7 @@ class _Step(NamedTuple):
         inside = () if inner is None else inner.outputs
         return chain(self.node.inputs, self.inputs, inside)
 
-    def made(self) -> str:
+    def made(self, sizes: Mapping[str, int]) -> str:
         """The fault that the node introduced, such as NaN; "" for none."""
         before = frozenset[str]().union(*(_kinds(x[0]) for x in self.operands))
         new = sorted(_kinds(self.results[0]) - before)
@@ -203,8 +203,8 @@ class _Step(NamedTuple):
         where = f", first at {tuple(bad[0].tolist())}" if array.ndim else ""
         verb = "was given" if is_input(self.node) else "made"
         found = f"{verb} {' and '.join(new)}: {len(bad)} of {array.size}{where}"
-        if self.node.op.body:
-            found += began_in(self.node, [x[0] for x in self.operands], _kinds)
+        if self.node.bodies:
+            found += began_in(self.node, [x[0] for x in self.operands], sizes, _kinds)
         return found
 
     def error(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Step
+from symgrad.lowering.steps import Step, is_open
 from symgrad.rewrite.trace import shortened
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.source import Source
@@ -82,6 +83,7 @@ class StepTime(NamedTuple):
 
     A group that runs in tiles reads and writes what comes into it and leaves it. Its steps are
     `inner`, for all tiles together, each with the part of the group's time that it has of theirs.
+    So are those of a choice, and of a loop, which `ran` so many steps in a call.
     """
 
     step: Step
@@ -94,6 +96,7 @@ class StepTime(NamedTuple):
     bytes_written: int
     reach: float
     inner: tuple[StepTime, ...] = ()
+    ran: float = 0
 
     @property
     def location(self) -> Location | None:
@@ -121,6 +124,7 @@ class StepTime(NamedTuple):
             "location": place and {"file": place.file, "line": place.line, "text": place.text},
             "made_by": list(map(str, self.step.node.origin.made_by)),
             **{name: getattr(self, name) for name in FIGURES},
+            "ran": self.ran,
             "inner": [s.document() for s in self.inner],
         }
 
@@ -192,20 +196,28 @@ class Profile:
         heaviest = set(self.heaviest)
         for i, step in enumerate(self.steps):
             yield _row(f"{i:>4}", step, "*" if i in heaviest else " ")
-            for k, inner in enumerate(step.inner):
-                yield _row(f"{i:>4}.{k}", inner, " ")
+            yield from _inner_rows(f"{i:>4}", step)
         yield "* together more than half of the time"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
 
+def _inner_rows(number: str, step: StepTime) -> Iterator[str]:
+    for k, inner in enumerate(step.inner):
+        yield _row(f"{number}.{k}", inner, " ")
+        yield from _inner_rows(f"{number}.{k}", inner)
+
+
 def _row(number: str, s: StepTime, mark: str) -> str:
     gflops = "?" if s.gflops is None else f"{s.gflops:.2f}"
     place = s.location
     where = "" if place is None else f"{place}  {shortened(place.text)}"
+    name = f"{s.step.name} ×{s.ran:,.0f}" if s.ran else s.step.name
+    if s.ran:
+        where = f"{s.seconds / s.ran * 1e6:,.2f} µs each  {where}"
     return (
-        f"{number:<7} {s.line:>5}  {s.step.name:<20} {s.seconds * 1e6:>12,.2f}  {s.share:>6.1%} "
+        f"{number:<7} {s.line:>5}  {name:<20} {s.seconds * 1e6:>12,.2f}  {s.share:>6.1%} "
         f"{mark} {s.gbytes:>7.2f} {gflops:>8} {s.reach:>6.0%}  {where}"
     ).rstrip()
 
@@ -247,15 +259,15 @@ class _Watch:
     def __init__(self, source: Source, plan: Plan) -> None:
         self.source = source
         self.plan = plan
-        # The plans that steps run within them.
-        self.inner = {i: s.inner for i, s in enumerate(plan.steps) if s.inner is not None}
-        # Of each function: its number, and the first line of each step.
+        # Of each function the first line of each step, and the steps.
         self.lines: list[list[int]] = []
+        self.timed: list[list[Step]] = []
         # One record for each call of a function: its number, and when its steps began and ended.
         self.records: list[tuple[int, ...]] = []
         self.runs: list[Any] = []
-        self.runs_within: dict[int, list[Any]] = {i: [] for i in self.inner}
-        self.function_of: dict[int, int] = {}
+        # Of a function within a step: the times of its steps in each run, and how often it ran.
+        self.runs_within: dict[tuple[int, int], list[Any]] = {}
+        self.counts: Counter[tuple[int, int]] = Counter()
 
     def compile(self, filename: str) -> Callable[..., Any]:
         """The function; its lines have the numbers that they have in the source."""
@@ -273,13 +285,16 @@ class _Watch:
         body: list[ast.stmt] = []
         lines: list[int] = []
         looks: list[str] = []
+        steps: list[Step] = []
         last: Step | None = None
         for statement in function.body:
             step = self.source.lines.get(statement.lineno)
             if step is not last:
                 looks.append(f"{name}_{len(looks)}")
                 body += ast.parse(f"{looks[-1]} = {name}()").body
-                lines += [statement.lineno] * (step is not None)
+                if step is not None:
+                    lines.append(statement.lineno)
+                    steps.append(step)
             last = step
             if isinstance(statement, ast.Return) and looks:
                 record = f"{name}_record(({len(self.lines)}, {', '.join(looks)}))"
@@ -287,6 +302,7 @@ class _Watch:
             body.append(statement)
         function.body = body
         self.lines.append(lines)
+        self.timed.append(steps)
 
     def note(self, keep: bool) -> None:
         """Take what a call recorded, the function of the whole program last, and forget it."""
@@ -296,15 +312,13 @@ class _Watch:
             return
         *within, (_, *looks) = records
         self.runs.append(np.diff(looks))
-        sums = {i: np.zeros(len(p.steps)) for i, p in self.inner.items()}
+        sums: dict[tuple[int, int], Any] = {}
         for number, first, *rest in within:
-            i = bisect(looks, first) - 1
-            # The last rows may have steps of their own.
-            if i in sums and len(rest) == len(sums[i]):
-                sums[i] += np.diff([first, *rest])
-                self.function_of.setdefault(i, number)
-        for i, times in sums.items():
-            self.runs_within[i].append(times)
+            key = bisect(looks, first) - 1, number
+            sums[key] = sums.get(key, 0) + np.diff([first, *rest])
+            self.counts[key] += 1
+        for key, times in sums.items():
+            self.runs_within.setdefault(key, []).append(times)
 
     def steps(self, machine: Machine) -> tuple[StepTime, ...]:
         """The steps with their times."""
@@ -315,23 +329,48 @@ class _Watch:
         judge = _Judge(machine, self.source.text.splitlines(), float(times.sum()))
         costs, found = cost(self.plan).steps, []
         for i, (of, line, seconds) in enumerate(zip(costs, self.lines[-1], times, strict=True)):
-            inner = self._inner(i, seconds, judge) if i in self.function_of else ()
-            if inner:
+            inner = tuple(self._inner(i, of.step, seconds, judge))
+            if inner and not of.step.node.bodies:
                 flops = [s.flops for s in inner]
                 of = of._replace(flops=None if None in flops else sum(f or 0 for f in flops))
-            found.append(judge.step_time(self.plan, of, line, seconds, 1.0, inner))
+            ran = self._times(i, of.step)
+            found.append(judge.step_time(self.plan, of, line, seconds, 1.0, inner, ran))
         return tuple(found)
 
-    def _inner(self, i: int, seconds: float, judge: _Judge) -> tuple[StepTime, ...]:
+    def _functions(self, i: int, step: Step) -> list[tuple[int, Plan]]:
+        """The functions that a step ran within the step of a number, each with its plan."""
+        ran = [n for n in range(len(self.timed)) if (i, n) in self.runs_within]
+        found = []
+        for plan in step.plans:
+            its = [n for n in ran if self.timed[n][:1] == [*plan.steps[:1]]]
+            # Of functions that read alike one is written.
+            names = [s.name for s in plan.steps]
+            its = its or [n for n in ran if [s.name for s in self.timed[n]] == names]
+            found += [(n, plan) for n in its[:1] if len(self.timed[n]) == len(names)]
+        return found
+
+    def _times(self, i: int, step: Step) -> float:
+        """How often a step ran what it runs: as counted, of a loop."""
+        if step.inner is None or not step.node.bodies:
+            return 0
+        counts = [self.counts[i, number] / len(self.runs) for number, _ in self._functions(i, step)]
+        return counts[-1] if counts else 0
+
+    def _inner(self, i: int, step: Step, seconds: float, judge: _Judge) -> Iterator[StepTime]:
         """The steps that a step runs within it, each with its part of the time."""
-        plan, number = self.inner[i], self.plan.steps[i].times
-        times = np.maximum(np.median(self.runs_within[i], axis=0), 1)
-        times *= seconds / times.sum()
-        costs, lines = cost(plan).steps, self.lines[self.function_of[i]]
-        return tuple(
-            judge.step_time(plan, of, line, time, number)
-            for of, line, time in zip(costs, lines, times, strict=True)
-        )
+        functions = self._functions(i, step)
+        rows = [np.median(self.runs_within[i, number], axis=0) for number, _ in functions]
+        total = sum(float(np.maximum(row, 1).sum()) for row in rows)
+        for (number, plan), row in zip(functions, rows, strict=True):
+            times = np.maximum(row, 1) * (seconds / total)
+            ran = self.counts[i, number] / len(self.runs) if step.node.bodies else step.times
+            is_counted = not any(is_open(slot.type) for slot in plan.slots)
+            unknown = (StepCost(s, None, 0, 0) for s in plan.steps)
+            costs = cost(plan).steps if is_counted else tuple(unknown)
+            for of, line, time in zip(costs, self.lines[number], times, strict=True):
+                inner = tuple(self._inner(i, of.step, float(time), judge))
+                within = self._times(i, of.step)
+                yield judge.step_time(plan, of, line, time, ran, inner, within)
 
 
 class _Judge(NamedTuple):
@@ -347,8 +386,9 @@ class _Judge(NamedTuple):
         seconds: float,
         times: float,
         inner: tuple[StepTime, ...] = (),
+        ran: float = 0,
     ) -> StepTime:
-        """The figures of a step of such a cost, done so many times."""
+        """The figures of a step of such a cost, done so many times; a loop `ran` so many steps."""
         wide = any(plan.slots[r.slot].dtype in ("float64", "complex128") for r in of.step.results)
         dtype = "float64" if wide else "float32"
         least = self.machine.seconds(of.flops or 0, of.bytes_read + of.bytes_written, dtype)
@@ -363,6 +403,7 @@ class _Judge(NamedTuple):
             round(of.bytes_written * times),
             float(least * times / seconds),
             inner,
+            ran,
         )
 
 

@@ -15,6 +15,7 @@ from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, Resolver, printable
+from symgrad.ir.walk import with_bodies
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.passes.hoist import Split
@@ -25,6 +26,7 @@ from symgrad.runtime.source import Source
 
 MOST_NEAREST = 5
 MOST_STEPS = 6
+HEADS = ("for ", "while ", "if ")  # of the line of a loop or a choice
 
 
 class Story(NamedTuple):
@@ -117,12 +119,15 @@ class Explainer:
     """Answers `Program.why` for the sizes of one plan, a story for each node."""
 
     def __init__(self, raw: Graph, trace: Trace, plan: Plan, source: Source) -> None:
-        self.raw = raw
+        self.raw, self.nodes = raw, list(with_bodies(raw))
+        self.in_bodies = {*self.nodes}.difference(raw.nodes)
         self.plan = plan
         self.lineage = Lineage(raw, plan.graph, trace)
         self.text = source.text.splitlines()
         self.lines = source.lines
         self.line_of = {step: line for line, step in reversed(source.lines.items())}
+        heads = (n for n in reversed(source.lines) if self.text[n - 1].lstrip().startswith(HEADS))
+        self.line_of |= {s: n for n in heads if (s := source.lines[n]).node.bodies}
         self.steps: dict[Form, list[int]] = {}
         # What runs within a step: which step that is, and the node that it computes a part of.
         self.within: dict[Step, tuple[int, Node]] = {}
@@ -133,6 +138,8 @@ class Explainer:
             for own in [*whole, *(own for _, own in inside)]:
                 numbers = self.steps.setdefault(self.lineage.form(own), [])
                 numbers += [i] if i not in numbers else []
+        looped = (own for i, own in self.within.values() if plan.steps[i].node.bodies)
+        self.looped = {self.lineage.form(own) for own in looped}
         self.lines_within: dict[Form, list[int]] = {}
         for line, step in source.lines.items():
             if step in self.within:
@@ -143,22 +150,28 @@ class Explainer:
     def answer(self, asked: Node | int | str) -> Why:
         """The answer about a node, a line of the user's, or a line of the source."""
         if isinstance(asked, Node):
-            if asked not in set(self.raw.nodes):
+            found = [asked] if asked in {*self.nodes} else self._traced(asked)
+            if not found:
                 place = asked.origin.nearest
                 near = self._some_lines(0 if place is None else place.line)
                 raise GraphError(
                     f"{describe(asked)} is no part of this program: none of its results depends "
                     f"on it. Ask about one of its nodes, or about a line: {near}"
                 )
-            return Why(describe(asked), (self.of_node(asked),))
+            return Why(describe(asked), self._stories(found))
         if isinstance(asked, str):
             steps = self._steps_at(asked)
             if steps:
                 return Why(_code(asked), tuple(map(self._of_step, steps)))
         nodes = self._built_at(asked)
-        return Why(_asked_line(asked, nodes), tuple(map(self.of_node, nodes)))
+        return Why(_asked_line(asked, nodes), self._stories(nodes))
 
     # ---- what was asked ---------------------------------------------------------------------
+
+    def _traced(self, asked: Node) -> list[Node]:
+        """The nodes of bodies that were made of a node which a function gave when it was traced."""
+        made = (n for n in self.nodes if n in self.in_bodies and n.op is asked.op)
+        return [n for n in made if n.origin == asked.origin and n.type == asked.type]
 
     def _steps_at(self, line: str) -> list[Step]:
         """The steps of a line of the source: of that very line, else of those with its code."""
@@ -190,7 +203,7 @@ class Explainer:
 
     def _lines_built(self) -> Iterator[tuple[Location, Node]]:
         """The nodes that were built at a known line, with the line."""
-        for node in self.raw.nodes:
+        for node in self.nodes:
             if (line := self.resolver.nearest(node.origin)) is not None:
                 yield line, node
 
@@ -205,20 +218,30 @@ class Explainer:
 
     # ---- stories ----------------------------------------------------------------------------
 
+    def _stories(self, nodes: Iterable[Node]) -> tuple[Story, ...]:
+        """Their stories; one of those that are alike, as of what a gradient's loop has again."""
+        return tuple({str(story): story for story in map(self.of_node, nodes)}.values())
+
     def of_node(self, node: Node) -> Story:
         """The story of a node of any graph of the trace."""
         form = self.lineage.form(node)
         way = self.lineage.onward(form)
+        if not way.ends and node in self.in_bodies:
+            way = way._replace(ends=self._alike(node))
         steps = tuple(i for end in way.ends for i in self.steps.get(end, ()))
         parts = tuple(i for part in way.parts for i in self.steps.get(part, ()) if i not in steps)
         twins = tuple(n for n in self.lineage.built[form] if n is not node and n.inputs)
         if not way.ends:
             verdict = "nobody reads it any more, so that it is not computed"
+            if node in self.in_bodies:
+                verdict = "no longer in its loop: moved out of it, or nobody reads it any more"
         elif not steps:
             verdict = "; ".join(dict.fromkeys(map(self._costless, way.ends)))
         else:
             how = "computed as written, by" if not way.rewrites else "now computed by"
             verdict = f"{'folded into' if way.folded else how} {steps_text(steps)}"
+            outside = "outside its loop" * (node in self.in_bodies)
+            verdict += f", {when}" if (when := self._when(way.ends) or outside) else ""
             if parts:
                 verdict += f"; the rewrites made {steps_text(parts)} of it, too"
         merged = f"merged with its {counted(len(twins), 'equal')}; " if twins else ""
@@ -235,8 +258,29 @@ class Explainer:
         nodes.sort(key=lambda n: self._as_told(n, node), reverse=True)
         first = nodes[0] if nodes else node
         rest = tuple(n for n in nodes[1:] if constant_value(n) is None)
-        code = self._code_of([number])
+        own = [line for line, of in self.lines.items() if of is step and step in self.within]
+        code = self._code_at(own) if own else self._code_of([number])
         return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
+
+    def _alike(self, node: Node) -> tuple[Form, ...]:
+        """The forms that run of this op, and were written where this node of a body was.
+
+        What was moved out of a body, or is there again in a gradient's loop, has no lineage.
+        """
+        made = node.op, node.origin.frames, node.origin.made_by
+        alike = {
+            form: n
+            for form, n in self.lineage.kept.items()
+            if form in self.steps and (n.op, n.origin.frames, n.origin.made_by) == made
+        }
+        same = tuple(form for form, n in alike.items() if n.type == node.type)
+        return same or tuple(form for form in alike if form not in self.looped)
+
+    def _when(self, ends: Sequence[Form]) -> str:
+        """When these forms run that are computed within a loop or a choice."""
+        steps = {i for i, own in self.within.values() if self.lineage.form(own) in ends}
+        said = dict.fromkeys(self.plan.steps[i].when for i in sorted(steps))
+        return ", ".join(filter(None, said))
 
     def _as_told(self, built: Node, node: Node) -> int:
         """With how many of its makers a node begins as one that was built on its line; -1: not."""
