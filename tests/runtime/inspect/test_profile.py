@@ -10,8 +10,9 @@ from symgrad.ir.errors import FeedError, KernelError
 from symgrad.lowering import tiling
 from symgrad.lowering.cost import cost
 from symgrad.lowering.tiling import TileLoop
+from symgrad.runtime.inspect import machine as rates
 from symgrad.runtime.inspect import profile
-from symgrad.runtime.inspect.profile import Machine
+from symgrad.runtime.inspect.machine import Machine, measured
 
 HERE = "test_profile.py"
 MACHINE = Machine({100: 1.0, 200: 3.0}, {"float32": 10.0, "float64": 5.0}, 3e-8)
@@ -206,10 +207,10 @@ def test_a_step_is_compared_with_a_copy_or_a_product(dtype):
 
 def test_the_machine_is_measured(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(profile, "CALIBRATION", 0)
-    monkeypatch.setattr(profile, "COPIES", (64, 2**12))
-    monkeypatch.setattr(profile, "MATRIX", 8)
-    found = profile.measured()
+    monkeypatch.setattr(rates, "CALIBRATION", 0)
+    monkeypatch.setattr(rates, "COPIES", (64, 2**12))
+    monkeypatch.setattr(rates, "MATRIX", 8)
+    found = measured()
     assert set(found.copies) == {64, 2**12}
     assert set(found.products) == {"float32", "float64"}
     assert all(x > 0 for x in (*found.copies.values(), *found.products.values(), found.clock))
