@@ -46,7 +46,7 @@ X, Y = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
 losses = [float(step(X, Y)) for _ in range(100)]
 """
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
-EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm", "llvmlite")
+EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm", "llvmlite", "jax")
 
 
 class CommandError(Exception):
@@ -365,8 +365,8 @@ def _engine_fault(name: str) -> str:
 
 
 def _missing(name: str) -> str:
-    extras = {"pygraphviz": "'symgrad[render]'", "llvmlite": "'symgrad[native]'"}
-    wanted = extras.get(name, name)
+    extras = {"pygraphviz": "render", "llvmlite": "native", "jax": "jax"}
+    wanted = f"'symgrad[{extras[name]}]'" if name in extras else name
     return f"not installed (pip install {wanted})"
 
 

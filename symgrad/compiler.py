@@ -1,4 +1,4 @@
-"""Floor 8: `compile`, from nodes to a program."""
+"""Floor 10: `compile`, from nodes to a program."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from symgrad.ir.walk import topological
 from symgrad.lowering.lower import lower
 from symgrad.passes import (
     DEFAULT,
+    PORTABLE,
     RECOMPUTED_BEFORE,
     PassLike,
     in_stretches,
@@ -49,6 +50,7 @@ def compile(
     exact: Exact | str = "rounding",
     passes: Iterable[PassLike] | None = None,
     backend: Backend = "numpy",
+    device: str | None = None,
     memory_budget: int | None = None,
     threads: int | None = None,
 ) -> Program:
@@ -70,6 +72,15 @@ def compile(
     for which it pays; the rest is generated source. A program of numbers and arrays of up to 64
     elements is one function with `native`. `program.native` shows it.
 
+    With the extra `jax`, `jax` gives the graph to XLA, by JAX, for a `device`: `"gpu"`, `"gpu:1"`,
+    `"cpu"`, None for JAX's own choice. Variables then stay on the device from call to call, and
+    whoever reads them fetches them; results are NumPy arrays, or JAX's from `program.on_device(…)`.
+    Each combination of sizes is compiled again. What fails (an index, a matrix, a probability) is
+    told as by NumPy, and changes nothing. A few ops, such as the normal law and rare special
+    functions, run in NumPy between what XLA runs. Products of float32 are as precise as NumPy's,
+    unless JAX's own `jax.default_matmul_precision` says otherwise. Unlike NumPy, XLA takes
+    denormal numbers for 0, and a float beyond the range of integers becomes the nearest integer.
+
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for
     itself while it runs): what the forward would keep for the backward is then computed again,
@@ -85,7 +96,9 @@ def compile(
 
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if no program is found
-    that needs at most `memory_budget`; the least that it tells is one that is enough.
+    that needs at most `memory_budget`; the least that it tells is one that is enough; for a device
+    that is not there, and `exact="bits"` or `"values"`, `memory_budget` or `threads` with `jax`.
+    Raises `UnsupportedError` if JAX is not installed.
 
     >>> x = placeholder("x", 3)
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
@@ -93,12 +106,19 @@ def compile(
     """
     if threads is not None and whole(threads, "threads", 1, GraphError) > MOST_THREADS:
         raise GraphError(f"threads is a number from 1 to {MOST_THREADS}, or None, not {threads!r}")
-    if backend not in (None, "numpy", "native", "reference"):
-        raise GraphError(f"backend is 'numpy', 'native', 'reference' or None, not {backend!r}")
+    if backend not in (None, "numpy", "native", "reference", "jax"):
+        raise GraphError(
+            f"backend is 'numpy', 'native', 'jax', 'reference' or None, not {backend!r}"
+        )
+    grade, kind = Exact.of(exact), Program
+    if backend == "jax":
+        _check_jax(grade, memory_budget, threads)
+        kind, passes = _jax_program(), PORTABLE if passes is None else passes
+    elif device is not None:
+        raise GraphError(f"device={device!r:.60} is for backend='jax'; NumPy has no devices")
     question = asked(inputs, outputs, updates)
     raw = start = question.graph
     updated = list(question.updated)
-    grade = Exact.of(exact)
     count = available() if threads is None else threads
     with without_collection():
         split = None
@@ -123,9 +143,38 @@ def compile(
             graph, trace, count = _within(memory_budget, start, grade, trace, updated, count)
         exactly = grade < Exact.ROUNDING
         interface = Interface(
-            question.form, question.names, question.updated, question.forms, backend, count, exactly
+            question.form,
+            question.names,
+            question.updated,
+            question.forms,
+            backend,
+            count,
+            exactly,
+            device,
         )
-        return Program(graph, raw, trace, interface, split)
+        return kind(graph, raw, trace, interface, split)
+
+
+def _check_jax(grade: Exact, memory_budget: Any, threads: Any) -> None:
+    """Refuse what XLA decides by itself."""
+    if grade < Exact.ROUNDING:
+        raise GraphError(
+            f"exact={grade.name.lower()!r} is not for backend='jax': XLA rounds as it likes; use "
+            "exact='rounding' there, or backend='numpy'"
+        )
+    if memory_budget is not None:
+        raise GraphError(
+            "memory_budget is not for backend='jax': XLA plans its memory by itself; to need less "
+            "of it, use checkpoint, or a smaller batch"
+        )
+    if threads is not None:
+        raise GraphError("threads is not for backend='jax': XLA shares work among its own")
+
+
+def _jax_program() -> type[Program]:
+    from symgrad.backends.jax.program import JaxProgram
+
+    return JaxProgram
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ FLOORS = (
     ("symgrad.ir",), ("symgrad.analysis",), ("symgrad.ops",), ("symgrad.rewrite",),
     ("symgrad.rules",), ("symgrad.passes",),
     ("symgrad.autodiff", "symgrad.lowering", "symgrad.native"),
-    ("symgrad.runtime",), ("symgrad.compiler",),
+    ("symgrad.runtime",), ("symgrad.backends",), ("symgrad.compiler",),
     ("symgrad.distributed", "symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random",
      "symgrad.special"),
     ("symgrad.solve", "symgrad.stats"),
@@ -33,9 +33,10 @@ LAZY = {
     "scipy": "symgrad.ops", "concurrent": "symgrad.runtime",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
     "matplotlib": "symgrad.train", "tqdm": "symgrad.train", "llvmlite": "symgrad.native",
+    "jax": "symgrad.backends",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
-SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.", "symgrad.native.")
+SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.", "symgrad.native.", "symgrad.backends.")
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}

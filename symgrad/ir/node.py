@@ -274,7 +274,7 @@ class Variable(Node):
         if fault := lost_in_cast(data, made, exact=True):
             raise DtypeError(f"the variable {self.name!r} is {self.type!r}: {fault}")
         with self.cell.lock:
-            self.cell.array = made
+            self.cell.content = made
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "value":

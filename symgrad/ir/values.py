@@ -152,19 +152,26 @@ def lost_in_cast(array: np.ndarray[Any, DType], made: np.ndarray[Any, DType], ex
 class Cell:
     """The storage of a variable: the one thing about a graph that changes.
 
-    `array` is never written in place while anybody may read it: a program computes the next value
-    into another array and swaps the reference. `lock` is held by a program that is updating.
+    `content` is an array of NumPy's, or one on a device that a back end left there, or None. It is
+    never written in place while anybody may read it: a program computes the next value into another
+    array and swaps the reference. `lock` is held by a program that is updating.
     `calls` are those that update the variable and of which a graph is held, by number.
     """
 
-    __slots__ = ("array", "calls", "lock")
-    array: np.ndarray[Any, DType] | None
+    __slots__ = ("calls", "content", "lock")
+    content: Any
     calls: WeakValueDictionary[int, Any]
 
     def __init__(self, array: np.ndarray[Any, DType] | None, lock: Any) -> None:
-        self.array = array
+        self.content = array
         self.lock = lock
         self.calls = WeakValueDictionary()
+
+    @property
+    def array(self) -> np.ndarray[Any, DType] | None:
+        """The content as an array of NumPy's, fetched if it is on a device."""
+        found: np.ndarray[Any, DType] | None = fetched(self.content)
+        return found
 
     @property
     def next_call(self) -> int:
@@ -173,12 +180,17 @@ class Cell:
 
     def read(self, name: str) -> np.ndarray[Any, DType]:
         """The present value. Raises `SymbolicError` if it was never given one."""
-        if self.array is None:
+        if (array := self.array) is None:
             raise SymbolicError(
                 f"the variable {name!r} was read from text and has no value; "
                 "set it: variable.value = array"
             )
-        return self.array
+        return array
+
+
+def fetched(content: Any) -> Any:
+    """The content of a cell as an array of NumPy's; None if there is none."""
+    return content if content is None or content.__class__ is np.ndarray else np.asarray(content)
 
 
 def store(values: Mapping[Cell, np.ndarray[Any, DType]]) -> None:
@@ -188,7 +200,7 @@ def store(values: Mapping[Cell, np.ndarray[Any, DType]]) -> None:
         for cell in sorted(values, key=id):
             held.enter_context(cell.lock)
         # One call in C, so that neither Ctrl-C nor another thread sees half of it.
-        deque(map(setattr, values, repeat("array"), values.values()), maxlen=0)
+        deque(map(setattr, values, repeat("content"), values.values()), maxlen=0)
 
 
 def is_uniform(value: Any) -> bool:

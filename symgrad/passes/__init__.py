@@ -3,6 +3,7 @@
 from symgrad.passes.pipeline import DEFAULT as DEFAULT
 from symgrad.passes.pipeline import HOIST as HOIST
 from symgrad.passes.pipeline import KERNELS as KERNELS
+from symgrad.passes.pipeline import PORTABLE as PORTABLE
 from symgrad.passes.pipeline import RECOMPUTED_BEFORE as RECOMPUTED_BEFORE
 from symgrad.passes.pipeline import RULES as RULES
 from symgrad.passes.pipeline import Pass as Pass

@@ -108,8 +108,14 @@ RULES = tuple(rule for rule in DECLARED if not rule.last)
 KERNELS = tuple(rule for rule in DECLARED if rule.last)
 
 
-def _improved_loops(graph: Graph, exact: Exact, trace: Trace, stretches: int = 1) -> Graph:
-    """Loops merged and made smaller, in stretches, and their bodies compiled as graphs are."""
+def _improved_loops(
+    graph: Graph,
+    exact: Exact,
+    trace: Trace,
+    stretches: int = 1,
+    last: Callable[[], Sequence[PassLike]] = lambda: DEFAULT,
+) -> Graph:
+    """Loops merged and made smaller, in stretches, and their bodies compiled by the last passes."""
 
     def compiled(passes: Sequence[PassLike]) -> Callable[[Graph], Graph]:
         def run(body: Graph) -> Graph:
@@ -121,7 +127,7 @@ def _improved_loops(graph: Graph, exact: Exact, trace: Trace, stretches: int = 1
         return run
 
     parts = exact >= Exact.ROUNDING
-    compiler = loops.Compiler(compiled(SIMPLIFYING), compiled(DEFAULT), parts)
+    compiler = loops.Compiler(compiled(SIMPLIFYING), compiled(last()), parts)
     looped, results = graph, dict[Node, Node]()
     if any(n.op.body for n in graph.nodes):
         looped, results = loops.merged(graph)
@@ -209,6 +215,15 @@ DEFAULT: tuple[Pass, ...] = (
 
 # Those that come before the loops, of which the bodies have some of their own.
 SIMPLIFYING = DEFAULT[: next(i for i, p in enumerate(DEFAULT) if p.name == "loops")]
+# Those without kernels made for NumPy and without fusion, for compilers that have their own.
+PORTABLE: tuple[Pass, ...] = (
+    *SIMPLIFYING,
+    Pass(
+        "loops",
+        "when what loops are given is merged; their bodies are improved in the same way",
+        partial(_improved_loops, last=lambda: PORTABLE),
+    ),
+)
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
 
 

@@ -29,7 +29,7 @@ from symgrad.runtime.feeding import Array
 from symgrad.runtime.source import Source
 from symgrad.runtime.workspace import allocate
 
-Backend: TypeAlias = Literal["numpy", "native", "reference"] | None
+Backend: TypeAlias = Literal["numpy", "native", "reference", "jax"] | None
 MOST_PLANS = 16
 _numbers = count(1)
 
@@ -47,6 +47,11 @@ class Executable:
     backend: Backend = "numpy"
     annotate: Callable[[Source, Plan], Source] | None = None
     free: list[list[Array]] = field(default_factory=list)
+
+    @property
+    def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:
+        """The function for all of it, from inputs to outputs, if it is one in machine code."""
+        return self.plan.direct
 
     @cached_property
     def returns_one(self) -> bool:

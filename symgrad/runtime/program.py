@@ -48,8 +48,8 @@ class Interface:
 
     `form` makes of the outputs what a call returns; `output_names` are their names, those of next
     values last; `updated` are the variables that a call updates; `forms` are those of the arguments
-    by position, None if each is one array. `backend` and `threads` are those of `compile`;
-    `exact` if no bit may differ from NumPy's.
+    by position, None if each is one array. `backend`, `threads` and `device` are those of
+    `compile`; `exact` if no bit may differ from NumPy's.
     """
 
     form: Callable[[Sequence[Any]], Any]
@@ -59,6 +59,7 @@ class Interface:
     backend: Backend = "numpy"
     threads: int = 1
     exact: bool = False
+    device: str | None = None
 
 
 class Program(Displayed, Runner):
@@ -90,18 +91,27 @@ class Program(Displayed, Runner):
         self.graph, self.raw, self.trace = graph, raw, trace
         self.interface, self.split = interface, split
         self.output_names = interface.output_names
-        updated, backend, threads = interface.updated, interface.backend, interface.threads
         placeholders = [n for n in graph.inputs if not isinstance(n, Variable)]
         variables = [n for n in graph.inputs if isinstance(n, Variable)]
-        names = {name for n in placeholders for name in n.tensor.names}
-        annotate = None if split is None else partial(annotate_body, split)
         # `lower` for the graph, or for that part of it that runs in every call.
         self.lower = partial(lower, graph) if split is None else partial(lower_body, split)
-        self.natives = None
+        self.natives: Natives | None = None
+        self.kept: Program | None = None
+        super().__init__(*self.parts(placeholders, variables), interface.form)
+        if self.executables.fixed is not None and interface.forms is None:
+            self.direct = self.executables.fixed.direct
+
+    def parts(
+        self, placeholders: Sequence[Node], variables: Sequence[Variable]
+    ) -> tuple[Feeder, Executables, VariableStore]:
+        """What a call goes through; a back end that is not NumPy has its own."""
+        interface, split = self.interface, self.split
+        updated, backend, threads = interface.updated, interface.backend, interface.threads
+        names = {name for n in placeholders for name in n.tensor.names}
+        annotate = None if split is None else partial(annotate_body, split)
         if backend in (None, "native"):
             self.natives = Natives(exact=interface.exact, insist=backend == "native")
         plan = partial(self.lower, updates=updated, threads=threads, native=self.natives)
-        self.kept: Program | None = None
         prologue = None
         if split is not None:
             own = Interface(
@@ -111,20 +121,17 @@ class Program(Displayed, Runner):
             place = {v: i for i, v in enumerate(variables)}
             places = [place[v] for v in self.kept.store.variables]
             prologue = Prologue(self.kept.executables.of({}), places)
-        super().__init__(
+        return (
             Feeder(placeholders, interface.forms),
             Executables(names, plan, backend, annotate),
             VariableStore(variables, updated, prologue),
-            interface.form,
         )
-        if self.executables.fixed is not None and interface.forms is None:
-            self.direct = self.executables.fixed.plan.direct
 
     # ---- copies -----------------------------------------------------------------------------
 
     def __copy__(self) -> Program:
         """The same program: it shares variables, plans and workspaces."""
-        made = object.__new__(Program)
+        made = object.__new__(type(self))
         vars(made).update(vars(self))
         return made
 

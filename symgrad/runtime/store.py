@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from symgrad.ir.node import Variable
+from symgrad.ir.values import fetched
 from symgrad.lowering.plan import Plan
 from symgrad.runtime.executable import Executable
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.prologue import Prologue
 
 R = TypeVar("R")
-_read = attrgetter("array")
+_read = attrgetter("content")
+_PLAIN = frozenset([np.ndarray])
 _acquire = methodcaller("acquire")
 _release = methodcaller("release")
 
@@ -41,7 +43,7 @@ class VariableStore:
         self.variables, self.updated = tuple(variables), tuple(updated)
         self.prologue = prologue
         self._cells = [v.cell for v in variables]
-        self._unset = [v for v in variables if v.cell.array is None]
+        self._unset = [v for v in variables if v.cell.content is None]
         self._scalars = [i for i, v in enumerate(variables) if not v.ndim]
         self._targets = [v.cell for v in updated]
         # All programs take locks in one order, so that no two wait for each other.
@@ -57,15 +59,20 @@ class VariableStore:
         return made
 
     def read(self) -> list[Any]:
-        """The arrays of all variables at one moment.
+        """The arrays of all variables at one moment, those on a device fetched.
 
         Raises `SymbolicError` for a variable that was never given a value.
         """
+        found = self.contents()
+        return found if _PLAIN.issuperset(map(type, found)) else list(map(fetched, found))
+
+    def contents(self) -> list[Any]:
+        """The same, those on a device as they are."""
         if self._unset:
             for variable in self._unset:
                 variable.cell.read(str(variable.name))
             self._unset = []
-        # One call in C, as in `_commit`: neither Ctrl-C nor another thread can come in between and
+        # One call in C, as in `exchange`: neither Ctrl-C nor another thread can come in between and
         # see half of an update.
         return list(map(_read, self._cells))
 
@@ -131,18 +138,18 @@ class VariableStore:
     def exchange(self, new: Sequence[Array]) -> list[Array]:
         """Give the variables that are updated their next values, all at once; the old ones."""
         old = list(map(_read, self._targets))
-        deque(map(setattr, self._targets, repeat("array"), new), maxlen=0)
-        return old
+        deque(map(setattr, self._targets, repeat("content"), new), maxlen=0)
+        return [a if type(a) is np.ndarray else np.empty(0) for a in old]
 
     def _spare(self, i: int) -> Array:
         """An array for the next value of a variable: the value before the present one, unless
         somebody is still reading it.
         """
-        present = self._targets[i].array
-        assert present is not None
-        fits = self.spares[i].shape == present.shape and self.spares[i].dtype == present.dtype
+        wanted = self.updated[i].tensor
+        fits = self.spares[i].shape == wanted.shape and self.spares[i].dtype == wanted.dtype
         if not fits or _readers(self.spares, i) > _NO_READERS:
-            self.spares[i] = np.empty_like(present)
+            shape: Any = wanted.shape
+            self.spares[i] = np.empty(shape, wanted.dtype)
         spare: Array = self.spares[i]
         return spare
 

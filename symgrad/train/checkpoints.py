@@ -17,14 +17,14 @@ from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.origin import printable
 from symgrad.ir.types import TensorType
-from symgrad.ir.values import store
+from symgrad.ir.values import fetched, store
 from symgrad.train.formats import FORMATS, Format
 
 Variables: TypeAlias = Mapping[str, Any] | Iterable[Variable | tuple[str, Any]]
 
 MOST_LISTED = 8
 LONGEST_NAME = 1000
-_read = attrgetter("array")
+_read = attrgetter("content")
 
 
 def save_state(path: str | Path, variables: Variables) -> Path:
@@ -50,7 +50,8 @@ def save_state(path: str | Path, variables: Variables) -> Path:
                 f"no array in a file can be called {name[:60]!r}; give another name: "
                 "save_state(path, {'name': variable})"
             )
-    arrays = list(map(_read, [v.cell for v in named.values()]))
+    contents = list(map(_read, [v.cell for v in named.values()]))  # of one moment
+    arrays = list(map(fetched, contents))
     for variable in (v for v, a in zip(named.values(), arrays, strict=True) if a is None):
         variable.cell.read(str(variable.name))
     form.check(state := dict(zip(named, arrays, strict=True)))

@@ -1,0 +1,1 @@
+"""Floor 9: back ends that run a program elsewhere than NumPy does."""

@@ -1,0 +1,105 @@
+"""JAX, imported on first use, and the device of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.errors import AllocationError, GraphError, KernelError, UnsupportedError
+from symgrad.ir.evaluate import SMALLER
+
+OLDEST = (0, 10)
+
+
+def imported() -> Any:
+    """JAX. Raises `UnsupportedError`, which says what to install, where it is missing."""
+    try:
+        import jax
+    except ImportError as error:
+        raise UnsupportedError(
+            f"JAX cannot be imported: {error}; install it: pip install 'symgrad[jax]' (for a GPU: "
+            "pip install 'jax[cuda13]'), or leave backend='jax' out"
+        ) from None
+    if jax.__version_info__ < OLDEST:
+        raise UnsupportedError(
+            f"JAX {jax.__version__} is too old: pip install --upgrade 'symgrad[jax]'"
+        )
+    return jax
+
+
+class Device:
+    """A device of JAX's by its name: `cpu`, `gpu`, `gpu:1`; None is JAX's default.
+
+    Raises `GraphError`, which lists the devices that there are, for one that is not there.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        self.jax = imported()
+        self.name = name
+        self.device = self._found()
+
+    def _found(self) -> Any:
+        if self.name is None:
+            return self.jax.devices()[0]
+        kind, _, number = str(self.name).partition(":")
+        try:
+            return self.jax.devices(kind)[int(number or 0)]
+        except (RuntimeError, ValueError, IndexError):
+            there = self.jax.devices()
+            if there[0].platform != "cpu":
+                there = [*there, *self.jax.devices("cpu")]
+            listed = ", ".join(f"'{d.platform}:{i}'" for d, i in _numbered(there))
+            raise GraphError(
+                f"there is no device {self.name!r:.60}; JAX has {listed}. "
+                "A GPU wants its own JAX: pip install 'jax[cuda13]'"
+            ) from None
+
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """What is computed here is computed on the device, with numbers of 64 bits as well.
+
+        That is so in this thread and for this while: of the state of JAX nothing stays changed.
+        """
+        with self.jax.enable_x64(True), self.jax.default_device(self.device):
+            try:
+                yield
+            except self.jax.errors.JaxRuntimeError as error:
+                raise self.failed(error) from error
+
+    def failed(self, error: Exception) -> KernelError:
+        """The error of XLA as one of symgrad's."""
+        text = str(error).partition("\n")[0]
+        if "RESOURCE_EXHAUSTED" in text:
+            return AllocationError(f"there is no memory on {self.device}: {text}; {SMALLER}")
+        return KernelError(f"the program failed on {self.device}: {text}")
+
+    def put(self, array: Any) -> Any:
+        """An array on the device."""
+        return self.jax.device_put(array, self.device)
+
+    def own(self, value: Any) -> Any:
+        """A value on the device, whose memory nobody else writes."""
+        return value if isinstance(value, self.array_type) else self.put(np.array(value))
+
+    @cached_property
+    def array_type(self) -> Any:
+        """The type of arrays on devices."""
+        return self.jax.Array
+
+
+def _numbered(devices: Any) -> Iterator[tuple[Any, int]]:
+    seen: dict[str, int] = {}
+    for device in devices:
+        number = seen.setdefault(device.platform, 0)
+        seen[device.platform] += 1
+        yield device, number
+
+
+def as_numpy(value: Any) -> Any:
+    """A value on a device as a kernel of NumPy's takes it."""
+    array = np.asarray(value)
+    return array if array.ndim else array[()]

@@ -1,0 +1,355 @@
+"""The table of ops, element by element: those that are no ufunc of a name that JAX knows as well.
+
+Each method is called as its op, takes arrays of JAX's and the op's attributes, and gives what the
+op's kernel gives of NumPy's. Dtypes need no care: a result is converted to that of the op's type.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from math import pi, prod
+
+import numpy as np
+
+
+class Elementwise:
+    """Ops that work element by element."""
+
+    def __init__(self, jax):
+        self.jax, self.jnp, self.lax = jax, jax.numpy, jax.lax
+        self.scipy = jax.scipy.special
+
+    def failing(self, bad):
+        """Note that the op fails if any element of this is true."""
+        raise NotImplementedError
+
+    # ---- conversions and bits ---------------------------------------------------------------
+
+    def astype(self, x, dtype):
+        return (
+            x.real.astype(dtype) if x.dtype.kind == "c" and dtype.kind in "iuf" else x.astype(dtype)
+        )
+
+    def real(self, x):
+        return self.jnp.real(x)
+
+    def imag(self, x):
+        return self.jnp.imag(x)
+
+    def mask_bits(self, mask, dtype):
+        return self.jnp.where(mask, -1, 0).astype(f"i{np.dtype(dtype).itemsize}")
+
+    def keep_bits(self, bits, x):
+        return self.jnp.where(bits != 0, x, self.jnp.zeros((), x.dtype))
+
+    def select(self, mask, x):
+        return self.jnp.where(mask, x, self.jnp.zeros((), x.dtype))
+
+    def keep_where_positive(self, y, x):
+        return self.select(y > 0, x)
+
+    def where(self, condition, a, b):
+        return self.jnp.where(condition, a, b)
+
+    def binary_exponent(self, x):
+        return self.jnp.frexp(x)[1]
+
+    # ---- arithmetic -------------------------------------------------------------------------
+
+    def floor_divide(self, x, y):
+        """Of whole numbers x // 0 is 0, as NumPy has it."""
+        if x.dtype.kind != "f":
+            return self._by(self.jnp.floor_divide, x, y)
+        quotient = x / y
+        found = self.jnp.where(y == 0, quotient, self.jnp.floor_divide(x, y))
+        return self.jnp.where(self.jnp.isinf(x) | self.jnp.isinf(y), quotient, found)
+
+    def times(self, x, y):
+        if x.dtype.kind != "f":
+            return self._by(self.jnp.floor_divide, x, y)
+        found = self.jnp.where(y == 0, x / y, self.jnp.floor_divide(x, y))
+        return self.jnp.where(self.jnp.isinf(x), self.jnp.nan, found)
+
+    def remainder(self, x, y):
+        return self._by(self.jnp.remainder, x, y)
+
+    def fmod(self, x, y):
+        return self._by(self.jnp.fmod, x, y)
+
+    def divmod(self, x, y):
+        return self.floor_divide(x, y), self.remainder(x, y)
+
+    def _by(self, function, x, y):
+        if x.dtype.kind == "f":
+            return function(x, y)
+        found = function(x, self.jnp.where(y == 0, 1, y))
+        return self.jnp.where(y == 0, 0, found)
+
+    def pow(self, x, y):
+        if y.dtype.kind == "i":
+            self.failing(y < 0)
+        return self.jnp.power(x, y)
+
+    def heaviside(self, x, y):
+        return self.jnp.heaviside(x, y)
+
+    # ---- activations and logarithms ---------------------------------------------------------
+
+    def relu(self, x):
+        return self.jnp.maximum(x, self.jnp.zeros((), x.dtype))
+
+    def leaky_relu(self, x, slope):
+        if slope == 0:
+            return self.relu(x)
+        choose = self.jnp.maximum if slope <= 1 else self.jnp.minimum
+        return choose(x, x * slope)
+
+    def sigmoid(self, x):
+        return 1 / (1 + self.jnp.exp(-x))
+
+    def softplus(self, x):
+        return self.jnp.maximum(x, 0) + self.jnp.log1p(self.jnp.exp(-abs(x)))
+
+    def logaddexp(self, x, y):
+        return self.jnp.logaddexp(x, y)
+
+    def log1mexp(self, x):
+        near = self.jnp.log(-self.jnp.expm1(x))
+        return self.jnp.where(x > -0.6931471805599453, near, self.jnp.log1p(-self.jnp.exp(x)))
+
+    def xlogy(self, x, y):
+        return self.jnp.where((x == 0) & (y == y), 0, x * self.jnp.log(y))
+
+    def xlog1py(self, x, y):
+        return self.jnp.where((x == 0) & (y == y), 0, x * self.jnp.log1p(y))
+
+    def rel_entr(self, a, b):
+        past = (a - b) / b
+        y = a * self.jnp.where(abs(past) < 0.5, self.jnp.log1p(past), self.jnp.log(a / b))
+        return self._entropy(a, b, y, 0)
+
+    def kl_div(self, a, b):
+        past = (a - b) / b
+        near = abs(past) < 0.1
+        t = self.jnp.where(near, past, 0)
+        series = 0
+        for k in range(18, 1, -1):
+            series = (1 if k % 2 == 0 else -1) / (k * (k - 1)) + t * series
+        far = a * self.jnp.log(a / b) + b - a
+        return self._entropy(a, b, self.jnp.where(near, b * t * t * series, far), b)
+
+    def _entropy(self, a, b, y, at_zero):
+        """The value y of an entropy, and what it is at its ends."""
+        y = self.jnp.where((a == 0) & (b >= 0), at_zero, y)
+        y = self.jnp.where((a < 0) | (b < 0) | ((a > 0) & (b == 0)), self.jnp.inf, y)
+        return self.jnp.where(self.jnp.isnan(a) | self.jnp.isnan(b), self.jnp.nan, y)
+
+    def sinc(self, x, order):
+        jnp = self.jnp
+        y = jnp.sinc(x)
+        if not order:
+            return y
+        near = abs(x) <= 1 + order / 8
+        away = jnp.where(near, 1, x)
+        for n in range(1, order + 1):
+            y = (pi ** (n - 1) * jnp.sin(pi * away + n * pi / 2) - n * y) / away
+        z = jnp.where(near, pi * x, 0)
+        first = order % 2
+        term = (-1) ** ((order + first) // 2) * pi**order * z**first
+        series = term / (order + first + 1)
+        for m in range(first + 2, 40, 2):
+            term = term * (-z * z / (m * (m - 1)))
+            series = series + term / (order + m + 1)
+        return jnp.where(near, series, y)
+
+    # ---- complex numbers --------------------------------------------------------------------
+
+    def complex_expm1(self, x):
+        finite = self.jnp.isfinite(x.real)
+        ends, y = self.jnp.exp(x), self.jnp.expm1(x)
+        real = self.jnp.where(finite, y.real + 0, ends.real - 1)
+        return self.lax.complex(real, self.jnp.where(finite, y.imag, ends.imag))
+
+    def complex_tanh(self, x):
+        y = self.jnp.tanh(x)
+        end = self.jnp.copysign(self.jnp.zeros((), y.imag.dtype), x.imag)
+        return self.lax.complex(y.real, self.jnp.where(self.jnp.isinf(x.real), end, y.imag))
+
+    def complex_sign(self, x):
+        return self.jnp.where(self.jnp.isnan(x), complex(np.nan, np.nan), self.jnp.sign(x))
+
+    # ---- special functions ------------------------------------------------------------------
+
+    def erf(self, x):
+        return self.scipy.erf(x)
+
+    def erfc(self, x):
+        return self.scipy.erfc(x)
+
+    def erfinv(self, x):
+        return self.scipy.erfinv(x)
+
+    def ndtr(self, x):
+        return self.scipy.ndtr(x)
+
+    def ndtri(self, x):
+        return self.scipy.ndtri(x)
+
+    def log_ndtr(self, x):
+        return self.scipy.log_ndtr(x)
+
+    def logit(self, x):
+        return self.scipy.logit(x)
+
+    def gammaln(self, x):
+        return self.scipy.gammaln(x)
+
+    def gamma(self, x):
+        return self.scipy.gamma(x)
+
+    def beta(self, a, b):
+        return self.scipy.beta(a, b)
+
+    def betaln(self, a, b):
+        return self.scipy.betaln(a, b)
+
+    def gammainc(self, a, x):
+        return self.scipy.gammainc(a, x)
+
+    def gammaincc(self, a, x):
+        return self.scipy.gammaincc(a, x)
+
+    def betainc(self, a, b, x):
+        return self.scipy.betainc(a, b, x)
+
+    def polygamma(self, x, order):
+        return self.scipy.polygamma(order, x)
+
+    def i0(self, x):
+        return self.scipy.i0(x)
+
+    def i0e(self, x):
+        return self.scipy.i0e(x)
+
+    def i1(self, x):
+        return self.scipy.i1(x)
+
+    def i1e(self, x):
+        return self.scipy.i1e(x)
+
+    def exp1(self, x):
+        return self.scipy.exp1(x)
+
+    def expi(self, x):
+        return self.scipy.expi(x)
+
+
+class Reductions(Elementwise):
+    """Ops over whole axes."""
+
+    def sum(self, x, axis, keepdims, dtype):
+        return self.jnp.sum(x, axis, dtype=dtype, keepdims=keepdims)
+
+    def prod(self, x, axis, keepdims, dtype):
+        return self.jnp.prod(x, axis, dtype=dtype, keepdims=keepdims)
+
+    def max(self, x, axis, keepdims):
+        return self.jnp.max(x, axis, keepdims=keepdims)
+
+    def min(self, x, axis, keepdims):
+        return self.jnp.min(x, axis, keepdims=keepdims)
+
+    def all(self, x, axis, keepdims):
+        return self.jnp.all(x, axis, keepdims=keepdims)
+
+    def any(self, x, axis, keepdims):
+        return self.jnp.any(x, axis, keepdims=keepdims)
+
+    def argmax(self, x, axis):
+        return self.jnp.argmax(x, axis)
+
+    def argmin(self, x, axis):
+        return self.jnp.argmin(x, axis)
+
+    def vdot(self, a, b):
+        return self.jnp.vdot(a, b)
+
+    def vecdot(self, a, b, keepdims):
+        y = self.jnp.vecdot(a, b)
+        return y[..., None] if keepdims else y
+
+    def matmul_tn(self, a, b):
+        return self.jnp.matmul(a.T, b)
+
+    def row_sums(self, x, keepdims):
+        return self.jnp.sum(x, -1, keepdims=keepdims)
+
+    def _wide(self, x):
+        return np.result_type(x.dtype, np.float32)
+
+    def logsumexp(self, x, axis, keepdims):
+        top = self.jnp.max(x, axis, keepdims=True, initial=-np.inf)
+        shift = self.jnp.where(self.jnp.isfinite(top), top, 0)
+        total = self.jnp.sum(self.jnp.exp(x - shift), axis, dtype=self._wide(x), keepdims=True)
+        y = self.jnp.log(total) + shift
+        return y if keepdims else self.jnp.squeeze(y, axis)
+
+    def _away(self, x, axis):
+        """Distances from the largest, their exponentials, and the sum of these."""
+        top = self.jnp.max(x, axis, keepdims=True, initial=-np.inf)
+        away = x - top
+        powers = self.jnp.exp(away)
+        total = self.jnp.sum(powers, axis, dtype=self._wide(x), keepdims=True)
+        return away, powers, self.jnp.where(top == np.inf, 1, total)
+
+    def softmax(self, x, axis):
+        _, powers, total = self._away(x, axis)
+        return powers / total
+
+    def log_softmax(self, x, axis):
+        away, _, total = self._away(x, axis)
+        return away - self.jnp.log(total).astype(x.dtype)
+
+    def norm2(self, x, axis, keepdims):
+        """Scaled by the largest element, where squares overflow or vanish."""
+        x = x.astype(self._wide(x))
+        y = self.jnp.sqrt(self.jnp.sum(x * x, axis, keepdims=True))
+        limits = np.finfo(x.dtype)
+        top = self.jnp.max(abs(x), axis, keepdims=True, initial=0)
+        scale = self.jnp.where((top > 0) & (top < np.inf), top, 1)
+        scaled = scale * self.jnp.sqrt(
+            self.jnp.sum(self.jnp.square(x / scale), axis, keepdims=True)
+        )
+        good = (y > np.sqrt(limits.tiny / limits.eps)) & (y < np.inf)
+        y = self.jnp.where(good, y, scaled)
+        return y if keepdims else self.jnp.squeeze(y, axis)
+
+    def running_sum(self, x, axis, reverse):
+        return self.lax.cumsum(x, axis, reverse)
+
+    def products_before(self, x, axis, reverse):
+        every = self.lax.cumprod(x, axis, reverse)
+        ones = self.jnp.ones(
+            (*x.shape[:axis], min(1, x.shape[axis]), *x.shape[axis + 1 :]), x.dtype
+        )
+        size = x.shape[axis]
+        if reverse:
+            return self.jnp.concatenate([self._part(every, axis, 1, size), ones], axis)
+        return self.jnp.concatenate([ones, self._part(every, axis, 0, max(size - 1, 0))], axis)
+
+    def _part(self, x, axis, start, stop):
+        return self.lax.slice_in_dim(x, min(start, x.shape[axis]), stop, axis=axis)
+
+    def running_extremum(self, x, axis, largest):
+        return (self.lax.cummax if largest else self.lax.cummin)(x, axis)
+
+    def scan(self, a, b, axis, reverse):
+        a, b = (self.jnp.moveaxis(x, axis, 0) for x in (a, b))
+
+        def step(y, pair):
+            return pair[0] * y + pair[1], y
+
+        zeros = self.jnp.zeros(prod(b.shape[1:], start=1), b.dtype).reshape(b.shape[1:])
+        _, y = self.lax.scan(step, zeros, (a, b), reverse=reverse)
+        return self.jnp.moveaxis(y, 0, axis)

@@ -1,0 +1,200 @@
+"""Programs that JAX runs: their executables, and variables whose values stay on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from symgrad.backends.jax.device import Device
+from symgrad.backends.jax.lowering import Lowering
+from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import CONSTANT
+from symgrad.ir.node import Node, Variable
+from symgrad.lowering.plan import Plan
+from symgrad.runtime.executable import Executable, Executables
+from symgrad.runtime.feeding import Feeder
+from symgrad.runtime.program import Program
+from symgrad.runtime.store import VariableStore
+
+
+class JaxExecutable(Executable):
+    """The functions of a graph for known sizes, which compile when they first run.
+
+    The last `count` outputs are next values. Its plan and source are those of NumPy, for the same
+    graph: they can be looked at and saved.
+    """
+
+    direct = None
+
+    def __init__(
+        self,
+        graph: Graph,
+        sizes: Mapping[str, int],
+        count: int,
+        device: Device,
+        plan: Callable[[Mapping[str, int]], Plan],
+    ) -> None:
+        self.device, self.sizes, self._planned = device, dict(sizes), plan
+        self.filename, self.backend, self.annotate = "<symgrad program>", "jax", None
+        self.lowering = Lowering(graph, sizes, device)
+        number = {node: i for i, node in self.lowering.given.items()}
+        self._inputs = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
+        self._variables = [number[x] for x in graph.inputs if isinstance(x, Variable)]
+        self.count = len(self.lowering.outputs) - count
+        jit = device.jax.jit
+        for stage in self.lowering.stages:
+            stage.function = jit(self.lowering.function(stage, stage.gives))
+
+    @cached_property
+    def plan(self) -> Plan:  # type: ignore[override]
+        return self._planned(self.sizes)
+
+    @cached_property
+    def _constants(self) -> dict[int, Any]:
+        """What is given in every call: large constants, on the device; and small ones."""
+        given = self.lowering.given.items()
+        large = {i: self.device.put(n.attr("value").array) for i, n in given if n.op is CONSTANT}
+        return self.lowering.written | large
+
+    def run(
+        self,
+        inputs: Sequence[Any],
+        current: Sequence[Any],
+        nexts: Sequence[Any] = (),
+        workspace: Sequence[Any] = (),
+    ) -> Sequence[Any]:
+        """The outputs and then the next values, when all are there and nothing has failed.
+
+        Raises `KernelError` for a step that fails.
+        """
+        lowering = self.lowering
+        values = self._constants | dict(zip(self._inputs, inputs, strict=True))
+        values.update(zip(self._variables, current, strict=True))
+        for stage in lowering.stages:
+            if stage.tasks:
+                arrays = [values[i] for i in stage.takes]
+                made, flags = stage.function(*arrays)
+                if stage.checked and (failed := np.asarray(flags)).any():
+                    raise lowering.failure(stage, failed, arrays)
+                values.update(zip(stage.gives, made, strict=True))
+            for i in stage.host:
+                values[i] = lowering.on_host(i, values)
+        results = [values[i] for i in lowering.outputs]
+        results[self.count :] = map(self.device.own, results[self.count :])
+        self.device.jax.block_until_ready(results)
+        return results
+
+
+class DeviceStore(VariableStore):
+    """Variables whose next values stay on the device; those that are not there are put there."""
+
+    def __init__(
+        self, variables: Sequence[Variable], updated: Sequence[Variable], device: Device
+    ) -> None:
+        super().__init__(variables, updated)
+        self.device = device
+        self._known: list[tuple[Any, Any]] = [(None, None)] * len(self.variables)
+
+    def placed(self) -> list[Any]:
+        """The values of all variables at one moment, on the device."""
+        found = []
+        for i, content in enumerate(self.contents()):
+            # That a content is held is what keeps other programs from writing into it.
+            held, there = self._known[i]
+            if held is not content:
+                there = self.device.put(content)
+                self._known[i] = content, there
+            found.append(there)
+        return found
+
+    def _step(self, executable: Any, inputs: Sequence[Any], workspace: Sequence[Any]) -> Any:
+        results = executable.run(inputs, self.placed())
+        count = len(results) - len(self.updated)
+        if self._commits:
+            self.exchange(results[count:])
+        return results[:count]
+
+
+class JaxExecutables(Executables):
+    """Executables of JAX's, one for each combination of sizes."""
+
+    def __init__(
+        self, names: Collection[str], make: Callable[[Mapping[str, int]], JaxExecutable]
+    ) -> None:
+        self._make = make
+        super().__init__(names, lambda sizes: make(sizes).plan, "jax")
+
+    def _made(self, sizes: Mapping[str, int], filename: str = "") -> Executable:
+        return self._make(sizes)
+
+
+class DeviceFeeder(Feeder):
+    """A feeder that leaves arrays of JAX's where they are."""
+
+    def __init__(self, inputs: Sequence[Node], forms: Any, device: Device) -> None:
+        super().__init__(inputs, forms)
+        self.device = device
+
+    def _array(self, p: Node, value: Any) -> Any:
+        if isinstance(value, self.device.array_type) and value.dtype == p.dtype:
+            return value
+        return super()._array(p, value)
+
+
+class JaxProgram(Program):
+    """A program that JAX runs: `compile(..., backend="jax")`.
+
+    Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
+    them. `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
+    """
+
+    def parts(
+        self, placeholders: Sequence[Node], variables: Sequence[Variable]
+    ) -> tuple[Feeder, Executables, VariableStore]:
+        device = self.device = Device(self.interface.device)
+        names = {name for n in placeholders for name in n.tensor.names}
+        updated = self.interface.updated
+        make = partial(
+            JaxExecutable,
+            self.graph,
+            count=len(updated),
+            device=device,
+            plan=partial(self.lower, updates=updated),
+        )
+        return (
+            DeviceFeeder(placeholders, self.interface.forms, device),
+            JaxExecutables(names, make),
+            DeviceStore(variables, updated, device),
+        )
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        with self.device.here():
+            return self.form(list(map(_owned, self._results(args, kwargs))))
+
+    def on_device(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The same call, whose results are left on the device, as arrays of JAX's.
+
+        Numbers of 64 bits become such of 32 bits in what JAX then computes of them, unless it is
+        told otherwise: `with jax.enable_x64(True)`.
+        """
+        with self.device.here():
+            return self.form(list(map(self.device.own, self._results(args, kwargs))))
+
+    def _results(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        inputs, sizes = self.feeder.feed(args, kwargs)
+        return self.store.run(self.executables.fixed or self.executables.of(sizes), inputs, ())
+
+    def profile(self, /, *args: Any, **options: Any) -> NoReturn:
+        raise UnsupportedError(
+            "XLA tells nobody how long the parts of a program take that it has joined; use "
+            "jax.profiler.trace, or profile the same program with backend='numpy'"
+        )
+
+
+def _owned(value: Any) -> Any:
+    """A result as an array of NumPy's that is the caller's."""
+    return np.array(value) if value.ndim else np.asarray(value)[()]

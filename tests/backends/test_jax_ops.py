@@ -1,0 +1,47 @@
+"""Every op by the back end of JAX: where it runs, and that it gives what NumPy gives."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+from symgrad.backends.jax.loops import Loops
+from symgrad.backends.jax.lowering import is_known
+from symgrad.ir.op import REGISTRY
+from tests.backends.ops import faults, ops
+from tests.test_every_op import OPS, trials
+
+# Special functions that JAX has not, laws that reject what they have drawn, matrices of which XLA
+# knows no algorithm on every device, and what runs Python or has a size that only the data tell.
+LEFT_TO_NUMPY = [
+    "adjugate", "adjugate_slope", "airy", "beta_slope", "betaincc", "betainccinv", "betaincinv",
+    "binet", "draw_gamma", "draw_integers", "draw_multinomial", "draw_order", "draw_poisson",
+    "draw_vonmises", "eig", "eigvals", "ellipe", "ellipk", "erfcinv", "erfcx", "erfcx_slope",
+    "expm", "gamma_slope", "gammainccinv", "gammaincinv", "gegenbauer", "hyp2f1", "iv", "j0", "j1",
+    "jv", "kv", "lambertw", "numpy_function", "numpy_function_out", "pinv", "sici", "sized",
+    "stdtr", "stdtrit", "yv", "zeta",
+]  # fmt: skip
+GROUPS = 8
+
+
+def test_every_op_is_in_the_table_or_a_ufunc_or_left_to_numpy():
+    import jax
+
+    assert sorted(op.name for op in OPS if not is_known(op)) == LEFT_TO_NUMPY
+    methods = {name for name in dir(Loops) if not name.startswith("_")}
+    assert methods - {"failing", "inside", "in_turn"} <= set(REGISTRY.ops)
+    for op in OPS:
+        if isinstance(op.kernel, np.ufunc) and op.name not in methods:
+            assert hasattr(jax.numpy, op.kernel.__name__), op
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_ops_give_what_numpy_gives(group):
+    """A trial of each; `python -m tests.backends.ops` has them all."""
+    found = []
+    for i, op in enumerate(itertools.islice(ops(), group, None, GROUPS)):
+        tried = list(trials(op))
+        found += tried[(i * 7 + group) % max(len(tried), 1) :][:1]
+    assert list(faults(found)) == []

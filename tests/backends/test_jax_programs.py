@@ -1,0 +1,229 @@
+"""Programs that JAX runs beside the same that NumPy runs: results, variables, errors, refusals."""
+
+import copy
+import pickle
+import re
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+jax = pytest.importorskip("jax")
+
+X = sg.placeholder("x", ("N", 4), "float32")
+A = sg.placeholder("a", (3, 3))
+INDEX = sg.placeholder("i", 2, "int64")
+
+
+def net(backend):
+    """Two layers that are trained, the data, and the variables."""
+    rng = np.random.default_rng(0)
+    x, y = sg.placeholder("x", ("N", 7), "float32"), sg.placeholder("y", ("N", 2), "float32")
+    draws = (rng.standard_normal(s, dtype="float32") for s in ((7, 5), (5, 2)))
+    w, v = (sg.variable(n, a) for n, a in zip("wv", draws, strict=True))
+    steps = sg.variable("steps", 0)
+    loss = sg.mean((sg.relu(x @ w) @ v - y) ** 2)
+    updates = sg.optim.Adam([w, v], lr=1e-2).updates(loss) | {steps: steps + 1}
+    data = (
+        rng.standard_normal((9, 7), dtype="float32"),
+        rng.standard_normal((9, 2), dtype="float32"),
+    )
+    return sg.compile([x, y], loss, updates=updates, backend=backend), data, [w, v, steps]
+
+
+def test_a_net_is_trained_as_by_numpy():
+    (one, data, variables), (other, _, others) = net("numpy"), net("jax")
+    for rows in (9, 9, 4):  # another N compiles again
+        given = [a[:rows] for a in data]
+        loss, expected = other(*given), one(*given)
+        assert type(loss) is np.float32
+        np.testing.assert_allclose(loss, expected, rtol=1e-5)
+    for v, w in zip(variables, others, strict=True):
+        assert isinstance(w.cell.content, jax.Array)
+        assert (w.value.dtype, w.value.shape) == (v.dtype, v.shape)
+        np.testing.assert_allclose(w.value, v.value, rtol=1e-5, atol=1e-7)
+    assert others[2].value == 3
+    assert other.feeder.names == one.feeder.names
+    assert [e.sizes["N"] for e in other.executables.used] == [9, 4]
+
+
+def test_numbers_of_64_bits_stay_so_and_results_are_the_callers():
+    x = sg.placeholder("x", ("N",))
+    program = sg.compile({"x": x}, [x, sg.exp(x), sg.sum(x)], backend="jax")
+    given = np.linspace(0, 1, 5)
+    same, powers, total = program({"x": given})
+    np.testing.assert_allclose(powers, np.exp(given), rtol=1e-15)
+    assert type(total) is np.float64
+    assert powers.dtype == np.float64
+    powers[:] = same[:] = 0
+    assert given[4] == 1
+    assert jax.numpy.ones(2).dtype == np.float32  # the state of JAX is as it was
+    program(x=given)
+    assert "function" not in vars(program.executables.used[0])  # the NumPy program is not run
+    kept = program.on_device(x=given)
+    assert [type(y) for y in kept] == [type(jax.numpy.ones(2))] * 3
+    assert kept[1].dtype == np.float64
+    assert program(x=kept[1])[0].dtype == np.float64
+    assert program.plan.sizes == {"N": 5}
+    assert "exp(" in program.source
+
+
+def test_what_is_kept_was_not_the_memory_of_an_input():
+    x, w = sg.placeholder("x", 100), sg.variable("w", np.zeros(100))
+    program = sg.compile(x, [], updates={w: x}, backend="jax")
+    given = np.ones(100)
+    program(given)
+    given[:] = 7
+    assert w.value.max() == 1
+    buffer = np.frombuffer(bytearray(800 + 64), np.uint8)
+    start = -buffer.ctypes.data % 64
+    aligned = buffer[start : start + 800].view(np.float64)
+    aligned[:] = 3
+    program(aligned)
+    aligned[:] = 7
+    assert w.value.max() == 3
+
+
+def test_two_programs_of_numpy_and_of_jax_share_a_variable():
+    w = sg.variable("w", np.arange(4.0))
+    n = sg.variable("n", 1.0)
+    up = sg.compile([], sg.sum(w), updates={w: w + 1, n: n * 2}, backend="jax")
+    down = sg.compile([], sg.sum(w * n), updates={w: w - 2, n: n + 1})
+    values, number = np.arange(4.0), 1.0
+    for _ in range(4):
+        assert up() == values.sum()
+        values, number = values + 1, number * 2
+        assert down() == (values * number).sum()
+        values, number = values - 2, number + 1
+    np.testing.assert_array_equal(w.value, values)
+    w.value = np.zeros(4)
+    assert up() == 0
+    assert float(np.asarray(sg.sum(w))) == 4
+
+
+def test_copies_pickles_and_checkpoints(tmp_path):
+    program, data, variables = net("jax")
+    program(*data)
+    path = sg.save_state(tmp_path / "state.npz", variables)
+    before = [v.value for v in variables]
+    mine, others = copy.deepcopy((program, variables))
+    again = pickle.loads(pickle.dumps(program))
+    expected = program(*data)
+    assert mine(*data) == again(*data) == expected
+    assert copy.copy(mine).store is mine.store
+    np.testing.assert_allclose(mine.store.updated[0].value, others[0].value)
+    sg.load_state(path, variables)
+    assert all(np.array_equal(v.value, b) for v, b in zip(variables, before, strict=True))
+    assert program(*data) == expected
+    assert type(again).__name__ == "JaxProgram"
+
+
+# ---- failures -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("build", "array"),
+    [
+        (lambda: sg.take(np.arange(3.0), INDEX), [0, 9]),
+        (lambda: sg.take(np.arange(3.0), INDEX), [-4, 0]),
+        (lambda: sg.constant(np.zeros(3)).at[INDEX].add(1.0), [0, 3]),
+        (lambda: sg.nn.cross_entropy(np.zeros((2, 3)), INDEX), [0, 3]),
+        (lambda: sg.stats.Bernoulli(sg.asarray(INDEX, dtype="float64")).log_prob(1), [0, 2]),
+        (lambda: sg.asarray(2) ** INDEX, [0, -1]),
+        (lambda: sg.linalg.cholesky(A), -np.eye(3)),
+        (lambda: sg.linalg.inv(A), np.zeros((3, 3))),
+        (lambda: sg.linalg.solve(A, np.ones(3)), np.ones((3, 3))),
+        (
+            lambda: sg.while_loop(lambda k: k < 9, lambda k: k + A[0, 0], 0.0, max_steps=3),
+            np.eye(3),
+        ),
+        (lambda: sg.fori(3, lambda k, y: y + sg.take(np.arange(3.0), INDEX[0] + k), 0.0), [1, 0]),
+    ],
+)
+def test_a_step_that_fails_changes_nothing_and_says_what_numpys_says(build, array):
+    y, w = build(), sg.variable("w", np.zeros(2))
+    (x,) = sg.Graph([y]).inputs
+    texts = []
+    for backend in ("numpy", "jax"):
+        program = sg.compile(
+            x, [], updates={w: w + sg.where(sg.sum(y) == 0.75, 2, 1)}, backend=backend
+        )
+        with pytest.raises(sg.KernelError) as caught:
+            program(array)
+        assert w.value.tolist() == [0, 0]
+        assert re.search(r"\n  built at test_jax_programs\.py:\d+: ", str(caught.value))
+        texts.append((type(caught.value), str(caught.value)))
+    assert texts[0] == texts[1]
+    program([0, 1] if x is INDEX else 2 * np.eye(3) * (4 if "while" in texts[0][1] else 1))
+    assert w.value.tolist() == [1, 1]
+
+
+def test_an_interrupt_leaves_all_or_nothing():
+    variables = [sg.variable(n, np.zeros(4)) for n in "abc"]
+    program = sg.compile(
+        [], sg.sum(variables[0]), updates={v: v + 1 for v in variables}, backend="jax"
+    )
+    program()
+    rng, interrupts = np.random.default_rng(0), 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        while interrupts < 50:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 1e-3))
+                while True:
+                    program()
+            except KeyboardInterrupt:
+                interrupts += 1
+            assert len({float(x) for v in variables for x in v.value}) == 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert jax.numpy.ones(2).dtype == np.float32
+
+
+# ---- refusals -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"exact": "bits"}, "exact='bits' is not for backend='jax'"),
+        ({"exact": "values"}, "exact='values' is not for"),
+        ({"memory_budget": 10**9}, "memory_budget is not for backend='jax'"),
+        ({"threads": 2}, "threads is not for backend='jax'"),
+        ({"device": "abacus"}, "there is no device 'abacus'; JAX has 'cpu:0'"),
+        ({"device": "cpu:7"}, "there is no device 'cpu:7'"),
+    ],
+)
+def test_what_is_refused(options, words):
+    with pytest.raises(sg.GraphError, match=re.escape(words)):
+        sg.compile(X, X + 1, backend="jax", **options)
+
+
+def test_a_device_is_for_jax_alone_and_jax_is_to_be_installed(monkeypatch):
+    with pytest.raises(sg.GraphError, match="is for backend='jax'"):
+        sg.compile(X, X + 1, device="cpu")
+    assert sg.compile(X, X + 1, backend="jax", device="cpu:0")(np.zeros((1, 4), "f4")).sum() == 4
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(sg.UnsupportedError, match=r"pip install 'symgrad\[jax\]'"):
+        sg.compile(X, X + 1, backend="jax")
+
+
+def test_numbers_of_more_than_64_bits_are_refused_by_node():
+    x = sg.placeholder("x", 3, np.longdouble)
+    if x.dtype.itemsize > 8:
+        with pytest.raises(sg.UnsupportedError, match=r"JAX has no .*\n  built at test_jax"):
+            sg.compile(x, x + 1, backend="jax")
+
+
+def test_steps_are_not_timed_and_nodes_are_checked():
+    program = sg.compile(X, sg.sum(sg.log(X)), backend="jax")
+    with pytest.raises(sg.UnsupportedError, match=r"jax\.profiler"):
+        program.profile(np.ones((1, 4), "f4"))
+    found = program.check(np.zeros((1, 4), "f4"))
+    assert not found
+    assert "log made inf" in str(found)
+    assert program.check(jax.numpy.ones((2, 4)))
