@@ -9,6 +9,7 @@ op's kernel gives of NumPy's. Dtypes need no care: a result is converted to that
 from __future__ import annotations
 
 from math import pi, prod
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ import numpy as np
 class Elementwise:
     """Ops that work element by element."""
 
-    def __init__(self, jax):
+    def __init__(self, jax: Any) -> None:
         self.jax, self.jnp, self.lax = jax, jax.numpy, jax.lax
         self.scipy = jax.scipy.special
 

@@ -74,7 +74,7 @@ class Lowering(Loops):
     """
 
     def __init__(self, graph: Graph, sizes: Mapping[str, int], device: Device) -> None:
-        super().__init__(device.jax)  # type: ignore[no-untyped-call]
+        super().__init__(device.jax)
         self.in_turn = device.device.platform == "cpu"
         self.tasks, self.outputs = schedule(graph, sizes)
         leaves = {i: t.node for i, t in enumerate(self.tasks) if t.node.op in (*INPUTS, CONSTANT)}

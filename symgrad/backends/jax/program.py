@@ -49,9 +49,12 @@ class JaxExecutable(Executable):
         for stage in self.lowering.stages:
             stage.function = jit(self.lowering.function(stage, stage.gives))
 
-    @cached_property
-    def plan(self) -> Plan:  # type: ignore[override]
-        return self._planned(self.sizes)
+    def __getattr__(self, name: str) -> Any:
+        """The plan, which is made when somebody asks for it."""
+        if name != "plan":
+            raise AttributeError(name)
+        self.plan = self._planned(self.sizes)
+        return self.plan
 
     @cached_property
     def _constants(self) -> dict[int, Any]:
