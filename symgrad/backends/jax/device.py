@@ -60,7 +60,7 @@ class Device:
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """What is computed here is computed on the device, with numbers of 64 bits as well.
+        """Let JAX compute on the device, with numbers of 64 bits as well.
 
         That is so in this thread and for this while: of the state of JAX nothing stays changed.
         """

@@ -58,7 +58,7 @@ class JaxExecutable(Executable):
 
     @cached_property
     def _constants(self) -> dict[int, Any]:
-        """What is given in every call: large constants, on the device; and small ones."""
+        """Values of every call: large constants, on the device, and small ones."""
         given = self.lowering.given.items()
         large = {i: self.device.put(n.attr("value").array) for i, n in given if n.op is CONSTANT}
         return self.lowering.written | large
