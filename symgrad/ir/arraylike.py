@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.evaluate import value_of
+from symgrad.ir.refusals import instead_of_scipys
 from symgrad.ir.types import DType
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class ArrayLike:
         try:
             return value_of(self)
         except SymbolicError as error:
+            mend = (mend is _BY_NUMPY and instead_of_scipys()) or mend
             raise SymbolicError(f"{describe(self)}: {error}. {mend}") from None
 
     def _scalar(self: Any, kinds: str, python: str, mend: str = _BY_MATH) -> Any:

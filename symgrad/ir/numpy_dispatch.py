@@ -21,7 +21,7 @@ from symgrad.ir.messages import refuse, signature_text
 from symgrad.ir.numpy_cases import COUNTED, DIRECT, of_values
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
-from symgrad.ir.refusals import INSTEAD
+from symgrad.ir.refusals import INSTEAD, instead_of_scipys
 from symgrad.ir.types import as_dtype
 
 _REDUCTIONS: Mapping[Any, str] = MappingProxyType(
@@ -298,6 +298,8 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _unknown(function: Callable[..., Any]) -> UnsupportedError:
     name = _name(function)
+    if name.startswith("_") and (mend := instead_of_scipys()):
+        return UnsupportedError(mend)
     hint = INSTEAD.get(name.removeprefix("np."))
     if hint is None:
         near = nearest(function.__name__, REGISTRY.functions)

@@ -1,9 +1,12 @@
-"""NumPy's functions that have no symbolic form, and what to write instead."""
+"""Functions of NumPy and SciPy that have no symbolic form, and what to write instead."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from symgrad.ir.callers import function_of
+from symgrad.ir.op import REGISTRY
 
 _COUNTED = "how many elements there are depends on data; write "
 _WRITES = "it writes into an array, and a node is frozen; write "
@@ -47,3 +50,20 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "union1d": _COUNTED + "sg.unique(sg.concat([x, y]), size=...)",
     }
 )
+
+
+def instead_of_scipys() -> str | None:
+    """The message about the function of SciPy that runs and asks for values, if one does."""
+    module, name = function_of("scipy") or ("", "")
+    if not module:
+        return None
+    ours = REGISTRY.functions.get(name)
+    if ours is None:
+        REGISTRY.every()
+        ours = REGISTRY.functions.get(name)
+    hint = "give it what a program gives"
+    if ours is not None and ours.__module__.startswith("symgrad.ops."):
+        hint = f"write {REGISTRY.qualified_name(name)}"
+    elif module.startswith("scipy.stats"):
+        hint = "write with sg.stats, as in sg.stats.Normal(loc, scale).log_prob(x)"
+    return f"{module}.{name} takes arrays, not nodes; {hint}"

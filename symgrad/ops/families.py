@@ -22,6 +22,7 @@ import symgrad.ops.numpy.polynomials
 import symgrad.ops.numpy.products
 import symgrad.ops.numpy.statistics
 import symgrad.ops.opaque
+import symgrad.ops.quantiles
 import symgrad.ops.random.draws  # what sg.random has
 import symgrad.ops.sets
 import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import symgrad as sg
 from symgrad.ir.errors import UnsupportedError
@@ -226,6 +226,21 @@ def test_functions_of_scipys_with_several_results_or_an_int():
         ([special.eval_gegenbauer(3, 1.5, b)], [special.eval_gegenbauer(3, 1.5, B)]),
     ):
         close(sg.compile([b], list(found))(B), list(expected), 1e-13)
+
+
+def test_functions_of_scipys_that_take_arrays_say_what_to_write():
+    x = sg.placeholder("x", (3,))
+    for function, mend in (
+        (special.logsumexp, r"scipy.special.logsumexp takes arrays, not nodes; write sg.logsumexp"),
+        (special.softmax, "write sg.softmax"),
+        (stats.norm.logpdf, r"write with sg.stats, as in sg.stats.Normal"),
+        (stats.zscore, "write with sg.stats"),
+        (lambda x: special.comb(x, 2), r"scipy.special.comb takes arrays.*give it what a program"),
+        (special.zeta, "write sg.zeta"),
+        (special.lambertw, "write sg.special.lambertw"),
+    ):
+        with pytest.raises(sg.SymgradError, match=mend):
+            function(x)
 
 
 def test_a_loss_with_a_name_of_scipys_is_another_function():

@@ -170,3 +170,24 @@ def test_infinities_and_nans_of_two_operands_are_those_of_all_products(subscript
         with np.errstate(invalid="ignore"):
             expected = of_all_products(subscripts, *arrays)
         np.testing.assert_array_equal(kinds(program(*arrays)), kinds(expected), str(arrays))
+
+
+def test_numbers_stand_for_letters():
+    (a, b, c), xs = operands("ij,jk,kll", (3, 4), (4, 5), (2, 3, 3))
+    for call in (
+        lambda a, b, c: np.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+        lambda a, b, c: np.einsum(a, [0, 30], b, (30, 2)),
+        lambda a, b, c: np.einsum(c, [..., 1, 1]),
+        lambda a, b, c: np.einsum(c, [..., 1, 2], c, [..., 2, 3], [..., 3, 1]),
+        lambda a, b, c: np.einsum(a, [np.int64(30), 2]),
+        lambda a, b, c: np.einsum(a, [0, 1], [], optimize=True),
+    ):
+        expected, y = call(a, b, c), call(*xs)
+        assert y.shape == expected.shape
+        close(value(y, dict(zip(xs, (a, b, c), strict=True))), expected)
+    for wrong in ((xs[0], [0, 1], xs[1]), (xs[0],), (xs[0], 3), (xs[0], [0, 1], xs[1], [1, 2], 0)):
+        with pytest.raises(ShapeError, match="einsum takes a text"):
+            sg.einsum(*wrong)
+    for axes in ([0, 52], [0, -1], [0, "i"]):
+        with pytest.raises(ShapeError, match="an axis is a number from 0 to 51"):
+            sg.einsum(xs[0], axes)

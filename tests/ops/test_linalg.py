@@ -166,3 +166,26 @@ def test_a_diagonal_far_beyond_the_matrix_is_empty(offset):
     for backend in ("numpy", "reference"):
         program = sg.compile(x, sg.linalg.diagonal(x, offset=offset), backend=backend)
         assert program(np.ones((3, 4))).shape == (0,)
+
+
+def test_least_squares_of_less_than_full_rank():
+    a, b = np.array([[1.0, 2], [2, 4], [3, 6]]), np.array([1.0, 2, 4])
+    expected, known = np.linalg.lstsq(a, b), np.linalg.lstsq(sg.constant(a), b)
+    for mine, theirs in zip(known, expected, strict=True):
+        assert mine.shape == theirs.shape
+        close(value(mine), theirs)
+    x = sg.placeholder("x", (3, 2))
+    found = np.linalg.lstsq(x, b)
+    solution, rank = sg.compile([x], [found.x, found.rank])(a)
+    close(solution, expected[0])
+    assert rank == 1
+    residuals = sg.compile([x], found.residuals)
+    with pytest.raises(sg.KernelError, match="that a has full rank, else lstsq has no residuals"):
+        residuals(a)
+    close(residuals(a + np.eye(3, 2)), np.linalg.lstsq(a + np.eye(3, 2), b)[1])
+    nearly = a + 1e-3 * np.eye(3, 2)
+    for rcond in (None, 1e-2):  # which the rank is told by, too
+        assert (
+            int(np.linalg.lstsq(sg.constant(nearly), b, rcond)[2])
+            == (np.linalg.lstsq(nearly, b, rcond)[2])
+        )

@@ -7,7 +7,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import BoundsError, DtypeError, ShapeError, UnsupportedError
-from symgrad.ops.statistics import METHODS
+from symgrad.ops.quantiles import METHODS
 from tests.helpers import check_second_derivatives, close, generator, same, value
 
 NAN, INF = np.nan, np.inf
@@ -65,6 +65,42 @@ def test_the_others_are_made_of_it(shape, axis):
         agrees("nanquantile", array, np.divide(q, 100), axis=axis, method="hazen")
     agrees("quantile", array, 0.5, axis=axis)
     agrees("nanmedian", array, axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile"])
+def test_quantiles_with_weights_are_numpys(name, dtype):
+    array = np.round(3 * RNG.standard_normal((4, 5))).astype(dtype)
+    weights = RNG.uniform(size=(4, 5))
+    weights[:, :2] = 0
+    nones = name.startswith("nan")  # NumPy's indexes wrongly where it does this along an axis
+    if nones and dtype != "int64":
+        array[1, 3] = NAN
+    many = [(None, weights), ((0, 1), weights), ((1, 0), weights.T + 1)]
+    if not nones:
+        many += [(0, weights + 1e-3), (-1, weights), (0, weights[:, 2] + 1), (1, weights[1] + 1)]
+    of = 100 if name == "percentile" else 1
+    for axis, given in many:
+        for q in (0.3 * of, 0, [0, 0.25 * of, of], np.float32([0.2 * of, 0.4 * of])):
+            options = {"axis": axis, "weights": given, "method": "inverted_cdf"}
+            expected = getattr(np, name)(array, q, **options)
+            x = sg.placeholder("x", array.shape, dtype)
+            same(value(getattr(np, name)(x, q, **options), {x: array}), expected)
+
+
+def test_weights_of_quantiles_move_them_and_are_checked():
+    x, w = sg.placeholder("x", (3,)), sg.placeholder("w", (3,))
+    options = {"weights": w, "method": "inverted_cdf"}
+    program = sg.compile([x, w], [sg.quantile(x, 0.5, **options), sg.nanquantile(x, 1, **options)])
+    same(np.asarray(program(np.array([3.0, NAN, 1]), np.array([1.0, 9, 0.1]))), np.array([NAN, 3]))
+    slope = sg.compile([x, w], sg.grad(sg.quantile(x, 0.5, **options), x))
+    same(slope(np.array([3.0, 2, 1]), np.array([1.0, 9, 0.1])), np.array([0.0, 1, 0]))
+    with pytest.raises(sg.KernelError, match="every weight of a quantile is at least 0"):
+        slope(np.array([3.0, 2, 1]), np.array([1.0, -9, 0.1]))
+    with pytest.raises(UnsupportedError, match="with weights take method"):
+        sg.quantile(x, 0.5, weights=w)
+    with pytest.raises(ShapeError, match="weights of the shape"):
+        sg.quantile(x, 0.5, method="inverted_cdf", weights=[1.0, 2.0])
 
 
 def test_the_median_is_a_quantile_also_in_its_gradient():

@@ -21,6 +21,7 @@ from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshaped
 
 MOST_SEARCHED = 7
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Term(NamedTuple):
@@ -59,10 +60,12 @@ def einsum(subscripts: Any, /, *operands: NodeLike) -> Node:
 
     >>> einsum("ij,jk->ik", placeholder("a", (2, 3)), placeholder("b", (3, 4))).type
     float64[2, 4]
+
+    Numbers may stand for the letters, as in `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _as_text((subscripts, *operands))
     nodes = [as_node(x) for x in operands]
-    if not isinstance(subscripts, str) or not nodes:
-        raise ShapeError('einsum takes a text such as "ij,jk->ik", then as many arrays')
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     words = left.split(",")
     if len(words) != len(nodes):
@@ -76,6 +79,27 @@ def einsum(subscripts: Any, /, *operands: NodeLike) -> Node:
         raise ShapeError(f"the result of {subscripts!r} has letters of the operands, each once")
     whole = contracted(_fitted([_diagonals(t) for t in terms]), wanted)
     return whole.summed(wanted).ordered(wanted)
+
+
+def _as_text(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The text and the operands of what is written with lists of numbers, as NumPy's letters."""
+    count = len(given) // 2
+    lists = [*given[1 : 2 * count : 2], *given[2 * count :]]
+    if not count or not all(isinstance(part, (list, tuple)) for part in lists):
+        raise ShapeError(
+            'einsum takes a text such as "ij,jk->ik", then as many arrays; or arrays, after each a '
+            "list of numbers, and that of the result"
+        )
+    words = ["".join(map(_letter, part)) for part in lists]
+    return "->".join([",".join(words[:count]), *words[count:]]), given[: 2 * count : 2]
+
+
+def _letter(number: Any) -> str:
+    if number is Ellipsis:
+        return "..."
+    if not isinstance(number, (int, np.integer)) or not 0 <= number < 2 * len(LETTERS):
+        raise ShapeError(f"an axis is a number from 0 to 51, or ..., not {number!r}")
+    return (LETTERS.upper() + LETTERS)[number]
 
 
 def _labels(word: str, ndim: int) -> tuple[str, ...]:

@@ -23,18 +23,17 @@ from symgrad.ops.linalg.solve import diagonal
 from symgrad.ops.logic import isnan
 from symgrad.ops.manipulate import diff
 from symgrad.ops.order import argsort, searchsorted
+from symgrad.ops.quantiles import as_large
 from symgrad.ops.reduce import as_float, mean, sum
 from symgrad.ops.reduce import max as max_
 from symgrad.ops.reduce import min as min_
 from symgrad.ops.select import clip, maximum, where
 from symgrad.ops.shape import (
     astype,
-    broadcast_to,
     concat,
     expand_dims,
     flip,
     matrix_transpose,
-    permute_dims,
     reshape,
 )
 
@@ -43,23 +42,6 @@ from symgrad.ops.shape import (
 def ptp(x: NodeLike, /, axis: Any = None, *, keepdims: bool = False) -> Node:
     """The largest less the smallest element over axes."""
     return subtract(max_(x, axis=axis, keepdims=keepdims), min_(x, axis=axis, keepdims=keepdims))
-
-
-def _weights(weights: NodeLike, x: Node, axis: Any) -> Node:
-    """Weights of the shape of x, or of that of the axes, with which they broadcast."""
-    given = as_node(weights)
-    if given.shape == x.shape:
-        return given
-    many: Any = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = () if axis is None else tuple(normalize_axis(a, x.ndim) for a in many)
-    if not axes or given.shape != tuple(x.shape[a] for a in axes):
-        raise ShapeError(
-            f"weights of the shape {given.shape} for {x.shape}: give them that shape, or that of "
-            "the axes"
-        )
-    turned = permute_dims(given, tuple(np.argsort(axes).tolist()))
-    spread = reshape(turned, tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
-    return broadcast_to(spread, x.shape)
 
 
 @composite(numpy=(np.average,))
@@ -82,7 +64,7 @@ def average(
         found = mean(node, axis=axis, keepdims=keepdims)
         total = sum(astype(ones_like(node), found.dtype), axis=axis, keepdims=keepdims)
     else:
-        given = _weights(weights, node, axis)
+        given = as_large(weights, node, axis)
         given = astype(given, np.result_type(given.dtype, as_float(node).dtype))
         total = sum(given, axis=axis, keepdims=keepdims)
         found = divide(sum(given * node, axis=axis, keepdims=keepdims), total)
