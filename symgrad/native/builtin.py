@@ -192,6 +192,10 @@ def _number(i: int, kind: str) -> list[str]:
     elif kind == "f4":
         how = [f"  %w{i} = call double @PyFloat_AsDouble(ptr %o{i})"]
         how += [f"  %v{i} = fptrunc double %w{i} to float"]
+    elif kind == "f2":
+        how = [f"  %w{i} = call double @PyFloat_AsDouble(ptr %o{i})"]
+        how += [f"  %n{i} = fptrunc double %w{i} to float"]  # which loses nothing of a float16
+        how += [f"  %h{i} = fptrunc float %n{i} to half", f"  %v{i} = bitcast half %h{i} to i16"]
     elif kind == "b1":
         how = [f"  %w{i} = call i32 @PyObject_IsTrue(ptr %o{i})"]
         how += [f"  %v{i} = trunc i32 %w{i} to i8"]

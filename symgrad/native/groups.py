@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
+from symgrad.native import operations
 from symgrad.native.operations import kind_of, operation
 from symgrad.native.rows import COSTS, PICK, ROW_OPS, SCANS, is_turned
 from symgrad.native.space import VIEWS, NotNative, Space, is_reduction, space_of
@@ -252,6 +255,8 @@ def admit_in_rows(node: Node, exact: bool) -> None:
         admit(node, exact)
         return
     _admit_dtypes(node)
+    if any(x.tensor.dtype == np.float16 for x in (node, *node.inputs)):
+        raise NotNative(f"{node.op.name} of float16 has no native form")
     if exact:
         raise NotNative(f"{node.op.name} is of a row, and exact groups have none")
     if node.inputs[0].tensor.dtype == bool and node.op is not PICK:
@@ -274,6 +279,10 @@ def admit(node: Node, exact: bool) -> None:
         raise NotNative("a constant is an array")
     if not node.inputs or op in VIEWS:
         return
+    dtypes = [x.tensor.dtype for x in (node, *node.inputs)]
+    halves = np.float16 in dtypes
+    if halves and (is_reduction(node) or np.float64 in dtypes[1:]):
+        raise NotNative(f"{op.name} of float16 has no native form")
     if is_reduction(node):
         if exact:
             raise NotNative(f"{op.name} rounds in another order")
@@ -281,7 +290,7 @@ def admit(node: Node, exact: bool) -> None:
     found = operation(op)
     if found is None:
         raise NotNative(f"{op.name} has no native form")
-    if exact and not found.exact:
+    if exact and (not found.exact or (halves and op.kernel in operations.EXTREMA)):
         raise NotNative(f"{op.name} rounds otherwise than NumPy's")
     kinds = [x.tensor.dtype.kind for x in node.inputs]
     if exact and op.cast and kinds == ["f"] and node.tensor.dtype.kind == "u":

@@ -16,6 +16,7 @@ from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, wi
 from symgrad.native.space import VIEWS, NotNative
 from symgrad.native.sums import Sums
 from symgrad.native.vectors import Code, Module, Value
+from symgrad.ops import kernels
 
 KERNEL = "kernel"
 
@@ -85,15 +86,14 @@ class _Writer:
         code.label("done")
         code.do("ret void")
         head = f"define internal void @{KERNEL}(ptr %table, i64 %start, i64 %stop) #0 {{"
-        text = "\n".join((head, *code.lines.text, "}"))
-        code.module.definitions[f"@{KERNEL}"] = text
+        code.module.definitions[f"@{KERNEL}"] = "\n".join((head, *code.lines.text, "}"))
         if self.stack > MOST_STACK:
             raise NotNative("its rows are too long to be kept between passes")
 
     def _alloca(self, kind: str, count: int) -> str:
-        size = 1 if kind == "b1" else int(kind[1:])
-        self.stack += size * count
-        return self.code.scalar(f"alloca [{size * count} x i8], align 64")
+        size = count if kind == "b1" else int(kind[1:]) * count
+        self.stack += size
+        return self.code.scalar(f"alloca [{size} x i8], align 64")
 
     def _reserve(self) -> None:
         """Memory for tails, for what is kept, and for sums."""
@@ -369,4 +369,7 @@ def emitted(node: Node, values: Sequence[Value]) -> Value:
         return values[0]
     found = operation(node.op)
     assert found is not None
-    return found.write(*values, **dict(node.attrs))
+    if node.op.kernel is not kernels.keep_bits:
+        values = [v.converted("f4") if v.kind == "f2" else v for v in values]
+    made = found.write(*values, **dict(node.attrs))
+    return made.converted("f2") if node.tensor.dtype == np.float16 else made

@@ -260,6 +260,8 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     special.ndtri: _function(gaussian.ndtri, 430, 1280),
     special.log_ndtr: _function(gaussian.log_ndtr, 640, 542),
 }
+# Of 0 and -0 in float16 NumPy gives the first, elsewhere the second.
+EXTREMA = (np.maximum, np.minimum, relu.op.kernel, kernels.leaky_relu)
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).
 JOINS: Mapping[str, Callable[[Value, Value], Value]] = {
     "add": lambda a, b: a + b,

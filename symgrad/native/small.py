@@ -95,7 +95,7 @@ class SmallProgram:
                 raise NotNative(f"{task.node.op.name} gives {size} elements: no small program")
             terms = _terms(task, self.tasks)
             count += -(-size // LANES) * terms
-            if kind_of(t.dtype) is None:
+            if kind_of(t.dtype) in (None, "f2"):
                 raise NotNative(f"there are no vectors of {t.dtype}")
             if task.node.op.body or (not task.inputs and task.node.op.opaque):
                 raise NotNative(f"{task.node.op.name} has no native form")

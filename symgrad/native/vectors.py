@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 # Kinds are NumPy's: f4 f8 floats, i and u integers of so many bytes; b1 is a mask, a bit a lane.
+# Nothing is computed in f2, the bits of a float16: what reads it reads f4. `half` is on the way.
 LLVM: Mapping[str, str] = {
-    "f4": "float", "f8": "double", "b1": "i1",
+    "f4": "float", "f8": "double", "b1": "i1", "f2": "i16", "half": "half",
     "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
     "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64",
 }  # fmt: skip
@@ -55,7 +56,7 @@ class Value:
     @property
     def bits(self) -> int:
         """How many bits a lane has."""
-        return 1 if self.kind == "b1" else 8 * int(self.kind[1:])
+        return 1 if self.kind == "b1" else 8 * _size(self.kind)
 
     def _with(self, opcode: str, other: Operand, flipped: bool = False) -> Value:
         two = self.code.as_value(other, self.kind)
@@ -75,8 +76,8 @@ class Value:
 
     def _opcode(self, word: str) -> str:
         """The instruction of an operation; a sum of masks is true if one of them is."""
-        of_masks = {"add": "or", "mul": "and"}
-        return of_masks[word] if self.kind == "b1" else f"{'f' * self.is_float}{word}"
+        alone = {"add": "or", "mul": "and"}[word] if self.kind == "b1" else word
+        return f"{'f' * self.is_float}{alone}"
 
     def __add__(self, other: Operand) -> Value:
         return self._with(self._opcode("add"), other)
@@ -226,16 +227,14 @@ class Code:
     def constant(self, kind: str, number: Number) -> Value:
         """A number in every lane."""
         text = literal(kind, number)
-        if self.lanes > 1:
-            text = f"splat ({LLVM[kind]} {text})"
-        return Value(self, kind, text)
+        return Value(self, kind, text if self.lanes == 1 else f"splat ({LLVM[kind]} {text})")
 
     def constants(self, kind: str, numbers: Sequence[Number]) -> Value:
         """A number for each lane."""
-        if self.lanes == 1:
-            return self.constant(kind, numbers[0])
         text = ", ".join(f"{LLVM[kind]} {literal(kind, n)}" for n in numbers)
-        return Value(self, kind, f"<{text}>")
+        return (
+            self.constant(kind, numbers[0]) if self.lanes == 1 else Value(self, kind, f"<{text}>")
+        )
 
     def as_value(self, x: Operand, kind: str) -> Value:
         """A value, or a number as one of this kind."""
@@ -265,8 +264,7 @@ class Code:
         full = f"@llvm.{name}.{suffix if self.lanes == 1 else f'v{self.lanes}{suffix}'}"
         types = ", ".join([t] * len(operands))
         self.module.declarations[full] = f"declare {t} {full}({types})"
-        given = ", ".join(f"{t} {x.text}" for x in operands)
-        return self.line(kind, f"call {t} {full}({given})")
+        return self.line(kind, f"call {t} {full}({', '.join(f'{t} {x.text}' for x in operands)})")
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """a * b + c, rounded once."""
@@ -292,10 +290,8 @@ class Code:
 
     def vector(self, kind: str, scalars: Sequence[str]) -> Value:
         """The value that has these scalars for lanes."""
-        if self.lanes == 1:
-            return Value(self, kind, scalars[0])
-        t, found = self.type(kind), "poison"
-        for i, name in enumerate(scalars):
+        t, found = self.type(kind), scalars[0] if self.lanes == 1 else "poison"
+        for i, name in enumerate(scalars if self.lanes > 1 else ()):
             found = self.scalar(f"insertelement {t} {found}, {LLVM[kind]} {name}, i64 {i}")
         return Value(self, kind, found)
 
@@ -367,6 +363,8 @@ def literal(kind: str, number: Number) -> str:
     """A number as LLVM writes it, to the bit."""
     if kind == "b1":
         return "true" if number else "false"
+    if kind == "f2":
+        return str(int.from_bytes(struct.pack("<e", number), "little"))
     if kind[0] != "f":
         return str(int(number))
     value = float(number)
@@ -383,6 +381,11 @@ def _converted(x: Value, kind: str) -> Value:
     code, own = x.code, x.kind
     if own == kind:
         return x
+    if own == "f2":
+        return code.convert("fpext", code.convert("bitcast", x, "half"), "f4").converted(kind)
+    if kind == "f2":
+        half = code.convert("fptrunc", x.converted("f4"), "half")
+        return code.convert("bitcast", half, "f2")
     if kind == "b1":
         return x.differs(0)
     wanted = 8 * _size(kind)
