@@ -171,7 +171,10 @@ def random_feeds(
 
 
 def wide_feeds(
-    rng: np.random.Generator, inputs: Sequence[Node], named: Sequence[float], reach: int | None
+    rng: np.random.Generator,
+    inputs: Sequence[Node | TensorType],
+    named: Sequence[float],
+    reach: int | None,
 ) -> list[np.ndarray[Any, Any]]:
     """Arrays for placeholders, of numbers of all sizes (see `of_all_sizes`) and of those named."""
     found = []

@@ -18,6 +18,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ir.op import Op
+from symgrad.ir.origin import built_as, current_origin
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import results_of
@@ -25,7 +26,6 @@ from symgrad.ops.leaves import constant, ones_like, placeholder
 from symgrad.ops.shape import broadcast_to, permute_dims
 from symgrad.rewrite.pattern import Attr, Const, Substitution, Var, applied_in, instantiate
 from symgrad.rewrite.rule import Rule
-from symgrad.testing.equality import Run
 from symgrad.testing.graphs import (
     COMPLEX,
     DTYPES,
@@ -79,14 +79,25 @@ def points_of(
     The whole grid of special values where each has one element, else draws from it. Of all sizes
     are those that have many elements, and most between 2 to the power of ±`reach`.
     """
-    yield from _special(tuple([x.tensor for x in inputs]))
-    if not inputs or any(x.shape != (1,) for x in inputs):
-        rng = np.random.default_rng(1)
-        for within in (reach, reach, None):
-            yield wide_feeds(rng, inputs, named, within)
+    if not inputs:
+        yield []
+        return
+    types = tuple([x.tensor for x in inputs])
+    yield from _special(types)
+    if any(x.shape != (1,) for x in inputs):
+        yield from _wide(types, tuple(named), reach)
 
 
 @lru_cache(maxsize=256)  # asked for by every rule
+def _wide(
+    types: Sequence[TensorType], named: Sequence[float], reach: int
+) -> list[list[np.ndarray[Any, Any]]]:
+    """Arrays of numbers of all sizes, and of those that are named."""
+    rng = np.random.default_rng(1)
+    return [wide_feeds(rng, types, named, within) for within in (reach, reach, None)]
+
+
+@lru_cache(maxsize=256)
 def _special(types: Sequence[TensorType]) -> list[list[Any]]:
     """Ordinary arrays, and such as have special values."""
     rng = np.random.default_rng(0)
@@ -147,7 +158,13 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
     If they are `turned`, the variables are larger, and are views of transposed arrays.
     """
     seen: set[Graph] = set()
-    for y, inputs in _candidates(rule, turned):
+    candidates, here = _candidates(rule, turned), current_origin()
+    while True:
+        with built_as(here):  # found once, not for every node
+            found = next(candidates, None)
+        if found is None:
+            return
+        y, inputs = found
         graph = Graph([y], inputs)
         if graph not in seen:  # as 0.1 and 0.5 are one integer
             seen.add(graph)
@@ -162,14 +179,21 @@ def _candidates(rule: Rule, turned: bool) -> Iterator[Spelling]:
     if rule.function is not None:
         yield from _with_op(rule, turned)
     for form in rule.forms[: 1 if turned else None]:
+        known: set[tuple[object, ...]] = set()
         for binding in _bindings(rule, grid=form is rule.forms[0] and not turned):
             names = [v.name for v in rule.variables if type(v) is Var]
             numbers = [v.name for v in rule.variables if isinstance(v, Const)]
 
-            def spell(*xs: Node) -> Node:
+            def spell(*xs: Node) -> Node | None:
                 like = next((x for x in xs if x.dtype.kind != "b"), xs[0])
+                constants = [as_constant(binding[n], like.dtype) for n in numbers]  # noqa: B023
                 bound = binding | dict(zip(names, xs, strict=True))  # noqa: B023
-                bound |= {n: as_constant(bound[n], like.dtype) for n in numbers}  # noqa: B023
+                bound |= dict(zip(numbers, constants, strict=True))  # noqa: B023
+                values = [c.attr("value") for c in constants]
+                key = (*[v for n, v in bound.items() if n not in numbers], *values)  # noqa: B023
+                if key in known:  # noqa: B023
+                    return None
+                known.add(key)  # noqa: B023
                 return instantiate(form, bound, like)  # noqa: B023
 
             yield from _built(rule, spell, [binding[n] for n in names], turned, mixed=True)
@@ -177,7 +201,7 @@ def _candidates(rule: Rule, turned: bool) -> Iterator[Spelling]:
 
 def _built(
     rule: Rule,
-    build: Callable[..., Node],
+    build: Callable[..., Node | None],
     shapes: Sequence[Any],
     turned: bool,
     mixed: bool = False,
@@ -190,20 +214,28 @@ def _built(
             if turned:
                 yield from _turned(build, shapes, choice)
                 continue
-            xs = _placeholders(shapes, choice)
-            try:
-                yield build(*xs), xs
-            except SymgradError:
-                continue
+            xs = _placeholders(tuple(shapes), choice)
+            made = _made(build, xs)
+            if made is not None:
+                yield made, [*xs]
 
 
-def _placeholders(shapes: Sequence[Any], dtypes: Sequence[Any]) -> list[Node]:
+def _made(build: Callable[..., Node | None], operands: Sequence[Node]) -> Node | None:
+    """The node a function builds, None if it refuses the operands."""
+    try:
+        return build(*operands)
+    except SymgradError:  # such as attributes that are for other shapes
+        return None
+
+
+@lru_cache(maxsize=512)  # the same for every rule
+def _placeholders(shapes: Sequence[Any], dtypes: Sequence[Any]) -> tuple[Node, ...]:
     pairs = zip(shapes, dtypes, strict=True)
-    return [placeholder(f"x{i}", s, d) for i, (s, d) in enumerate(pairs)]
+    return tuple([placeholder(f"x{i}", s, d) for i, (s, d) in enumerate(pairs)])
 
 
 def _turned(
-    build: Callable[..., Node], shapes: Sequence[Any], dtypes: Sequence[Any]
+    build: Callable[..., Node | None], shapes: Sequence[Any], dtypes: Sequence[Any]
 ) -> Iterator[Spelling]:
     """The nodes a function builds of large arrays: all of them views, one of them, and none."""
     # Sums of so many go in an order that layouts decide.
@@ -216,17 +248,14 @@ def _turned(
     ways += [[i == j for j in range(len(large))] for i in range(len(large))]
     for way in ways[: 2 if len(large) == 1 else None]:
         own = [s[::-1] if turn else s for s, turn in zip(large, way, strict=True)]
-        xs = _placeholders(own, dtypes)
+        xs = _placeholders(tuple(own), dtypes)
         views = [
             permute_dims(x, tuple(range(x.ndim))[::-1]) if turn and x.ndim > 1 else x
             for x, turn in zip(xs, way, strict=True)
         ]
-        try:
-            made = build(*views)
-            Run([made], dict(zip(xs, random_feeds(np.random.default_rng(0), xs), strict=True)))
-        except (SymgradError, ValueError):  # attributes that are for other shapes
-            continue
-        yield made, xs
+        made = _made(build, views)
+        if made is not None:
+            yield made, [*xs]
 
 
 def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
@@ -256,10 +285,10 @@ def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
             for dtype in op.trials.dtypes.split():
                 if turned:
                     build = _applies(op, attrs)
-                    yield from _turned(build, shapes, [dtype] * len(shapes))
+                    yield from _turned(build, shapes, (dtype,) * len(shapes))
                     continue
                 rng = np.random.default_rng(0)
-                xs = _placeholders(shapes, [dtype] * len(shapes))
+                xs = [*_placeholders(tuple(shapes), (dtype,) * len(shapes))]
                 feeds = random_feeds(rng, xs, domain=op.trials.domain)
                 wide = [broadcast_to(x, (2, *x.shape)) for x in xs if op.elementwise]
                 trials = [[constant(a) for a in feeds], xs, wide, [*wide[:1], *xs[1:]]]

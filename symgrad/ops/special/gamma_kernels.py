@@ -156,12 +156,15 @@ def _series(ratio, slopes, order, count):
     `slopes(k, i, j)` is the derivative of log(ratio(k)) of order (i, j), for a row of indices k; an
     element is a row, too. It is NaN for an element that takes more terms than there is time for.
     """
-    row, most = 64, 2**18
+    start, row, most = 0.0, 64, 2**18
     indices = [(i, j) for i in range(order[0] + 1) for j in range(order[1] + 1)]
     logs = {index: np.zeros((count, 1)) for index in indices}
     total = {index: np.full(count, float(index == (0, 0))) for index in indices}
     term, live = np.ones((count, 1)), np.ones(count, np.bool_)
-    for k in np.arange(0.0, most).reshape(-1, row):
+    while start < most:
+        k = np.arange(start, min(start + row, most))
+        # Most need few terms; what needs many takes them in longer rows, which are fewer steps.
+        start, row = start + row, min(2 * row, max(64, most // count))
         term = term[:, -1:] * np.cumprod(ratio(k), axis=1)
         for index in indices:
             steps = np.broadcast_to(slopes(k, *index), term.shape)
