@@ -6,7 +6,9 @@ fused multiply-add, no executable memory) is an `Unavailable`, and NumPy does th
 
 from __future__ import annotations
 
+import os
 import threading
+from contextlib import nullcontext
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -48,7 +50,7 @@ class Engine:
         except (ImportError, OSError) as error:
             raise Unavailable(f"llvmlite cannot be imported: {error}") from error
         self._llvm: Any = llvm
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._numbers = count(1)
         self.store = store
         self.version = ".".join(map(str, llvm.llvm_version_info))
@@ -69,6 +71,23 @@ class Engine:
         flags = self.features.split(",")
         if self.triple.startswith(("x86_64", "i686", "AMD64")) and "+fma" not in flags:
             raise Unavailable("the processor has no fused multiply-add")
+
+    def survive_forks(self) -> None:
+        """Let a fork wait until LLVM is at rest: what is locked in it stays so in the child."""
+        if not hasattr(os, "register_at_fork"):
+            return
+        # Whoever frees machine code holds the lock of llvmlite alone.
+        locks = [self._lock, getattr(self._llvm.ffi.lib, "_lock", nullcontext())]
+
+        def rest() -> None:
+            for lock in locks:
+                lock.__enter__()
+
+        def go_on() -> None:
+            for lock in reversed(locks):
+                lock.__exit__(None, None, None)
+
+        os.register_at_fork(before=rest, after_in_parent=go_on, after_in_child=go_on)
 
     def _new_machine(self) -> Any:
         target = self._llvm.Target.from_triple(self.triple)
@@ -136,6 +155,7 @@ def _host() -> Engine | str:
     try:
         found = Engine(Store.at(standard_folder()))
         found.loaded(NOTHING, ("nothing",), {})
+        found.survive_forks()
     except Unavailable as error:
         return str(error)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -137,6 +138,23 @@ class Executable:
         return found
 
 
+class ProcessLock:
+    """A lock that each process has of its own: a thread that held it is not there after a fork."""
+
+    def __init__(self) -> None:
+        self._locks: dict[int, Lock] = {}
+
+    def _own(self) -> Lock:
+        process = os.getpid()
+        return self._locks.get(process) or self._locks.setdefault(process, Lock())
+
+    def __enter__(self) -> None:
+        self._own().acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._own().release()
+
+
 class Executables:
     """The executables of a program: one for each combination of sizes, of those used last.
 
@@ -154,7 +172,7 @@ class Executables:
         self.names = tuple(sorted(names))
         self._plan, self._backend, self._annotate = plan, backend, annotate
         self._used: OrderedDict[tuple[int, ...], Executable] = OrderedDict()
-        self._lock = Lock()
+        self._lock = ProcessLock()
         self.fixed = None if names else self.of({})
 
     @property
@@ -202,7 +220,7 @@ class Executables:
         """The same with one executable in place of those that are held."""
         made = copy(self)
         made._used = OrderedDict({self._key(executable.plan.sizes): executable})
-        made._lock = Lock()
+        made._lock = ProcessLock()
         made.fixed = None if self.names else executable
         return made
 

@@ -3,8 +3,11 @@
 import gc
 import multiprocessing
 import os
+import signal
 import sys
 import threading
+import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.native import engine as engines
-from symgrad.native.engine import Engine, Unavailable
+from symgrad.native.engine import Engine, Unavailable, host
 from symgrad.native.kernel import compiled
 from symgrad.native.store import Store, standard_folder
 from tests.native.mapped import mapped
@@ -271,3 +274,38 @@ def test_single_numbers_are_taken_as_they_are(dtype):
 class _Refuses:
     def __bool__(self):
         raise TypeError("neither")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_compiles(monkeypatch):
+    """The child finds no lock held: it compiles what the other was compiling."""
+    monkeypatch.setattr(host(), "store", None)
+    x = sg.placeholder("x", ("n", 5), "float32")
+    y = sg.exp(sg.tanh(x * 1.5)) - x
+    program, stop = sg.compile(x, y, backend="native"), threading.Event()
+
+    def work():
+        for i in count(2):
+            if stop.is_set():
+                return
+            program(np.ones((i, 5), np.float32))
+
+    def compiled_in_child(i):
+        signal.alarm(20)  # the default of this signal is to die
+        found = program(np.ones((10_000 + i, 5), np.float32))
+        return int(found.shape == (10_000 + i, 5))
+
+    program(np.ones((1, 5), np.float32))  # all modules are imported: Python locks those, too
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for i in range(6):
+            time.sleep(0.01)
+            child = os.fork()
+            if child == 0:
+                os._exit(42 * compiled_in_child(i))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+    finally:
+        stop.set()
+        thread.join()
