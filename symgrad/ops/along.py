@@ -58,8 +58,10 @@ def of_only(operand: int) -> AlongRule:
     """For ops that work element by element on one of their operands, given the others whole."""
 
     def rule(types: tuple[TensorType, ...], cuts: Cuts, **attrs: Any) -> Along:
-        others = cuts[:operand] + cuts[operand + 1 :]
-        return Piecewise.KEPT if not any(others) else None
+        cut, others = cuts[operand], cuts[:operand] + cuts[operand + 1 :]
+        if cut is None or any(others) or cut.over in names_in(tuple(attrs.values())):
+            return None
+        return Piecewise.KEPT
 
     return rule
 

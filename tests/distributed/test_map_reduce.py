@@ -133,6 +133,31 @@ def test_it_gives_what_all_rows_give(name):
     agree(found)
 
 
+DRAWN = {
+    "dropout": lambda x: sg.nn.dropout(x, KEY, rate=0.3),
+    "floats": lambda x: sg.random.uniform(KEY, (x.shape[0], 3), dtype="float32"),
+    "doubles": lambda x: sg.random.uniform(KEY, x.shape[0]),
+    "normal": lambda x: sg.random.normal(KEY, (x.shape[0], 2), dtype="float32"),
+    "integers": lambda x: sg.random.randint(KEY, x.shape, low=-3, high=2**40),
+    "int32": lambda x: sg.random.randint(KEY, x.shape[0], high=9, dtype="int32"),
+    "a key a row": lambda x: sg.vmap(lambda i: sg.random.normal(sg.random.fold_in(KEY, i), 2))(
+        sg.arange(x.shape[0])
+    ),
+}
+KEY = sg.random.key(7)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_drawn_is_the_same_bit_for_bit(name):
+    x, _ = inputs()
+    drawn = DRAWN[name](x)
+    X = arrays()[0]
+    expected = sg.compile([x], drawn)(X)
+    step = sg.map_reduce([x], drawn, over="N")
+    for rows in (1, 4, 7, ROWS):
+        np.testing.assert_array_equal(step(sg.chunks(x=X, rows=rows)), expected, strict=True)
+
+
 REFUSED = {
     "sort": lambda x, y: sg.sort(x, axis=0),
     "median": lambda x, y: sg.median(y),
@@ -145,6 +170,8 @@ REFUSED = {
     "x[0]": lambda x, y: x[0],
     "qr": lambda x, y: sg.linalg.qr(x)[1],
     "det of rows": lambda x, y: x.T.reshape((-1,))[: x.shape[0]],
+    "an order": lambda x, y: sg.random.permutation(KEY, x.shape[0]),
+    "bytes": lambda x, y: sg.random.randint(KEY, x.shape[0], high=9, dtype="uint8"),
     "a step that sums": lambda x, y: sg.scan(lambda c, r: (c + sg.sum(r), c), 0.0, x.T)[0],
 }
 

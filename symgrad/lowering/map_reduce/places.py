@@ -117,7 +117,9 @@ class Analysis:
             return node
         found = self._verdict(node, cuts)
         if callable(found):
-            return self._spelled(node, found(*node.inputs, **dict(node.attrs)))
+            with built_as(node.origin):
+                spelling = found(*node.inputs, **dict(node.attrs))
+            return self._spelled(node, spelling)
         if isinstance(found, Joined):
             return self._join(node, found, level)
         if isinstance(node.type, tuple):
@@ -140,8 +142,7 @@ class Analysis:
             self._bodies(node, cuts)
             return Piecewise.KEPT
         types = [x.type for x in node.inputs]
-        with built_as(node.origin):
-            found = along(node.op, types, cuts, dict(node.attrs))
+        found = along(node.op, types, cuts, dict(node.attrs))
         if found is None:
             self._refuse(node, f"it takes more of {self.over} than one piece at a time has")
         return found

@@ -12,14 +12,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.along import Along, Cuts, Piecewise
 from symgrad.ir.dims import Shape, Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node
 from symgrad.ir.op import POSITIVE, REAL, Cotangent, case
-from symgrad.ir.types import DType, TensorType, as_shape, require_equal
+from symgrad.ir.types import DType, TensorType, as_shape, names_in, require_equal
 from symgrad.ops import batch
+from symgrad.ops.along import of_only
 from symgrad.ops.declare import NodeLike, as_floats, op, require
 from symgrad.ops.elementwise import multiply, negative
+from symgrad.ops.leaves import arange
 from symgrad.ops.random import kernels
 from symgrad.ops.special.gamma import gamma_slope
 
@@ -103,6 +106,7 @@ def _draw_infer(key: TensorType, *, law: Law, shape: Shape, dtype: DType) -> Ten
 
 @_by_key(
     infer=_draw_infer,
+    along=lambda types, cuts, **attrs: _drawn_along(types, cuts, **attrs),
     normalize=_law,
     kernel=kernels.draw,
     cases=(
@@ -129,6 +133,7 @@ def _draw_integers_infer(
 
 @_by_key(
     infer=_draw_integers_infer,
+    along=lambda types, cuts, **attrs: _drawn_along(types, cuts, **attrs),
     kernel=kernels.draw_integers,
     cases=(
         case((2,), low=-2, high=5, shape=(3, 4), dtype=INT),
@@ -138,6 +143,88 @@ def _draw_integers_infer(
 def draw_integers(key: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any) -> Node:
     """Integers from low on and below high."""
     ...
+
+
+def _rows_infer(
+    key: TensorType, rows: TensorType, *, law: Law, shape: Shape, dtype: DType
+) -> TensorType:
+    return _draw_infer(key, law=law, shape=_of_rows(key, rows, shape), dtype=dtype)
+
+
+def _of_rows(key: TensorType, rows: TensorType, shape: Shape) -> Shape:
+    require_key(key)
+    require("iu", rows)
+    if rows.shape[:-1] != key.shape[:-1] or not rows.ndim:
+        raise ShapeError(f"{key!r} takes numbers of rows for each key, not {rows!r}")
+    return rows.shape[-1], *shape
+
+
+def _rows_promote(key: TensorType, rows: TensorType) -> tuple[DType | None, ...]:
+    require("iu", rows)
+    return None, INT
+
+
+_of_rows_by_key = partial(
+    _by_key,
+    promote=_rows_promote,
+    along=of_only(1),
+    indices=1,
+    domain=((0.0, 2.0**60), (0.0, 6.0)),
+)
+
+
+@_of_rows_by_key(
+    infer=_rows_infer,
+    normalize=lambda key, rows, law, shape, dtype: _law(key, law, shape, dtype),
+    kernel=kernels.draw_rows,
+    cases=(
+        case((2,), (4,), law="random", shape=(3,), dtype=DOUBLE),
+        case((2,), (3,), law="random", shape=(), dtype=SINGLE),
+        case((3, 2), (3, 2), law="standard_normal", shape=(2,), dtype=SINGLE),
+    ),
+)
+def draw_rows(key: NodeLike, rows: NodeLike, /, law: str, shape: Any, dtype: Any) -> Node:
+    """The rows of these numbers, from 0 on, of what `draw` gives for more rows of this shape."""
+    ...
+
+
+def _integer_rows_infer(
+    key: TensorType, rows: TensorType, *, low: int, high: Size, shape: Shape, dtype: DType
+) -> TensorType:
+    if dtype.itemsize < 4:
+        raise DtypeError(f"several {dtype.name} are drawn from a word at once; draw 'int64'")
+    found = _of_rows(key, rows, shape)
+    return _draw_integers_infer(key, low=low, high=high, shape=found, dtype=dtype)
+
+
+@_of_rows_by_key(
+    infer=_integer_rows_infer,
+    kernel=kernels.draw_integer_rows,
+    cases=(
+        case((2,), (4,), low=-2, high=5, shape=(3,), dtype=INT),
+        case((3, 2), (3, 1), low=0, high=9, shape=(), dtype=np.dtype(np.int32)),
+    ),
+)
+def draw_integer_rows(
+    key: NodeLike, rows: NodeLike, /, low: int, high: Size, shape: Any, dtype: Any
+) -> Node:
+    """The rows of these numbers, from 0 on, of what `draw_integers` gives for more rows."""
+    ...
+
+
+def _drawn_along(
+    types: tuple[TensorType, ...], cuts: Cuts, shape: Shape, dtype: DType, **attrs: Any
+) -> Along:
+    """Rows of one key are told by their numbers; each key of several draws its own."""
+    if cuts[0] is not None:
+        return None if names_in((shape, *attrs.values())) else Piecewise.KEPT
+    small = "low" in attrs and dtype.itemsize < 4
+    others = names_in((*shape[1:], *attrs.values()))
+    if types[0].ndim != 1 or small or not others.isdisjoint(names_in(shape[:1])):
+        return None
+    of: Any = draw_integer_rows if "low" in attrs else draw_rows
+    attrs |= {"shape": shape[1:], "dtype": dtype}
+    return lambda key, **_: of(key, arange(shape[0]), **attrs)
 
 
 def _draw_order_infer(key: TensorType, *, count: Size) -> TensorType:

@@ -50,6 +50,57 @@ def draw_integers(key, low, high, shape, dtype, out=None):
     return _for_each(key, lambda g, _: g.integers(low, high, shape, dtype), shape, dtype, out)
 
 
+def _rows_of(generator, rows, size, dtype, words, draw):
+    """The rows of these numbers of what a generator draws, of `size` elements each.
+
+    Each element takes so many words of 64 bits, so that those before are passed over at once; if it
+    takes as many as it happens to (`words` is 0), they are drawn, and thrown away.
+    """
+    if not rows.size or not size:
+        return np.empty((rows.size, size), dtype)
+    first, last = int(rows.min()), int(rows.max()) + 1
+    if words:
+        begin = int(first * size * words)
+        generator.bit_generator.advance(begin // 4)
+        generator.bit_generator.random_raw(begin % 4)
+        left = int(first * size - begin / words)
+    else:
+        left = first * size
+    while left > 0:
+        draw(min(left, 65536))
+        left -= 65536
+    found = draw((last - first) * size).reshape(last - first, size)
+    return found if last - first == rows.size and rows[0] == first else found[rows - first]
+
+
+def draw_rows(key, rows, law, shape, dtype, out=None):
+    """The rows of these numbers of an array by a law of NumPy's."""
+    size, words = int(np.prod(shape)), 0
+    if law == "random":
+        words = np.dtype(dtype).itemsize / 8
+
+    def each(g, index):
+        def draw(count):
+            return getattr(g, law)(count, dtype)
+
+        return _rows_of(g, rows[index], size, dtype, words, draw).reshape(-1, *shape)
+
+    return _for_each(key, each, (rows.shape[-1], *shape), dtype, out)
+
+
+def draw_integer_rows(key, rows, low, high, shape, dtype, out=None):
+    """The rows of these numbers of an array of integers from low on and below high."""
+    size = int(np.prod(shape))
+
+    def each(g, index):
+        def draw(count):
+            return g.integers(low, high, count, dtype)
+
+        return _rows_of(g, rows[index], size, dtype, 0, draw).reshape(-1, *shape)
+
+    return _for_each(key, each, (rows.shape[-1], *shape), dtype, out)
+
+
 def draw_order(key, count, out=None):
     """The integers below `count` in any order."""
     return _for_each(key, lambda g, _: g.permutation(count), (count,), np.int64, out)
