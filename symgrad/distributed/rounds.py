@@ -19,7 +19,7 @@ from symgrad.lowering.map_reduce.split import Meeting
 from symgrad.runtime.threads import available
 
 # So many pieces are under way at once, and so many for each worker that has what they read.
-AHEAD, EACH = 64, 4
+AHEAD, EACH = 64, 16
 
 
 class Future(Protocol):
