@@ -135,6 +135,10 @@ class Chunks:
     sources: dict[str, Source]
     rows: int
 
+    def count(self, total: int) -> int:
+        """How many pieces so many rows have."""
+        return max(-(-total // self.rows), 1)
+
     def spans(self, total: int) -> Iterator[tuple[int, int]]:
         """The first row and the end of each piece; one empty piece if there are no rows."""
         for start in range(0, max(total, 1), self.rows):

@@ -40,9 +40,11 @@ class Spent:
     """Where the time of a round went, in seconds, and how much was done.
 
     `reading` and `computing` are sums over pieces, wherever they ran; `waiting` is how long this
-    process waited for them, and `joining` how long it took to join what they gave.
+    process waited for them, and `joining` how long it took to join what they gave. `pieces` are
+    done `of` so many. It prints as progress.
     """
 
+    of: int = 0
     pieces: int = 0
     rows: int = 0
     reading: float = 0.0
@@ -51,6 +53,11 @@ class Spent:
     joining: float = 0.0
     sent_again: int = 0
     workers: set[str] = field(default_factory=set)
+    begun: float = field(default_factory=perf_counter)
+
+    def __str__(self) -> str:
+        rate = self.rows / max(perf_counter() - self.begun, 1e-9)
+        return f"piece {self.pieces}/{self.of}  {rate:,.0f} rows/s"
 
 
 class Now:
@@ -123,14 +130,17 @@ def run_round(
     meetings: Sequence[Meeting],
     executor: Executor | None,
     known: set[str],
+    count: int,
     of: str,
     progress: Callable[[Spent], object] | None,
 ) -> tuple[list[Any], Spent]:
-    """The results of a round, joined; `known` are the workers of rounds before, which it adds to.
+    """The results of a round of `count` pieces, joined.
+
+    `known` are the workers of rounds before; those of this one are added.
 
     An error tells the piece, and none is submitted after it.
     """
-    spent, sums = Spent(), [Sum(m) for m in meetings]
+    spent, sums = Spent(count), [Sum(m) for m in meetings]
     waiting = _Waiting(tasks, executor or Here(), len(known))
     try:
         for task, future in waiting:

@@ -110,9 +110,14 @@ class MapReduce:
         self.report: Report | None = None
 
     @property
-    def graph(self) -> Graph:
-        """The graph as it was written."""
+    def raw(self) -> Graph:
+        """The graph as it was written: what is returned, then the next values of variables."""
         return self.question.graph
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of what is returned, then those of the next values."""
+        return self.question.names
 
     def __call__(
         self,
@@ -135,6 +140,11 @@ class MapReduce:
         """
         call = self._fed(data, whole)
         return self.question.form(self.store.alone(self._run, call, executor, progress, True))
+
+    def on(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Bound:
+        """The program with its data: `sg.fit(step.on(data), epochs=10)` is one step an epoch."""
+        self._fed(data, whole)
+        return Bound(self, data, executor, whole)
 
     def profile(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Report:
         """Where the time of a call goes, round by round. Nothing is updated."""
@@ -161,7 +171,8 @@ class MapReduce:
                 note = None if progress is None else partial(progress, number)
                 of = f"round {number + 1} of {len(self.rounds)}"
                 tasks, meetings = self._tasks(number, call), self.split.meetings[number]
-                found, spent = run_round(tasks, meetings, executor, self.workers, of, note)
+                count = call.data.count(call.sizes[self.split.over])
+                found, spent = run_round(tasks, meetings, executor, self.workers, count, of, note)
                 values.update(zip(self.split.rounds[number].gives, found, strict=True))
                 report.rounds.append(spent)
         results = [values[y] for y in self.split.outputs]
@@ -224,6 +235,20 @@ class MapReduce:
     def __repr__(self) -> str:
         count = len(self.rounds)
         return f"<MapReduce over {self.split.over}: {count} round{'s' * (count != 1)}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A program with the data that it is called with, and the executor."""
+
+    step: MapReduce
+    data: Chunks
+    executor: Executor | None
+    whole: Mapping[str, Any]
+
+    def __call__(self, progress: Callable[[int, Spent], object] | None = None) -> Any:
+        """The results of the program."""
+        return self.step(self.data, executor=self.executor, progress=progress, **self.whole)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import os
 import socket
 from collections import OrderedDict
 from collections.abc import Sequence
-from copy import copy
 from functools import cache, cached_property
 from threading import Lock
 from time import perf_counter
@@ -60,7 +59,7 @@ class Lent:
 
     def without(self) -> Lent:
         """The same, not carrying its value unless that is small."""
-        made = copy(self)
+        made = Lent(self.slot, self.value, self.key)
         made.carries = self.is_small
         return made
 
@@ -80,7 +79,7 @@ class Sent:
     def __init__(self, slot: str, key: str, *value: Any) -> None:
         self.slot, self.key, self.value = slot, key, value
         if slot and value:
-            _shelf().put(slot, (key, value[0]))
+            self.value = (_shelf().put(slot, key, value[0]),)
 
     def get(self) -> Any:
         """The value. Raises `KeyError` if it is not here."""
@@ -94,12 +93,15 @@ class _Shelf:
         self.kept: OrderedDict[str, tuple[str, Any]] = OrderedDict()
         self.lock = Lock()
 
-    def put(self, slot: str, thing: tuple[str, Any]) -> None:
+    def put(self, slot: str, key: str, value: Any) -> Any:
+        """Keep a thing; the one that is kept, which has been compiled, if it is the same."""
         with self.lock:
-            self.kept[slot] = thing
+            if self.kept.get(slot, (None,))[0] != key:
+                self.kept[slot] = (key, value)
             self.kept.move_to_end(slot)
             while len(self.kept) > KEPT:
                 self.kept.popitem(last=False)
+            return self.kept[slot][1]
 
     def get(self, slot: str, key: str) -> Any:
         with self.lock:

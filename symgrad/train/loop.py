@@ -14,6 +14,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from functools import partial
 from itertools import islice
 from math import isnan
 from typing import Any, TextIO, TypeAlias
@@ -21,6 +22,7 @@ from warnings import warn
 
 import numpy as np
 
+from symgrad.distributed.step import Bound, MapReduce
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import whole
@@ -39,7 +41,7 @@ _ONE_BATCH = (Node, np.ndarray, Mapping, str, tuple)
 
 def fit(
     program: Callable[..., Any],
-    batches: Epochs,
+    batches: Epochs | None = None,
     *,
     epochs: int = 1,
     history: History | None = None,
@@ -52,7 +54,9 @@ def fit(
 
     `program` returns the loss, or a dict or sequence of scalars of which the first is the loss.
     `batches` are `sg.batches(…)`, a list, or a function that gives those of an epoch, from 0 on. A
-    batch is a tuple of arrays for the placeholders, a dict of them by name, or one array.
+    batch is a tuple of arrays for the placeholders, a dict of them by name, or one array. Without
+    batches the program is called without arguments, once an epoch: so is a `map_reduce` program
+    with its data, `step.on(sg.chunks(…))`, of which progress tells the pieces.
     `test` is a program that updates nothing and its batches: after each epoch its figures are
     recorded too, as `test loss` and so on. The functions `on_step` and `on_epoch` are given the
     history after each; if one returns True, the run ends (see `early_stopping`).
@@ -77,8 +81,13 @@ def fit(
     _check_program(program, trains=True)
     _check_test(test)
     shapes: dict[Any, tuple[int, ...]] = {}
+    batches = [()] if batches is None else batches
     count = len(batches) if isinstance(batches, Sized) else None
     with _Interrupts() as interrupts, shown_on(progress, last, count) as shown:
+        if isinstance(program, Bound):
+            program = partial(
+                program, lambda number, spent: shown.pieces(history.epoch, number, spent)
+            )
         while history.epoch < last:
             of = f"epoch {history.epoch}"
             for batch in islice(_epoch(batches, history.epoch), history.batch, None):
@@ -241,7 +250,9 @@ def _check_program(program: Any, *, trains: bool) -> None:
             f"a program is called with each batch, not {said:.80}; make it: "
             f"sg.compile([x, y], loss{', updates=optimizer.updates(loss)' * trains})"
         )
-    if not isinstance(program, Program):
+    if isinstance(program, Bound):
+        program = program.step
+    if not isinstance(program, (Program, MapReduce)):
         return
     if trains and not program.store.updated:
         raise FeedError(

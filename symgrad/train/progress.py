@@ -24,6 +24,9 @@ class Silent:
     def step(self, epoch: int, batch: int, loss: float) -> None:
         """So many epochs are done, and batches of the next."""
 
+    def pieces(self, epoch: int, number: int, spent: object) -> None:
+        """So many epochs are done, and rounds of the next; `spent` tells of the next round."""
+
     def epoch(self, epoch: int, figures: Mapping[str, float]) -> None:
         """So many epochs are done, the last one with these figures."""
 
@@ -44,6 +47,10 @@ class Lines(Silent):
         if time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
             of = "" if self.count is None else f"/{self.count}"
             self._say(f"epoch {epoch + 1}/{self.epochs}  batch {batch}{of}  loss {loss:.6g}")
+
+    def pieces(self, epoch: int, number: int, spent: object) -> None:
+        if time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
+            self._say(f"epoch {epoch + 1}/{self.epochs}  round {number + 1}  {spent}")
 
     def epoch(self, epoch: int, figures: Mapping[str, float]) -> None:
         self.held = f"epoch {epoch}/{self.epochs}  {describe(figures)}"
@@ -71,6 +78,9 @@ class Bar(Silent):
         self.bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
         # A run that goes on begins where it was.
         self.bar.update(1 if self.count is None else epoch * self.count + batch - self.bar.n)
+
+    def pieces(self, epoch: int, number: int, spent: object) -> None:
+        self.bar.set_postfix_str(f"round {number + 1}  {spent}")
 
     def epoch(self, epoch: int, figures: Mapping[str, float]) -> None:
         self.bar.set_description_str(f"epoch {epoch}/{self.epochs}", refresh=False)

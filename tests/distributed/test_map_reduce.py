@@ -1,12 +1,23 @@
 """Programs that run piece by piece give what compiled ones give, on every executor."""
 
+import io
+import multiprocessing
+import os
+import pickle
 import re
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import signal
+import subprocess
+import sys
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.distributed import worker
+from symgrad.distributed.rounds import Now
+from symgrad.distributed.worker import Key, Lent, Missing, Piece, compute
 from symgrad.ir.errors import FeedError, GraphError, UnsupportedError
 from tests.helpers import close, generator
 
@@ -328,3 +339,135 @@ def test_it_prints_its_rounds():
     before = step.store.updated[0].value
     assert step.profile(sg.chunks(x=arrays()[0], y=arrays()[1], rows=4)).rounds[0].pieces == 6
     np.testing.assert_array_equal(step.store.updated[0].value, before)
+
+
+def test_fit_calls_it_once_an_epoch_and_tells_the_pieces(monkeypatch):
+    x, y = inputs()
+    X, Y = arrays()
+    step = sg.map_reduce([x, y], *net(x, y), over="N")
+    monkeypatch.setattr("symgrad.train.progress.SECONDS_BETWEEN_LINES", 0.0)
+    shown = io.StringIO()
+    history = sg.fit(step.on(sg.chunks(x=X, y=Y, rows=8)), epochs=4, progress=shown)
+    assert len(history.losses) == 4
+    assert history.losses[3] < history.losses[0]
+    assert "epoch 1/4  round 1  piece 2/3" in shown.getvalue()
+    with pytest.raises(FeedError, match="updates nothing"):
+        sg.fit(sg.map_reduce([x], sg.sum(x), over="N").on(sg.chunks(x=X)))
+    with pytest.raises(FeedError, match="missing: 'y'"):
+        step.on(sg.chunks(x=X))
+    ends = sg.map_reduce([x], [sg.sum(x), sg.max(x)], over="N").on(sg.chunks(x=X))
+    assert sg.evaluate(ends, [()])["output 1"] == X.max()
+
+
+def dying(start, stop):
+    """Rows, of which the first reader dies."""
+    mark = Path(DEATHS)
+    if start == 8 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return arrays()[0][start:stop]
+
+
+DEATHS = ""
+
+
+def test_a_worker_that_dies_leaves_all_as_it_was_and_again_it_is_right(tmp_path):
+    x, y = inputs()
+    step = sg.map_reduce([x, y], *net(x, y), over="N")
+    before = [v.value for v in step.store.updated]
+    X, Y = arrays()
+    expected = step.profile(sg.chunks(x=X, y=Y, rows=4))
+    assert expected.rounds[0].rows == ROWS
+    global DEATHS
+    DEATHS = str(tmp_path / "dead")
+    data = sg.chunks(x=(dying, ROWS), y=Y, rows=4)
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(2, mp_context=fork) as pool, pytest.raises(BrokenExecutor) as error:
+        step(data, executor=pool)
+    assert "nothing was changed" in error.value.__notes__[0]
+    for v, b in zip(step.store.updated, before, strict=True):
+        np.testing.assert_array_equal(v.value, b)
+    with ProcessPoolExecutor(1, mp_context=fork) as pool:
+        again = step(data, executor=pool), [v.value.tobytes() for v in step.store.updated]
+    for v, b in zip(step.store.updated, before, strict=True):
+        v.value = b
+    alone = step(sg.chunks(x=X, y=Y, rows=4))
+    assert again == (alone, [v.value.tobytes() for v in step.store.updated])
+
+
+def test_weights_travel_once_to_a_process_and_change():
+    """A process that lacks what was lent says so, and a pickled loan is small."""
+    arrays_ = [np.ones(5000)]
+    lent = Lent("here", arrays_, Key(arrays_))
+    small = pickle.dumps(lent.without())
+    assert len(small) < 300 < 40_000 < len(pickle.dumps(lent))
+    assert pickle.loads(pickle.dumps(lent)).get()[0].sum() == 5000
+    assert pickle.loads(small).get()[0].sum() == 5000
+    other = [np.zeros(5000)]
+    changed = pickle.loads(pickle.dumps(Lent("here", other, Key(other)).without()))
+    assert isinstance(compute(Piece(changed, [], changed, [])), Missing)
+    tiny = [np.ones(3)]
+    assert pickle.loads(pickle.dumps(Lent("tiny", tiny, Key(tiny)).without())).get()[0].sum() == 3
+
+
+class Forgetful:
+    """An executor whose every call is in another process, as far as what is lent goes."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def submit(self, function, piece):
+        self.calls += 1
+        worker._shelf().kept.clear()
+        return Now(function, pickle.loads(pickle.dumps(piece)))
+
+
+def test_a_piece_without_what_it_reads_is_sent_again():
+    x, y = inputs(300)
+    X, Y = arrays(ROWS, 300)
+    loss, updates = net(x, y)
+    step = sg.map_reduce([x, y], loss, updates, over="N")
+    executor = Forgetful()
+    before = [v.value for v in step.store.updated]
+    found = step(sg.chunks(x=X, y=Y, rows=1), executor=executor)
+    (spent,) = step.report.rounds
+    assert spent.sent_again > 0
+    assert executor.calls == ROWS + spent.sent_again
+    for v, b in zip(step.store.updated, before, strict=True):
+        v.value = b
+    assert found == step(sg.chunks(x=X, y=Y, rows=1))
+
+
+LARGER = """
+import resource, sys
+import numpy as np, symgrad as sg
+x = sg.placeholder("x", ("N", 256), "float32")
+w = sg.variable("w", np.ones(256, "float32"))
+loss = sg.mean((x @ w) ** 2)
+step = sg.map_reduce([x], loss, {w: w - 0.001 * sg.grad(loss, w)}, over="N", threads=1)
+here = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (here + 40 * 2**20,) * 2)
+for _ in range(2):
+    print(float(step(sg.chunks(x=sys.argv[1], rows=2048))))
+try:
+    np.array(np.load(sys.argv[1], mmap_mode="r"))
+except MemoryError:
+    print("too large")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_data_larger_than_the_memory_limit(tmp_path):
+    rows = generator("large").standard_normal((65_536, 256), dtype="float32")  # 64 MiB
+    np.save(tmp_path / "x.npy", rows)
+    ran = subprocess.run(
+        [sys.executable, "-c", LARGER, tmp_path / "x.npy"], capture_output=True, text=True,
+        env={"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(sg.__file__).parent.parent)},
+    )  # fmt: skip
+    *losses, last = ran.stdout.split("\n")[:3]
+    assert last == "too large", ran.stderr
+    w = np.ones(256)
+    for loss in losses:
+        away = rows @ w
+        assert float(loss) == pytest.approx(np.mean(away**2), rel=1e-5)
+        w -= 0.002 * rows.T @ away / len(rows)
