@@ -89,6 +89,15 @@ class LoopBuilder:
         return found
 
 
+def new_inputs(
+    prefix: str, xs: Sequence[Node], axes: tuple[int, ...] = (), beside: Iterable[Node] = ()
+) -> list[Node]:
+    """Inputs of a body that are like some nodes, with axes in front; others have other names."""
+    taken = {x.name for x in beside}
+    names = (name for i in count() if (name := f"{prefix}{i}") not in taken)
+    return [placeholder(next(names), (*axes, *x.shape), x.dtype) for x in xs]
+
+
 # What takes the place of a result, made of the stacks of some nodes of the body.
 Late = tuple[list[Node], Callable[[Sequence[Node]], Node]]
 
@@ -174,9 +183,8 @@ def _substitute(loop: LoopBuilder, becomes: Mapping[Node, Node]) -> None:
 
 def _replace(loop: LoopBuilder, before: Mapping[Node, Node], rows: Sequence[Node]) -> None:
     """Give the steps slices of what is computed before."""
-    taken = {x.name for x in loop.body.inputs}
-    names = (name for i in count() if (name := f"e{i}") not in taken)
-    becomes = {x: placeholder(next(names), x.shape, x.dtype) for x in before}
+    inputs = new_inputs("e", list(before), beside=loop.body.inputs)
+    becomes = dict(zip(before, inputs, strict=True))
     loop.rows = list(rows)
     _substitute(loop, becomes)
     loop.slices |= {becomes[x]: stack for x, stack in before.items()}

@@ -8,16 +8,15 @@ told apart (Moore 1956): those that begin alike are, unless a step makes a diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
+from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.origin import built_as
 from symgrad.ir.walk import topological
-from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import looped, never_fails, substituted
-from symgrad.passes.loop_parts import LoopBuilder, hoist
+from symgrad.passes.loop_parts import SMALL, LoopBuilder, hoist, new_inputs
 from symgrad.rewrite.driver import rebuild
 
 T = TypeVar("T")
@@ -37,6 +36,15 @@ class LoopView:
         self.slices, self.sequences = body.inputs[first:end], node.inputs[first:end]
         self.fixed, self.whole = body.inputs[end:], node.inputs[end:]
         self.nexts, self.rows = body.outputs[:first], body.outputs[first:]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a call costs more than what it computes in a step."""
+        return sum(map(nbytes, self.body.nodes)) <= SMALL
+
+    def stacks(self, x: Node) -> bool:
+        """Whether a node is a stack of this loop."""
+        return x.op.of_several and x.inputs[0] is self.node and x.attr("index") >= len(self.states)
 
     def parted(self, given: Sequence[T]) -> list[Sequence[T]]:
         """What the loop is given, by its kind: for carries, sequences, and what is read whole."""
@@ -98,7 +106,11 @@ def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, dict[Node, Node]]
 
 
 def _mergeable(graph: Graph) -> tuple[LoopView, LoopView, dict[Node, Node]] | None:
-    """A loop, another that has all its carries, and which these are; None if there are none."""
+    """A loop, another to compute its results, and which of their carries are equal.
+
+    All of them are; or steps are so small that calls cost more than work, and the one reads nothing
+    that is made of the other but its stacks. None if there are no such loops.
+    """
     before: dict[Node, frozenset[Node]] = {}
     loops: list[LoopView] = []
     for node in graph.nodes:
@@ -106,15 +118,21 @@ def _mergeable(graph: Graph) -> tuple[LoopView, LoopView, dict[Node, Node]] | No
         before[node] = above | {node} if node.op.body else above
         if node.op.body:
             loops.append(LoopView(node))
+    found = None
     for small in loops:
         for large in loops:
             alike = small.length == large.length and small.reverse == large.reverse
-            apart = large.node not in before[small.node] and small.node not in before[large.node]
-            if small is not large and alike and apart:
-                carries = _carries(small, large)
-                if carries is not None:
-                    return small, large, carries
-    return None
+            if small is large or not alike or small.node in before[large.node]:
+                continue
+            carries = _carries(small, large)
+            if carries is not None and large.node not in before[small.node]:
+                return small, large, carries
+            if found is None and small.is_small and large.is_small:
+                others = [x for x in small.node.inputs if not large.stacks(x)]
+                others += [x for x in (*small.init, *small.whole) if large.stacks(x)]
+                if all(large.node not in before[x] for x in others):
+                    found = small, large, dict[Node, Node]()
+    return found
 
 
 def _carries(small: LoopView, large: LoopView) -> dict[Node, Node] | None:
@@ -161,43 +179,50 @@ def _merged(
     graph: Graph, small: LoopView, large: LoopView, carries: Mapping[Node, Node]
 ) -> tuple[Graph, dict[Node, Node]]:
     """The graph with the results of one loop computed by another, and what became of each node."""
-    taken = {x.name for x in large.body.inputs}
-    names = (name for i in count() if (name := f"p{i}") not in taken)
     there = {given: x for x, given in large.given()}
-    more: dict[str, list[tuple[Node, Node]]] = {"slice": [], "fixed": []}
+    more: dict[str, list[tuple[Node, Node]]] = {"carry": [], "slice": [], "fixed": []}
     becomes: dict[Node, Node] = dict(carries)
-    for x, given in small.given():
-        if given not in there:
-            there[given] = placeholder(next(names), x.shape, x.dtype)
-            more[given[0]].append((there[given], given[1]))
-        becomes[x] = there[given]
+    needed = [(x, ("carry", i)) for x, i in zip(small.states, small.init, strict=True)]
+    needed = [(x, key) for x, key in needed if x not in carries] + [*small.given()]
+    stands = new_inputs("p", [x for x, _ in needed], beside=large.body.inputs)
+    for (x, key), stand in zip(needed, stands, strict=True):
+        kind, given = key
+        if kind == "slice" and large.stacks(given):
+            becomes[x] = large.body.outputs[given.attr("index")]
+        elif kind == "carry" or key not in there:
+            becomes[x] = there[key] = stand
+            more[kind].append((stand, given))
+        else:
+            becomes[x] = there[key]
     same: dict[Any, Node] = {}
     for node in large.body.nodes:
         same.setdefault((node.op, tuple(map(id, node.inputs)), node.attrs, node.type), node)
     for node in small.body.nodes:
         if node not in becomes:
             inputs = tuple(becomes[x] for x in node.inputs)
-            key = (node.op, tuple(map(id, inputs)), node.attrs, node.type)
-            becomes[node] = same.setdefault(key, rebuild(node, inputs))
+            what = (node.op, tuple(map(id, inputs)), node.attrs, node.type)
+            becomes[node] = same.setdefault(what, rebuild(node, inputs))
     rows = list(dict.fromkeys((*large.rows, *(becomes[y] for y in small.rows))))
+    own = [y for x, y in zip(small.states, small.nexts, strict=True) if x not in carries]
+    states = [*large.states, *(x for x, _ in more["carry"])]
     body = Graph(
-        (*large.nexts, *rows),
+        (*large.nexts, *(becomes[y] for y in own), *rows),
         (
-            *large.states,
+            *states,
             *large.slices, *(x for x, _ in more["slice"]),
             *large.fixed, *(x for x, _ in more["fixed"]),
         ),
     )  # fmt: skip
     operands = [
-        large.init,
+        (*large.init, *(given for _, given in more["carry"])),
         (*large.sequences, *(given for _, given in more["slice"])),
         (*large.whole, *(given for _, given in more["fixed"])),
     ]
     # What is computed for its own sake is no part of a gradient that reads it.
     origin = min(large.node.origin, small.node.origin, key=lambda o: o.is_backward)
     results: list[Node] = []
-    place = {x: i for i, x in enumerate(large.states)}
-    row = {y: i for i, y in enumerate(rows, len(large.states))}
+    place = {x: i for i, x in enumerate(states)}
+    row = {y: i for i, y in enumerate(rows, len(states))}
 
     def result(node: Node, index: int) -> Node:
         loop, mine = (small, becomes) if node is small.node else (large, {})
@@ -328,10 +353,9 @@ def _hoisted(
             end = end.inputs[0]
         if end in steady and end.inputs:
             found[end] = None
-    taken = {x.name for x in (*moving, *whole)}
-    names = (name for i in count() if (name := f"p{i}") not in taken)
     before = substituted(list(found), whole)
-    becomes = {n: placeholder(next(names), n.shape, n.dtype) for n in found}
+    stands = new_inputs("p", list(found), beside=(*moving, *whole))
+    becomes = dict(zip(found, stands, strict=True))
     made = substituted(outputs, becomes)
     used = set(topological(made))
     given = {**whole, **{becomes[n]: b for n, b in zip(found, before, strict=True)}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import getdoc
@@ -25,6 +25,7 @@ from symgrad.passes import (
     share_masks,
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
+from symgrad.passes.last_rows import last_rows
 from symgrad.passes.stretches import stretched
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of
@@ -132,9 +133,11 @@ def _improved_loops(
     if any(n.op.body for n in graph.nodes):
         looped, results = loops.merged(graph)
         results = {n: m for n, m in results.items() if n.op.of_several and n.inputs[0].op.body}
-        again = [partial(stretched, number=stretches)] * (stretches > 1)
-        for function in (*again, partial(loops.improved, compiler=compiler)):
-            looped, becomes = function(looped)
+        made: list[Callable[[Graph], tuple[Graph, Mapping[Node, Node]]]] = [last_rows]
+        made += [partial(stretched, number=stretches)] * (stretches > 1)
+        made += [partial(loops.improved, compiler=compiler)]
+        for improve in made:
+            looped, becomes = improve(looped)
             results = {n: becomes[m] for n, m in results.items() if m in becomes}
         if parts:
             looped = run_passes(looped, SIMPLIFYING, exact, trace)

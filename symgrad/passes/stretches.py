@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.origin import built_as
-from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import looped
 from symgrad.ops.shape import concat, reshape
+from symgrad.passes.loop_parts import new_inputs
 from symgrad.passes.loops import LoopView, alive
 from symgrad.rewrite.driver import rebuild
 
@@ -183,8 +183,3 @@ class _Pair:
 
     def _joined(self, rows: Node, tail: Node) -> Node:
         return concat([tail, rows] if self.early.reverse else [rows, tail], axis=0)
-
-
-def new_inputs(prefix: str, xs: Sequence[Node], axes: tuple[int, ...] = ()) -> list[Node]:
-    """Inputs of a body that are like some nodes, with axes in front."""
-    return [placeholder(f"{prefix}{i}", (*axes, *x.shape), x.dtype) for i, x in enumerate(xs)]

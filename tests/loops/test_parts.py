@@ -14,33 +14,36 @@ RNG = np.random.default_rng(5)
 ARRAYS = {n: RNG.uniform(-1, 1, n.shape) for n in (w, u, h)}
 
 
-def unrolled(step, init, xs, reverse):
+def unrolled(step, init, xs, reverse=False):
     carry, ys = init, [None] * xs.shape[0]
     for t in range(xs.shape[0])[:: -1 if reverse else 1]:
         carry, ys[t] = step(carry, xs[t])
-    if not ys or ys[0] is None:
-        return carry, ()
-    columns = zip(*ys, strict=True)
-    return carry, tuple(map(sg.stack, columns))
+    if not ys:
+        nothing = sg.scan(step, init, xs)[1] or ()
+        return carry, tuple(sg.zeros(y.shape, dtype=y.dtype) for y in nothing)
+    return carry, () if ys[0] is None else tuple(map(sg.stack, zip(*ys, strict=True)))
 
 
-def flat(carry, ys):
-    return [*(carry if isinstance(carry, tuple) else (carry,)), *(ys or ())]
-
-
-def held(step, init, length, reverse=False, wrt=(w, u, h), grad=True):
+def held(step, init, length, reverse=False, grad=True):
     """The loops that are left of a scan and its gradient, which is that of the unrolled graph."""
+
+    def outputs(scan, xs):
+        carry, ys = scan(step, init, xs, reverse=reverse)
+        return [*(carry if isinstance(carry, tuple) else (carry,)), *(ys or ())]
+
+    return held_of(outputs, length, grad)
+
+
+def held_of(make, length, grad=True):
+    """The same for all that is made with a function like `scan`."""
     feeds = ARRAYS | {sg.placeholder("x", (length, 2, 3)): RNG.uniform(-1, 1, (length, 2, 3))}
     x = [*feeds][-1]
     named = sg.placeholder("x", ("T", 2, 3))
     found = []
     for scan, xs in ((sg.scan, x), (sg.scan, named), (unrolled, x)):
-        outputs = flat(*scan(step, init, xs, reverse=reverse))
-        if scan is unrolled and not length:
-            nothing = flat(*sg.scan(step, init, x))[len(outputs) :]
-            outputs += [sg.zeros(y.shape, dtype=y.dtype) for y in nothing]
+        outputs = make(scan, xs)
         loss = sum(sg.sum(sg.sin(y)) for y in outputs)
-        grads = sg.grad(loss, [*wrt, xs], disconnected="zero") if grad else []
+        grads = sg.grad(loss, [w, u, h, xs], disconnected="zero") if grad else []
         found.append([*outputs, *grads])
     expected = evaluate(found[2], feeds)
     for outputs, xs in zip(found, (x, named), strict=False):
@@ -111,6 +114,67 @@ def test_loops_within_loops(length):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_without_a_carry(length):
     held(lambda c, row: (c, (row @ w, sg.exp(row))), (), length)
+
+
+@pytest.mark.parametrize(("length", "reverse"), [(0, 0), (1, 1), (2, 0), (5, 0), (5, 1)])
+def test_small_loops_of_one_length_are_one(length, reverse):
+    """Beside each other, and the second reads what the first stacks; what differs stays apart."""
+
+    def first(c, row):
+        c = sg.tanh(c @ u + row @ w)
+        return c, (c, sg.sum(row))
+
+    def second(pair, row):
+        a, b = pair
+        return (a * sg.sin(b), b + row), (a, row * sg.cos(a))
+
+    def make(scan, x):
+        c, (rows, sums) = scan(first, h, x, reverse=reverse)
+        pair, ys = scan(second, (h, h), rows, reverse=reverse)
+        d, zs = scan(lambda d, row: (d * sg.cos(row[0, 0]), (d,)), h[0], x, reverse=reverse)
+        back, more = scan(first, h, x, reverse=not reverse)
+        return [c, sums, *pair, *ys, d, *zs, back, *more]
+
+    loops = held_of(make, length)
+    assert len([n for n in loops if not n.origin.is_backward]) == 2
+
+
+def test_loops_with_more_between_them_are_two():
+    def make(between):
+        def outputs(scan, x):
+            c, (rows,) = scan(lambda c, r: (sg.tanh(c @ u + r @ w), (c,)), h, x)
+            last, (ys,) = scan(lambda c, r: (c * r, (c + r,)), *between(c, rows))
+            return [last, ys]
+
+        return outputs
+
+    for between in (
+        lambda c, rows: (c, rows), lambda c, rows: (h, rows * 2), lambda c, rows: (h, rows[::-1])
+    ):  # fmt: skip
+        assert len(held_of(make(between), 5, grad=False)) == 2
+    assert len(held_of(make(lambda c, rows: (h, rows)), 5, grad=False)) == 1
+
+
+@pytest.mark.parametrize(("length", "reverse"), [(1, 0), (2, 1), (5, 0), (5, 1)])
+def test_of_a_stack_only_the_last_row_is_read(length, reverse):
+    at = 0 if reverse else -1
+
+    def step(pair, row):
+        a, b = pair
+        c = sg.tanh(a @ u + row @ w)
+        rows = c @ sg.matrix_transpose(w), sg.exp(row) * c[0, 0], sg.sin(a) * b, b, c
+        return (c, sg.cos(c) + b), rows
+
+    def make(scan, x):
+        (c, _), rows = scan(step, (h, h * 2), x, reverse=reverse)
+        return [c, *(y[at] for y in rows[:3]), rows[3][at, 1], rows[4][at, 0]]
+
+    held_of(make, length, grad=False)
+    x = sg.placeholder("x", (length + 2, 2, 3))
+    outputs = make(sg.scan, x)
+    (loop,) = (n for n in sg.compile([w, u, h, x], outputs).graph.nodes if n.op.body)
+    assert len(loop.body.outputs) == loop.attr("carries") == 4
+    held_of(lambda scan, x: [*make(scan, x), *scan(step, (h, h), x)[1]], length)
 
 
 def test_histories_are_kept_once():

@@ -7,6 +7,7 @@ import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.ops.identity import clip_gradient_p
 from symgrad.ops.loops.loop import substituted
+from symgrad.passes import loops
 from symgrad.testing import random_graph
 
 x = sg.placeholder("x", (6, 3))
@@ -38,7 +39,9 @@ def test_the_forward_runs_once():
     assert len(loops_of([*sg.jvp([last, ys], [w], [w]), last, ys])) == 1
 
 
-def test_loops_that_differ_stay_apart():
+def test_loops_that_differ_stay_apart(monkeypatch):
+    monkeypatch.setattr(loops, "SMALL", 0)
+
     def other(carry, row):
         carry = sg.tanh(carry @ w - row)
         return carry, carry * 2
@@ -49,7 +52,8 @@ def test_loops_that_differ_stay_apart():
     assert len(loops_of([sg.scan(step, h, x)[1], sg.scan(step, h, x[:5])[1]])) == 2
 
 
-def test_a_loop_that_reads_another_stays_apart():
+def test_a_loop_that_reads_another_stays_apart(monkeypatch):
+    monkeypatch.setattr(loops, "SMALL", 0)
     last, ys = sg.scan(step, h, x)
     again, zs = sg.scan(lambda c, row: (step(c, row[0])[0], row[1]), h, (x, ys))
     assert len(loops_of([last, again, zs])) == 2
