@@ -24,6 +24,7 @@ from symgrad.ops.elementwise import exp, log, log1p, negative, sign, subtract
 from symgrad.ops.flows import Partial
 from symgrad.ops.logic import isinf
 from symgrad.ops.select import select, where
+from symgrad.ops.shape import astype
 from symgrad.ops.special import gamma_kernels as kernels
 from symgrad.ops.special import scipy_kernels
 from symgrad.ops.special.elementary import kl_div_p
@@ -248,12 +249,27 @@ def gammaincc(a: NodeLike, x: NodeLike, /) -> Node:
 # ---- beta -----------------------------------------------------------------------------------
 
 
+def in_double(function: Callable[..., Node]) -> Callable[..., Node]:
+    """A function of nodes of one dtype, computed in float64, for terms that cancel."""
+
+    def wide(*nodes: Node) -> Node:
+        return astype(function(*(astype(x, np.float64) for x in nodes)), nodes[0].dtype)
+
+    return wide
+
+
+@in_double
 def digamma_gap(a: Node, b: Node) -> Node:
-    """digamma(a) - digamma(a + b), by Binet's function where they are large and cancel."""
+    """digamma(a) - digamma(a + b), by Binet's function where they are large and cancel.
+
+    Where b is much less than a, by Taylor's series.
+    """
     total, is_large = a + b, (a > 10) & (b > 0)
     x, y = where(is_large, a, 10), where(is_large, total, 11)
     rest = binet(x, order=1) - binet(y, order=1) - (y - x) / (2 * x * y)
-    return where(is_large, rest - log1p(b / x), digamma(a) - digamma(total))
+    far = where(is_large, rest - log1p(b / x), digamma(a) - digamma(total))
+    near = -b * (polygamma(1, a) + b * (polygamma(2, a) / 2 + b * polygamma(3, a) / 6))
+    return where(abs(b) < 1e-4 * a, near, far)
 
 
 def _betaln_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:

@@ -34,6 +34,7 @@ from symgrad.ops.special.gamma import (
     gamma_density,
     gamma_slope,
     gammaln,
+    in_double,
 )
 from symgrad.ops.special.normal import UNARY
 from symgrad.ops.special.scipys import from_scipy
@@ -108,9 +109,13 @@ def gammainccinv(a: NodeLike, y: NodeLike, /) -> Node:
 
 def _betaincinv_partials(sign: int) -> Callable[..., tuple[Partial, ...]]:
     def partials(x: Node, a: Node, b: Node, y: Node) -> tuple[Partial, ...]:
-        inside = (x != 0) & (x != 1)
-        by_a, by_b = (negative(beta_slope(a, b, x, order=o)) for o in ((1, 0), (0, 1)))
-        return select(inside, by_a), select(inside, by_b), sign / beta_density(a, b, x)
+        # Where x may round to 1, of 1 - x, which betainc(b, a, 1 - x) = 1 - betainc(a, b, x) gives.
+        near = x < 0.5
+        z = where(near, x, (betainccinv if sign > 0 else betaincinv)(b, a, y))
+        p, q = where(near, a, b), where(near, b, a)
+        by_p, by_q = (select(z != 0, beta_slope(p, q, z, order=o)) for o in ((1, 0), (0, 1)))
+        by_a, by_b = where(near, -by_p, by_q), where(near, -by_q, by_p)
+        return by_a, by_b, sign / beta_density(p, q, z)
 
     return partials
 
@@ -145,6 +150,7 @@ def student_log_density(df: Node, t: Node) -> Node:
     return top - (df + 1) / 2 * where(far > 40, far, log1p(square(t) / df))
 
 
+@in_double
 def _student_slope(df: Node, t: Node) -> Node:
     """The derivative by df of stdtr(df, t), over that by t.
 

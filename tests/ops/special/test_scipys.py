@@ -158,6 +158,38 @@ def test_lambertw_at_its_ends():
     same(value(S.lambertw(np.float32(-np.exp(-1)))), np.float32(-1))
 
 
+@pytest.mark.parametrize(
+    "name", ["betaln", "beta", "betaincinv", "betainccinv", "stdtr", "stdtrit"]
+)
+def test_slopes_of_float32_are_those_of_float64(name):
+    rng = generator(name)
+    a, b = (10 ** rng.uniform(low, 3, 60) for low in (-2, -5))
+    p = np.append(rng.uniform(size=40), [1e-7] * 10 + [1 - 1e-7] * 10)
+    args = {"b": (a, b, p), "s": (a, rng.normal(size=60) if name == "stdtr" else p)}[name[0]]
+    args = [v.astype("float32") for v in args[: 2 if name in ("betaln", "beta") else 3]]
+    found = []
+    for dtype in ("float32", "float64"):
+        xs = [sg.placeholder(f"x{i}", (60,), dtype) for i in range(len(args))]
+        slopes = sg.grad(sg.sum(getattr(S, name)(*xs)), xs)
+        found.append(sg.compile(xs, slopes)(*(v.astype(dtype) for v in args)))
+    for single, double in zip(*found, strict=True):
+        held = (np.abs(double) < 1e35) & (np.abs(double) > 1e-35)
+        assert held.sum() > 30
+        np.testing.assert_allclose(single[held], double[held], 2e-5)
+
+
+def test_slopes_of_inverses_where_they_round_to_1():
+    x = [sg.placeholder(n, ()) for n in "aby"]
+    slopes = sg.compile(x, sg.grad(S.betainccinv(*x), x))(*map(np.asarray, (3.0, 0.4, 1e-9)))
+    # The inverse is 1 - z with z**b * (1 + …) / (b * beta(a, b)) = y, and z = 8e-24.
+    z = (0.4e-9 * scipy.beta(0.4, 3.0)) ** 2.5
+    by_log = scipy.digamma(3.4) - scipy.digamma([3.0, 0.4])
+    np.testing.assert_allclose(slopes[2], -z / 0.4e-9, 1e-12)
+    np.testing.assert_allclose(slopes[0], z * by_log[0] / 0.4, 1e-9)
+    by_b = (by_log[1] + np.log(z) - 1 / 0.4) / 0.4
+    np.testing.assert_allclose(slopes[1], z * by_b, 1e-9)
+
+
 def test_slopes_of_bessel_functions_that_overflow():
     def slope(function, at):
         x = sg.placeholder("x", ())
