@@ -38,28 +38,42 @@ def assert_same(
     further apart than `room` or a few units in the last place. `reals`: the same, but only where
     both are finite. `note` is told on failure.
     """
+    fault = _difference(found, expected, exact, room)
+    assert fault is None, f"{fault()}\n{note}"
+
+
+def is_same(found: Any, expected: Any, exact: Exact | str, room: Any = None) -> bool:
+    """Whether `assert_same` would let two arrays pass."""
+    return _difference(found, expected, exact, room) is None
+
+
+def _difference(
+    found: Any, expected: Any, exact: Exact | str, room: Any
+) -> Callable[[], str] | None:
+    """None if two arrays are the same at a grade, else the text of how they differ, when asked."""
     grade = Exact.of(exact)
     a, b = np.asarray(found), np.asarray(expected)
-    assert (a.dtype, a.shape) == (b.dtype, b.shape), (
-        f"{a.dtype}{a.shape}, expected {b.dtype}{b.shape}\n{note}"
-    )
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return lambda: f"{a.dtype}{a.shape}, expected {b.dtype}{b.shape}"
     if a.tobytes() == b.tobytes():
-        return  # in most cases, and sooner seen than what follows
+        return None  # in most cases, and sooner seen than what follows
     if grade == Exact.BITS:
         one, other = (np.where(x != x, x.dtype.type(1), x).tobytes() for x in (a, b))
-        assert np.array_equal(a != a, b != b), f"NaN: {a!r}, expected {b!r}\n{note}"
-        assert one == other, f"bytes differ: {a!r}, expected {b!r}\n{note}"
-        return
+        if not np.array_equal(a != a, b != b):
+            return lambda: f"NaN: {a!r}, expected {b!r}"
+        return None if one == other else lambda: f"bytes differ: {a!r}, expected {b!r}"
     inexact = grade >= Exact.ROUNDING and a.dtype.kind in "fc"
     finite = np.isfinite(a) & np.isfinite(b) if inexact else np.zeros(a.shape, bool)
     if grade < Exact.REALS or not inexact:
         equal = (a == b) | ((a != a) & (b != b)) | finite
-        assert equal.all(), f"{a!r}, expected {b!r}\n{note}"
+        if not equal.all():
+            return lambda: f"{a!r}, expected {b!r}"
     if inexact:
         allowed = last_digits(b) if room is None else room
         away = _distance(np.where(finite, a, 0), np.where(finite, b, 0))
-        near = ~finite | (away <= allowed)
-        assert near.all(), f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}\n{note}"
+        if not (~finite | (away <= allowed)).all():
+            return lambda: f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}"
+    return None
 
 
 def last_digits(x: Any) -> Any:
@@ -351,9 +365,9 @@ def assert_computes(program: Program, arrays: Sequence[Any], grade: Exact) -> bo
     for a, b in zip(plain, walked(*arrays), strict=True):
         assert_same(a, b, Exact.BITS, note=_Description(program, "the two backends"))
     allowed: list[Any] | None = [None] * len(expected)
-    if not all(map(_is_same, found, expected, cycle([grade]))):
+    if not all(map(is_same, found, expected, cycle([grade]))):
         allowed = tolerances(outputs, feeds, grade)
-        if allowed is not None and not all(map(_is_same, found, expected, cycle([grade]), allowed)):
+        if allowed is not None and not all(map(is_same, found, expected, cycle([grade]), allowed)):
             # Among thousands of elements are some that four kinds of noise leave as they are.
             allowed = tolerances(outputs, feeds, grade, seeds=range(20))
         if grade >= Exact.ROUNDING and Run(program.graph.outputs, feeds).extreme:
@@ -383,11 +397,3 @@ class _Description:
         rules = ", ".join(self.program.trace.rules())
         graphs = f"raw:\n{self.program.raw}\noptimised by {rules}:\n{self.program.graph}"
         return f"{self.backends}\n{self.program.source}\n{graphs}" if self.backends else graphs
-
-
-def _is_same(found: Any, expected: Any, exact: Exact, room: Any = None) -> bool:
-    try:
-        assert_same(found, expected, exact, room)
-    except AssertionError:
-        return False
-    return True

@@ -22,7 +22,7 @@ from symgrad.ir.origin import built_as, current_origin
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.identity import results_of
-from symgrad.ops.leaves import constant, ones_like, placeholder
+from symgrad.ops.leaves import constant, placeholder
 from symgrad.ops.shape import broadcast_to, permute_dims
 from symgrad.rewrite.pattern import Attr, Const, Substitution, Var, applied_in, instantiate
 from symgrad.rewrite.rule import Rule
@@ -50,7 +50,7 @@ TOO_MANY = 10**7
 Spelling = tuple[Node, list[Node]]
 
 
-def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequence[Node]:
+def gradients(y: Node, inputs: Sequence[Node], g: Node) -> Sequence[Node]:
     """The gradients of a node for those of the inputs that it has any for."""
     wrt = [x for x in inputs if is_differentiable(x)]
     if (
@@ -59,7 +59,7 @@ def gradients(y: Node, inputs: Sequence[Node], g: Node | None = None) -> Sequenc
         or any(n.inputs and (n.op.vjp is None or n.op.no_slope) for n in topological([y]))
     ):
         return ()
-    found: list[Node] = vjp(y, wrt, ones_like(y) if g is None else g, disconnected="zero")
+    found: list[Node] = vjp(y, wrt, g, disconnected="zero")
     return found
 
 
