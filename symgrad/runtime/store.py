@@ -133,13 +133,14 @@ class VariableStore:
             next(arrays) if n >= 0 else np.asarray(next(zero_d), v.dtype)
             for n, v in zip(plan.nexts, self.updated, strict=True)
         ]
-        self.spares[:] = self.exchange(new)
+        old = self.exchange(new)
+        self.spares[:] = [a if type(a) is np.ndarray else np.empty(0) for a in old]
 
-    def exchange(self, new: Sequence[Array]) -> list[Array]:
+    def exchange(self, new: Sequence[Any]) -> list[Any]:
         """Give the variables that are updated their next values, all at once; the old ones."""
         old = list(map(_read, self._targets))
         deque(map(setattr, self._targets, repeat("content"), new), maxlen=0)
-        return [a if type(a) is np.ndarray else np.empty(0) for a in old]
+        return old
 
     def _spare(self, i: int) -> Array:
         """An array for the next value of a variable: the value before the present one, unless

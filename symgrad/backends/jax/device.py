@@ -64,11 +64,14 @@ class Device:
 
         That is so in this thread and for this while: of the state of JAX nothing stays changed.
         """
-        with self.jax.enable_x64(True), self.jax.default_device(self.device):
-            try:
-                yield
-            except self.jax.errors.JaxRuntimeError as error:
-                raise self.failed(error) from error
+        x64, device, config = self.jax.enable_x64, self.jax.default_device, self.jax.config
+        # Ctrl-C may come before JAX has noted what to go back to: the outer two know it.
+        with x64(config.jax_enable_x64), device(config.jax_default_device):
+            with x64(True), device(self.device):
+                try:
+                    yield
+                except self.jax.errors.JaxRuntimeError as error:
+                    raise self.failed(error) from error
 
     def failed(self, error: Exception) -> KernelError:
         """The error of XLA as one of symgrad's."""
@@ -83,7 +86,7 @@ class Device:
 
     def own(self, value: Any) -> Any:
         """A value on the device, whose memory nobody else writes."""
-        return value if isinstance(value, self.array_type) else self.put(np.array(value))
+        return self.put(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
     @cached_property
     def array_type(self) -> Any:
