@@ -66,12 +66,12 @@ class Device:
         """
         x64, device, config = self.jax.enable_x64, self.jax.default_device, self.jax.config
         # Ctrl-C may come before JAX has noted what to go back to: the outer two know it.
-        with x64(config.jax_enable_x64), device(config.jax_default_device):
-            with x64(True), device(self.device):
-                try:
-                    yield
-                except self.jax.errors.JaxRuntimeError as error:
-                    raise self.failed(error) from error
+        outer = x64(config.jax_enable_x64), device(config.jax_default_device)
+        with outer[0], outer[1], x64(True), device(self.device):
+            try:
+                yield
+            except self.jax.errors.JaxRuntimeError as error:
+                raise self.failed(error) from error
 
     def failed(self, error: Exception) -> KernelError:
         """The error of XLA as one of symgrad's."""
