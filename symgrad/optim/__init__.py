@@ -13,6 +13,8 @@ from symgrad.optim.methods import Adagrad as Adagrad
 from symgrad.optim.methods import Adam as Adam
 from symgrad.optim.methods import AdamW as AdamW
 from symgrad.optim.methods import RMSprop as RMSprop
+from symgrad.optim.minimize import Minimum as Minimum
+from symgrad.optim.minimize import minimize as minimize
 from symgrad.optim.optimizer import Optimizer as Optimizer
 from symgrad.optim.schedules import constant as constant
 from symgrad.optim.schedules import cosine as cosine

@@ -9,15 +9,14 @@ from warnings import warn
 import numpy as np
 
 from symgrad.autodiff.transforms import grad
-from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.errors import GradientError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
-from symgrad.ir.types import in_order
 from symgrad.nn.module import Module
 from symgrad.nn.updates import carried, left_behind
 from symgrad.ops.leaves import placeholder, variable
 from symgrad.ops.shape import astype
-from symgrad.optim.checks import number, rate
+from symgrad.optim.checks import listed, number, rate
 from symgrad.optim.clipping import clip_by_norm, clip_by_value
 
 Rate: TypeAlias = Any
@@ -61,7 +60,9 @@ class Optimizer:
         name: str | None = None,
     ) -> None:
         self.name = type(self).__name__ if name is None else name
-        self.parameters = self._listed(parameters)
+        self.parameters = listed(
+            parameters, type(self).__name__, self.name, takes_complex=self.takes_complex
+        )
         self._module = parameters if isinstance(parameters, Module) else None
         self.lr = lr if callable(lr) else rate(lr)
         self.clip_norm, self.clip_value = (
@@ -156,35 +157,6 @@ class Optimizer:
             [variable(f"{p.name}.{self.name}.{s}", np.zeros(p.shape, p.dtype)) for s in self.slots]
             for p in self.parameters
         ]
-
-    def _listed(self, given: Any) -> list[Variable]:
-        method = type(self).__name__
-        if isinstance(given, Node) or not isinstance(given, (Module, Iterable)):
-            said = describe(given) if isinstance(given, Node) else repr(given)
-            raise GraphError(
-                f"an optimiser is given a module, or a list of variables, not {said:.80}; "
-                f"write {method}(net, …) or {method}([w, b], …)"
-            )
-        listed = list(
-            given.parameters()
-            if isinstance(given, Module)
-            else in_order(given, "parameters", GraphError)
-        )
-        if not listed:
-            raise GraphError(f"an optimiser needs parameters, and {given!r:.80} has none")
-        seen: set[Variable] = set()
-        for p in listed:
-            if not isinstance(p, Variable) or not p.tensor.is_inexact:
-                said = describe(p) if isinstance(p, Node) else repr(p)[:80]
-                raise GraphError(f"a parameter is a variable of floats, not {said}")
-            if p.name is None:
-                raise GraphError(f"{describe(p)} has no name yet; ask its module for parameters()")
-            if p.tensor.is_complex and not self.takes_complex:
-                raise UnsupportedError(f"{self.name} is for real parameters, not {describe(p)}")
-            if p in seen:
-                raise GraphError(f"{describe(p)} is listed twice; list each parameter once")
-            seen.add(p)
-        return listed
 
     def _fitting(self, grads: Any) -> list[Node]:
         if not isinstance(grads, Iterable):

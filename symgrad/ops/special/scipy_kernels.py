@@ -16,6 +16,13 @@ def scipys(name):
     return getattr(special, name)
 
 
+def optimizers():
+    """The module scipy.optimize."""
+    from scipy import optimize
+
+    return optimize
+
+
 def _in_double(name, arrays, out):
     """A ufunc of scipy.special, computed in float64 and rounded to the dtype of the arrays."""
     y = scipys(name)(*arrays, out=out, dtype=np.float64)
