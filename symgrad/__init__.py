@@ -61,4 +61,8 @@ def _loops(kind: LoopKind) -> Loops:
     return cast(Loops, import_module(f"symgrad.autodiff.{kind}"))
 
 
-SLOTS.viewer, SLOTS.declare_ops, SLOTS.loops = _viewer, _declare_ops, _loops
+def _export(*args: Any) -> Any:
+    return import_module("symgrad.backends.jax.export").export(*args)
+
+
+SLOTS.viewer, SLOTS.declare_ops, SLOTS.loops, SLOTS.export = _viewer, _declare_ops, _loops, _export

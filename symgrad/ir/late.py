@@ -1,4 +1,4 @@
-"""Slots for what stands on higher floors: who draws, declares the ops, differentiates loops.
+"""Slots for what stands on higher floors: who draws, exports, declares ops, differentiates loops.
 
 This file imports nothing of symgrad. `symgrad/__init__.py`, which is loaded before any of its
 modules, fills the slots with functions that import when they are called.
@@ -60,6 +60,7 @@ class Slots:
     """The functions that lower floors call without knowing who answers."""
 
     viewer: Callable[[], Viewer]
+    export: Callable[..., Path]
     declare_ops: Callable[[], None]
     loops: Callable[[LoopKind], Loops]
 

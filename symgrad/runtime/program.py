@@ -259,6 +259,19 @@ class Program(Displayed, Runner):
         forms = self.feeder.forms
         return Standalone(plan, source, updated, outputs, self.form, forms, keeps).save(path)
 
+    def export(self, path: str | Path, platforms: Sequence[str] = ("cpu", "cuda", "tpu")) -> Path:
+        """Write what it computes as StableHLO, which XLA runs on any of these platforms.
+
+        `jax.export.deserialize(bytearray(data)).call(*arrays)` runs it, without symgrad, within
+        `jax.enable_x64(True)` if there are numbers of 64 bits. Arrays are by position, outputs in
+        one row; named dimensions stay open, from 1 on. Variables have their present values, and
+        updates are left out. It checks nothing: an index out of bounds is the nearest one.
+
+        Raises `UnsupportedError`, which names the node and its line, for what runs in NumPy and for
+        a size that must be known, and if JAX is missing.
+        """
+        return SLOTS.export(self, path, platforms)
+
     def render(self, path: str | Path, **options: Any) -> Path:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
         return SLOTS.viewer().render(self, path, **options)

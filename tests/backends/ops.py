@@ -20,7 +20,7 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 
 def lowered(trial, device):
     """A trial as one function of its arrays, or None if it is left to NumPy."""
-    lowering = Lowering(Graph(trial.results, trial.xs), {}, device)
+    lowering = Lowering(Graph(trial.results, trial.xs), {}, device.jax)
     (stage, *more) = lowering.stages
     if more or stage.host or not stage.tasks:
         return None

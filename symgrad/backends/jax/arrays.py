@@ -24,7 +24,7 @@ class Arrays(Reductions):
         return self.jnp.eye(n_rows, n_cols, k, dtype=dtype)
 
     def size_of(self, dim, dtype):
-        return np.asarray(dim, dtype)
+        return self.jnp.asarray(dim).astype(dtype)
 
     # ---- shapes -----------------------------------------------------------------------------
 

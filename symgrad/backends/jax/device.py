@@ -19,6 +19,7 @@ def imported() -> Any:
     """JAX. Raises `UnsupportedError`, which says what to install, where it is missing."""
     try:
         import jax
+        import jax.export
     except ImportError as error:
         raise UnsupportedError(
             f"JAX cannot be imported: {error}; install it: pip install 'symgrad[jax]' (for a GPU: "
@@ -41,6 +42,8 @@ class Device:
         self.jax = imported()
         self.name = name
         self.device = self._found()
+        # Whether it writes the elements of a scatter one after the other.
+        self.in_turn = self.device.platform == "cpu"
 
     def _found(self) -> Any:
         if self.name is None:

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.backends.jax.device import Device, as_numpy
+from symgrad.backends.jax.device import as_numpy
 from symgrad.backends.jax.loops import Loops
+from symgrad.ir.dims import Dim
 from symgrad.ir.errors import KernelError, SymgradError, UnsupportedError
-from symgrad.ir.evaluate import computed, kernel_error
+from symgrad.ir.evaluate import computed, kernel_error, resolve
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, INPUTS
 from symgrad.ir.node import Node, describe
@@ -70,13 +71,22 @@ class Lowering(Loops):
     """The tasks of a graph in stages, each with its function.
 
     `written` are the constants that are written into functions, `given` the leaves whose values are
-    given to them: inputs and larger constants.
+    given to them: inputs and larger constants. With `symbols`, sizes of JAX's that are not known
+    by the names of dimensions, functions are for any of them; with `in_turn`, for devices that
+    write elements one after the other.
     """
 
-    def __init__(self, graph: Graph, sizes: Mapping[str, int], device: Device) -> None:
-        super().__init__(device.jax)
-        self.in_turn = device.device.platform == "cpu"
-        self.tasks, self.outputs = schedule(graph, sizes)
+    def __init__(
+        self,
+        graph: Graph,
+        sizes: Mapping[str, int],
+        jax: Any,
+        in_turn: bool = True,
+        symbols: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(jax)
+        self.in_turn, self.symbols = in_turn, symbols
+        self.tasks, self.outputs = self._scheduled(graph, sizes)
         leaves = {i: t.node for i, t in enumerate(self.tasks) if t.node.op in (*INPUTS, CONSTANT)}
         self.written = {i: _array(n) for i, n in leaves.items() if _is_written(n)}
         self.given = {i: n for i, n in leaves.items() if i not in self.written}
@@ -134,7 +144,7 @@ class Lowering(Loops):
         self, graph: Graph, arrays: Sequence[Any], sizes: Any
     ) -> tuple[tuple[Any, ...], Any]:
         """The results of a graph for arrays, and whether something failed."""
-        tasks, outputs = schedule(graph, dict(sizes))
+        tasks, outputs = self._scheduled(graph, dict(sizes))
         given = dict(zip(graph.inputs, arrays, strict=True))
         values = {i: given[t.node] for i, t in enumerate(tasks) if t.node in given}
         values |= {i: _array(t.node) for i, t in enumerate(tasks) if t.node.op is CONSTANT}
@@ -142,6 +152,12 @@ class Lowering(Loops):
         bad = self.jnp.any(self.jnp.stack(list(flags.values()))) if flags else False
         found = (self._typed(values[i], tasks[i].type) for i in outputs)
         return tuple(found), self.jnp.asarray(bad)
+
+    def _scheduled(self, graph: Graph, sizes: Mapping[str, Any]) -> tuple[list[Task], list[int]]:
+        if self.symbols is not None:
+            known = {name: s for name, s in sizes.items() if isinstance(s, int)}
+            sizes = {name: Dim.of(name) for name in self.symbols} | known
+        return schedule(graph, sizes)
 
     def _run(
         self, tasks: Sequence[Task], numbers: Sequence[int], values: dict[int, Any]
@@ -166,6 +182,8 @@ class Lowering(Loops):
     def _value(self, task: Task, operands: Sequence[Any]) -> Any:
         """The result of a task, of its dtype; several are a tuple."""
         op, attrs = task.node.op, dict(task.attrs)
+        if self.symbols is not None:
+            attrs = resolve(attrs, self.symbols)
         if op.of_several:
             return operands[0][attrs["index"]]
         if op.identity:

@@ -40,7 +40,7 @@ class JaxExecutable(Executable):
     ) -> None:
         self.device, self.sizes, self._planned = device, dict(sizes), plan
         self.filename, self.backend, self.annotate = "<symgrad program>", "jax", None
-        self.lowering = Lowering(graph, sizes, device)
+        self.lowering = Lowering(graph, sizes, device.jax, device.in_turn)
         number = {node: i for i, node in self.lowering.given.items()}
         self._inputs = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
         self._variables = [number[x] for x in graph.inputs if isinstance(x, Variable)]

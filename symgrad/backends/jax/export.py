@@ -1,0 +1,85 @@
+"""Programs as StableHLO, in the form that `jax.export` writes and reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from symgrad.backends.jax.device import imported
+from symgrad.backends.jax.lowering import Lowering, is_left_to_numpy
+from symgrad.ir.errors import GraphError, KernelError, SymgradError, UnsupportedError
+from symgrad.ir.evaluate import resolve
+from symgrad.ir.formats.reading import checked_path
+from symgrad.ir.formats.writing import whole_file
+from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import CONSTANT
+from symgrad.ir.node import Variable, describe
+from symgrad.passes import PORTABLE, run_passes
+from symgrad.passes.erase_identities import erase_updates
+from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.trace import Trace
+from symgrad.runtime.program import Program
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path:
+    """Write a program as StableHLO for some platforms: see `Program.export`."""
+    target, jax = checked_path(path), imported()
+    exporting = jax.export
+    if isinstance(platforms, str) or not platforms or {*platforms} - {*PLATFORMS}:
+        raise GraphError(f"platforms are some of {', '.join(PLATFORMS)}, not {platforms!r:.80}")
+    graph = inference_graph(program)
+    scope = exporting.SymbolicScope()
+    names = sorted({name for x in graph.inputs for name in x.tensor.names})
+    symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
+    lowering = Lowering(graph, {}, jax, in_turn={*platforms} == {"cpu"}, symbols=symbols)
+    for task in lowering.tasks:
+        if is_left_to_numpy(task.node):
+            raise UnsupportedError(
+                f"{describe(task.node)} runs in NumPy, and cannot be exported"
+                f"{task.node.origin.description}"
+            )
+    (stage,) = lowering.stages
+    number = {x: i for i, x in lowering.given.items()}
+    fed = [x for x in graph.inputs if not isinstance(x, Variable)]
+    held = {i: x.attr("value").array for i, x in lowering.given.items() if x.op is CONSTANT}
+    held |= {i: x.cell.array for i, x in lowering.given.items() if isinstance(x, Variable)}
+
+    def run(*arrays: Any) -> Any:
+        values = lowering.written | held | {number[x]: a for x, a in zip(fed, arrays, strict=True)}
+        made, _ = lowering.function(stage, stage.gives)(*[values[i] for i in stage.takes])
+        values |= dict(zip(stage.gives, made, strict=True))
+        return [jax.numpy.asarray(values[i]) for i in lowering.outputs]
+
+    types = [jax.ShapeDtypeStruct(resolve(x.shape, symbols), x.dtype) for x in fed]
+    try:
+        with jax.enable_x64(True):
+            data = exporting.export(jax.jit(run), platforms=tuple(platforms))(*types).serialize()
+    except KernelError as error:
+        first, *rest = str(error).splitlines()
+        lines = [first, *(line for line in rest if line.startswith("  built at"))]
+        raise UnsupportedError(
+            f"a size must be known to export it; give the placeholder an int for it. {lines[0]}"
+            + "".join(f"\n{line}" for line in lines[1:])
+        ) from error
+    except SymgradError:
+        raise
+    except ImportError as error:
+        raise UnsupportedError(f"{error}; pip install flatbuffers") from None
+    except Exception as error:
+        raise UnsupportedError(f"it cannot be exported: {str(error)[:300]}") from error
+    with whole_file(target) as file:
+        file.write(data)
+    return target
+
+
+def inference_graph(program: Program) -> Graph:
+    """The graph of the outputs of a program, after the rules that suit every compiler."""
+    raw = program.raw
+    outputs = erase_updates(raw, Trace())[: len(raw.outputs) - len(program.interface.updated)]
+    if not outputs:
+        raise GraphError("it has no outputs, and updates are not exported")
+    graph = Graph(outputs, raw.inputs)
+    return run_passes(graph, PORTABLE, Exact.ROUNDING, Trace())
