@@ -1,8 +1,13 @@
 """Type checkers know the public names: mypy reads this file with the sources, and it runs, too.
 
-A misspelt name that was taken would make its `type: ignore` one too many, which mypy reports.
+A misspelt name that was taken would make its `type: ignore` one too many, which mypy reports. To
+pyright the right uses and the wrong ones are given in a file.
 """
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -66,3 +71,34 @@ def test_a_misspelt_name_is_refused() -> None:
         sg.linalg.dett(x)  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         sg.sum(x, axes=0)  # type: ignore[call-arg]
+
+
+RIGHT = [
+    "x.sum(axis=0)", "x.mean(0, keepdims=True)", "x.reshape(3, -1)", "x.reshape((3, -1))",
+    "x.T @ x", "x.transpose(1, 0)", "x.astype('float32').clip(0, 1)", "1 - x**2 / 3", "x == 1",
+    "x.real", "x[0] < 1", "x.argmax()", "x.cumsum(0)", "x.at[0].set(1)", "sg.sum(x, axis=0)",
+    "sg.relu(x)", "sg.quantile(x, 0.5, weights=[1.0])", "sg.linalg.det(x)",
+    "sg.einsum('ij->j', x)",
+    "sg.fft.rfft(x)", "sg.special.gammaln(x)", "sg.stats.Normal(0.0, 1.0).log_prob(x)",
+    "sg.stats.Mixture([1.0], [sg.stats.Beta(1.0, 2.0)]).icdf(0.5)",
+]  # fmt: skip
+WRONG = [
+    "x.summ()", "x.reshape(3, ordr='C')", "x.mean(keepdim=True)", "x.swapaxes(0)", "sg.tahn(x)",
+    "x.var(1, 2, 3, 4, 5, 6)", "sg.sum(x, axes=0)", "sg.linalg.dett(x)", "sg.special.gamaln(x)",
+    "sg.stats.Normall()", "sg.stats.Normal(0.0, sigma=1.0)", "sg.stats.Normal().log_probb(x)",
+]  # fmt: skip
+
+
+def test_pyright_knows_methods_and_names(tmp_path: Path) -> None:
+    pytest.importorskip("pyright")
+    root = Path(__file__).parents[1]
+    paths = {"extraPaths": [str(root), str(root / "viz")], "include": ["uses.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(paths), "utf-8")
+    begin = ["from typing import assert_type", "import symgrad as sg", "x = sg.placeholder('x', 3)"]
+    uses = [*begin, *(f"assert_type({use}, sg.Node)" for use in RIGHT), *WRONG]
+    (tmp_path / "uses.py").write_text("\n".join(uses), "utf-8")
+    command = [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--outputjson"]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    told = json.loads(asked.stdout)["generalDiagnostics"]
+    wrong = {uses[part["range"]["start"]["line"]] for part in told if part["severity"] == "error"}
+    assert wrong == {*WRONG}

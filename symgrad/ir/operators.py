@@ -73,7 +73,7 @@ class Operators:
     __neg__, __pos__ = _unary("negative"), _unary("positive")
     __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
 
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+    def __pow__(self, other: Any, modulus: Any = None) -> Node:
         if modulus is not None:
             raise UnsupportedError(
                 "pow with a modulus has no symbolic form; write sg.pow(x, y) % modulus, "
@@ -81,7 +81,7 @@ class Operators:
             )
         return call("pow", self, other)
 
-    def __round__(self, ndigits: Any = None) -> Any:
+    def __round__(self, ndigits: Any = None) -> Node:
         if ndigits:
             raise UnsupportedError(
                 f"round to {ndigits!r:.20} digits has no symbolic form; write "
@@ -89,10 +89,10 @@ class Operators:
             )
         return call("round", self)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Node:  # type: ignore[override]
         return call("equal", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Node:  # type: ignore[override]
         return call("not_equal", self, other)
 
     __hash__ = object.__hash__
