@@ -378,12 +378,6 @@ from symgrad.ops.special.gamma import digamma as digamma
 from symgrad.ops.special.gamma import gammainc as gammainc
 from symgrad.ops.special.gamma import gammaincc as gammaincc
 from symgrad.ops.special.gamma import gammaln as gammaln
-from symgrad.ops.special.gamma import i0 as i0
-from symgrad.ops.special.gamma import i0e as i0e
-from symgrad.ops.special.gamma import i1 as i1
-from symgrad.ops.special.gamma import i1e as i1e
-from symgrad.ops.special.gamma import j0 as j0
-from symgrad.ops.special.gamma import j1 as j1
 from symgrad.ops.special.gamma import polygamma as polygamma
 from symgrad.ops.special.gamma import zeta as zeta
 from symgrad.ops.special.normal import erf as erf

@@ -16,7 +16,13 @@ from symgrad.ops.activations import xlogy as xlogy
 from symgrad.ops.declare import NodeLike as _NodeLike
 from symgrad.ops.declare import explaining as _explaining
 from symgrad.ops.special.bessel import airy as airy
+from symgrad.ops.special.bessel import i0 as i0
+from symgrad.ops.special.bessel import i0e as i0e
+from symgrad.ops.special.bessel import i1 as i1
+from symgrad.ops.special.bessel import i1e as i1e
 from symgrad.ops.special.bessel import iv as iv
+from symgrad.ops.special.bessel import j0 as j0
+from symgrad.ops.special.bessel import j1 as j1
 from symgrad.ops.special.bessel import jv as jv
 from symgrad.ops.special.bessel import kv as kv
 from symgrad.ops.special.bessel import yv as yv
@@ -33,12 +39,6 @@ from symgrad.ops.special.gamma import digamma as digamma
 from symgrad.ops.special.gamma import gammainc as gammainc
 from symgrad.ops.special.gamma import gammaincc as gammaincc
 from symgrad.ops.special.gamma import gammaln as gammaln
-from symgrad.ops.special.gamma import i0 as i0
-from symgrad.ops.special.gamma import i0e as i0e
-from symgrad.ops.special.gamma import i1 as i1
-from symgrad.ops.special.gamma import i1e as i1e
-from symgrad.ops.special.gamma import j0 as j0
-from symgrad.ops.special.gamma import j1 as j1
 from symgrad.ops.special.gamma import polygamma as polygamma
 from symgrad.ops.special.gamma import zeta as zeta
 from symgrad.ops.special.integrals import ellipe as ellipe

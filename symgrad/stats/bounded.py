@@ -16,14 +16,13 @@ from symgrad.ops.elementwise import exp, expm1, log, log1p, square
 from symgrad.ops.random.draws import draw_vonmises
 from symgrad.ops.select import maximum, select, where
 from symgrad.ops.shape import broadcast_to
+from symgrad.ops.special.bessel import bessel_gap, i0e
 from symgrad.ops.special.gamma import (
-    bessel_gap,
     beta_log_density,
     betainc,
     betaincc,
     betaln,
     digamma,
-    i0e,
 )
 from symgrad.ops.special.quantiles import betainccinv, betaincinv
 from symgrad.ops.trigonometry import sin

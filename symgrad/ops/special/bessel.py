@@ -1,4 +1,4 @@
-"""Bessel functions of any order, and Airy's: their values are SciPy's."""
+"""Bessel functions, and Airy's: their values are SciPy's."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable
 from operator import add, sub
 from typing import Any
 
+import numpy as np
+
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
-from symgrad.ir.op import REAL, Builder, case
+from symgrad.ir.op import POSITIVE, REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import NodeLike, P, composite, elementwise
-from symgrad.ops.elementwise import negative
+from symgrad.ops.elementwise import abs, negative, sign
 from symgrad.ops.flows import Partial
 from symgrad.ops.logic import isinf
 from symgrad.ops.select import where
 from symgrad.ops.special.gamma import BINARY, PAIR
+from symgrad.ops.special.normal import UNARY
 from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
 
 NAMESPACE = "special"
@@ -72,6 +75,71 @@ def kv(v: NodeLike, x: NodeLike, /) -> Node:
     d = -(kv(v - 1, x) + kv(v + 1, x)) / 2 dx (DLMF 10.29.1); to ask for a gradient by v is a
     `GradientError`.
     """
+    ...
+
+
+# ---- of order 0 and 1 -----------------------------------------------------------------------
+
+
+def _over(y: Node, x: Node) -> Node:
+    """y / x for an odd function with slope 1/2 at 0."""
+    is_zero = x == 0
+    return where(is_zero, 0.5, y / where(is_zero, 1, x))
+
+
+@from_scipy("i0", lambda y, x: (call("i1", x),), (REAL,), UNARY, numpy=(np.i0,))
+def i0(x: NodeLike, /) -> Node:
+    """The modified Bessel function of the first kind, of order 0. d = i1(x) dx."""
+    ...
+
+
+def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (where(isinf(y), abs(y), i0(x) - _over(y, x)),)
+
+
+@from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
+def i1(x: NodeLike, /) -> Node:
+    """The modified Bessel function of the first kind, of order 1. d = i0(x) - y / x dx."""
+    ...
+
+
+def bessel_gap(x: Node) -> Node:
+    """1 - i1(x) / i0(x) for x > 0; for large x by its series."""
+    series: Any = 0.0
+    for c in (375733 / 32768, 103 / 32, 1073 / 1024, 13 / 32, 25 / 128, 1 / 8, 1 / 8, 1 / 2):
+        series = (series + c) / x
+    return where(x > 60, series, 1 - call("i1e", x) / i0e(x))
+
+
+@from_scipy(
+    "i0e", lambda y, x: (-sign(x) * y * bessel_gap(abs(x)),), (POSITIVE,), UNARY, kinks="at 0"
+)
+def i0e(x: NodeLike, /) -> Node:
+    """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""
+    ...
+
+
+@from_scipy(
+    "i1e",
+    lambda y, x: (i0e(x) * bessel_gap(abs(x)) - _over(y, x),),
+    (POSITIVE,),
+    UNARY,
+    preserves_zero=True,
+)
+def i1e(x: NodeLike, /) -> Node:
+    """exp(-abs(x)) * i1(x), without overflow."""
+    ...
+
+
+@from_scipy("j0", lambda y, x: (-call("j1", x),), (REAL,), UNARY)
+def j0(x: NodeLike, /) -> Node:
+    """The Bessel function of the first kind, of order 0. d = -j1(x) dx."""
+    ...
+
+
+@from_scipy("j1", lambda y, x: (j0(x) - _over(y, x),), (REAL,), UNARY, preserves_zero=True)
+def j1(x: NodeLike, /) -> Node:
+    """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
     ...
 
 
