@@ -89,10 +89,10 @@ class Operators:
             )
         return call("round", self)
 
-    def __eq__(self, other: object) -> Node:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
         return call("equal", self, other)
 
-    def __ne__(self, other: object) -> Node:  # type: ignore[override]
+    def __ne__(self, other: object) -> Any:
         return call("not_equal", self, other)
 
     __hash__ = object.__hash__
