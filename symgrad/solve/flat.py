@@ -81,13 +81,10 @@ class Equations:
 
     def at(self, vector: Node) -> list[Node]:
         """The nodes at a vector, through which no derivative flows to what is outside."""
-        return self._made(vector, self.frozen)
+        return self.at_values(vector, self.frozen)
 
-    def live(self, vector: Node, *more: Node) -> list[Node]:
-        """The nodes at a vector and at values of more inputs, differentiated like any other."""
-        return self._made(vector, [*more, *self.outer])
-
-    def _made(self, vector: Node, outer: Sequence[Node]) -> list[Node]:
+    def at_values(self, vector: Node, outer: Sequence[Node]) -> list[Node]:
+        """The nodes at a vector and at values of the more inputs and of what is outside."""
         given = (*self.unknown.parts(vector), *outer)
         return substituted(self.graph.outputs, dict(zip(self.graph.inputs, given, strict=True)))
 
@@ -98,7 +95,7 @@ class Equations:
         """
         z = placeholder("z", x.shape, x.dtype)
         own = [placeholder(f"k{i}", k.shape, k.dtype) for i, k in enumerate(self.outer)]
-        graph = Graph([residual(z, self._made(z, own))], [z, *own])
+        graph = Graph([residual(z, self.at_values(z, own))], [z, *own])
         found = solution_of(stop_gradient(x), graph, self.outer, named_sizes(graph.nodes))
         return self.unknown.form(self.unknown.parts(found))
 

@@ -99,7 +99,8 @@ def exceeded(most: int, what: str) -> str:
     if what == "odeint":
         return (
             f"odeint takes more than {most} steps from one time to the next: ask for more times, "
-            "give max_steps or larger tolerances; a stiff or infinite solution has no end"
+            "give max_steps or larger tolerances; where a solution is stiff or infinite, or f or a "
+            "time is NaN, steps become smaller than rounding, and there is no end"
         )
     return (
         f"{what} did not converge in {most} steps: begin nearer to the solution, or give max_steps "
