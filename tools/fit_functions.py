@@ -110,6 +110,50 @@ FITS = {
         lambda a: a * mp.erfc(a),
     ),
 }
+# The root of digamma, and how far around it and around 1 and 2 it and gammaln are polynomials.
+ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))
+NEAR = mpf("0.799"), mpf("2.301")
+LARGEST = mpf("8.299") ** -2
+
+
+def _stirling(z: Any) -> Any:
+    return (z - mpf(1) / 2) * mp.log(z) - z + mp.log(2 * mp.pi) / 2
+
+
+FITS |= {
+    # log(gamma(t + 3 / 2)) = (t + 1 / 2) (t - 1 / 2) P(t)
+    "gammaln": Fit(
+        lambda t: mp.loggamma(t + mpf("1.5")) / (t * t - mpf("0.25")),
+        NEAR[0] - mpf("1.5"),
+        NEAR[1] - mpf("1.5"),
+        lambda t: mpf(2),
+    ),
+    # log(gamma(z)) = Stirling's formula + P(w) / z, with w = 1 / z²
+    "gammaln_tail": Fit(
+        lambda w: (mp.loggamma(1 / mp.sqrt(w)) - _stirling(1 / mp.sqrt(w))) / mp.sqrt(w),
+        mpf(10) ** -20,
+        LARGEST,
+        lambda w: mp.sqrt(w) * 7,
+    ),
+    # digamma(t + root) = t P(t)
+    "digamma": Fit(
+        lambda t: mp.digamma(t + ROOT) / t, NEAR[0] - ROOT, NEAR[1] - ROOT, lambda t: mpf(2)
+    ),
+    # digamma(z) = log(z) - 1 / (2 z) - w P(w)
+    "digamma_tail": Fit(
+        lambda w: (-mp.log(w) / 2 - mp.sqrt(w) / 2 - mp.digamma(1 / mp.sqrt(w))) / w,
+        mpf(10) ** -12,
+        LARGEST,
+        lambda w: w * 2,
+    ),
+    # pi cot(pi r) = 1 / r - r P(z), with z = r²
+    "cotangent": Fit(
+        lambda z: (1 / mp.sqrt(z) - mp.pi * mp.cot(mp.pi * mp.sqrt(z))) / mp.sqrt(z),
+        mpf(10) ** -12,
+        mpf("0.2501"),
+        lambda z: mp.sqrt(z),
+    ),
+}
 KINDS = {"log_erfc": ("f4",), "log_rest": ("f8",), "erfcx_slope": ("f8",)}
 
 
@@ -202,6 +246,9 @@ CONSTANTS = {
     "HALF_PI_SUM": (mp.pi / 2, (53, 53)),
     "SQRT_HALF": (mp.sqrt(mpf(1) / 2), (53, 53)),
     "TWO_OVER_ROOT_PI": (2 / mp.sqrt(mp.pi), (53, 53)),
+    "HALF_LOG_TWO_PI": (mp.log(2 * mp.pi) / 2, (53, 53)),
+    "LOG_PI": (mp.log(mp.pi), (53, 53)),
+    "DIGAMMA_ROOT": (ROOT, (53, 53)),
 }
 
 
@@ -213,6 +260,7 @@ def text() -> str:
         "Polynomials have their highest coefficient first. `f4` and `f8` say for which accuracy.",
         '"""',
         "",
+        "# fmt: off",
         "from collections.abc import Mapping",
         "",
         "POLYNOMIALS: Mapping[tuple[str, str], tuple[float, ...]] = {",
@@ -222,12 +270,15 @@ def text() -> str:
         for kind in KINDS.get(name, ("f4", "f8")):
             found = fitted(name, kind)
             lines.append(f'    ("{name}", "{kind}"): (')
-            lines += [f"        {float(c)!r}," for c in found]
+            rows = [[float(c) for c in found[i : i + 3]] for i in range(0, len(found), 3)]
+            lines += [f"        {', '.join(map(repr, row))}," for row in rows]
             lines.append("    ),")
             lost[name, kind] = float(found[-1] - float(found[-1]))
-    lines += ["}", "# What the last coefficient above has lost by rounding."]
+    lines += ["}", "# What the last coefficient of some has lost by rounding."]
     lines += [
-        f"ERFCX_LOST = {lost['erfcx', 'f8']!r}",
+        "LOST: Mapping[str, float] = {",
+        *(f'    "{name}": {lost[name, "f8"]!r},' for name in ("erfcx", "gammaln", "digamma")),
+        "}",
         "# Constants as sums of floats, the largest first.",
     ]
     for name, (value, bits) in CONSTANTS.items():

@@ -15,6 +15,7 @@ from symgrad.native.precise import (
     absolute,
     copysign,
     nearest,
+    only_where,
     polynomial,
     product,
     quick_sum,
@@ -61,30 +62,20 @@ def _reduced_where(
     """The same, of large arguments by a function that is called for each of them."""
     code = x.code
     _define_reduction(code.module)
-    before, hard, after = code.block, code.new_label("hard"), code.new_label("after")
-    code.do(f"br i1 {code.any(large)}, label %{hard}, label %{after}")
-    code.label(hard)
-    lanes, wide = [], widened(x)
     result = "{ double, double, i64 }"
-    for i in range(code.lanes):
-        parts = code.scalar(f"call {result} @reduced(double {code.lane(wide, i)})")
-        lanes.append([code.scalar(f"extractvalue {result} {parts}, {j}") for j in range(3)])
-    columns = [[lane[j] for lane in lanes] for j in range(3)]
-    found = (code.vector(k, c) for k, c in zip(("f8", "f8", "i8"), columns, strict=True))
-    own = [
-        code.select(large, new.converted(old.kind), old)
-        for new, old in zip(found, (high, low, quadrant), strict=True)
-    ]
-    code.do(f"br label %{after}")
-    code.label(after)
-    joined = [
-        code.line(
-            old.kind,
-            f"phi {code.type(old.kind)} [ {new.text}, %{hard} ], [ {old.text}, %{before} ]",
-        )
-        for old, new in zip((high, low, quadrant), own, strict=True)
-    ]
-    return joined[2], (joined[0], joined[1])
+
+    def reduced() -> tuple[Value, ...]:
+        lanes, wide = [], widened(x)
+        for i in range(code.lanes):
+            parts = code.scalar(f"call {result} @reduced(double {code.lane(wide, i)})")
+            lanes.append([code.scalar(f"extractvalue {result} {parts}, {j}") for j in range(3)])
+        columns = [[lane[j] for lane in lanes] for j in range(3)]
+        found = (code.vector(k, c) for k, c in zip(("f8", "f8", "i8"), columns, strict=True))
+        own = (high, low, quadrant)
+        return tuple(new.converted(old.kind) for new, old in zip(found, own, strict=True))
+
+    high, low, quadrant = only_where(large, (high, low, quadrant), reduced)
+    return quadrant, (high, low)
 
 
 def _define_reduction(module: Module) -> None:
@@ -178,13 +169,15 @@ def _define_reduction(module: Module) -> None:
     module.definitions["@reduced"] = "\n".join(lines)
 
 
-def _sine(r: Value, low: Value, short: bool = False) -> Value:
+def sine(r: Value, low: Value, short: bool = False) -> Value:
+    """The sine of a pair within pi / 4 of 0."""
     z = r * r
     p = polynomial("sin", z, short)
     return r.code.fma(r * z, p, low * r.code.fma(z, -0.5, 1.0)) + r
 
 
-def _cosine(r: Value, low: Value, short: bool = False) -> Value:
+def cosine(r: Value, low: Value, short: bool = False) -> Value:
+    """The cosine of a pair within pi / 4 of 0."""
     code = r.code
     z = r * r
     w, rest = quick_sum(1.0, z * -0.5)
@@ -194,7 +187,7 @@ def _cosine(r: Value, low: Value, short: bool = False) -> Value:
 def _both(x: Value) -> tuple[Value, Value, Value]:
     """The quadrant as an integer of x's size, and sine and cosine of the rest of the angle."""
     quadrant, (r, low) = _reduced(x) if x.kind == "f8" else _reduced_f4(x)
-    return quadrant, _sine(r, low), _cosine(r, low)
+    return quadrant, sine(r, low), cosine(r, low)
 
 
 def _turned(quadrant: Value, even: Value, odd: Value) -> Value:
@@ -223,7 +216,7 @@ def tan(x: Value, short: bool = False) -> Value:
         return tan(widened(x), True).converted("f4")
     code = x.code
     quadrant, (r, low) = _reduced(x)
-    s, c = _sine(r, low, short), _cosine(r, low, short)
+    s, c = sine(r, low, short), cosine(r, low, short)
     even = (quadrant & 1).equals(0)
     found = code.select(even, s, -c) / code.select(even, c, s)
     return code.select(x.equals(0.0), x, found)

@@ -45,7 +45,9 @@ def _scaled_tail(a: Value, short: bool) -> Pair:
     first = coefficients.POLYNOMIALS["erfcx", "f8"][-1]
     part, error = product(q, polynomial("erfcx", q, without_last=True))
     p, p_low = quick_sum(first, part)
-    p_low = p_low + code.fma(q_low, polynomial("erfcx_slope", q), error + coefficients.ERFCX_LOST)
+    p_low = p_low + code.fma(
+        q_low, polynomial("erfcx_slope", q), error + coefficients.LOST["erfcx"]
+    )
     d, lost = two_sum(2.0 * a, code.constant("f8", 1.0))
     found = p / d
     return found, (code.fma(-found, d, p) + (p_low - found * lost)) / d

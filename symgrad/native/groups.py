@@ -290,6 +290,8 @@ def admit(node: Node, exact: bool) -> None:
     found = operation(op)
     if found is None:
         raise NotNative(f"{op.name} has no native form")
+    if any(node.attr(name) != value for name, value in found.only.items()):
+        raise NotNative(f"{op.name} with these attributes has no native form")
     if exact and (not found.exact or (halves and op.kernel in operations.EXTREMA)):
         raise NotNative(f"{op.name} rounds otherwise than NumPy's")
     kinds = [x.tensor.dtype.kind for x in node.inputs]

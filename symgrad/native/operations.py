@@ -6,17 +6,19 @@ The payload and the sign of a NaN are whatever the processor makes of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
-from symgrad.native import circular, exponential, gaussian, hyperbolic, powers
+from symgrad.native import circular, exponential, gamma, gaussian, hyperbolic, powers
 from symgrad.native.precise import INF, absolute, copysign, root
 from symgrad.native.vectors import LLVM, Value
 from symgrad.ops import kernels
 from symgrad.ops.select import relu
+from symgrad.ops.special import gamma_kernels
 from symgrad.ops.special import kernels as special
 
 
@@ -25,7 +27,8 @@ class Operation(NamedTuple):
 
     An exact one gives the bits that NumPy gives. `cost` is what an element takes, and `numpy` what
     it takes NumPy, in hundredths of a nanosecond: of float32, with AVX-512, where NumPy has fast
-    functions too, measured by benchmarks/native_functions.py.
+    functions too, measured by benchmarks/native_functions.py. It is for attributes that are as in
+    `only`.
     """
 
     write: Callable[..., Value]
@@ -33,11 +36,12 @@ class Operation(NamedTuple):
     exact: bool = True
     cost: int = 3
     numpy: int = 13
+    only: Mapping[str, Any] = MappingProxyType({})
 
 
 def operation(op: Op) -> Operation | None:
     """How an op is written, which its kernel tells; None if it has no native form."""
-    return OPERATIONS.get(op.kernel)
+    return OPERATIONS.get(op.kernel) or OF_SCIPY.get(op.name)
 
 
 def kind_of(dtype: np.dtype[Any]) -> str | None:
@@ -259,7 +263,12 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     special.erfcinv: _function(gaussian.erfcinv, 425, 1450),
     special.ndtri: _function(gaussian.ndtri, 430, 1280),
     special.log_ndtr: _function(gaussian.log_ndtr, 640, 542),
+    gamma_kernels.polygamma: Operation(
+        lambda x, order: gamma.digamma(x), "f", False, 630, 7000, {"order": 0}
+    ),
 }
+# Those of which SciPy has the kernel, which is not imported for that.
+OF_SCIPY: Mapping[str, Operation] = {"gammaln": _function(gamma.gammaln, 560, 1050)}
 # Of 0 and -0 in float16 NumPy gives the first, elsewhere the second.
 EXTREMA = (np.maximum, np.minimum, relu.op.kernel, kernels.leaky_relu)
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).

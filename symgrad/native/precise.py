@@ -8,7 +8,7 @@ a float32, so that what corrects its last bits can be left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from symgrad.native import coefficients
@@ -151,3 +151,24 @@ def widened(x: Value) -> Value:
 def everywhere(number: float, x: Value) -> Value:
     """A number in every lane, of the kind of x."""
     return x.code.constant(x.kind, number)
+
+
+def only_where(
+    mask: Value, values: Sequence[Value], write: Callable[[], Sequence[Value]]
+) -> list[Value]:
+    """Values, but those that `write` gives where a mask is set; nothing is done where none is."""
+    code = mask.code
+    before, some, after = code.block, code.new_label("some"), code.new_label("after")
+    code.do(f"br i1 {code.any(mask)}, label %{some}, label %{after}")
+    code.label(some)
+    made = [code.select(mask, new, old) for new, old in zip(write(), values, strict=True)]
+    end = code.block
+    code.do(f"br label %{after}")
+    code.label(after)
+    return [
+        code.line(
+            old.kind,
+            f"phi {code.type(old.kind)} [ {new.text}, %{end} ], [ {old.text}, %{before} ]",
+        )
+        for old, new in zip(values, made, strict=True)
+    ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad.native import circular, exponential, gaussian, hyperbolic, powers
+from symgrad.native import circular, exponential, gamma, gaussian, hyperbolic, powers
 from symgrad.native.engine import host
 from tests.native.mapped import mapped
 
@@ -154,6 +154,10 @@ def _exact(name, x):
             "erfcinv": lambda v: _quantile(mp, 1 - v, min(v, 2 - v)),
             "ndtri": lambda v: root * _quantile(mp, 2 * v - 1, 2 * min(v, 1 - v)),
             "logit": lambda v: mp.log(v / (1 - v)),
+            "gammaln": lambda v: (
+                mp.log(abs(mp.gamma(v))) if abs(v) < 1000 else mp.re(mp.loggamma(v))
+            ),
+            "digamma": mp.digamma,
             "log1mexp": lambda v: mp.log(-mp.expm1(v)) if v > -1 else mp.log1p(-mp.exp(v)),
         }
         root = mp.sqrt(2)
@@ -209,6 +213,44 @@ def test_inverses_and_their_like(name, dtype):
     given = np.array([0, 1, 2, -1, inf, nan], dtype)
     assert_alike(np.abs(run(given)), np.abs(np.array(values, dtype)), [given])
     assert (np.signbit(run(given)) == np.signbit(np.array(values)))[~np.isnan(values)].all()
+
+
+@wide
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("name", ["gammaln", "digamma"])
+def test_gamma_functions(name, dtype):
+    """Above 0 everywhere, also next to 1, 2 and 1.46…; below 0 where it is not near a zero."""
+    run = mapped(host(), getattr(gamma, name), dtype)
+    rng = np.random.default_rng(8)
+    tiny = 10.0 ** -rng.uniform(0, 36 if dtype == "float32" else 300, 300)
+    near = 10.0 ** -rng.uniform(0, 15, 200) * rng.choice([-1, 1], 200)
+    zeros = (1, 2, 1.4616321449683623)
+    parts = [
+        *(z + near for z in zeros),
+        tiny,
+        1 / tiny,
+        *(rng.uniform(0, b, 700) for b in (3, 9, 40)),
+    ]
+    x = np.concatenate([*parts, -tiny, -rng.uniform(0, 3, 500), -rng.uniform(0, 40, 500)])
+    x = x.astype(dtype)
+    x = x[(x > 0) | (x != np.rint(x))]
+    exact = _exact(name, x)
+    errors = ulps(run(x), exact)
+    least = {"gammaln": 0.5, "digamma": 1}[name]
+    errors[(x < 0) & (np.abs(exact) < least)] = 0
+    assert np.max(errors) <= MOST_ULPS, (x[np.argmax(errors)], np.max(errors))
+    given = np.array([0.0, -0.0, 1, 2, -1, -40, inf, -inf, nan, -(2.0**60)], dtype)
+    expected = {
+        "gammaln": [inf, inf, 0, 0, inf, inf, inf, inf, nan, inf],
+        "digamma": [-inf, inf, -0.5772156649, 0.4227843351, nan, nan, inf, nan, nan, nan],
+    }[name]
+    assert_alike(run(given), np.array(expected, dtype), [given])
+    if dtype == "float64":
+        ends = np.array([5e-324, -5e-324, -1e-310, 2.5599833278516375e305, 2.5599833278516387e305])
+        small = {"gammaln": [744.440071921381, 744.440071921381, 713.8013788281423]}
+        large = {"gammaln": [np.finfo(dtype).max, inf], "digamma": [703.22845411, 703.22845411]}
+        found = small.get(name, [-inf, inf, inf]) + large[name]
+        np.testing.assert_allclose(run(ends), found, rtol=1e-9)
 
 
 @wide
