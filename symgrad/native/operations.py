@@ -41,7 +41,7 @@ class Operation(NamedTuple):
 
 def operation(op: Op) -> Operation | None:
     """How an op is written, which its kernel tells; None if it has no native form."""
-    return OPERATIONS.get(op.kernel) or OF_SCIPY.get(op.name)
+    return OPERATIONS.get(op.kernel) or OF_SOURCE.get(op.storage.source)
 
 
 def kind_of(dtype: np.dtype[Any]) -> str | None:
@@ -267,8 +267,10 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
         lambda x, order: gamma.digamma(x), "f", False, 630, 7000, {"order": 0}
     ),
 }
-# Those of which SciPy has the kernel, which is not imported for that.
-OF_SCIPY: Mapping[str, Operation] = {"gammaln": _function(gamma.gammaln, 560, 1050)}
+# By how a program writes the kernel: that of SciPy is not imported for this.
+OF_SOURCE: Mapping[Any, Operation] = {
+    "scipy.special.gammaln": _function(gamma.gammaln, 560, 1050),
+}
 # Of 0 and -0 in float16 NumPy gives the first, elsewhere the second.
 EXTREMA = (np.maximum, np.minimum, relu.op.kernel, kernels.leaky_relu)
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).
