@@ -1,4 +1,4 @@
-"""What loops and choices run: their bodies, how these are fed, and what to call them."""
+"""Bodies of loops and choices: how they are fed, and what to call them."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Kept:
                     self._read(of[0], path)
 
     def _enter(self, body: Body, around: Path, path: Path) -> None:
-        """What a body reads whole is what it is given; all else is another value in each step."""
+        """Enter the inputs of a body: those read whole are what is given, others new in a step."""
         for i, (x, given) in enumerate(zip(body.graph.inputs, body.operands, strict=True)):
             own, values = (*path, x), self._values[(*around, given)]
             self._values[own] = [(own, 0)] if i < body.carries + body.slices else values
