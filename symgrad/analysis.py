@@ -10,6 +10,9 @@ from symgrad.ir.networks import networkx
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 
+# A result that takes so small a part of an operand of so many bytes is made at once.
+SMALL, LARGE = 8, 2**16
+
 
 def nbytes(node: Node) -> int:
     """The bytes of all that a node computes; a named dimension counts as `dims.GUESS`."""
@@ -40,8 +43,9 @@ def memory_order(graph: GraphLike) -> list[Node]:
     """The nodes in an order in which little is alive at once: operands first, depth first.
 
     But whatever frees at least as much as it takes comes as soon as it can: the gradient of a
-    layer's weights is computed before the gradient goes on to the layer below. Views come right
-    before their first reader. Linear in the graph.
+    layer's weights is computed before the gradient goes on to the layer below. So does what is
+    small beside a large operand, which then waits for it no longer. Views come right before their
+    first reader. Linear in the graph.
     """
     return _Orderer(graph).order
 
@@ -110,11 +114,14 @@ class _Orderer:
                 pending += sorted(ready, key=self.position.__getitem__, reverse=True)
 
     def _frees(self, node: Node) -> bool:
-        """Whether a node makes room by being computed."""
-        freed = 0
+        """Whether a node makes room by being computed, or takes next to none."""
+        freed = largest = 0
         for x in {self.root[x] for x in node.inputs}:
-            if x.inputs and len(self.holds[x]) == 1 and node in self.holds[x]:
-                freed += 0 if x in self.kept else nbytes(x)
+            if x.inputs and node in self.holds[x] and x not in self.kept:
+                freed += nbytes(x) if len(self.holds[x]) == 1 else 0
+                largest = max(largest, nbytes(x))
+        if largest >= LARGE and nbytes(node) * SMALL <= largest:
+            return True
         if not freed or shares_memory(node) or node in self.kept:
             return freed > 0
         return freed >= nbytes(node)

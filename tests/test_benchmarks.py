@@ -2,11 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
+import symgrad as sg
 from benchmarks import machine, tables
 from benchmarks.contestant import arrays, difference
 from benchmarks.workloads import WORKLOADS
+from symgrad.ir.graph import Graph
+from symgrad.lowering.lower import lower
+from symgrad.passes.erase_identities import erase_updates
+from symgrad.rewrite.trace import Trace
 
 CALLS = 3
 
@@ -54,3 +60,37 @@ def test_a_run_becomes_tables():
     assert "| Rosenbrock | 1.00 | 2.00 | failed |" in text
     assert "- Rosenbrock: 2.00 × tuned, aim 1.05" in text
     assert "- Rosenbrock: JAX: failed: no" in text
+
+
+# Of a loop the products of all steps are made at once, which is fast, and kept.
+LOOPS = ("lstm_50", "lstm_200", "lstm_1000")
+
+
+@pytest.mark.parametrize("name", [n for n in WORKLOADS if n not in ("deep_chain", *LOOPS)])
+def test_an_optimised_program_needs_no_more_memory_than_what_was_written(name, monkeypatch):
+    """At full size; a tenth for gaps between arrays, which both have, and a temporary or two."""
+    made, compiled = [], sg.compile
+    monkeypatch.setattr(
+        sg, "compile", lambda *a, **k: made.append(compiled(*a, **k, threads=1)) or made[0]
+    )
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Zeros())
+    workload = WORKLOADS[name]()
+    workload.symgrad(*workload.inputs())
+    (program,) = made
+    written = Graph(erase_updates(program.raw, Trace()), program.raw.inputs)
+    raw = lower(written, program.plan.sizes, program.store.updated)
+    kept = 0 if program.kept is None else program.kept.plan.output_bytes
+    assert program.plan.peak_bytes + kept <= 1.1 * raw.peak_bytes + 2**16
+
+
+class Zeros:
+    """Draws nothing: plans depend on shapes only."""
+
+    def standard_normal(self, shape, dtype="float64"):
+        return np.zeros(shape, dtype)
+
+    def integers(self, low, high=None, size=(), dtype="int64"):
+        return np.zeros(size, dtype)
+
+    def uniform(self, low, high, size):
+        return np.zeros(size)

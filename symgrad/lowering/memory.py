@@ -3,35 +3,76 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import TypeAlias
 
 from symgrad.lowering.plan import ALIGNMENT
 
 SMALL = 16  # a value is small if that many are no larger than the largest
+WORTH, MOST = 2**16, 256  # bytes of an arena, and values, with which other ways are tried
+Lifetimes: TypeAlias = "Sequence[tuple[int, int, int]]"
 
 
-def assign_offsets(lifetimes: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
+def assign_offsets(lifetimes: Lifetimes) -> tuple[list[int], int]:
     """Offsets for values given as (first step, last step, bytes), and the size of the arena.
 
     Two values that live at the same step never overlap. Best fit: a value takes the smallest free
     block that holds it; neighbouring free blocks are joined. A small value in a large block leaves
     no room for the next large one: if all take less so, the small ones have an arena of their own.
-    O(n log n) in the number of values.
+    O(n log n) in the number of values. Where that takes more than what is alive at once, values
+    are also placed the largest first, and those first that are large for long (Pisarchyk and Lee,
+    Efficient memory management for deep neural net inference, 2020).
     """
     sizes = [_rounded(nbytes) for _, _, nbytes in lifetimes]
     ordered = sorted(range(len(sizes)), key=lambda i: lifetimes[i][0])
-    mixed, top = _best_fit(lifetimes, sizes, ordered)
+    best, top = _best_fit(lifetimes, sizes, ordered)
     most = max(sizes, default=0)
     large, large_top = _best_fit(lifetimes, sizes, [i for i in ordered if sizes[i] * SMALL > most])
     small, small_top = _best_fit(lifetimes, sizes, [i for i in ordered if i not in large])
-    apart = large | {i: large_top + offset for i, offset in small.items()}
     if large_top + small_top < top:
-        mixed, top = apart, large_top + small_top
-    return [mixed[i] for i in range(len(sizes))], top
+        best = large | {i: large_top + offset for i, offset in small.items()}
+        top = large_top + small_top
+    if top >= WORTH and len(sizes) <= MOST and top > _alive(lifetimes, sizes):
+        steps = [last - first + 1 for first, last, _ in lifetimes]
+        for weight in (sizes, [s * n for s, n in zip(sizes, steps, strict=True)]):
+            order = sorted(ordered, key=lambda i: -weight[i])
+            found, found_top = _in_gaps(lifetimes, sizes, order)
+            if found_top < top:
+                best, top = found, found_top
+    return [best[i] for i in range(len(sizes))], top
+
+
+def _alive(lifetimes: Lifetimes, sizes: Sequence[int]) -> int:
+    """The bytes of the values that live at the fullest step: no arena is smaller."""
+    change = Counter[int]()
+    for (first, last, _), size in zip(lifetimes, sizes, strict=True):
+        change[first] += size
+        change[last + 1] -= size
+    return max(accumulate(change[step] for step in sorted(change)))
+
+
+def _in_gaps(
+    lifetimes: Lifetimes, sizes: Sequence[int], ordered: Sequence[int]
+) -> tuple[dict[int, int], int]:
+    """Offsets for values in an order, each in the smallest gap that there is while it lives."""
+    offsets, top = dict[int, int](), 0
+    for i in ordered:
+        first, last, _ = lifetimes[i]
+        beside = (j for j in offsets if lifetimes[j][0] <= last and first <= lifetimes[j][1])
+        end, gaps = 0, list[tuple[int, int]]()
+        for start, size in sorted((offsets[j], sizes[j]) for j in beside):
+            if start - end >= sizes[i]:
+                gaps.append((start - end, end))
+            end = max(end, start + size)
+        offsets[i] = min(gaps)[1] if gaps else end
+        top = max(top, offsets[i] + sizes[i])
+    return offsets, top
 
 
 def _best_fit(
-    lifetimes: Sequence[tuple[int, int, int]], sizes: Sequence[int], ordered: Sequence[int]
+    lifetimes: Lifetimes, sizes: Sequence[int], ordered: Sequence[int]
 ) -> tuple[dict[int, int], int]:
     """An offset for some of the values, ordered by their first steps, and the bytes they take."""
     arena, offsets, ended = _Arena(), dict[int, int](), 0

@@ -32,6 +32,7 @@ from symgrad.ops.rows import keeps_rows, rows
 # size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
 LEAST_BYTES = 2**22
 TILE_BYTES = 2**21
+LEAST_TILES = 4
 
 T = TypeVar("T")
 # The plan of a tile, whose last outputs are the next values of some nodes; a trial is not run.
@@ -160,7 +161,8 @@ def tile_rows(
     trial = planned(min(16, count), trial=True)
     moved = (*trial.inputs, *(n for n in trial.nexts if n >= 0))
     used = trial.arena_bytes + sum(trial.slots[i].nbytes for i in moved)
-    size = _size(count, TILE_BYTES * min(16, count) // max(used, 1))
+    # With fewer tiles their arrays take nearly as much room as those of the whole.
+    size = _size(count, min(TILE_BYTES * min(16, count) // max(used, 1), count // LEAST_TILES))
     if size * 2 > count:
         return None
     remainder = planned(count % size) if count % size else None

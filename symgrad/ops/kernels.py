@@ -27,9 +27,9 @@ def select(mask, x, out=None, scratch=None):
         np.copyto(out, x)
         np.copyto(out, False, where=np.logical_not(mask))
         return out[()]
-    np.copyto(scratch, np.asarray(mask).view(np.int8))
-    np.negative(scratch, scratch)
-    np.bitwise_and(x.view(scratch.dtype), scratch, out.view(scratch.dtype))
+    bits = f"i{x.dtype.itemsize}"
+    np.negative(np.asarray(mask).view(np.int8), scratch)
+    np.bitwise_and(x.view(bits), scratch, out.view(bits))
     return out
 
 
@@ -41,9 +41,10 @@ def keep_where_positive(y, x, out=None, scratch=None):
         np.copyto(out, x)
         np.copyto(out, False, where=np.logical_not(np.greater(y, 0)))
         return out[()]
-    np.greater(y, 0, scratch)
+    bits = f"i{x.dtype.itemsize}"
+    np.greater(y, 0, scratch.view(bool))
     np.negative(scratch, scratch)
-    np.bitwise_and(x.view(scratch.dtype), scratch, out.view(scratch.dtype))
+    np.bitwise_and(x.view(bits), scratch, out.view(bits))
     return out
 
 
@@ -72,12 +73,12 @@ def where(condition, a, b, out=None, scratch=None):
         np.copyto(out, a)
         np.copyto(out, b, where=np.logical_not(condition))
         return out[()]
-    np.copyto(scratch, np.asarray(condition).view(np.int8))
-    np.negative(scratch, scratch)
-    target = out.view(scratch.dtype)
-    np.bitwise_xor(a.view(scratch.dtype), b.view(scratch.dtype), target)
+    bits = f"i{a.dtype.itemsize}"
+    np.negative(np.asarray(condition).view(np.int8), scratch)
+    target = out.view(bits)
+    np.bitwise_xor(a.view(bits), b.view(bits), target)
     np.bitwise_and(target, scratch, target)
-    np.bitwise_xor(target, b.view(scratch.dtype), target)
+    np.bitwise_xor(target, b.view(bits), target)
     return out
 
 

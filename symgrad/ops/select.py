@@ -20,11 +20,10 @@ from symgrad.ops.logic import isnan, logical_not
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
-    """A temporary for a mask as wide as the values it selects."""
+    """A temporary for a mask with all bits of a byte set, which is widened as it selects values."""
     if t.dtype.itemsize not in (1, 2, 4, 8):
         return ()
-    shape = broadcast_shapes(*(m.shape for m in masks))
-    return (TensorType(shape, np.dtype(f"i{t.dtype.itemsize}")),)
+    return (TensorType(broadcast_shapes(*(m.shape for m in masks)), np.dtype("i1")),)
 
 
 def _mask_promote(mask: TensorType, *types: TensorType) -> tuple[DType | None, ...]:

@@ -351,11 +351,11 @@ def test_no_line_of_the_users_can_break_out_of_a_comment(line, monkeypatch):
 
 
 def test_own_kernels_say_what_their_scratch_is():
-    """The kernels that take a temporary are called with one that is wide enough."""
+    """The kernels that take a temporary are called with a byte for each element."""
     x = sg.placeholder("x", (4, 4), "float64")
     plan = lower(sg.Graph([select(x > 0, x * 2)]), {})
     (step,) = [s for s in plan.steps if s.name == "select"]
-    assert [plan.slots[r.slot].dtype for r in step.scratch] == [np.int64]
+    assert [plan.slots[r.slot].dtype for r in step.scratch] == [np.int8]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

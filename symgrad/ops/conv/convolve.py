@@ -24,6 +24,8 @@ from symgrad.ops.conv.windows import window_count
 from symgrad.ops.declare import NodeLike, P, bilinear_jvp, common_dtype, op, require
 from symgrad.ops.shape import reshape
 
+MOST = 2**16  # elements of scratch where it can be as small as one likes
+
 Ints: TypeAlias = tuple[int, ...]
 
 
@@ -92,6 +94,14 @@ def _lowered(
     rows = max((most - 1) * step + kernel[0], most + -(-kernel[0] // step) - 1)
     parts = (x.shape[0], rows, x.shape[2], *kernel[1:], *y.shape[3:])
     return (x.with_shape((product(parts),)),)
+
+
+def _some_rows(x: TensorType, y: TensorType, w: TensorType, **attrs: Any) -> Any:
+    """The scratch of `convolve_inputs`: as many rows as stay in a cache, but one."""
+    found: Any = _lowered(x, y, kernel_of(w), **attrs)
+    line: Any = product((x.shape[0], x.shape[2], *kernel_of(w)[1:], *y.shape[3:]))
+    most = max(MOST // max(line, 1), 1) * line
+    return tuple(t.with_shape((min(t.size, most),)) for t in found)
 
 
 def _flops(y: TensorType, w: TensorType) -> int:
@@ -208,8 +218,8 @@ def convolve_weights(
     infer=_inputs_infer,
     kernel=kernels.convolve_inputs,
     along=_along((True, False), Piecewise.KEPT),
-    scratch=lambda y, w, sizes, **attrs: _lowered(
-        _inputs_infer(y, w, sizes=sizes, **attrs), y, kernel_of(w), **attrs
+    scratch=lambda y, w, sizes, **attrs: _some_rows(
+        _inputs_infer(y, w, sizes=sizes, **attrs), y, w, **attrs
     ),
     flops=lambda y, w, **attrs: _flops(y, w),
     cases=(

@@ -134,27 +134,35 @@ def convolve_inputs(y, w, sizes, stride, dilation, out=None, scratch=None):
             own_size = taps.shape[-2]
             taps = taps.reshape(groups, height, own_size * filters)
             target = x[:, rows][:, first::step][:, : number + own_size - 1]
+            found = _windows(flow, own_size, max(number - own_size + 1, 0), 1)
+            some, line = target.shape[1], groups * height * width
             if is_plain:
                 back = _as_matrices(target)
-            else:
-                length = _product(target.shape[:2]) * height * width
-                back = np.empty(length, x.dtype) if scratch is None else scratch[:length]
-                back = back.reshape(*target.shape[:2], height, width)
-            whole = max(number - own_size + 1, 0)
-            if whole:
-                found = _windows(flow, own_size, whole, 1)
-                np.matmul(taps[:, None], found, out=back[:, own_size - 1 : number])
-            for i in (*range(own_size - 1), *range(max(number, own_size - 1), target.shape[1])):
-                start, end = max(i - own_size + 1, 0), min(i + 1, number)
-                skipped = (start - (i - own_size + 1)) * filters
-                part = flow[:, start:end].reshape(groups, (end - start) * filters, width)
-                np.matmul(taps[:, :, skipped : skipped + part.shape[1]], part, out=back[:, i])
-            if not is_plain:
-                back = back.reshape(*target.shape[:2], *inner, channels, *counts, y.shape[-1])
-                for tap, place in _taps(inner, counts, stride[1:], dilation[1:]):
-                    into = target[(..., *place, slice(None))]
-                    index = (..., *tap, *(slice(None),) * (len(tap) + 2))
-                    np.add(into, back[index], out=into)
+            elif scratch is None:
+                back = np.empty((groups, some, height, width), x.dtype)
+            else:  # some rows at a time
+                some = min(some, scratch.size // line) if line else some
+                back = scratch[: some * line].reshape(groups, some, height, width)
+            for start in range(0, target.shape[1], some):
+                end = min(start + some, target.shape[1])
+                low, high = max(start, own_size - 1), min(end, number)
+                if low < high:
+                    part = found[:, low - own_size + 1 : high - own_size + 1]
+                    np.matmul(taps[:, None], part, out=back[:, low - start : high - start])
+                for i in (i for i in range(start, end) if not low <= i < high):
+                    top, bottom = max(i - own_size + 1, 0), min(i + 1, number)
+                    skipped = (top - (i - own_size + 1)) * filters
+                    part = flow[:, top:bottom].reshape(groups, (bottom - top) * filters, width)
+                    own_taps = taps[:, :, skipped : skipped + part.shape[1]]
+                    np.matmul(own_taps, part, out=back[:, i - start])
+                if not is_plain:
+                    here = back[:, : end - start].reshape(
+                        groups, end - start, *inner, channels, *counts, y.shape[-1]
+                    )
+                    for tap, place in _taps(inner, counts, stride[1:], dilation[1:]):
+                        into = target[:, start:end][(..., *place, slice(None))]
+                        index = (..., *tap, *(slice(None),) * (len(tap) + 2))
+                        np.add(into, here[index], out=into)
     if out is None or is_fit:
         return x
     np.copyto(out, x)

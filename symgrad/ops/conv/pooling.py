@@ -91,8 +91,13 @@ def _at_max_infer(
     return x if back else y
 
 
-def _bits(t: TensorType, x: TensorType, y: TensorType, **attrs: Any) -> tuple[TensorType, ...]:
-    return (TensorType((2, *y.shape), np.dtype(f"i{y.dtype.itemsize}")),)
+def _bits(
+    t: TensorType, x: TensorType, y: TensorType, *, size: int, stride: int, dilation: int,
+    back: bool, **attrs: Any,
+) -> tuple[TensorType, ...]:  # fmt: skip
+    """Masks; and the selected values, where windows overlap, or come from several places."""
+    width = 1 if back and stride > dilation * (size - 1) else y.dtype.itemsize
+    return (TensorType((2, *y.shape), np.dtype(f"i{width}")),)
 
 
 @op(

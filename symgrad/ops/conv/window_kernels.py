@@ -70,10 +70,14 @@ def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch
     It is selected by its bits, as in `select`: exact for inf and NaN.
     """
     bits = f"i{x.dtype.itemsize}"
-    mask, rest = np.empty((2, *y.shape), bits) if scratch is None else scratch
-    here, seen = rest.reshape(rest.size).view(bool)[: 2 * y.size].reshape(2, *y.shape)
-    z = np.empty(x.shape if back else y.shape, t.dtype) if out is None else out
     is_apart = stride > dilation * (size - 1)
+    if scratch is None:
+        scratch = np.empty((2, *y.shape), np.int8 if back and is_apart else bits)
+    mask, rest = scratch
+    flags = (scratch if back and is_apart else rest).reshape(-1).view(bool)
+    here, seen = flags[: 2 * y.size].reshape(2, *y.shape)
+    bytes_here = here.view(np.int8)
+    z = np.empty(x.shape if back else y.shape, t.dtype) if out is None else out
     if not (back and is_apart and size * y.shape[axis] == x.shape[axis]):
         z.fill(0)
     seen.fill(False)
@@ -84,13 +88,13 @@ def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch
             np.logical_or(here, np.isnan(x[part]), here)
         np.greater(here, seen, here)
         np.logical_or(seen, here, seen)
-        np.negative(here.view(np.int8), mask)
+        np.negative(bytes_here, bytes_here)
         if not back:
-            np.bitwise_and(t[part].view(bits), mask, mask)
+            np.bitwise_and(t[part].view(bits), bytes_here, mask)
             np.bitwise_or(z.view(bits), mask, z.view(bits))
         elif is_apart:
-            np.bitwise_and(t.view(bits), mask, z[part].view(bits))
+            np.bitwise_and(t.view(bits), bytes_here, z[part].view(bits))
         else:
-            np.bitwise_and(t.view(bits), mask, mask)
+            np.bitwise_and(t.view(bits), bytes_here, mask)
             np.add(z[part], mask.view(z.dtype), z[part])
     return z
