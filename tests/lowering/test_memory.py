@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.plan import ALIGNMENT
 
-LIFETIME = st.tuples(st.integers(0, 30), st.integers(0, 10), st.integers(0, 1000) | st.just(2**16)).map(
+SIZES = st.integers(0, 1000) | st.just(2**16)
+LIFETIME = st.tuples(st.integers(0, 30), st.integers(0, 10), SIZES).map(
     lambda t: (t[0], t[0] + t[1], t[2])
 )
 
