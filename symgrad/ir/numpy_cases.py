@@ -170,6 +170,7 @@ DIRECT: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         np.einsum_path: lambda *args, **how: np.einsum_path(*map(_like, args), **how),
         np.ix_: _ix,
         np.outer: _outer,
+        np.i0: lambda x: call("i0", x if x.dtype.kind == "f" else call("astype", x, "float64")),
         np.where: _where,
         np.linspace: _linspace,
         np.cross: _cross,

@@ -280,7 +280,7 @@ def _is_default(value: Any, name: str, defaults: Mapping[str, Any]) -> bool:
         name in _HOW
         or value is default
         or (name in _PARTIAL and value is _PARTIAL[name])
-        or (name == "order" and value in ("K", "A", "C", "F"))  # of elements, not of fields
+        or (name == "order" and (value is None or str(value) in ("K", "A", "C", "F")))
         or (isinstance(value, (str, int)) and bool(value == default))
     )
 

@@ -96,3 +96,24 @@ def test_the_public_names_are_numpys_but_for_one():
         here, theirs = spaces.get(place, (sg, np))
         assert getattr(here, name) is function
         assert hasattr(theirs, name) or name == "select_first"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.filterwarnings("ignore:(over|under)flow")
+def test_powers_of_2_beyond_floats_are_reached(dtype):
+    ends = np.finfo(dtype)
+    x = np.array([0, -0.0, np.inf, np.nan, ends.smallest_subnormal, ends.max, 1.1, -0.7], dtype)
+    powers = np.array([-3000, -2097, -1050, -300, -140, -60, -15, 0, 20, 130, 300, 2000, 2097])
+    same(np.asarray(sg.ldexp(x, powers[:, None])), np.ldexp(x, powers[:, None]))
+
+
+def test_what_differed_from_numpy():
+    x, v, u = sg.placeholder("x", (3, 3)), sg.constant(V), np.arange(4, dtype="uint8")
+    many = np.array([np.arange(4.0), np.arange(4.0) ** 2])
+    np.testing.assert_allclose(np.asarray(np.trapezoid(v, many)), np.trapezoid(V, many), 1e-14)
+    same(np.asarray(sg.unravel_index(u, 300)[0]), np.unravel_index(u, 300)[0])
+    assert np.i0(sg.constant(u)).dtype == np.i0(u).dtype == "float64"
+    assert np.copy(x, order=None) is x
+    for order in (np.array(["a", "b"]), "Q"):
+        with pytest.raises(sg.UnsupportedError, match="takes no order"):
+            np.copy(x, order)

@@ -18,7 +18,7 @@ from symgrad.ops.manipulate import broadcast_arrays
 from symgrad.ops.numpy import kernels
 from symgrad.ops.numpy.arithmetic import exp2, floats
 from symgrad.ops.reduce import all
-from symgrad.ops.select import where
+from symgrad.ops.select import clip, where
 from symgrad.ops.shape import astype, moveaxis, reshape
 
 
@@ -39,11 +39,16 @@ def ldexp(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 times 2 to the power of the integer x2."""
     mantissa, power = floats(x1), as_node(x2)
     require("biu", power.tensor)
-    # In two steps, so that a power that no float holds is reached where the product is a float.
-    half = power // 2
-    steps = (exp2(astype(p, mantissa.dtype)) for p in (half, power - half))
-    first, second = steps
-    return multiply(multiply(mantissa, first), second)
+    # In steps, so that a power that no float holds is reached where the product is a float. The
+    # largest comes last, so that what becomes less than normal is rounded once.
+    rest, most = astype(power, np.int64), int(np.finfo(mantissa.dtype).maxexp) - 2
+    steps = []
+    for _ in range(3):
+        steps.append(clip(rest, -most, most))
+        rest = rest - steps[-1]
+    for step in reversed(steps):
+        mantissa = multiply(mantissa, exp2(astype(step, mantissa.dtype)))
+    return mantissa
 
 
 @elementwise(

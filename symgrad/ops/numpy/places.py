@@ -245,7 +245,7 @@ def unravel_index(indices: NodeLike, shape: Any, /, order: str = "C") -> tuple[N
     [1, 2]
     """
     sizes = as_shape(shape)
-    node = numbered(as_integers(indices), product(sizes))
+    node = astype(numbered(as_integers(indices), product(sizes)), np.int64)
     steps, farthest = _strides(sizes, order)
     return tuple(
         node // step if i == farthest else node // step % size

@@ -263,9 +263,9 @@ def trapezoid(y: NodeLike, /, x: NodeLike = None, *, dx: NodeLike = 1.0, axis: i
         if places.ndim == 1 and node.ndim > 1:
             shape = (1,) * along + (-1,) + (1,) * (node.ndim - along - 1)
             places = reshape(places, shape)
-        step = diff(places, axis=along if places.ndim == node.ndim else -1)
+        step = diff(places, axis=axis)
     pair = part_along(node, along, 1, None) + part_along(node, along, None, -1)
-    return sum(step * pair / 2, axis=along)
+    return sum(step * pair / 2, axis=axis)
 
 
 @composite(numpy=(np.ediff1d,))
