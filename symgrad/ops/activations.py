@@ -190,13 +190,19 @@ def _softmax_along(spelling: Spelling) -> AlongRule:
     return of_parts
 
 
+@in_single
+def _parted(x: Node, axis: tuple[int, ...]) -> Node:
+    return exp(_minus_total(x, axis))
+
+
+@in_single
 def _minus_total(x: Node, axis: tuple[int, ...]) -> Node:
     return x - logsumexp(x, axis=axis, keepdims=True)
 
 
 @_over_axes(
     kernel=kernels.softmax,
-    along=_softmax_along(lambda x, axis: exp(_minus_total(x, axis))),
+    along=_softmax_along(_parted),
     pullback=_softmax_flow,
     pushforward=_softmax_flow,
 )

@@ -134,6 +134,11 @@ OF_ROWS = {
     "its gradient": lambda x, y: sg.grad(
         sg.sum(sg.scan(lambda c, row: (sg.tanh(c + row), c), sg.zeros((x.shape[0],)), x.T)[0]), x
     ),
+    "sums of steps": lambda x, y: sg.scan(
+        lambda c, row: ((sg.tanh(c[0] + row), c[1] + sg.sum(c[0] * row)), None),
+        (sg.zeros((x.shape[0],)), 3.0),
+        x.T,
+    )[0][1],
     "both in one": lambda x, y: sg.reshape(sg.reshape(x, (-1,)) * 2, (x.shape[0], 5)),
 }
 
@@ -181,6 +186,12 @@ REFUSED = {
     "x[0]": lambda x, y: x[0],
     "qr": lambda x, y: sg.linalg.qr(x)[1],
     "det of rows": lambda x, y: x.T.reshape((-1,))[: x.shape[0]],
+    "a sum that turns": lambda x, y: sg.scan(
+        lambda c, row: (c.T + x.T @ (x * row[:, None]), None), np.eye(5), x.T
+    )[0],
+    "a sum that is read": lambda x, y: sg.scan(
+        lambda c, row: ((c[0] + sg.sum(row), c[1] + c[0]), None), (0.0, 0.0), x.T
+    )[0],
     "an order": lambda x, y: sg.random.permutation(KEY, x.shape[0]),
     "bytes": lambda x, y: sg.random.randint(KEY, x.shape[0], high=9, dtype="uint8"),
     "a step that sums": lambda x, y: sg.scan(lambda c, r: (c + sg.sum(r), c), 0.0, x.T)[0],

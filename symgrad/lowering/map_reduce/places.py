@@ -22,6 +22,7 @@ from symgrad.ir.origin import built_as
 from symgrad.ir.types import TensorType, names_in, types_of
 from symgrad.ir.walk import GraphLike, topological
 from symgrad.ops.along import along
+from symgrad.ops.elementwise import add
 from symgrad.ops.leaves import arange_p, size_of, zeros_like
 from symgrad.ops.loops.cond import branch
 from symgrad.ops.loops.loop import loop
@@ -55,6 +56,8 @@ class Analysis:
         self.places: dict[Node, Places] = {}
         self.joined: dict[Node, Joined] = {}
         self.local: set[Node] = set()
+        # Of a loop the carries to which every step adds what is joined, with what they begin with.
+        self.sums: dict[Node, dict[int, Node]] = {}
 
     def enter(self, node: Node) -> Node:
         """Find the place of a node whose operands have one. Raises `UnsupportedError`."""
@@ -64,6 +67,8 @@ class Analysis:
             self.places[node] = self._leaf(node)
         elif node.op is size_of.op:
             self.places[node] = Place(0)
+        elif node.op.of_several and node.attr("index") in self.sums.get(node.inputs[0], {}):
+            return self._summed(node)
         elif node.op.of_several:
             of = self.places[node.inputs[0]]
             assert isinstance(of, tuple)
@@ -115,7 +120,9 @@ class Analysis:
             count = len(types_of(node.type))
             self.places[node] = (place,) * count if several else place
             return node
-        found = self._verdict(node, cuts)
+        if node.bodies:
+            node = self._from_zeros(node, self._bodies(node, cuts))
+        found = Piecewise.KEPT if node.bodies else self._verdict(node, cuts)
         if callable(found):
             with built_as(node.origin):
                 spelling = found(*node.inputs, **dict(node.attrs))
@@ -138,9 +145,6 @@ class Analysis:
     def _verdict(self, node: Node, cuts: Cuts) -> Along:
         if node.op is arange_p.op:
             return self._numbered(node)
-        if node.bodies:
-            self._bodies(node, cuts)
-            return Piecewise.KEPT
         types = [x.type for x in node.inputs]
         found = along(node.op, types, cuts, dict(node.attrs))
         if found is None:
@@ -224,8 +228,12 @@ class Analysis:
 
     # ---- graphs that a node runs ------------------------------------------------------------
 
-    def _bodies(self, node: Node, cuts: Cuts) -> None:
-        """Refuse a loop or choice unless it works row by row, its steps along other axes."""
+    def _bodies(self, node: Node, cuts: Cuts) -> list[int]:
+        """Refuse a loop or choice unless it works row by row, its steps along other axes.
+
+        Returns the carries to which the steps of a loop add what is joined.
+        """
+        sums: list[int] = []
         if node.op not in (loop.op, branch.op, while_loop_p.op):
             self._refuse(node, "nothing is known of what it solves, piece by piece")
         if node.op is loop.op and self._mentions(node.attr("length")):
@@ -236,7 +244,10 @@ class Analysis:
                 first = node.attr("carries")
                 for i in range(first, first + node.attr("sequences")):
                     given[i] = self._slice(node, given[i])
-            self._body(node, body, given)
+            inner = self._body(node, body, given)
+            if inner.joined:
+                sums = self._accumulated(node, body, inner)
+        return sums
 
     def _slice(self, node: Node, cut: Cut | None) -> Cut | None:
         """Where a slice of a sequence is cut."""
@@ -244,16 +255,74 @@ class Analysis:
             self._refuse(node, f"its steps go along {self.over}, each from the one before")
         return None if cut is None else Cut(cut.axis - 1, cut.over)
 
-    def _body(self, outside: Node, body: GraphLike, given: Sequence[Cut | None]) -> None:
+    def _body(self, outside: Node, body: GraphLike, given: Sequence[Cut | None]) -> Analysis:
         inner = Analysis(self.over, self.exact)
         inner.places.update((x, Place(0, c)) for x, c in zip(body.inputs, given, strict=True))
         for node in body.nodes:
             if node.op is size_of.op and self._is_about(node):
                 self._refuse(outside, f"a step asks for the size of {self.over}; take it outside")
-            if inner.enter(node) is not node or inner.joined or inner.local:
-                self._refuse(outside, f"a step joins along {self.over}: {describe(node)}")
+            if inner.enter(node) is not node or inner.local:
+                self._refuse(outside, f"a step asks for all of {self.over}: {describe(node)}")
             if node.op is arange_p.op and inner.place(node).cut is not None:
                 self._refuse(outside, f"a step numbers the rows of {self.over}; do it outside")
+        return inner
+
+    def _accumulated(self, outside: Node, body: GraphLike, inner: Analysis) -> list[int]:
+        """The carries of a loop that are sums of what its steps join, and of nothing else.
+
+        So they can be joined after the last step. What else a step joins is refused.
+        """
+        count = outside.attr("carries") if outside.op is loop.op else 0
+        readers: dict[Node, int] = {}
+        for x in (*body.outputs, *(x for n in body.nodes for x in n.inputs)):
+            readers[x] = readers.get(x, 0) + 1
+        found, known = [], set[Node]()
+        for k, (y, carry) in enumerate(zip(body.outputs[:count], body.inputs, strict=False)):
+            terms, inside, rest = 0, set[Node](), [(y, False)]
+            while rest:
+                node, viewed = rest.pop()
+                inside.add(node)
+                joined = inner.joined.get(node)
+                if node is carry:
+                    terms += 2 if viewed else 1
+                elif joined is not None and joined.by == "add" and joined.once is None:
+                    continue
+                elif node.op is add.op:
+                    rest += [(x, viewed) for x in node.inputs]
+                elif node.op.view:
+                    rest.append((node.inputs[0], True))
+                else:
+                    terms = 2
+            alone = all(readers[n] == 1 for n in inside)
+            if terms == 1 and alone and inside & inner.joined.keys():
+                found.append(k)
+                known |= inside
+        for node in body.nodes:
+            place = inner.places[node]
+            levels = [p.level for p in (place if isinstance(place, tuple) else (place,)) if p]
+            if any(levels) and node not in known:
+                joined_here = next((n for n in inner.joined if n not in known), node)
+                self._refuse(outside, f"a step joins along {self.over}: {describe(joined_here)}")
+        return found
+
+    def _from_zeros(self, node: Node, sums: Sequence[int]) -> Node:
+        """A loop whose sums begin with zeros in every piece."""
+        if not sums:
+            return node
+        with built_as(node.origin):
+            zeros = {k: self._all([zeros_like(node.inputs[k])])[0] for k in sums}
+        made = rebuild(node, tuple([zeros.get(i, x) for i, x in enumerate(node.inputs)]))
+        self.sums[made] = {k: node.inputs[k] for k in sums}
+        return made
+
+    def _summed(self, node: Node) -> Node:
+        """A sum of a loop: what the pieces add up to, and what it began with."""
+        (of,) = node.inputs
+        level = max(self.place(x).level for x in of.inputs)
+        made = self._join(node, Joined("add"), level)
+        with built_as(node.origin):
+            start = self.sums[of][node.attr("index")]
+            return self._all([add(start, made)])[0]
 
     def _refuse(self, node: Node, why: str) -> NoReturn:
         operands = ", ".join(self._said(x) for x in node.inputs)
