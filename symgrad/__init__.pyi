@@ -1,6 +1,7 @@
 """The public names, each once: read by type checkers, and by `__init__.py` when a name is used."""
 
 from symgrad import display as display
+from symgrad import export as export
 from symgrad import fft as fft
 from symgrad import linalg as linalg
 from symgrad import nn as nn

@@ -21,8 +21,8 @@ FLOORS = (
     ("symgrad.rules",), ("symgrad.passes",),
     ("symgrad.autodiff", "symgrad.lowering", "symgrad.native"),
     ("symgrad.runtime",), ("symgrad.backends",), ("symgrad.compiler",),
-    ("symgrad.distributed", "symgrad.dtypes", "symgrad.fft", "symgrad.linalg", "symgrad.random",
-     "symgrad.special"),
+    ("symgrad.distributed", "symgrad.dtypes", "symgrad.export", "symgrad.fft", "symgrad.linalg",
+     "symgrad.random", "symgrad.special"),
     ("symgrad.solve", "symgrad.stats"),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
     ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
@@ -33,7 +33,7 @@ LAZY = {
     "scipy": "symgrad.ops", "concurrent": "symgrad.runtime",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
     "matplotlib": "symgrad.train", "tqdm": "symgrad.train", "llvmlite": "symgrad.native",
-    "jax": "symgrad.backends",
+    "jax": "symgrad.backends", "onnx": "symgrad.export",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
 SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.", "symgrad.native.", "symgrad.backends.")

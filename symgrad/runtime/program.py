@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from symgrad.ir.errors import FeedError
+from symgrad.ir.errors import FeedError, GraphError
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
@@ -258,6 +258,17 @@ class Program(Displayed, Runner):
             source = generate(plan)
         forms = self.feeder.forms
         return Standalone(plan, source, updated, outputs, self.form, forms, keeps).save(path)
+
+    @property
+    def outputs_as_written(self) -> Graph:
+        """The graph of its outputs as it was written, without updates.
+
+        Raises `GraphError` if there are none.
+        """
+        count = len(self.raw.outputs) - len(self.interface.updated)
+        if not count:
+            raise GraphError("it has no outputs, and updates are not exported")
+        return Graph(erase_updates(self.raw, Trace())[:count], self.raw.inputs)
 
     def export(self, path: str | Path, platforms: Sequence[str] = ("cpu", "cuda", "tpu")) -> Path:
         """Write what it computes as StableHLO, which XLA runs on any of these platforms.

@@ -12,11 +12,9 @@ from symgrad.ir.errors import GraphError, KernelError, SymgradError, Unsupported
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.formats.reading import checked_path
 from symgrad.ir.formats.writing import whole_file
-from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Variable, describe
 from symgrad.passes import PORTABLE, run_passes
-from symgrad.passes.erase_identities import erase_updates
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.program import Program
@@ -30,7 +28,7 @@ def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path
     exporting = jax.export
     if isinstance(platforms, str) or not platforms or {*platforms} - {*PLATFORMS}:
         raise GraphError(f"platforms are some of {', '.join(PLATFORMS)}, not {platforms!r:.80}")
-    graph = inference_graph(program)
+    graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
     scope = exporting.SymbolicScope()
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
     symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
@@ -73,13 +71,3 @@ def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path
     with whole_file(target) as file:
         file.write(data)
     return target
-
-
-def inference_graph(program: Program) -> Graph:
-    """The graph of the outputs of a program, after the rules that suit every compiler."""
-    raw = program.raw
-    outputs = erase_updates(raw, Trace())[: len(raw.outputs) - len(program.interface.updated)]
-    if not outputs:
-        raise GraphError("it has no outputs, and updates are not exported")
-    graph = Graph(outputs, raw.inputs)
-    return run_passes(graph, PORTABLE, Exact.ROUNDING, Trace())

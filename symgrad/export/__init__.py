@@ -1,0 +1,3 @@
+"""Floor 11: programs in the forms of others."""
+
+from symgrad.export.writer import onnx as onnx

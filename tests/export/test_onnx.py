@@ -1,0 +1,148 @@
+"""Programs as ONNX, run by onnxruntime, which knows nothing of symgrad."""
+
+import re
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.export.ops import SAME, Ops
+from symgrad.ir.op import REGISTRY
+
+pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+KEY = sg.random.key(0)
+SINGLE = {"key": KEY, "dtype": "float32"}
+
+
+def run(path, *arrays):
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [x.name for x in session.get_inputs()]
+    return session.run(None, dict(zip(names, arrays, strict=True)))
+
+
+def draw(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape, dtype="float32")
+
+
+def mlp():
+    layers = (sg.nn.Linear(7, 16, **SINGLE), sg.nn.gelu, sg.nn.LayerNorm(16, dtype="float32"))
+    return sg.nn.Sequential(*layers, sg.nn.Linear(16, 3, **SINGLE)), ("N", 7)
+
+
+def digits():
+    """The convolutional net for digits, with batch norm."""
+    return sg.nn.Sequential(
+        sg.nn.Conv2d(1, 8, 3, padding=1, **SINGLE),
+        sg.nn.BatchNorm(8, axis=1, dtype="float32"),
+        sg.nn.relu,
+        sg.nn.MaxPool(2),
+        sg.nn.Conv2d(8, 16, 3, stride=2, groups=2, **SINGLE),
+        sg.nn.silu,
+        sg.nn.AvgPool(1),
+        sg.nn.Flatten(),
+        sg.nn.Linear(16, 10, **SINGLE),
+    ), ("N", 1, 8, 8)
+
+
+def attention():
+    attend = sg.nn.MultiHeadAttention(8, 2, **SINGLE)
+    return lambda x: attend(x), ("N", 6, 8)
+
+
+@pytest.mark.parametrize("build", [mlp, digits, attention])
+def test_nets_give_the_same_in_onnxruntime(tmp_path, build):
+    net, shape = build()
+    x = sg.placeholder("x", shape, "float32")
+    y = net(x)
+    program = sg.compile(x, {"answer": y, "best": sg.argmax(y, axis=-1)})
+    path = sg.export.onnx(program, tmp_path / "net.onnx")
+    for n in (1, 5):
+        given = draw(n, *shape[1:])
+        expected = program(given)
+        answer, best = run(path, given)
+        np.testing.assert_allclose(answer, expected["answer"], atol=1e-6, rtol=1e-6)
+        np.testing.assert_array_equal(best, expected["best"])
+
+
+X = sg.placeholder("x", ("N", 4), "float32")
+FORMS = [
+    lambda x: [sg.logsumexp(x, axis=1), sg.linalg.vector_norm(x), sg.softmax(x, axis=(0, 1))],
+    lambda x: [sg.log1p(sg.exp(x)), sg.expm1(x / 1000), sg.where(x > 0, x, -1), sg.sign(x), x**2],
+    lambda x: [sg.mean(x), sg.var(x, axis=0), sg.prod(x, axis=1), sg.any(x > 1, axis=0), sg.min(x)],
+    lambda x: [x[::2, 1:-1], x[1:], x[:, ::-1], sg.concat([x, x[:1]]), sg.pad(x, ((0, 0), (1, 2)))],
+    lambda x: [sg.reshape(x, (-1,)), sg.reshape(x, (2, "N", 2)), x.T, x[:, None] * x, x @ x.T],
+    lambda x: [sg.sort(x, axis=1), sg.argsort(-x, axis=1), sg.take(x, sg.asarray([3, 0]), axis=1)],
+    lambda x: [sg.cumulative_sum(x, axis=0), sg.floor(x) // 2, sg.remainder(x, 0.7), abs(x) % 2],
+    lambda x: [sg.einsum("ij,kj->ik", x, x), sg.logaddexp(x, 0.5), sg.nn.softplus(x), sg.nn.elu(x)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ops_give_the_same(tmp_path, form):
+    program = sg.compile(X, form(X), passes=())
+    path = sg.export.onnx(program, tmp_path / "ops.onnx")
+    for n in (2, 5):
+        given = draw(n, 4)
+        for mine, theirs in zip(program(given), run(path, given), strict=True):
+            assert (theirs.shape, theirs.dtype) == (mine.shape, mine.dtype)
+            np.testing.assert_allclose(theirs, mine, rtol=2e-6, atol=2e-6)
+
+
+class Mine(sg.NumpyFunction):
+    """Twice as much."""
+
+    def output_types(self, x):
+        return x
+
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, g):
+        return 2 * g
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Mine()(X),
+        lambda: sg.random.uniform(KEY, (3,)),
+        lambda: sg.fft.fft(sg.astype(X, "complex64")),
+        lambda: sg.scan(lambda c, a: (c + a, None), sg.zeros(4, dtype="float32"), X)[0],
+        lambda: sg.linalg.cholesky(X.T @ X),
+        lambda: sg.arange(X.shape[0]),
+    ],
+)
+def test_what_has_no_form_is_refused_by_node_and_line(tmp_path, build):
+    program = sg.compile(X, build(), passes=())
+    words = r"cannot be written as ONNX: [\s\S]*built at test_onnx\.py:\d+: "
+    with pytest.raises(sg.UnsupportedError, match=words):
+        sg.export.onnx(program, tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_weights_are_as_they_are_and_updates_left_out(tmp_path):
+    w = sg.variable("w", np.ones(4, "float32"))
+    program = sg.compile(X, X * w, updates={w: w + 1})
+    program(draw(1, 4))
+    path = sg.export.onnx(program, tmp_path / "w.onnx")
+    np.testing.assert_array_equal(run(path, np.ones((2, 4), "float32")), [2 * np.ones((2, 4))])
+    with pytest.raises(sg.GraphError, match=re.escape("updates are not exported")):
+        sg.export.onnx(sg.compile([], [], updates={w: w + 1}), path)
+
+
+def test_onnx_is_to_be_installed(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    with pytest.raises(sg.UnsupportedError, match=r"pip install 'symgrad\[onnx\]'"):
+        sg.export.onnx(sg.compile(X, X), tmp_path / "m.onnx")
+
+
+def test_the_table_is_of_ops():
+    helpers = {"array", "emit", "refused", "sizes"}
+    methods = {name for name in dir(Ops) if not name.startswith("_")} - helpers
+    assert methods | SAME.keys() <= REGISTRY.every().keys()
+    assert not methods & SAME.keys()
+    assert not helpers & REGISTRY.every().keys()
