@@ -42,9 +42,9 @@ MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "dequ
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
-# The registry and the kernels of a user's own go by names of ops, and files hold them.
+# The registry, the kernels of a user's own and ONNX's words go by names of ops; files hold them.
 OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
-BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.")
+BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.", "symgrad.export.")
 LONGEST = 420
 
 
