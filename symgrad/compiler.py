@@ -51,6 +51,7 @@ def compile(
     passes: Iterable[PassLike] | None = None,
     backend: Backend = "numpy",
     device: str | None = None,
+    shard: Mapping[str, int] | None = None,
     memory_budget: int | None = None,
     threads: int | None = None,
 ) -> Program:
@@ -75,11 +76,12 @@ def compile(
     With the extra `jax`, `jax` gives the graph to XLA, by JAX, for a `device`: `"gpu"`, `"gpu:1"`,
     `"cpu"`, None for JAX's own choice. Variables then stay on the device from call to call, and
     whoever reads them fetches them; results are NumPy arrays, or JAX's from `program.on_device(…)`.
-    Each combination of sizes is compiled again. What fails (an index, a matrix, a probability) is
-    told as by NumPy, and changes nothing. A few ops, such as the normal law and rare special
-    functions, run in NumPy between what XLA runs. Products of float32 are as precise as NumPy's,
-    unless JAX's own `jax.default_matmul_precision` says otherwise. Unlike NumPy, XLA takes
-    denormal numbers for 0, and a float beyond the range of integers becomes the nearest integer.
+    Each combination of sizes is compiled again. `shard={"N": 4}` gives each of four devices of that
+    kind an even part of the inputs that have the dimension N. What fails (an index, a matrix, a
+    probability) is told as by NumPy, and changes nothing. A few ops, such as the normal law and
+    rare special functions, run in NumPy between what XLA runs. Products of float32 are as precise
+    as NumPy's, unless JAX's own `jax.default_matmul_precision` says otherwise. Unlike NumPy, XLA
+    takes denormal numbers for 0, and a float beyond the range of integers becomes the nearest.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for
@@ -114,8 +116,8 @@ def compile(
     if backend == "jax":
         _check_jax(grade, memory_budget, threads)
         kind, passes = _jax_program(), PORTABLE if passes is None else passes
-    elif device is not None:
-        raise GraphError(f"device={device!r:.60} is for backend='jax'; NumPy has no devices")
+    elif device is not None or shard is not None:
+        raise GraphError("device and shard are for backend='jax'; NumPy has no devices")
     question = asked(inputs, outputs, updates)
     raw = start = question.graph
     updated = list(question.updated)
@@ -150,8 +152,8 @@ def compile(
             backend,
             count,
             exactly,
-            device,
-        )
+            device, shard,
+        )  # fmt: skip
         return kind(graph, raw, trace, interface, split)
 
 

@@ -48,7 +48,7 @@ class Interface:
 
     `form` makes of the outputs what a call returns; `output_names` are their names, those of next
     values last; `updated` are the variables that a call updates; `forms` are those of the arguments
-    by position, None if each is one array. `backend`, `threads` and `device` are those of
+    by position, None if each is one array. `backend`, `threads`, `device` and `shard` are those of
     `compile`; `exact` if no bit may differ from NumPy's.
     """
 
@@ -60,6 +60,7 @@ class Interface:
     threads: int = 1
     exact: bool = False
     device: str | None = None
+    shard: Mapping[str, int] | None = None
 
 
 class Program(Displayed, Runner):

@@ -204,7 +204,7 @@ def test_what_is_refused(options, words):
 
 
 def test_a_device_is_for_jax_alone_and_jax_is_to_be_installed(monkeypatch):
-    with pytest.raises(sg.GraphError, match="is for backend='jax'"):
+    with pytest.raises(sg.GraphError, match="are for backend='jax'"):
         sg.compile(X, X + 1, device="cpu")
     assert sg.compile(X, X + 1, backend="jax", device="cpu:0")(np.zeros((1, 4), "f4")).sum() == 4
     monkeypatch.setitem(sys.modules, "jax", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.ir.errors import AllocationError, GraphError, KernelError, UnsupportedError
 from symgrad.ir.evaluate import SMALLER
+from symgrad.ir.node import Node
 
 OLDEST = (0, 10)
 
@@ -86,6 +87,16 @@ class Device:
     def put(self, array: Any) -> Any:
         """An array on the device."""
         return self.jax.device_put(array, self.device)
+
+    def fed(
+        self, inputs: Sequence[Node], arrays: Sequence[Any], sizes: Mapping[str, int]
+    ) -> Sequence[Any]:
+        """Arrays for placeholders; JAX puts them on the device when it calls a function."""
+        return arrays
+
+    def kept(self, value: Any) -> Any:
+        """A next value within a function, as it is kept."""
+        return value
 
     def own(self, value: Any) -> Any:
         """A value on the device, whose memory nobody else writes."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.backends.jax.device import Device
 from symgrad.backends.jax.lowering import Lowering
+from symgrad.backends.jax.mesh import Mesh
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT
@@ -45,9 +46,11 @@ class JaxExecutable(Executable):
         self._inputs = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
         self._variables = [number[x] for x in graph.inputs if isinstance(x, Variable)]
         self.count = len(self.lowering.outputs) - count
-        jit = device.jax.jit
+        nexts = {*self.lowering.outputs[self.count :]}
         for stage in self.lowering.stages:
-            stage.function = jit(self.lowering.function(stage, stage.gives))
+            kept = [device.kept if i in nexts else _as_it_is for i in stage.gives]
+            run = partial(_kept, self.lowering.function(stage, stage.gives), kept)
+            stage.function = device.jax.jit(run)
 
     def __getattr__(self, name: str) -> Any:
         """The plan, which is made when somebody asks for it."""
@@ -92,6 +95,16 @@ class JaxExecutable(Executable):
         results = [values[i] for i in lowering.outputs]
         results[self.count :] = map(self.device.own, results[self.count :])
         return results
+
+
+def _kept(run: Callable[..., Any], kept: Sequence[Callable[[Any], Any]], *arrays: Any) -> Any:
+    """The results of a function of the lowering, those that are kept as the device keeps them."""
+    made, flags = run(*arrays)
+    return [keep(y) for keep, y in zip(kept, made, strict=True)], flags
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class DeviceStore(VariableStore):
@@ -165,8 +178,9 @@ class JaxProgram(Program):
     def parts(
         self, placeholders: Sequence[Node], variables: Sequence[Variable]
     ) -> tuple[Feeder, Executables, VariableStore]:
-        device = self.device = Device(self.interface.device)
         names = {name for n in placeholders for name in n.tensor.names}
+        name, shard = self.interface.device, self.interface.shard
+        device = self.device = Device(name) if shard is None else Mesh(name, shard, names)
         updated = self.interface.updated
         make = partial(
             JaxExecutable,
@@ -196,7 +210,8 @@ class JaxProgram(Program):
 
     def _results(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         inputs, sizes = self.feeder.feed(args, kwargs)
-        return self.store.run(self.executables.fixed or self.executables.of(sizes), inputs, ())
+        executable = self.executables.fixed or self.executables.of(sizes)
+        return self.store.run(executable, self.device.fed(self.feeder.inputs, inputs, sizes), ())
 
     def profile(self, /, *args: Any, **options: Any) -> NoReturn:
         raise UnsupportedError(

@@ -1,0 +1,82 @@
+"""Several devices among which named dimensions are shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from symgrad.backends.jax.device import Device
+from symgrad.ir.dims import Dim
+from symgrad.ir.errors import FeedError, GraphError
+from symgrad.ir.node import Node
+from symgrad.ir.types import whole
+
+
+class Mesh(Device):
+    """A grid of devices with an axis for each name: `{"N": 4}` is four, each with a part of N.
+
+    An input with a named dimension lies in parts, everything else whole on every device. XLA finds
+    out what follows, and what is summed over all devices. Raises `GraphError` for what is no such
+    dict, for a name that no input has, and if there are not so many devices.
+    """
+
+    def __init__(self, name: str | None, shard: Any, names: Collection[str]) -> None:
+        super().__init__(name)
+        if not isinstance(shard, Mapping) or not shard:
+            raise GraphError(f"shard is a dict such as {{'N': 4}}, not {shard!r:.60}")
+        for key, number in shard.items():
+            if key not in names:
+                listed = ", ".join(map(repr, sorted(names))) or "none"
+                raise GraphError(
+                    f"no input has the named dimension {key!r:.60} of shard; there is {listed}"
+                )
+            whole(number, f"shard[{key!r}]", 1, GraphError)
+        self.shard = dict(shard)
+        there, count = self.jax.devices(self.device.platform), prod(self.shard.values())
+        if count > len(there):
+            raise GraphError(
+                f"shard={self.shard} wants {count} devices, and there are {len(there)} of "
+                f"{self.device.platform!r}"
+            )
+        self.in_turn = count == 1
+        sharding = self.jax.sharding
+        grid = np.array(there[:count]).reshape(tuple(self.shard.values()))
+        self._mesh = sharding.Mesh(grid, tuple(self.shard))
+        self._whole = sharding.NamedSharding(self._mesh, sharding.PartitionSpec())
+
+    def put(self, array: Any) -> Any:
+        """An array whole on every device."""
+        return self.jax.device_put(array, self._whole)
+
+    def fed(
+        self, inputs: Sequence[Node], arrays: Sequence[Any], sizes: Mapping[str, int]
+    ) -> list[Any]:
+        """Arrays for placeholders, each in its parts. Raises `FeedError` where these are uneven."""
+        for name, number in self.shard.items():
+            if rest := sizes[name] % number:
+                below = sizes[name] - rest
+                near = " or ".join(str(s) for s in (below, below + number) if s)
+                raise FeedError(
+                    f"{name} = {sizes[name]} rows are not shared out evenly among {number} "
+                    f"devices; feed {near}"
+                )
+        return [self.jax.device_put(a, self._parts(x)) for x, a in zip(inputs, arrays, strict=True)]
+
+    def _parts(self, x: Node) -> Any:
+        """How an input lies: cut along the first axis that is of each name."""
+        left = list(self.shard)
+        axes = []
+        for size in x.shape:
+            name = next((n for n in left if isinstance(size, Dim) and size == Dim.of(n)), None)
+            axes.append(name)
+            if name is not None:
+                left.remove(name)
+        sharding = self.jax.sharding
+        return sharding.NamedSharding(self._mesh, sharding.PartitionSpec(*axes))
+
+    def kept(self, value: Any) -> Any:
+        """A next value within a function: whole on every device."""
+        return self.jax.lax.with_sharding_constraint(value, self._whole)

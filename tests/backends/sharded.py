@@ -1,0 +1,82 @@
+"""Trains nets on four devices and on one, and writes what came of it as JSON: see its test."""
+
+import json
+import sys
+
+import numpy as np
+
+import symgrad as sg
+
+SINGLE = {"key": sg.random.key(0), "dtype": "float32"}
+
+
+def mlp():
+    return sg.nn.Sequential(sg.nn.Linear(6, 8, **SINGLE), sg.nn.relu, sg.nn.Linear(8, 2, **SINGLE))
+
+
+def normalised():
+    norm = sg.nn.BatchNorm(8, dtype="float32")
+    layers = sg.nn.Linear(6, 8, **SINGLE), norm, sg.nn.relu, sg.nn.Linear(8, 2, **SINGLE)
+    return sg.nn.Sequential(*layers)
+
+
+class Attention(sg.nn.Module):
+    """Attention over the six numbers of a row, each as two."""
+
+    def __init__(self):
+        self.attend = sg.nn.MultiHeadAttention(2, 1, **SINGLE)
+
+    def forward(self, x):
+        return sg.sum(self.attend(x[..., None] * np.array([1, 2], "float32")), axis=1)
+
+
+class Convolution(sg.nn.Module):
+    """A row as an image."""
+
+    def __init__(self):
+        self.conv = sg.nn.Conv2d(1, 2, (1, 2), **SINGLE)
+
+    def forward(self, x):
+        return sg.mean(self.conv(sg.reshape(x, ("N", 1, 2, 3))), axis=(2, 3))
+
+
+def trained(make, shard, optimizer):
+    x, y = sg.placeholder("x", ("N", 6), "float32"), sg.placeholder("y", ("N", 2), "float32")
+    net, rng = make(), np.random.default_rng(0)
+    loss = sg.mean((net(x) - y) ** 2)
+    updates = optimizer(net, lr=0.01).updates(loss)
+    program = sg.compile([x, y], loss, updates=updates, backend="jax", shard=shard)
+    data = [rng.standard_normal((12, k), dtype="float32") for k in (6, 2)]
+    return program, data, [float(program(*data)) for _ in range(3)]
+
+
+def reductions(program, data):
+    """How many reductions over all devices XLA has in a step."""
+    (executable,), device = program.executables.used, program.device
+    (stage,) = executable.lowering.stages
+    with device.here():
+        number = {node: i for i, node in executable.lowering.given.items()}
+        fed = device.fed(program.feeder.inputs, data, {"N": 12})
+        values = {number[x]: a for x, a in zip(program.feeder.inputs, fed, strict=True)}
+        placed = zip(program.store.variables, program.store.placed(), strict=True)
+        values |= {number[v]: a for v, a in placed}
+        lowered = stage.function.lower(*[values[i] for i in stage.takes])
+        return lowered.compile().as_text().count(" all-reduce(")
+
+
+def main():
+    found = {}
+    for make, optimizer in ((mlp, sg.optim.Adam), (normalised, sg.optim.SGD),
+                            (Attention, sg.optim.SGD), (Convolution, sg.optim.SGD)):  # fmt: skip
+        *_, one = trained(make, None, optimizer)
+        program, data, four = trained(make, {"N": 4}, optimizer)
+        found[make.__name__] = one, four, reductions(program, data)
+    try:
+        program(*(a[:10] for a in data))
+    except sg.FeedError as error:
+        found["uneven"] = str(error)
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
