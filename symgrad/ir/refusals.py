@@ -55,7 +55,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 def instead_of_scipys() -> str | None:
     """The message about the function of SciPy that runs and asks for values, if one does."""
     module, name = function_of("scipy") or ("", "")
-    if not module:
+    if not module or module.startswith("scipy.sparse"):
         return None
     ours = REGISTRY.functions.get(name)
     if ours is None:

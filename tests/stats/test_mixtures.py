@@ -110,14 +110,15 @@ def test_quantiles_of_mixtures_are_exact():
     close(value(single.icdf(PS[1:-1])), value(of_normals().icdf(PS[1:-1])), 1e-5)
 
 
-@pytest.mark.parametrize("part", ["icdf", "isf"])
-def test_gradients_of_quantiles_of_mixtures_are_differences(part):
-    def quantile(logits, means, p):
-        return getattr(L.Mixture(L.Categorical(logits=logits), L.Normal(means, SCALES)), part)(p)
+def test_gradients_of_quantiles_of_mixtures_are_differences():
+    def quantile(logits, means, p, part="icdf"):
+        law = L.Mixture(L.Categorical(logits=logits), L.Normal(means, SCALES[:2]))
+        return getattr(law, part)(p)
 
-    sg.testing.check_grads(quantile, np.log(W), MEANS, np.array([0.2, 0.7]))
-    if part == "icdf":
-        sg.testing.check_grads(lambda m: sg.hessian(quantile(np.log(W), m, 0.3), m), MEANS)
+    at = np.log(W[:2]), MEANS[:2]
+    sg.testing.check_grads(quantile, *at, np.array([0.2, 0.7]), order=1)
+    sg.testing.check_grads(lambda *a: quantile(*a, "isf"), *at, np.asarray(0.3), order=1)
+    sg.testing.check_grads(lambda m: sg.hessian(quantile(at[0], m, 0.3), m), at[1], order=1)
 
 
 def test_a_weight_of_0_has_the_slope_of_the_mean_density():
