@@ -9,10 +9,15 @@ from tools import ops_table
 FUNCTIONS = ops_table.loaded()
 
 
+@pytest.fixture(scope="module")
+def pages():
+    return ops_table.texts()
+
+
 @pytest.mark.parametrize("path", [ops_table.MAP, ops_table.WHOLE], ids=["map", "whole"])
-def test_the_page_is_that_of_the_functions(path):
+def test_the_page_is_that_of_the_functions(path, pages):
     kept = path.read_text(encoding="utf-8").splitlines()
-    wanted = ops_table.texts()[path].splitlines()
+    wanted = pages[path].splitlines()
     stale = [*difflib.unified_diff(kept, wanted, "as it is", "as they are", n=0, lineterm="")]
     assert not stale, "\n".join([*stale[:20], "run: python -m tools.ops_table"])
 

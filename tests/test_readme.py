@@ -37,10 +37,15 @@ def test_the_listing_is_what_the_example_prints(source):
     assert "# train.py:10 sg.relu(x @ w1)  vjp(relu), " in backward
 
 
+@pytest.fixture(scope="module")
+def tables():
+    return rules_table.texts()
+
+
 @pytest.mark.parametrize("path", [rules_table.SHORT, rules_table.WHOLE], ids=["short", "whole"])
-def test_the_table_of_rules_is_that_of_the_rules(path):
+def test_the_table_of_rules_is_that_of_the_rules(path, tables):
     kept = path.read_text(encoding="utf-8").splitlines()
-    wanted = rules_table.texts()[path].splitlines()
+    wanted = tables[path].splitlines()
     stale = [*difflib.unified_diff(kept, wanted, "as it is", "as the rules are", n=0, lineterm="")]
     assert not stale, "\n".join([*stale[:20], "run: python -m tools.rules_table"])
 

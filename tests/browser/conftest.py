@@ -17,9 +17,9 @@ SIZE = {"width": 1400, "height": 900}
 
 
 def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker("browser")
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="there is no Chromium"))
