@@ -19,13 +19,11 @@ class Report:
     rounds: list[Spent] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = [
-            "round  pieces      rows  reading  computing  waiting  joining  workers   (seconds)"
-        ]
+        lines = ["round  pieces        rows  reading  computing  sending  joining  workers  (s)"]
         for i, s in enumerate(self.rounds):
             lines.append(
-                f"{i + 1:5}{s.pieces:8}{s.rows:10}{s.reading:9.3f}{s.computing:11.3f}"
-                f"{s.waiting:9.3f}{s.joining:9.3f}{len(s.workers):9}"
+                f"{i + 1:5}{s.pieces:8}{s.rows:12}{s.reading:9.3f}{s.computing:11.3f}"
+                f"{s.sending:9.3f}{s.joining:9.3f}{len(s.workers):9}"
             )
         return "\n".join(lines)
 

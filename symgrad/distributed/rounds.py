@@ -41,7 +41,8 @@ class Spent:
 
     `reading` and `computing` are sums over pieces, wherever they ran; `waiting` is how long this
     process waited for them, and `joining` how long it took to join what they gave. `pieces` are
-    done `of` so many. It prints as progress.
+    done `of` so many. `sending` is what was waited for beyond the work of the workers, shared out
+    evenly. It prints as progress.
     """
 
     of: int = 0
@@ -54,6 +55,12 @@ class Spent:
     sent_again: int = 0
     workers: set[str] = field(default_factory=set)
     begun: float = field(default_factory=perf_counter)
+
+    @property
+    def sending(self) -> float:
+        """Seconds in which pieces and results were on their way."""
+        work = (self.reading + self.computing) / max(len(self.workers), 1)
+        return max(self.waiting - work, 0.0)
 
     def __str__(self) -> str:
         rate = self.rows / max(perf_counter() - self.begun, 1e-9)

@@ -482,3 +482,41 @@ def test_data_larger_than_the_memory_limit(tmp_path):
         away = rows @ w
         assert float(loss) == pytest.approx(np.mean(away**2), rel=1e-5)
         w -= 0.002 * rows.T @ away / len(rows)
+
+
+class Interrupting:
+    """An executor whose third result is waited for when Ctrl-C comes."""
+
+    def __init__(self):
+        self.cancelled = self.calls = 0
+
+    def submit(self, function, piece):
+        self.calls += 1
+        return Waited(self, self.calls, function, piece)
+
+
+class Waited:
+    def __init__(self, executor, number, function, piece):
+        self.executor, self.number, self.run = executor, number, lambda: function(piece)
+
+    def result(self):
+        if self.number == 3:
+            raise KeyboardInterrupt
+        return self.run()
+
+    def cancel(self):
+        self.executor.cancelled += 1
+
+
+def test_an_interrupt_takes_back_what_has_not_begun():
+    x, y = inputs()
+    step = sg.map_reduce([x, y], *net(x, y), over="N")
+    before = [v.value for v in step.store.updated]
+    X, Y = arrays()
+    executor = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        step(sg.chunks(x=X, y=Y, rows=1), executor=executor)
+    assert executor.cancelled == executor.calls - 3
+    for v, b in zip(step.store.updated, before, strict=True):
+        np.testing.assert_array_equal(v.value, b)
+    step(sg.chunks(x=X, y=Y))  # no lock was left behind
