@@ -1,7 +1,7 @@
 // All of it together: what is shown for a state, keys, and the beginning.
 
 // How much is shown, from the least to the most.
-const WORLDS = [["closed", "overview", "few boxes, each of a scope or a line of yours (c)"], ["full", "nodes", "every node; a fused group is one (g)"], ["open", "inside groups", "every op, those in fused groups too (g)"]].filter(([id]) => data.worlds[id]);
+const WORLDS = [["closed", "overview", "few boxes, each of a scope or a line of yours (c)"], ["full", "nodes", "every node; a fused group or a loop is one (g)"], ["open", "inside groups", "every op, those in fused groups and in loops too (g)"]].filter(([id]) => data.worlds[id]);
 const turn = (other) => { if (data.worlds[other]) change({ world: state.world === other ? "full" : other }); };
 
 const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile };

@@ -19,6 +19,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_data import document
+from symgrad_viz.phases import PARTS
 from symgrad_viz.picture import write
 from symgrad_viz.theme import DARK, HEAT, LIGHT, ON_HEAT, Paint
 
@@ -96,18 +97,18 @@ def _digest(text: str) -> str:
 def _theme() -> str:
     """The colours of the pictures, each for a light and for a dark screen."""
     edge, label = _pair(LIGHT.edge, DARK.edge), _pair(LIGHT.edge_text, DARK.edge_text)
-    light, dark = LIGHT.nodes["fused"], DARK.nodes["fused"]
-    hulls = zip(("--hull", "--hull-line", "--on-hull"), ("fill", "stroke", "text"), strict=True)
-    hull = " ".join(f"{n}: {_pair(getattr(light, a), getattr(dark, a))};" for n, a in hulls)
-    rules = [f":root {{ --edge: {edge}; --edge-text: {label}; {hull} }}"]
+    rules = [f":root {{ --edge: {edge}; --edge-text: {label}; {_ground('fused')} }}"]
+    rules.append(f".is-loop {{ {_ground('carry')} }}")
     for kind, paint in LIGHT.nodes.items():
         rules += _painted(f".node.is-{kind}", paint, DARK.nodes[kind])
-    for kind, paint in LIGHT.regions.items():
-        dark = DARK.regions[kind]
+    for kind in PARTS:
+        paint, dark = LIGHT.regions[kind], DARK.regions[kind]
         text, ground = _pair(paint.text, dark.text), _pair(paint.fill, dark.fill)
         rules += _painted(f".frame.is-{kind}", paint, dark)
         rules += [f"#captions .is-{kind} text {{ fill: {text}; }}"]
         rules += [f"#captions .is-{kind} rect {{ fill: {ground}; }}"]
+    carry = _pair(LIGHT.ways["carry"], DARK.ways["carry"])
+    rules.append(f"#view .edge.is-carry {{ stroke: {carry}; stroke-width: 2; }}")
     stub = _pair(LIGHT.nodes["stub"].text, DARK.nodes["stub"].text)
     rules.append(f".stub text {{ fill: {stub}; }}")
     for i, colour in enumerate(HEAT):
@@ -118,6 +119,13 @@ def _theme() -> str:
             f".swatch.heat{i} {{ background: {colour}; }}",
         ]
     return "\n".join([*rules, ""])
+
+
+def _ground(kind: str) -> str:
+    """The colours of the ground on which a group stands: those of a kind of box."""
+    light, dark = LIGHT.nodes[kind], DARK.nodes[kind]
+    parts = zip(("--hull", "--hull-line", "--on-hull"), ("fill", "stroke", "text"), strict=True)
+    return " ".join(f"{n}: {_pair(getattr(light, a), getattr(dark, a))};" for n, a in parts)
 
 
 def _painted(chosen: str, light: Paint, dark: Paint) -> list[str]:

@@ -25,6 +25,7 @@ from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named
+from symgrad_viz.scene import CARRY
 from symgrad_viz.sheet import Placed, size_of
 from symgrad_viz.stages import Elements, Stages
 from symgrad_viz.words import printable, shortened, title_text
@@ -35,6 +36,7 @@ OVERVIEW = 40  # boxes that can be taken in at once
 QUOTE = "  "  # in the title of what a line built, between its place and its text
 Json: TypeAlias = dict[str, Any]
 AS_WRITTEN = "as written"
+EDGES = "tail head carries end way operand stub carried"
 
 
 def document(
@@ -64,7 +66,10 @@ class _World:
         edges: list[int] = []
         for stage in self.stages.stages:
             spots = {p.box.id: p.spot for p in stage.boxes}
-            drawn = ((spots[e.tail], spots[e.head], e.operand, e.carries) for e in stage.edges)
+            drawn = (
+                (spots[e.tail], spots[e.head], e.operand, e.carries, int(e.way == CARRY))
+                for e in stage.edges
+            )
             boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
             edges, old_edges = [self._edge(*e) for e in drawn], edges
             changes = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
@@ -77,7 +82,9 @@ class _World:
             "spots": [_rounded(sheet.spots[i]) for i in range(len(sheet.spots))],
             "stages": stages,
             "boxes": in_columns(named("box spot group", self.placed)),
-            "edges": in_columns(named("tail head carries end way operand stub", self.edges)),
+            "edges": in_columns(
+                named("tail head carries end way operand stub carried", self.edges)
+            ),
         }
 
     def _entered(self, placed: Placed) -> int:
@@ -95,12 +102,12 @@ class _World:
         number = self.boxes[*shown, lines, self.texts.pieces(call)]
         return self.placed[number, placed.spot, placed.group]
 
-    def _drawn(self, tail: int, head: int, operand: str, carries: str) -> int:
+    def _drawn(self, tail: int, head: int, operand: str, carries: str, carried: int) -> int:
         route = self.stages.sheet.routes[tail, head]
         end = round(route.end - self.stages.sheet.spots[head][0])
         way = tuple(round(n) for point in route.points for n in point)
         stub = () if route.stub is None else _rounded(route.stub)
-        return self.edges[tail, head, self.texts[carries], end, way, operand, stub]
+        return self.edges[tail, head, self.texts[carries], end, way, operand, stub, carried]
 
 
 class _Document:
@@ -130,8 +137,9 @@ class _Document:
         """The document."""
         worlds = {"full": self._world(self.stages)}
         names = self.program.output_names
-        if self.nodes.inside:
+        if self.nodes.inside or any(n.bodies for g in self.graphs for n in g.nodes):
             opened = Stages(self.graphs, self.elements, names, opened=True)
+            self.nodes.note_bodies()
             worlds["open"] = self._world(opened)
         elements = list(map(self.nodes.describe, range(len(self.elements.nodes))))
         if len(self.stages.stages[0].boxes) > OVERVIEW:

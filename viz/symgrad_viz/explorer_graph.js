@@ -27,13 +27,14 @@ function tip(e, call) {
   return [call, ...places(e).slice(0, 3).map((p) => `${placeText(p)}  ${p.text}`), made && `made by: ${made}`].filter(Boolean).join("\n");
 }
 
+const LINED = ["carry", "slice", "test"]; // known by their first line
 function draw(box, ghost) {
   const { element: e, spot, kind, lines, output, width: w, height: h, call } = world.boxes[box];
   const [x, y] = world.spots[spot];
   const top = -5.5 * (lines.length - 1) + 3.5 + (kind === "variable" ? 2.5 : 0);
   const texts = lines.map((line, i) => svg("text", { y: top + 11 * i + (i ? 1 : 0), class: i ? "small" : null }, line));
   const shapes = outline(kind, w, h);
-  const short = elements[e].group ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
+  const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
   const size = Math.min(20, h - 4, (w - 4) / (0.6 * short.length)).toFixed(1);
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {
@@ -59,7 +60,7 @@ function mark(node, cls, on) {
 function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)].height; }
 
 function drawEdge(stage, edge) {
-  const { tail, head, way, stub, operand, carries, end: aside } = world.edges[edge];
+  const { tail, head, way, stub, operand, carries, carried, end: aside } = world.edges[edge];
   const [end, to] = [world.spots[head][0] + aside, world.spots[head][1] - height(stage, head) / 2];
   const far = stub.length > 0;
   let [x, y] = far ? stub : world.spots[tail];
@@ -72,9 +73,9 @@ function drawEdge(stage, edge) {
   }
   d += `m-3 -7l3 7l3 -7`;
   const from = world.boxes[stage.spotOf.get(tail)];
-  const parts = [svg("path", { class: `edge${far ? " is-stub" : ""}`, d })];
+  const parts = [svg("path", { class: `edge${far ? " is-stub" : ""}${carried ? " is-carry" : ""}`, d })];
   if (operand) parts.push(svg("text", { class: "operand", x: end + 5, y: to - 4 }, operand));
-  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from.element}` }, svg("text", { y: 3 }, from.lines[0].split(" = ")[0])));
+  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from.element}` }, svg("text", { y: 3 }, from.lines[0].split(" = ")[0].slice(0, 24))));
   return svg("g", { "data-tail": from.element, "data-tip": `${name(from.element)} : ${carries}`, "data-head": world.boxes[stage.spotOf.get(head)].element }, parts);
 }
 
@@ -82,16 +83,21 @@ function drawEdge(stage, edge) {
 function hull(box) {
   const { spot, group, width: w, height: h } = world.boxes[box];
   const [x, y] = world.spots[spot];
-  return svg("g", { class: "hull", transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: fused` },
+  return svg("g", { class: `hull${isLoop(group)}`, transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: ${grouped(group)}` },
     svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }), svg("rect", { class: "told", x: -w / 2 - 13, y: -h / 2 - 27, width: w + 26, height: h + 40, rx: 13 }));
 }
+/** What a group is: fused ops, a loop with how often it runs, a choice. */
+const isLoop = (group) => (elements[group].op === "fused" ? "" : " is-loop");
+const SHORT = { while_loop: "while", branch: "cond", sized: "steps" };
+const grouped = (group) => [SHORT[elements[group].op] ?? elements[group].op, elements[group].times].filter(Boolean).join(" ");
 function tag(box) {
   const { spot, group, width: w, height: h } = world.boxes[box];
   const [x, y] = world.spots[spot];
-  return svg("text", { class: "tag", x: x - w / 2 - 3, y: y - h / 2 - 13 }, `fused n${group}`, svg("tspan", { class: "badge" }, " new"));
+  return svg("text", { class: `tag${isLoop(group)}`, x: x - w / 2 - 3, y: y - h / 2 - 13 }, `${grouped(group)} n${group}`, svg("tspan", { class: "badge" }, " new"));
 }
 function hullEdge(stage, edge) {
-  return svg("path", { class: "hull", d: drawEdge(stage, edge).firstChild.getAttribute("d").replace(/m[^m]*$/, "") });
+  const { group } = world.boxes[stage.spotOf.get(world.edges[edge].head)];
+  return svg("path", { class: `hull${isLoop(group)}`, d: drawEdge(stage, edge).firstChild.getAttribute("d").replace(/m[^m]*$/, "") });
 }
 
 /** Where a box, an edge or what belongs to it lies on the sheet: left, top, right, bottom. */
@@ -113,7 +119,8 @@ function alongEdge(edge) {
 /** What a stage draws: for each layer, keys, how to make what they stand for, and where it lies. */
 function wantedOf(stage) {
   const inGroup = (e) => {
-    const { tail, head, stub } = world.edges[e];
+    const { tail, head, stub, carried } = world.edges[e];
+    if (carried) return false;
     const [from, to] = [tail, head].map((s) => world.boxes[stage.spotOf.get(s)].group);
     return from !== null && from === to && !stub.length;
   };

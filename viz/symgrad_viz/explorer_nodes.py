@@ -13,6 +13,7 @@ from symgrad.lowering.steps import Step
 from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
+from symgrad_viz.bodies import times_text
 from symgrad_viz.explorer_tables import Table, named
 from symgrad_viz.stages import Elements
 from symgrad_viz.words import shortened
@@ -48,6 +49,7 @@ class Nodes:
         self.explainer = sections[0].explainer
         self.lineage = self.explainer.lineage
         self.inside = dict(self._insides())
+        self.bodies: dict[int, set[int]] = {}
         self.fired = {id(f): i for i, f in enumerate(program.trace.fired)}
         self.rule_names = {f.rule.name for f in program.trace.fired}
         self.pass_names = set(passes)
@@ -61,6 +63,12 @@ class Nodes:
             if inner is not None:
                 parts = [n for n in inner.nodes if n.inputs]
                 yield number, list(self.elements.enter(parts).values())
+
+    def note_bodies(self) -> None:
+        """Note what is inside loops and choices, once they have been drawn open."""
+        for view in self.elements.views.values():
+            for at, number in view.inside.items():
+                self.bodies.setdefault(int(at[1:].partition("_")[0]), set()).add(number)
 
     def describe(self, number: int) -> Json:
         """All about one of them."""
@@ -88,7 +96,8 @@ class Nodes:
             "rewrites": events,
             "value": self.values[self.lineage.value(node)],
             "ends": [e for e in ends if e is not None and e != number],
-            "inside": self.inside.get(number, []),
+            "inside": self.inside.get(number) or sorted(self.bodies.get(number, ())),
+            "times": times_text(node),
             "verdict": self.texts.pieces(self._verdict(number, story.verdict)),
             "section": section if story.code else None,
             "lines": [n for n, _ in story.code],

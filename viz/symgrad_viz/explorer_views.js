@@ -63,13 +63,16 @@ function headline(lit) {
 const brief = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const heatText = (n) => (state.colour === "time" ? `${brief.format(1e6 * n)} µs` : brief.format(n));
 const FUSED = "fused: one pass over the data";
-const LEGEND = [["placeholder", "input"], ["variable", "parameter"], ["op", "forward"], ["backward", "gradient"], ["update", "update"], ["fused", FUSED]];
+const LEGEND = [["placeholder", "input"], ["variable", "parameter"], ["op", "forward"], ["backward", "gradient"], ["update", "update"], ["fused", FUSED], ["carry", "from step to step"], ["slice", "a slice for each step"], ["test", "what decides"]];
 function showLegend() {
   const kinds = new Set(now().boxes.map(kindOf));
   const swatch = (kind, cls, text) => html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: `node is-${kind} ${cls}` },
     outline(kind, 26, 14), cls.includes("is-added") && svg("rect", { class: "ring", x: -15, y: -9, width: 30, height: 18, rx: 5 }))), text);
   const items = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, text]) => swatch(kind, "", text));
-  if (now().groups.size) items.push(html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: "hull" }, svg("rect", { x: -15, y: -9, width: 30, height: 18, rx: 6 }))), FUSED));
+  const ground = (cls, text) => html("li", null, svg("svg", { viewBox: "-15 -9 30 18", "aria-hidden": "true" }, svg("g", { class: `hull${cls}` }, svg("rect", { x: -15, y: -9, width: 30, height: 18, rx: 6 }))), text);
+  const open = new Set([...now().groups].map(isLoop));
+  if (open.has("")) items.push(ground("", FUSED));
+  if (open.has(" is-loop")) items.push(ground(" is-loop", "a loop or a choice"));
   if (state.world === "closed") items.push(swatch("op", "is-group", "several nodes: double-click to see them"));
   if (now().added.length || now().freshGroups.size) items.push(swatch("op", "is-added", state.world === "closed" ? "changed in this pass" : "new in this pass"));
   if (now().ghosts.length) items.push(swatch("op", "ghost", "gone in this pass"));
@@ -211,7 +214,7 @@ function linePane([file, n]) {
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
 const moreMemory = data.summary.some(({ what, before, after }) => what === "bytes of memory" && after > before);
 function programPane() {
-  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside fused groups, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
+  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
       html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),

@@ -12,6 +12,7 @@ from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from symgrad_viz.phases import PARTS, UPDATE
 from symgrad_viz.scene import Box, Edge, Scene, part_of, ranks
@@ -26,6 +27,7 @@ GAP_Y = 34.0
 MARGIN = 16.0
 TITLE = 26.0
 SWEEPS = 8
+WIDEST = 90.0  # of strips in which nothing stands
 
 
 @dataclass(slots=True)
@@ -194,6 +196,18 @@ def _place(layers: Sequence[list[Spot]]) -> None:
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
             _straighten(layer, [_aim(s, down) for s in layer])
+    _close(layers)
+
+
+def _close(layers: Sequence[Sequence[Spot]]) -> None:
+    """Close what is empty from top to bottom: what hangs on nothing stays where the rest began."""
+    spots = sorted((s for layer in layers for s in layer), key=lambda s: s.x - s.width / 2)
+    reached, moved = -inf, 0.0
+    for spot in spots:
+        left = spot.x - spot.width / 2
+        moved += max(left - reached - WIDEST, 0.0) if reached > -inf else 0.0
+        reached = max(reached, left + spot.width)
+        spot.x -= moved
 
 
 def _measure(layers: Sequence[Sequence[Spot]]) -> None:

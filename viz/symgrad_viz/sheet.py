@@ -9,11 +9,12 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from symgrad_viz.layers import LINE, MARGIN, PAD, Block, Spot, arranged, blocks_of
-from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, with_stubs
+from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, with_stubs
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE
 from symgrad_viz.words import shortened, text_width
 
 SMALL_LINE = 11.0
+GAP = 14.0  # between boxes and the way of what is carried
 ASPECT = 1.4  # of the window; parts stand beside each other or not, as they fill it best
 Pair: TypeAlias = tuple[int, int]
 
@@ -74,6 +75,7 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
     at: dict[int, list[Box]] = defaultdict(list)
     heads: dict[int, dict[int, None]] = defaultdict(dict)
     tails: dict[int, dict[int, None]] = defaultdict(dict)
+    carried: dict[Pair, None] = {}
     # The last stage is what runs, and is to be the most beautiful. Those that change nothing are
     # there once.
     for stage in {id(s.boxes): s for s in reversed(stages)}.values():
@@ -81,6 +83,9 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
         for placed in stage.boxes:
             at[placed.spot].append(placed.box)
         for edge in stage.edges:
+            if edge.way == CARRY:
+                carried[spot[edge.tail], spot[edge.head]] = None
+                continue
             heads[spot[edge.tail]][spot[edge.head]] = None
             tails[spot[edge.head]][spot[edge.tail]] = None
     place = {s: i for i, s in enumerate(_in_order(at, tails))}
@@ -106,7 +111,26 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
     for tail, inner in heads.items():
         for head in inner:
             sheet.routes.setdefault((tail, head), Route(sheet.spots[head][0]))
+    for i, (tail, head) in enumerate(carried):
+        sheet.routes[tail, head] = _back(sheet, tail, head, at, GAP + 5 * (i % 4))
     return sheet
+
+
+def _back(
+    sheet: Sheet, tail: int, head: int, at: Mapping[int, Sequence[Box]], aside: float
+) -> Route:
+    """The way of what is carried, up to where the next step begins, beside what lies between."""
+    (_, top), (_, bottom) = ends = sheet.spots[head], sheet.spots[tail]
+    sizes = {s: max(map(size_of, at[s])) for s in at}
+    right = max(x + sizes[s][0] / 2 for s, (x, _) in zip((head, tail), ends, strict=True))
+    between = [s for s, (_, y) in sheet.spots.items() if top <= y <= bottom]
+    for s in sorted(between, key=lambda s: sheet.spots[s][0]):
+        x, wide = sheet.spots[s][0], sizes[s][0] / 2
+        if x - wide < right + GAP < x + wide + GAP:
+            right = x + wide
+    right += aside
+    begin, end = bottom + sizes[tail][1] / 2 + GAP / 2, top - sizes[head][1] / 2 - GAP
+    return Route(ends[0][0], ((right, begin), (right, end)))
 
 
 def _in_order(at: Mapping[int, Any], tails: Mapping[int, Mapping[int, None]]) -> list[int]:

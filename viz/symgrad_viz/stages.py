@@ -16,6 +16,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
+from symgrad_viz.bodies import Body, bodies_of, own_size
 from symgrad_viz.builder import scene_of
 from symgrad_viz.closing import QUOTE, Closing, closing_of
 from symgrad_viz.phases import BACKWARD, UPDATE
@@ -23,7 +24,8 @@ from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
 from symgrad_viz.sheet import Placed, Stage, laid_out
 from symgrad_viz.words import shortened
 
-_INSIDE = re.compile(r"n\d+(_\d+)+")
+_INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
+_FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
 
 
 class Elements:
@@ -41,8 +43,13 @@ class Elements:
 
     def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
         """The number of each of these nodes, which are of one graph."""
+        given = list(nodes)
+        return dict(zip(given, self.numbers(given), strict=True))
+
+    def numbers(self, nodes: Iterable[Node]) -> list[int]:
+        """Their numbers, one after the other: a body that runs in two places has two for each."""
         times: Counter[Any] = Counter()
-        found = {}
+        found = []
         for node in nodes:
             form = self.lineage.form(node)
             key = form, times[form]
@@ -50,7 +57,7 @@ class Elements:
             if key not in self._numbers:
                 self._numbers[key] = len(self.nodes)
                 self.nodes.append(node)
-            found[node] = self._numbers[key]
+            found.append(self._numbers[key])
         return found
 
     def of_form(self, form: Any) -> int | None:
@@ -72,12 +79,17 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _View:
-    """A graph, the numbers and names of its nodes, and its scene before anything is closed."""
+    """A graph, the numbers and names of its nodes, and its scene before anything is closed.
+
+    `elements` are all nodes by their numbers; `inside` gives the number of a box in a body, by the
+    name that it has in the scene.
+    """
 
     graph: Graph
-    numbers: Mapping[Node, int]
     names: Mapping[Node, str]
     scene: Scene
+    elements: Mapping[int, Node]
+    inside: Mapping[str, int]
 
     @property
     def nodes(self) -> dict[str, Node]:
@@ -123,24 +135,31 @@ class Stages:
 
     def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
-        key = id(drawn.graph), bool(parts)
+        key = id(drawn.graph), self.opened
         if key in self.elements.views:
             return self.elements.views[key]
-        numbers = self.elements.enter([*drawn.graph.nodes, *parts])
-        names = {node: f"n{number}" for node, number in numbers.items()}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, loops=False, names=names)
+        own = [*drawn.graph.nodes, *parts]
+        bodies = list(_in_bodies(drawn.graph)) if self.opened else []
+        numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
+        names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
+        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
-        view = _View(drawn.graph, numbers, names, _without_items(scene, items))
+        inside = {
+            f"{names[top]}{path}": number
+            for (top, path, _), number in zip(bodies, numbers[len(own) :], strict=True)
+        }
+        elements = dict(zip(numbers, (*own, *(node for _, _, node in bodies)), strict=True))
+        view = _View(drawn.graph, names, _without_items(scene, items), elements, inside)
         return self.elements.views.setdefault(key, view)
 
     def _stage(self, view: _View) -> Stage:
         before = self.stages[-1].boxes if self.stages else ()
         scene, groups, changed = view.scene, dict[str, int](), set[str]()
         if self.opened:
-            scene, groups = _with_names(scene, view.graph, view.names, before)
+            scene, groups = _with_names(scene, view, before)
         if self.closing is not None:
             scene, changed = self._closed(scene, self.closing, view.nodes)
-        spots = self._spots(view.graph, view.numbers, scene.boxes, before)
+        spots = self._spots(view, scene.boxes, before)
         boxes = tuple(Placed(int(b.id[1:]), spots[b.id], b, groups.get(b.id)) for b in scene.boxes)
         if not self.stages:
             return Stage(boxes, scene.edges)
@@ -195,23 +214,17 @@ class Stages:
                 edges.setdefault(pair, Edge(*pair, edge.carries, operand))
         return replace(scene, boxes=tuple(boxes), edges=tuple(edges.values())), changed
 
-    def _spots(
-        self,
-        graph: Graph,
-        numbers: Mapping[Node, int],
-        boxes: Sequence[Box],
-        before: Sequence[Placed],
-    ) -> dict[str, int]:
+    def _spots(self, view: _View, boxes: Sequence[Box], before: Sequence[Placed]) -> dict[str, int]:
         """A spot for each box: its own, else that of one which it replaced, else a new one."""
         values: dict[int, list[Node]] = {}
-        for node, number in numbers.items():
+        for number, node in view.elements.items():
             values[number] = [self.elements.lineage.value(node)]
-        for node in graph.nodes:
+        for node in view.graph.nodes:
             # A node with several results is none of their values itself.
             if node.op.of_several:
-                of = values[numbers[node.inputs[0]]]
+                of = values[int(view.names[node.inputs[0]][1:])]
                 of.append(self.elements.lineage.value(node))
-        present = set(numbers.values())
+        present = set(view.elements)
         vacated: dict[Any, list[int]] = defaultdict(list)
         for placed in before:
             if placed.element not in present:
@@ -259,30 +272,77 @@ def _parts(graph: GraphLike) -> Iterator[Node]:
             yield from _parts(inner)
 
 
+def _in_bodies(graph: GraphLike) -> Iterator[tuple[Node, str, Node]]:
+    """What is drawn in bodies: the outermost node, where in it, as the scene says, and what it is.
+
+    The condition of a loop and the box of a size that is computed are among that.
+    """
+    for node in graph.nodes:
+        for body, path in _bodies(node, ""):
+            yield from ((node, at, inner) for at, inner in _drawn_in(body, path))
+        if (more := _more(node)) is not None:
+            yield node, *more
+
+
+def _bodies(node: Node, path: str) -> Iterator[tuple[Body, str]]:
+    """The bodies of a node, each with the beginning of the names of what is in it."""
+    bodies = bodies_of(node)
+    names = ("_true", "_false") if len(bodies) > 1 else ("",)
+    yield from ((body, f"{path}{name}") for body, name in zip(bodies, names, strict=False))
+
+
+def _drawn_in(body: Body, path: str) -> Iterator[tuple[str, Node]]:
+    stack: list[tuple[GraphLike, str, int]] = [(body.graph, path, body.carries + body.slices)]
+    while stack:
+        graph, path, own = stack.pop()
+        for i, node in enumerate(graph.nodes):
+            at = f"{path}_{i}"
+            if own <= i < len(graph.inputs):  # what is read whole stands elsewhere
+                continue
+            yield at, node
+            if (inner := node.inner_graph) is not None:
+                stack.append((inner, at, 0))
+            stack += [(b.graph, p, b.carries + b.slices) for b, p in _bodies(node, at)]
+            if (more := _more(node)) is not None:
+                yield f"{at}{more[0]}", more[1]
+
+
+def _more(node: Node) -> tuple[str, Node] | None:
+    """The box of the condition of a loop, or of a size that is computed: of what it tells."""
+    if own_size(node) is not None:
+        return "_size", node.inputs[0]
+    if bodies_of(node) and "test" in node.op.graphs:
+        return "_test", node.attr("test").outputs[0]
+    return None
+
+
 def _with_names(
-    scene: Scene, graph: Graph, names: Mapping[Node, str], before: Sequence[Placed]
+    scene: Scene, view: _View, before: Sequence[Placed]
 ) -> tuple[Scene, dict[str, int]]:
     """The scene with its own name for each node inside a group, and the number of its group.
 
     A node that stood outside before stays on its side.
     """
-    becomes: dict[str, str] = {}
-    stack = [(names[n], g) for n in graph.nodes if (g := n.inner_graph) is not None]
+    becomes = {at: f"n{number}" for at, number in view.inside.items()}
+    stack = [(view.names[n], g) for n in view.graph.nodes if (g := n.inner_graph) is not None]
     while stack:
         own, inner = stack.pop()
         for i, node in enumerate(inner.nodes):
-            becomes[f"{own}_{i}"] = names.get(node, f"{own}_{i}")
+            becomes[f"{own}_{i}"] = view.names.get(node, f"{own}_{i}")
             if node.inner_graph is not None:
                 stack.append((f"{own}_{i}", node.inner_graph))
     sides = {f"n{p.element}": p.box.regions[:1] for p in before}
     boxes, groups = [], {}
     for box in scene.boxes:
+        id = becomes.get(box.id, box.id)
+        around = next((r.id for r in box.regions if r.kind in _FRAMES), None)
+        if around is not None and (box.id in becomes or box.kind == "test"):
+            groups[id] = int(around[1:].partition("_")[0])
         if box.id in becomes:
-            id = becomes[box.id]
-            fused = next(r.id for r in box.regions if r.kind == "fused")
-            groups[id] = int(fused[1:].partition("_")[0])
             lines = (box.lines[0].replace(f"{box.id} =", f"{id} =", 1), *box.lines[1:])
-            said = _INSIDE.sub(lambda found: becomes.get(found[0], found[0]), box.tooltip)
+            if box.kind == "slice":
+                lines = (_renamed(lines[0], becomes), *lines[1:])
+            said = _renamed(box.tooltip, becomes)
             regions = sides.get(id, box.regions)
             box = replace(box, id=id, lines=lines, tooltip=said, regions=regions)
         boxes.append(box)
@@ -291,6 +351,10 @@ def _with_names(
         for e in scene.edges
     )
     return replace(scene, boxes=tuple(boxes), edges=tuple(edges)), groups
+
+
+def _renamed(text: str, becomes: Mapping[str, str]) -> str:
+    return _INSIDE.sub(lambda found: becomes.get(found[0], found[0]), text)
 
 
 def _group(id: str, name: str, inside: Sequence[Box]) -> Box:

@@ -231,7 +231,9 @@ class Explainer:
         steps = tuple(i for end in way.ends for i in self.steps.get(end, ()))
         parts = tuple(i for part in way.parts for i in self.steps.get(part, ()) if i not in steps)
         twins = tuple(n for n in self.lineage.built[form] if n is not node and n.inputs)
-        if not way.ends:
+        if node.op is PLACEHOLDER and node not in set(self.raw.inputs):
+            verdict = "given to a body: a carry, or a slice for each step"
+        elif not way.ends:
             verdict = "nobody reads it any more, so that it is not computed"
             if node in self.in_bodies:
                 verdict = "no longer in its loop: moved out of it, or nobody reads it any more"
