@@ -259,7 +259,7 @@ def test_the_figures_say_for_which_sizes_and_of_what(opened, net_page, net):
     assert figure["bytes of memory"] == net.plan.peak_bytes
     assert figure["next values"] + figure["arena"] == figure["bytes of memory"]
     assert rows["fullest in"][1] == "keep_where_positive"
-    assert figure["scratch there"] == 64 * 100 * 4
+    assert figure["scratch there"] == 64 * 100  # the mask, a byte for each element
     assert "memory_budget" in page.locator("#pane").text_content()
 
 
