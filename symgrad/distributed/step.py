@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -18,9 +18,11 @@ from symgrad.distributed.worker import Key, Lent, Piece
 from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import FeedError, GraphError
 from symgrad.ir.graph import Graph
+from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
 from symgrad.lowering.map_reduce.split import Part, Split, split
 from symgrad.ops.leaves import size_of
+from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.erase_identities import erase_identities, erase_updates
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
@@ -28,6 +30,9 @@ from symgrad.runtime.executable import Backend
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.program import Program
 from symgrad.runtime.store import VariableStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def map_reduce(
@@ -67,7 +72,8 @@ def map_reduce(
         )
     grade = Exact.of(exact)
     start = stateful(erase_updates(question.graph, Trace()), question.fed, question.updated)
-    start = erase_identities(start, grade, Trace())
+    # What is the same is merged before it is cut: the passes of the parts see one part each.
+    start = common_subexpressions(erase_identities(start, grade, Trace()), grade, Trace())
     parts = split(start.outputs, question.fed, over, grade)
 
     def compiled(part: Part) -> Program | None:
@@ -82,10 +88,11 @@ def map_reduce(
     return MapReduce(question, parts, state, compiled)
 
 
-class MapReduce:
+class MapReduce(Displayed):
     """A program in rounds of pieces. Call it with `chunks`, and inputs that have no rows by name.
 
-    It prints as the rounds, with what pieces read and what they send back. `rounds` and `stages`
+    It prints as the rounds, with what pieces read and what they send back; `render` draws them.
+    `rounds` and `stages`
     are the programs: the graph of a piece in each round, and what is computed before, between and
     after them, None for nothing. `report` tells where the time of the last call went.
 
@@ -113,6 +120,15 @@ class MapReduce:
     def raw(self) -> Graph:
         """The graph as it was written: what is returned, then the next values of variables."""
         return self.question.graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is computed, in whose scopes are the rounds and what is between them."""
+        return self.split.graph
+
+    def render(self, path: str | Path, **options: Any) -> Path:
+        """Draw the rounds into a file: .svg, .png or .dot."""
+        return SLOTS.viewer().render(self.graph, path, **options)
 
     @property
     def output_names(self) -> tuple[str, ...]:

@@ -337,9 +337,12 @@ def test_sources(tmp_path):
         sg.chunks()
 
 
-def test_it_prints_its_rounds():
+def test_it_prints_and_draws_its_rounds(tmp_path):
     x, y = inputs()
     step = sg.map_reduce([x, y], *net(x, y), over="N")
+    drawn = step.render(tmp_path / "step.svg").read_text(encoding="utf-8")
+    assert "round 1" in drawn
+    assert "after the last round" in drawn
     text = str(step)
     assert "1 round over N, cut: x, y" in text
     assert "'w1' float64[5, 7]" in text

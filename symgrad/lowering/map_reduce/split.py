@@ -7,7 +7,7 @@ views are taken where they are used. Every graph is like any other, for the pass
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.ir.along import Cut
@@ -53,7 +53,7 @@ class Split:
     """A program piece by piece: `rounds`, with `stages` before, between and after them.
 
     `meetings` tells of each result of a round how it becomes one, `feeds` which inputs are cut, and
-    along which axis; `outputs` are nodes of rounds and stages.
+    along which axis; `outputs` are nodes of rounds and stages, and `where` says of which.
     """
 
     over: str
@@ -62,6 +62,20 @@ class Split:
     meetings: tuple[tuple[Meeting, ...], ...]
     feeds: Mapping[Node, int]
     outputs: tuple[Node, ...]
+    where: Mapping[Node, str]
+
+    @property
+    def graph(self) -> Graph:
+        """All of it as one graph, in whose scopes are the rounds and what is between them."""
+        becomes: dict[Node, Node] = {}
+        for node in topological(self.outputs):
+            made = rebuild(node, tuple([becomes[x] for x in node.inputs]))
+            if node in self.where:
+                scope = (self.where[node], *node.origin.scope)
+                origin = replace(node.origin, scope=scope)
+                made = Node(made.op, made.inputs, made.attrs, made.type, origin)
+            becomes[node] = made
+        return Graph([becomes[y] for y in self.outputs])
 
 
 def split(outputs: Sequence[Node], inputs: Sequence[Node], over: str, exact: Exact) -> Split:
@@ -102,7 +116,18 @@ class _Splitter:
         rounds = tuple([self._round(r) for r in range(count)])
         meetings = tuple([tuple(map(self._meeting, part.gives)) for part in rounds])
         stages = self._stages(count, rounds)
-        return Split(self.over, rounds, stages, meetings, self.feeds, tuple(self.outputs))
+        where = {n: self._where(n, count) for n in self.nodes if n.inputs}
+        return Split(self.over, rounds, stages, meetings, self.feeds, tuple(self.outputs), where)
+
+    def _where(self, node: Node, rounds: int) -> str:
+        """The round that computes a node first, or what it comes before or after."""
+        found = self.found.places[node]
+        level = max(p.level for p in (found if isinstance(found, tuple) else (found,)) if p)
+        if node in self.ends:
+            return f"round {self.ends[node] + 1}"
+        if self._cut(node) is not None:
+            return f"round {min(level, rounds - 1) + 1}"
+        return f"before round {level + 1}" if level < rounds else "after the last round"
 
     def _cut(self, node: Node) -> Cut | None:
         place = self.found.places[node]
