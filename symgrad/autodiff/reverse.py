@@ -25,7 +25,7 @@ from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological
 from symgrad.ops.complexes import conj, conj_p, real
 from symgrad.ops.flows import HALF, added, is_selection, still_selected, was_wider, widened, within
-from symgrad.ops.identity import custom_p
+from symgrad.ops.identity import checkpointed, custom_p
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype, broadcast_to, sum_to
 
@@ -200,7 +200,7 @@ def is_differentiable(x: Node) -> bool:
 
 def sources(node: Node) -> tuple[Node, ...]:
     """The operands that a derivative of a node goes to: not those that are its very results."""
-    count = node.attr("count") if node.op is custom_p.op else 0
+    count = node.attr("count") if node.op in (custom_p.op, checkpointed.op) else 0
     return node.value_inputs[count:]
 
 

@@ -8,6 +8,7 @@ it was written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from symgrad.autodiff.batching import batched
@@ -272,6 +273,9 @@ def hessian(
     )
 
 
+_depth: ContextVar[int] = ContextVar("depth of vmap", default=0)
+
+
 def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of nodes for a batch: every argument and every result has one more leading axis.
 
@@ -289,8 +293,14 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
         if len({a.shape[0] for a in many}) > 1:
             sizes = ", ".join(str(a.shape[0]) for a in many)
             raise GradientError(f"the first axes of the arguments of vmap differ: {sizes}")
-        single = [placeholder(f"element {i}", a.shape[1:], a.dtype) for i, a in enumerate(many)]
-        found = function(*single)
+        depth = _depth.get()
+        stem = f"element of {depth + 1}" if depth else "element"  # maps within maps
+        single = [placeholder(f"{stem} {i}", a.shape[1:], a.dtype) for i, a in enumerate(many)]
+        within = _depth.set(depth + 1)
+        try:
+            found = function(*single)
+        finally:
+            _depth.reset(within)
         ys = [as_node(y) for y in (found if isinstance(found, (tuple, list)) else [found])]
         rows = batched(ys, dict(zip(single, many, strict=True)), many[0].shape[0])
         return tuple(rows) if isinstance(found, (tuple, list)) else rows[0]

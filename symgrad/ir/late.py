@@ -29,7 +29,9 @@ class Viewer(Protocol):
         ...
 
 
-LoopKind: TypeAlias = Literal["loops", "choices", "whiles", "dynamic_shapes", "implicit"]
+LoopKind: TypeAlias = Literal[
+    "loops", "choices", "whiles", "dynamic_shapes", "implicit", "custom.checkpoint"
+]
 
 
 class Loops(Protocol):

@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.ir.errors import GradientError, GraphError, ShapeError
 from symgrad.ir.kinks import Choice
+from symgrad.ir.late import SLOTS
 from symgrad.ir.node import Node, apply, constant_value, describe
 from symgrad.ir.op import Cotangent, case
 from symgrad.ir.operators import call
@@ -221,13 +222,18 @@ class CustomRule(Protocol):
         ...
 
 
-def _custom_infer(*types: TensorType, rule: CustomRule, count: int) -> Type:
+def _first(types: Sequence[TensorType], count: int) -> Type:
+    """The types of the first operands, which are the results."""
     if not 1 <= count <= len(types):
         raise GraphError(f"{len(types)} operands have no {count} results among them")
-    return types[:count] if count > 1 else types[0]
+    return tuple(types[:count]) if count > 1 else types[0]
 
 
-def _custom_kernel(*arrays: Any, rule: CustomRule, count: int) -> Any:
+def _custom_infer(*types: TensorType, rule: CustomRule, count: int) -> Type:
+    return _first(types, count)
+
+
+def _custom_kernel(*arrays: Any, count: int, rule: CustomRule | None = None) -> Any:
     return arrays[:count] if count > 1 else arrays[0]
 
 
@@ -271,6 +277,50 @@ def custom(results: Sequence[Node], inputs: Sequence[Node], rule: CustomRule) ->
 def results_of(node: Node) -> list[Node]:
     """A node itself, or the results of one that has several."""
     return list(node) if isinstance(node.type, tuple) else [node]
+
+
+# ---- what is computed again for the backward ---------------------------------------------------
+
+
+def _checkpointed_infer(*types: TensorType, count: int) -> Type:
+    return _first(types, count)
+
+
+def _checkpointed_vjp(
+    g: Any, y: Node, *inputs: Node, count: int, kinks: Choice
+) -> tuple[Cotangent, ...]:
+    flows = g if count > 1 else (g,)
+    return *(None,) * count, *SLOTS.loops("custom.checkpoint").vjp(flows, y, kinks)
+
+
+def _checkpointed_jvp(
+    t: tuple[Cotangent, ...], y: Node, *inputs: Node, count: int, kinks: Choice
+) -> Any:
+    found = tuple(SLOTS.loops("custom.checkpoint").jvp(t, y, kinks))
+    return found if count > 1 else found[0]
+
+
+@op(
+    infer=_checkpointed_infer,
+    kernel=_custom_kernel,
+    vjp=_checkpointed_vjp,
+    jvp=_checkpointed_jvp,
+    batch=lambda inputs, flags, node, count: SLOTS.loops("custom.checkpoint").batch(
+        inputs, flags, node
+    ),
+    identity=True,
+    holomorphic=False,
+    one_sided=True,
+    public=False,
+)
+def checkpointed(*operands: Node, count: int) -> Node:
+    """The first `count` operands; what they are made of, from the others on, is computed again."""
+    ...
+
+
+def checkpointed_of(results: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
+    """The results of such a node, which are made of the inputs."""
+    return results_of(checkpointed(*results, *inputs, count=len(results)))
 
 
 @op(

@@ -48,6 +48,19 @@ def test_without_sequences_or_without_a_carry():
     np.testing.assert_allclose(sg.compile([h], ys)(*arrays), np.exp(arrays[0]))
 
 
+def test_it_is_saved_and_loaded(tmp_path):
+    last, ys = sg.scan(lambda c, r: (sg.tanh(c * r), c), h[0], h, keep=1)
+    outputs = [last, ys, sg.vmap(lambda c: sg.scan(lambda c, r: (c @ w, r), c, h, keep=1)[0])(w)]
+    outputs.append(sg.grad(sg.sum(last) + sg.sum(ys**2), h))
+    graph = sg.Graph.load(sg.Graph(outputs, [h, w]).save(tmp_path / "graph.json"))
+    again = sg.grad(sg.sum(graph.outputs[0]), graph.inputs[0])
+    arrays = [RNG.uniform(-1, 1, n.shape) for n in (h, w)]
+    found = sg.compile([*graph.inputs], [*graph.outputs, again])(*arrays)
+    expected = sg.compile([h, w], [*outputs, sg.grad(sg.sum(last), h)])(*arrays)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_the_square_root_of_the_memory():
     def grad(**keep):
         x, first = sg.placeholder("x", (900, 100)), sg.placeholder("first", (100,))

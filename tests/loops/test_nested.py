@@ -59,3 +59,25 @@ def test_loops_within_loops_run_machine_code():
     plain = sg.compile([x, c], y)
     assert not plain.plan.has_native
     np.testing.assert_allclose(program(*arrays), plain(*arrays), rtol=1e-12, atol=1e-13)
+
+
+def test_gradients_within_maps_within_maps():
+    a, b, c = (sg.placeholder(n, shape) for n, shape in (("a", (2, 3)), ("b", (2, 4)), ("c", (3,))))
+
+    def f(x, y, z):
+        return sg.scan(lambda c, r: (sg.sin(c * r * y) + z, None), x, b[0])[0]
+
+    def at(x, y, z):
+        return sg.grad(f(x, y, z), x)
+
+    mapped = sg.vmap(lambda p, q: sg.vmap(lambda x, z: sg.vmap(lambda y: at(x, y, z))(q))(p, c))(
+        a, b
+    )
+    arrays = [np.random.default_rng(0).uniform(-1, 1, n.shape) for n in (a, b, c)]
+    found = sg.compile([a, b, c], mapped)(*arrays)
+    single = sg.compile([a, b, c], [at(a[1, 2], b[1, 3], c[2]), at(a[0, 1], b[0, 0], c[1])])(
+        *arrays
+    )
+    np.testing.assert_allclose([found[1, 2, 3], found[0, 1, 0]], single, rtol=1e-12)
+    product = sg.vmap(lambda p: sg.vmap(lambda q: sg.grad(sg.sum(p * q), p))(p))(a)
+    np.testing.assert_array_equal(sg.compile([a], product)(arrays[0])[1, :, 0], arrays[0][1])

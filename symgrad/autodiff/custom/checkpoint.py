@@ -15,7 +15,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker
 from symgrad.ir.walk import topological
 from symgrad.ops.batch import batch_size
-from symgrad.ops.identity import barrier, custom, optimization_barrier, results_of
+from symgrad.ops.identity import barrier, checkpointed, checkpointed_of, optimization_barrier
 from symgrad.ops.shape import broadcast_to
 
 
@@ -54,8 +54,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         # What went in stays as it is: what it was made of may read what is captured, too.
         becomes = {held: held for held in inner.values()} | around
         inputs = [*inner.values(), *around.values()]
-        node = custom(replaced(results, becomes), inputs, _Recomputed())
-        made = results_of(node)
+        made = checkpointed_of(replaced(results, becomes), inputs)
         return type(found)(made) if several else made[0]
 
     return checkpointed
@@ -86,46 +85,46 @@ def _is_computed(held: Node) -> bool:
     return any(x.inputs for x in held.inputs)
 
 
-class _Recomputed:
-    """The rule of a checkpoint; see `CustomRule`. The inputs are held, so that no rule sees past
-    them: what is between them and the results is what was written in between.
-    """
+# ---- the op of its results -------------------------------------------------------------------
+#
+# Its inputs are held, so that no rule sees past them: what is between them and the results is what
+# was written in between.
 
-    def __repr__(self) -> str:
-        return repr("checkpoint")
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
-        """Reverse mode through a copy, which waits for the cotangents."""
-        count = len(results_of(y))
-        inputs = y.inputs[count:]
-        pairs = [(r, f) for r, f in zip(y.inputs[:count], flows, strict=True) if f is not None]
-        seeds = [f for _, f in pairs]
-        again = [barrier(x, *seeds) for x in inputs]
-        becomes = dict(zip(inputs, again, strict=True))
-        results = replaced([r for r, _ in pairs], becomes, maker=Maker("vjp", "checkpoint"))
-        wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
-        found = pull_back(results, seeds, wanted, kinks.policy)
-        # What flows on waits for what ends here, such as gradients of weights, so that the copy is
-        # done with before the next one is begun.
-        return [
-            barrier(flow, *(f for f in found.values() if f is not flow))
-            if (flow := found.get(a)) is not None and _is_computed(x)
-            else flow
-            for a, x in zip(again, inputs, strict=True)
-        ]
+def vjp(flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    """Reverse mode through a copy, which waits for the cotangents."""
+    count = y.attr("count")
+    inputs = y.inputs[count:]
+    pairs = [(r, f) for r, f in zip(y.inputs[:count], flows, strict=True) if f is not None]
+    seeds = [f for _, f in pairs]
+    again = [barrier(x, *seeds) for x in inputs]
+    becomes = dict(zip(inputs, again, strict=True))
+    results = replaced([r for r, _ in pairs], becomes, maker=Maker("vjp", "checkpoint"))
+    wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
+    found = pull_back(results, seeds, wanted, kinks.policy)
+    # What flows on waits for what ends here, such as gradients of weights, so that the copy is done
+    # with before the next one is begun.
+    return [
+        barrier(flow, *(f for f in found.values() if f is not flow))
+        if (flow := found.get(a)) is not None and _is_computed(x)
+        else flow
+        for a, x in zip(again, inputs, strict=True)
+    ]
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
-        """Forward mode keeps nothing, and needs no copy."""
-        count = len(results_of(y))
-        results, inputs = y.inputs[:count], y.inputs[count:]
-        found = push_forward(results, inputs, tangents[count:], kinks.policy)
-        return [found.get(r) for r in results]
 
-    def batch(self, inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
-        """The custom node for a batch: its results on a batch are made of its inputs on one."""
-        count, size = len(results_of(y)), batch_size(inputs, flags)
-        results = [
-            r if flag else broadcast_to(r, (size, *r.shape))
-            for r, flag in zip(inputs[:count], flags, strict=False)
-        ]
-        return custom(results, inputs[count:], self)
+def jvp(tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    """Forward mode keeps nothing, and needs no copy."""
+    count = y.attr("count")
+    results, inputs = y.inputs[:count], y.inputs[count:]
+    found = push_forward(results, inputs, tangents[count:], kinks.policy)
+    return [found.get(r) for r in results]
+
+
+def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> Node:
+    """The results on a batch, which are made of the inputs on one."""
+    count, size = y.attr("count"), batch_size(inputs, flags)
+    results = [
+        r if flag else broadcast_to(r, (size, *r.shape))
+        for r, flag in zip(inputs[:count], flags, strict=False)
+    ]
+    return checkpointed(*results, *inputs[count:], count=count)
