@@ -200,9 +200,10 @@ class Drawn:
         def step(carry, row):
             choice = random.Random(seed).choice
             made = mixed(choice, [*carry, row, w], choice([2, 4, 6]), self.depth, loops)
-            ends = [choice(made) for _ in carry]
-            nexts = tuple(fitted(last([z]), c.shape) for z, c in zip(ends, carry, strict=True))
-            return nexts, (made[-1], choice([*made, *carry, *nexts]))
+            free = mixed(choice, [row, w], 2, 0, loops)
+            nexts = tuple(self.after(choice, c, made, free) for c in carry)
+            late = mixed(choice, [*nexts, row], 2, 0, loops)
+            return nexts, (made[-1], choice([*made, *carry, *nexts, *free, *late]))
 
         known = loops is AS_LOOPS and isinstance(x.shape[0], int)
         options = {"keep": self.keep} if known else {}
@@ -211,6 +212,11 @@ class Drawn:
         if self.length and choice([True, False]):
             stacks = (stacks[0], stacks[1][0 if self.reverse else -1])
         return [*ends, *stacks]
+
+    def after(self, choice, carry, made, free):
+        """The next carry: something new, or a sum or a recurrence of what depends on no carry."""
+        new, term, factor = (fitted(choice(xs), carry.shape) for xs in (made, free, free))
+        return choice([last([new]), last([new]), carry + term * 0.3, carry * factor * 0.5 + term])
 
     def all_of(self, named, loops, second):
         """The inputs, and values with their derivatives in both modes."""
