@@ -178,7 +178,7 @@ def is_smooth(op):
 def test_what_has_no_cases_works_on_a_graph_or_on_several_results():
     for op in OPS:
         if not has_cases(op) and not op.update:  # which has a variable among its operands
-            on_graphs = {"graph", "index", "rule", "body", *op.graphs}
+            on_graphs = {"graph", "index", "rule", "count", "body", *op.graphs}
             assert on_graphs & set(inspect.signature(op.infer).parameters), op
 
 

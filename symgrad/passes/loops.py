@@ -47,7 +47,7 @@ class LoopView:
         return x.op.of_several and x.inputs[0] is self.node and x.attr("index") >= len(self.states)
 
     def parted(self, given: Sequence[T]) -> list[Sequence[T]]:
-        """What the loop is given, by its kind: for carries, sequences, and what is read whole."""
+        """Operands of the loop by their kind: for carries, sequences, and those read whole."""
         first, end = len(self.states), len(self.states) + len(self.slices)
         return [given[:first], given[first:end], given[end:]]
 
