@@ -23,6 +23,7 @@ from symgrad.passes import (
     loops,
     recompute,
     share_masks,
+    short_axes,
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.passes.last_rows import last_rows
@@ -195,6 +196,11 @@ DEFAULT: tuple[Pass, ...] = (
         "expand_softmax",
         "when all that is equal has been merged; the parts become kernels of their own",
         expand_softmax.expand_softmax,
+    ),
+    Pass(
+        "short_axes",
+        "before kernels, which sum up rows; after all that merges what is read in several places",
+        short_axes.short_axes,
     ),
     rules_pass(
         "kernels",

@@ -5,7 +5,9 @@ A pass that has looked at the whole graph says at which nodes: `rule.only(at)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -20,11 +22,12 @@ from symgrad.ops.index.slices import place
 from symgrad.ops.leaves import eye, zeros
 from symgrad.ops.linalg.decompositions import svd
 from symgrad.ops.linalg.eigenvalues import eigh
+from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.logic import equal, isfinite
 from symgrad.ops.loops.scan import map
 from symgrad.ops.reduce import max, sum
 from symgrad.ops.select import keep_by_bits, select, where
-from symgrad.ops.shape import concat, item, squeeze
+from symgrad.ops.shape import concat, expand_dims, item, squeeze
 from symgrad.rewrite.rule import Exact, rule_for
 from symgrad.rules.softmax import are_known
 
@@ -247,3 +250,46 @@ def _placed(x: Node, at: int) -> Node:
     """Zeros, of which one row is the largest elements of x."""
     index = ((at, at + 1, 1), (None, None, 1))
     return place(max(x, axis=0, keepdims=True), shape=(4, x.shape[1]), index=index)
+
+
+# ---- short axes -----------------------------------------------------------------------------
+
+
+SHORT = 4  # elements
+
+
+def is_sum(node: Node) -> bool:
+    """Whether a node sums up floats as they are, along axes that are told, or along all."""
+    told = node.op is vdot_p.op or (node.op is sum.op and node.attr("dtype") is None)
+    return told and node.inputs[0].tensor.is_inexact
+
+
+def in_parts(node: Node, parts: Sequence[Sequence[Node]]) -> Node:
+    """A sum, from the parts along the last axis of each of its operands."""
+    if node.op is vdot_p.op:
+        return reduce(operator.add, [vdot_p(*xs) for xs in zip(*parts, strict=True)])
+    last, keepdims = node.inputs[0].ndim - 1, node.attr("keepdims")
+    axis = node.attr("axis")
+    axes = range(last + 1) if axis is None else axis
+    rest = tuple(i for i in axes if i != last)
+    sums = [sum(x, axis=rest, keepdims=keepdims) if rest else x for x in parts[0]]
+    if last not in axes:
+        return concat([expand_dims(x, axis=-1) for x in sums], axis=-1)
+    total: Node = reduce(operator.add, sums)
+    return expand_dims(total, axis=-1) if keepdims else total
+
+
+@rule_for(
+    lambda op: op is sum.op or op is vdot_p.op,
+    exact=Exact.ROUNDING,
+    when=is_sum,
+    after_grad=True,
+    examples=(lambda x: sum(x * x, axis=1), lambda x: sum(x * x, axis=0, keepdims=True)),
+)
+def short_axis_apart(node: Node) -> Node | None:
+    """Loops along an axis of a few elements are short: what is summed is computed for each."""
+    x = node.inputs[0]
+    count = x.shape[-1] if x.ndim else 0
+    if not isinstance(count, int) or not 1 < count <= SHORT:
+        return None
+    return in_parts(node, [[x[..., i] for i in range(count)] for x in node.inputs])
