@@ -15,6 +15,7 @@ from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, traced
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import placeholder
+from symgrad.ops.loops.calls import calling, require_function
 from symgrad.ops.loops.implicit import solution_of
 from symgrad.ops.loops.loop import named_sizes, substituted
 from symgrad.ops.loops.scan import closed, leaves
@@ -42,10 +43,11 @@ class Unknown:
             placeholder(inner_name(f"x{i}"), x.shape, x.dtype) for i, x in enumerate(self.starts)
         ]
 
-    def called(self, f: Callable[[Any], Any]) -> Any:
-        """The result of a function of the unknown."""
-        with traced(self.name):
-            return f(self.form(self.states))
+    def called(self, call: str, f: Callable[..., Any], *more: Node) -> Any:
+        """The result of a function of the unknown, which is called so, and of more nodes."""
+        require_function(self.name, f, call)
+        with traced(self.name), calling(self.name, call, **{call[2]: self.states}):
+            return f(self.form(self.states), *more)
 
     def parts(self, vector: Node, axes: tuple[Size, ...] = ()) -> list[Node]:
         """The leaves that lie in a vector, or in the last axis of an array with axes in front."""

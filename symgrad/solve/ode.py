@@ -61,7 +61,7 @@ def odeint(
         raise GraphError(f"odeint: gradient is 'steps' or 'adjoint', not {gradient!r:.60}")
     times = astype(times, unknown.dtype)
     clock = placeholder("time", (), unknown.dtype)
-    made = like(unknown, unknown.called(lambda y: f(y, clock)))
+    made = like(unknown, unknown.called("f(y, t)", f, clock))
     equations = unknown.closed(made, clock)
 
     def slope(y: Node, t: Node, outer: Sequence[Node]) -> Node:

@@ -43,7 +43,7 @@ def root(f: Callable[[Any], Any], x0: Any, *, tol: float | None = None, max_step
     (float64[], float64[])
     """
     unknown = Unknown(x0, "root")
-    equations = unknown.closed(like(unknown, unknown.called(f)))
+    equations = unknown.closed(like(unknown, unknown.called("f(x)", f)))
     small = unknown.tolerance(tol)
 
     def values(z: Node) -> Node:
@@ -81,7 +81,7 @@ def fixed_point(
     float64[]
     """
     unknown = Unknown(x0, "fixed_point")
-    equations = unknown.closed(like(unknown, unknown.called(g)))
+    equations = unknown.closed(like(unknown, unknown.called("g(x)", g)))
     small = unknown.tolerance(tol)
 
     def after(z: Node) -> Node:
@@ -111,7 +111,7 @@ def minimizer(
     float64[2]
     """
     unknown = Unknown(x0, "minimizer")
-    value = as_node(unknown.called(f))
+    value = as_node(unknown.called("f(x)", f))
     if value.ndim or value.dtype != unknown.dtype:
         raise ShapeError(
             f"minimizer: f gives one real number, of {unknown.dtype.name}, not {describe(value)}"

@@ -273,7 +273,7 @@ def _parts(graph: GraphLike) -> Iterator[Node]:
 
 
 def _in_bodies(graph: GraphLike) -> Iterator[tuple[Node, str, Node]]:
-    """What is drawn in bodies: the outermost node, where in it, as the scene says, and what it is.
+    """The boxes in bodies: the outermost node, where in it, as the scene says, and the node itself.
 
     The condition of a loop and the box of a size that is computed are among that.
     """

@@ -20,6 +20,7 @@ from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import traced
 from symgrad.ir.types import TensorType, Type
 from symgrad.ops.declare import op
+from symgrad.ops.loops.calls import WHERE, require_function
 from symgrad.ops.loops.loop import Sizes, body_types, named_sizes
 from symgrad.ops.loops.scan import closed, is_number, leaves, nodes
 from symgrad.ops.shape import astype
@@ -42,6 +43,8 @@ def cond(p: Any, f: Callable[[], Any], g: Callable[[], Any]) -> Any:
     >>> cond(x > 0, lambda: sqrt(x), lambda: x).type
     float64[]
     """
+    for function, call in ((f, "f()"), (g, "g()")):
+        require_function("cond", function, call, WHERE)
     chosen = predicate("cond", as_node(p))
     with traced("cond", "true") as true:
         first = f()

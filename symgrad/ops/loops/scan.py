@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from symgrad.ir.origin import traced as tracing
 from symgrad.ir.types import DType, as_shape, whole
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import arange, placeholder
+from symgrad.ops.loops.calls import calling, require_function
 from symgrad.ops.loops.loop import looped, substituted
 from symgrad.ops.shape import astype, concat, reshape
 
@@ -57,6 +58,7 @@ def scan(
     >>> total.type, sums.type
     (float64[], float64[T])
     """
+    require_function("scan", step, CALLS["scan"])
     if keep is None or keep == "all":
         return _scanned(step, init, xs, length, reverse, "scan")
     return _in_stretches(step, init, xs, length, reverse, keep)
@@ -72,10 +74,12 @@ def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     float64[3]
     """
 
+    require_function("fori", body, CALLS["fori"])
+
     def step(carry: Any, i: Node) -> tuple[Any, None]:
         return body(i, carry), None
 
-    return _scanned(step, init, arange(_steps(n)), None, False, "fori")[0]
+    return _scanned(step, init, arange(_steps("fori", n)), None, False, "fori")[0]
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
@@ -87,7 +91,11 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     >>> map(lambda row: sum(row * row), placeholder("x", ("N", 3))).type
     float64[N]
     """
+    require_function("map", f, CALLS["map"])
     return _scanned(lambda _, x: ((), f(x)), (), xs, None, False, "map")[1]
+
+
+CALLS: Mapping[str, str] = {"scan": "step(carry, x)", "fori": "body(i, carry)", "map": "f(x)"}
 
 
 class _Trace(NamedTuple):
@@ -110,7 +118,9 @@ def _scanned(
 
     def traced(starts: Sequence[Node]) -> tuple[list[Node], _Trace]:
         states = carried(starts)
-        with tracing(name):
+        row = "i" if name == "fori" else "x, a slice along the first axis,"
+        told = {"carry": states, row: slices}
+        with tracing(name), calling(name, CALLS[name], **told):
             found = step(carry_form(states), x)
         return states, _traced(name, found, init)
 
@@ -220,19 +230,22 @@ def least_dtype(number: bool | int | float | complex) -> DType:
     return np.dtype(least[np.dtype(type(number)).kind])
 
 
-def _steps(n: Any) -> Size:
+def _steps(name: str, n: Any) -> Size:
     if isinstance(n, Node):
         raise ShapeError(
-            f"the number of steps is an int or the name of a dimension, not {describe(n)}; "
+            f"{name}: the number of steps is an int or the name of a dimension, not {describe(n)}; "
             f"sg.while_loop takes as many as are computed{n.origin.place()}"
         )
-    (found,) = as_shape(n if isinstance(n, (tuple, list)) else (n,))
+    try:
+        (found,) = as_shape((n,))
+    except SymgradError as error:
+        raise type(error)(f"{name}: the number of steps: {error}") from None
     return found
 
 
 def _length(name: str, sequences: Sequence[Leaf], length: Any) -> Size:
     """How many steps there are, which all sequences say alike."""
-    lengths = [] if length is None else [("length", _steps(length))]
+    lengths = [] if length is None else [("length", _steps(name, length))]
     for leaf in sequences:
         node = as_node(leaf.value)
         if not node.ndim:

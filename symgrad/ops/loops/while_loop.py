@@ -21,6 +21,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.origin import traced
 from symgrad.ir.types import TensorType, Type
 from symgrad.ops.declare import op
+from symgrad.ops.loops.calls import calling, require_function
 from symgrad.ops.loops.cond import predicate
 from symgrad.ops.loops.loop import Sizes, body_types, depth, named_sizes
 from symgrad.ops.loops.scan import begun, carried, closed, fitted, leaves, next_nodes
@@ -59,6 +60,8 @@ def while_loop(
     >>> mean.type
     float64[]
     """
+    require_function("while_loop", cond, "cond(carry)")
+    require_function("while_loop", body, "body(carry)")
     return looping("while_loop", cond, body, init, max_steps)
 
 
@@ -78,13 +81,13 @@ def looping(
 
     def stepped(starts: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         states = carried(starts)
-        with traced(name):
+        with traced(name), calling(name, "body(carry)", carry=states):
             after = body(form(states))
         return states, next_nodes(name, after, init)
 
     starts = begun(carries, lambda starts: stepped(starts)[1])
     states, nexts = stepped(starts)
-    with traced(name):
+    with traced(name), calling(name, "cond(carry)", carry=states):
         test = predicate(name, as_node(cond(form(states))))
     both, outer = closed(name, [test, *fitted(name, carries, states, nexts)], states)
     limit = max_steps, name
