@@ -168,6 +168,8 @@ class Op:
     # How it works piece by piece along a named dimension, where its family does not tell:
     # along(types, cuts, **attrs), of the operands' types and of where each is cut; see `ir.along`.
     along: AlongRule | None = None
+    # Whether each row of its result can be made alone, of operands that have no rows.
+    row_source: bool = False
     # The first of the operands that are indices, and so integers; 0 if there are none.
     indices: int = 0
     # For a reduction: the op that combines the results of two parts of the operand into one.

@@ -20,6 +20,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.native import operations
 from symgrad.native.operations import kind_of, operation
+from symgrad.native.philox import COST, NUMPYS, is_drawn
 from symgrad.native.rows import COSTS, PICK, ROW_OPS, SCANS, is_turned
 from symgrad.native.space import VIEWS, NotNative, Space, is_reduction, space_of
 from symgrad.ops import kernels
@@ -70,6 +71,9 @@ class Group:
             admit_in_rows(node, exact)
         self.space: Space = space_of(graph, sizes, strided or {})
         self.flat = len(self.space.sizes) == 1
+        for node in graph.nodes:
+            if is_drawn(node) and (node.inputs[0] in (strided or {}) or not self._is_plain(node)):
+                raise NotNative("what is drawn does not lie as the group has it")
         self.columns = self.space.sizes[-1]
         self.rows = self.columns if self.flat else math.prod(self.space.sizes[:-1])
         self.ends = self._find_ends()
@@ -92,6 +96,10 @@ class Group:
         self.kept: frozenset[Node] = frozenset()
         if not self.flat:
             self._keep()
+
+    def _is_plain(self, draw: Node) -> bool:
+        """Whether what is drawn lies one after the other in each row."""
+        return self.space.strides[draw][-1] == 1 and not draw.inputs[0].inputs
 
     def _find_ends(self) -> dict[Node, End]:
         found = {}
@@ -143,6 +151,8 @@ class Group:
         found = operation(node.op)
         if found is not None:
             return found.cost
+        if is_drawn(node):
+            return 0  # which is drawn once
         return COSTS[node.op][0] if node.op in COSTS else 4 * is_reduction(node)
 
     def made_in(self, stage: int) -> list[Node]:
@@ -245,12 +255,17 @@ class Group:
         inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
         alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
         alone += sum(COSTS[n.op][1] if n.op in COSTS else 13 * is_reduction(n) for n in inner)
+        draws = sum(is_drawn(n) for n in inner)
+        alone += NUMPYS * draws
         own = sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
+        own += COST * draws
         return own + moved < alone + moved
 
 
 def admit_in_rows(node: Node, exact: bool) -> None:
     """The same as `admit`, of a group that may have rows."""
+    if is_drawn(node):
+        return
     if node.op not in ROW_OPS:
         admit(node, exact)
         return

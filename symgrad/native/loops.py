@@ -12,6 +12,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import kind_in, operation
+from symgrad.native.philox import drawn, is_drawn, room
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import VIEWS, NotNative
 from symgrad.native.sums import Sums
@@ -46,6 +47,7 @@ class _Writer:
         self.kept: dict[Node, str] = {}
         self.sums = Sums(group, self.code, self._alloca)
         self.carries: dict[Node, str] = {}
+        self.drawn: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
         self.stack = 0
 
@@ -75,6 +77,7 @@ class _Writer:
         for node in group.ends:
             self.sums.start(node)
         if group.flat:
+            self.draws = {n: self._draw(n, "%b", "%b_end") for n in self.drawn}
             self._write_pass(0, "%b", "%b_end")
         else:
             self._write_rows()
@@ -109,6 +112,9 @@ class _Writer:
             self.kept[node] = self._alloca(kind_in(node), padded)
         self.sums.reserve()
         for node in group.graph.nodes:
+            if is_drawn(node):
+                most = min(group.block, group.columns) if group.flat else group.columns
+                self.drawn[node] = self._alloca(kind_in(node), room(kind_in(node), most))
             if node.op in SCANS:
                 self.carries[node] = self._alloca(kind_in(node), lanes)
 
@@ -146,15 +152,30 @@ class _Writer:
                 code.scalar(f"udiv i64 {whole}, {size}"),
                 code.scalar(f"urem i64 {whole}, {size}"),
             ]
-        for k, node in enumerate(self.arrays):
-            if node in self.group.ends:
-                continue
-            place = "0"
+
+        def place(node: Node, size: int) -> str:
+            found = "0"
             for turn, stride in zip(turns, self.space.strides[node], strict=False):
                 if stride:
-                    step = code.scalar(f"mul i64 {turn}, {stride * node.tensor.dtype.itemsize}")
-                    place = step if place == "0" else code.scalar(f"add i64 {place}, {step}")
-            self.bases[k] = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {place}")
+                    step = code.scalar(f"mul i64 {turn}, {stride * size}")
+                    found = step if found == "0" else code.scalar(f"add i64 {found}, {step}")
+            return found
+
+        for k, node in enumerate(self.arrays):
+            if node not in self.group.ends:
+                at = place(node, node.tensor.dtype.itemsize)
+                self.bases[k] = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {at}")
+        columns = str(self.group.columns)
+        self.draws = {n: self._draw(n, place(n, 1), columns, "0") for n in self.drawn}
+
+    def _draw(self, node: Node, first: str, end: str, begin: str = "") -> str:
+        """Draw what a pass reads; where the element lies that it has at 0."""
+        code, kind = self.code, kind_in(node)
+        count = code.scalar(f"sub i64 {end}, {begin or first}")
+        key = self.pointers[self.number[node.inputs[0]]]
+        found = drawn(code, kind, self.drawn[node], key, first, count)
+        back = code.scalar(f"mul i64 {begin or first}, -{kind[1:]}")
+        return code.scalar(f"getelementptr i8, ptr {found}, i64 {back}")
 
     # ---- values that are one number ---------------------------------------------------------
 
@@ -190,6 +211,9 @@ class _Writer:
             if not node.inputs:
                 k = self.number[node]
                 found[node] = self.one.load(kind_in(node), self._place(k, index.text))
+            elif is_drawn(node):
+                place = self._in_row(node, self.draws[node], index.text)
+                found[node] = self.one.load(kind_in(node), place)
             elif node.op is ADD:
                 x, u, at = (found[y] for y in node.inputs)
                 here = within(at, self.group.columns).equals(index)
@@ -213,7 +237,8 @@ class _Writer:
             for k, y in enumerate(group.graph.outputs, self.first_result)
             if y in fresh and y not in group.ends
         ]
-        known = {x: self._spread(x) for n in made for x in n.inputs if x in self.scalars}
+        reading = (n for n in made if not is_drawn(n))
+        known = {x: self._spread(x) for n in reading for x in n.inputs if x in self.scalars}
         reductions = [
             n
             for n in self.space.reduced
@@ -254,6 +279,8 @@ class _Writer:
         for node in made:
             if not node.inputs:
                 values[node] = self._loaded(self.number[node], place, last)
+            elif is_drawn(node):
+                values[node] = code.load(kind_in(node), self._in_row(node, self.draws[node], i))
             elif node in self.kept and node not in fresh:
                 values[node] = code.load(kind_in(node), self._kept_place(node, i))
             else:
@@ -300,8 +327,11 @@ class _Writer:
         return node.tensor.dtype.itemsize * self.space.strides[node][-1]
 
     def _kept_place(self, node: Node, i: str) -> str:
+        return self._in_row(node, self.kept[node], i)
+
+    def _in_row(self, node: Node, memory: str, i: str) -> str:
         offset = self.code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")
-        return self.code.scalar(f"getelementptr i8, ptr {self.kept[node]}, i64 {offset}")
+        return self.code.scalar(f"getelementptr i8, ptr {memory}, i64 {offset}")
 
     def _spread(self, node: Node) -> Value:
         found = self.scalars[node]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
+from symgrad.native.philox import is_drawn
 from symgrad.native.rows import ADD, PICK, PLACES, ROW_OPS, SCANS, axis_of
 from symgrad.ops.linalg.products import row_sums, vdot_p, vecdot_p
 from symgrad.ops.reduce import max as largest
@@ -86,7 +87,7 @@ class _Classes:
         }
         self.parent: dict[tuple[Node, int], tuple[Node, int]] = {}
         for node in graph.nodes:
-            if node.inputs:
+            if node.inputs and not is_drawn(node):
                 self._join(node)
 
     def _find(self, axis: tuple[Node, int]) -> tuple[Node, int]:
@@ -162,7 +163,8 @@ class _Classes:
 
     def space(self) -> Space:
         """The loops in order, merged."""
-        used = {*self.graph.outputs, *(x for n in self.graph.nodes for x in n.inputs)}
+        read = (x for n in self.graph.nodes if not is_drawn(n) for x in n.inputs)
+        used = {*self.graph.outputs, *read}
         widest = max(used, key=lambda n: len(self._loops(n)))
         for node in self.graph.nodes:
             if node in used:

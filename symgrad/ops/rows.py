@@ -32,8 +32,13 @@ def works_by_rows(node: Node) -> bool:
     op = node.op
     if not isinstance(node.type, TensorType) or op.identity or not node.inputs:
         return False
-    known = op.elementwise or op.view or op.by_rows is not None
+    known = op.elementwise or op.view or op.by_rows is not None or is_row_source(node)
     return known or bool(op.combiner) or op.batch is over_axes
+
+
+def is_row_source(node: Node) -> bool:
+    """Whether rows of a node can be made alone, of no rows: what one key draws."""
+    return node.op.row_source and node.inputs[0].ndim == 1 and rows(node.type) is not None
 
 
 def keeps_rows(x: Node, node: Node) -> bool:

@@ -20,10 +20,11 @@ from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Maker
 from symgrad.ir.types import TensorType
+from symgrad.ir.walk import GraphLike
 from symgrad.ops.fused import fused
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import substituted
-from symgrad.ops.rows import keeps_rows, works_by_rows
+from symgrad.ops.rows import is_row_source, keeps_rows, works_by_rows
 from symgrad.ops.shape import item
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
@@ -59,6 +60,12 @@ def with_groups(
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
     return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+
+
+def without_sources(graph: GraphLike) -> Graph:
+    """A group's inner graph with groups of all but what is drawn, which NumPy draws as a whole."""
+    whole = Graph(graph.outputs, graph.inputs)
+    return with_groups(whole, Exact.ROUNDING, lambda node: not is_row_source(node))
 
 
 def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
@@ -113,14 +120,14 @@ class _Groups:
         elif (
             works_by_rows(node)
             and self.admits(node)
-            and (self.ends_join or node.op.elementwise or node.op.view)
+            and (self.ends_join or node.op.elementwise or node.op.view or is_row_source(node))
         ):
             self.joining.add(node)
             near = {x for x in node.inputs if keeps_rows(x, node)}
             if not near and node.op.combiner:
                 self.ends[node] = None
                 near = set(node.inputs)
-            elif not near:
+            elif not near and not is_row_source(node):
                 self.joining.remove(node)
             near = {x for x in near if x in self.joining and x not in self.ends}
         stage = 0

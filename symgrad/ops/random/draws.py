@@ -109,6 +109,7 @@ def _draw_infer(key: TensorType, *, law: Law, shape: Shape, dtype: DType) -> Ten
     along=lambda types, cuts, **attrs: _drawn_along(types, cuts, **attrs),
     normalize=_law,
     kernel=kernels.draw,
+    row_source=True,
     cases=(
         case((2,), law="random", shape=(3, 4), dtype=SINGLE),
         case((3, 2), law="standard_normal", shape=(), dtype=SINGLE),
