@@ -163,7 +163,7 @@ def gammaln(x: Value, short: bool = False) -> Value:
     high, low = only_where(below, (high, low), reflected)
     found = high + low
     found = code.select((size > MOST) | size.equals(0.0) | high.equals(INF), INF, found)
-    return code.select(x.is_nan(), x, found)
+    return code.select(x.is_nan() | x.equals(-INF), x, found)  # at -inf as SciPy has it
 
 
 def digamma(x: Value, short: bool = False) -> Value:
