@@ -41,10 +41,8 @@ from symgrad.lowering.steps import (
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
 from symgrad.ops.linalg.products import matmul_p, row_sums
-from symgrad.ops.rows import is_row_source
 from symgrad.ops.select import maximum, relu
 from symgrad.ops.shape import reshape_p
-from symgrad.passes.fuse import without_sources
 
 EXTREMA = (np.maximum, np.minimum)
 # With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
@@ -144,8 +142,6 @@ class _Lowering:
             self._place_all(tasks)
             strides = strides_of(self.builders, [self.values[i][0] for i in inputs])
             found = self.native(graph, self.sizes, strides)
-        if found is None and any(map(is_row_source, graph.nodes)):
-            return parted(self.native, graph, self.sizes) or without_sources(graph)
         if found is not None or self.within:
             return found
         types: list[Any] = [tasks[i].type for i in inputs]

@@ -15,6 +15,8 @@ from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.steps import Ref, SlotBuilder, Step
+from symgrad.ops.rows import is_row_source
+from symgrad.passes.fuse import without_sources
 
 # The bytes from one element to the next along each axis; None for an axis of one.
 Strides: TypeAlias = "tuple[int | None, ...]"
@@ -104,12 +106,16 @@ def _strides(slot: SlotBuilder, ref: Ref) -> Strides | None:
 
 
 def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
-    """A group of which parts may be machine code, these fused; None if they are all of it."""
-    if native is None:
-        return None
-    parts = native.parts(Graph(graph.outputs, graph.inputs), sizes)
-    computing = [n for n in parts.nodes if n.inputs and not n.op.view and not n.op.of_several]
-    return parts if len(computing) > 1 and any(n.inner_graph for n in computing) else None
+    """A group in parts: what may be machine code fused, or all but what NumPy draws as a whole.
+
+    None if they are all of it.
+    """
+    if native is not None:
+        parts = native.parts(Graph(graph.outputs, graph.inputs), sizes)
+        computing = [n for n in parts.nodes if n.inputs and not n.op.view and not n.op.of_several]
+        if len(computing) > 1 and any(n.inner_graph for n in computing):
+            return parts
+    return without_sources(graph) if any(map(is_row_source, graph.nodes)) else None
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one

@@ -26,7 +26,7 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
 from symgrad.ops.leaves import placeholder
-from symgrad.ops.rows import keeps_rows, rows
+from symgrad.ops.rows import is_row_source, keeps_rows, rows
 
 # Smaller groups stay in the cache as they are. All that a tile reads and writes has about the
 # size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
@@ -234,8 +234,10 @@ def _is_end(node: Node) -> bool:
 
 
 def _rows_of(graph: GraphLike) -> dict[Node, bool] | None:
-    """For each input whether it is read by rows; None if one is read both ways."""
+    """For each input whether it is read by rows; None if one is read both ways, or any drawn."""
     found: dict[Node, bool] = {}
+    if any(map(is_row_source, graph.nodes)):
+        return None
     inputs = set(graph.inputs)
     for node in graph.nodes:
         for x in inputs.intersection(node.inputs):
