@@ -229,6 +229,21 @@ def test_sequences():
         )
 
 
+def test_on_a_gpu(tmp_path, capsys, monkeypatch):
+    example = load("16_on_a_gpu.py")["main"]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "jax", None)
+        assert example(tmp_path) == {}
+    assert "pip install 'symgrad[jax]'" in capsys.readouterr().out
+    pytest.importorskip("jax")
+    found = example(tmp_path)
+    np.testing.assert_allclose(found["jax"], found["numpy"], rtol=1e-4)
+    printed = capsys.readouterr().out
+    assert "no GPU here" in printed or "JAX on 'gpu'" in printed
+    assert "9 is out of range" in printed
+    assert (tmp_path / "guess.stablehlo").exists()
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
 def test_each_example_is_a_script_with_a_purpose(path):
     text = path.read_text()
