@@ -17,7 +17,7 @@ from symgrad.distributed.rounds import Executor, Spent, Task, run_round
 from symgrad.distributed.worker import Key, Lent, Piece
 from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import FeedError, GraphError
-from symgrad.ir.graph import Graph
+from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
 from symgrad.lowering.map_reduce.split import Part, Split, split
@@ -191,7 +191,7 @@ class MapReduce(Displayed):
                 found, spent = run_round(tasks, meetings, executor, self.workers, count, of, note)
                 values.update(zip(self.split.rounds[number].gives, found, strict=True))
                 report.rounds.append(spent)
-        results = [values[y] for y in self.split.outputs]
+        results = [_own(values[y]) if is_input(y) else values[y] for y in self.split.outputs]
         updated = self.question.updated
         count = len(results) - len(updated)
         if commits:
@@ -274,6 +274,11 @@ class _Call:
     data: Chunks
     sizes: Mapping[str, int]
     values: dict[Node, Any]
+
+
+def _own(value: Any) -> Any:
+    """A copy for the caller; of what has no axes a scalar."""
+    return np.array(value)[()]
 
 
 def _tell(part: Part, sizes: Mapping[str, int]) -> list[Any]:

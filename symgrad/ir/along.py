@@ -31,13 +31,18 @@ class Cut:
 class Piecewise(Enum):
     """Ops of which each piece of the result is made of the same piece of the operands.
 
-    `LOCAL` if operands that are numbers count from the first row of the piece; `NUMBER` if the
-    elements of its operand are only moved, so that of a number it is one.
+    `NUMBER` if the elements of its operand are only moved, so that of a number it is one.
     """
 
     KEPT = "kept"
     NUMBER = "number"
-    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """The same, if the numbers in one `operand` count from the first row of the piece."""
+
+    operand: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Joined:
 
 # Spelled in ops that tell more, as a node of the operands; None if it cannot be cut so.
 Spelling: TypeAlias = Callable[..., "Node"]
-Along: TypeAlias = Piecewise | Joined | Spelling | None
+Along: TypeAlias = Piecewise | Local | Joined | Spelling | None
 AlongRule: TypeAlias = Callable[..., Along]
 Cuts: TypeAlias = tuple[Cut | None, ...]
 Attributes: TypeAlias = dict[str, Any]

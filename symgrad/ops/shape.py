@@ -50,6 +50,11 @@ def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
     return t.with_dtype(dtype)
 
 
+def _astype_along(types: tuple[TensorType, ...], cuts: Cuts, dtype: DType) -> Along:
+    """Of a number it is one if the dtype holds as many as there can be rows."""
+    return Piecewise.NUMBER if dtype in (np.int64, np.uint64) else Piecewise.KEPT
+
+
 @elementwise(
     kernels.astype,
     infer=_astype_infer,
@@ -57,7 +62,7 @@ def _astype_infer(t: TensorType, *, dtype: DType) -> TensorType:
     pullback=_astype_pullback,
     pushforward=lambda t, y, *xs, **to: again(t, y, *xs, **to) if y.tensor.is_inexact else None,
     in_place=(),
-    along=along.kept,
+    along=_astype_along,
     cast=True,
     flops=lambda t, dtype: 0,
     preserves_zero=True,

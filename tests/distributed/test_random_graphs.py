@@ -89,6 +89,15 @@ def looped(rng, pick):
     ]
 
 
+def numbered(rng, pick):
+    """One element of each row, or one put into each row, by the rows' numbers."""
+    x, n = pick(), sg.arange(N)
+    column = n % 3 if rng.random() < 0.7 else sg.minimum(n, 2)
+    if rng.random() < 0.5:
+        return x[n, column]
+    return sg.zeros((N, 3)).at[n, column].add(x if x.ndim == 1 else sg.sum(x, axis=1))
+
+
 def taken(rng, pick):
     x, i = pick(), pick()
     where = sg.astype(sg.clip(i, 0, 1), "int64")
@@ -113,7 +122,7 @@ CALLS = [
     lambda rng, pick: sg.broadcast_to(pick(), (N, 3)),
     lambda rng, pick: sg.zeros((2, N)) + pick(),
     lambda rng, pick: sg.nn.dropout(pick(), sg.random.key(5)),
-    sliced, permuted, reshaped, gradient, gradient, looped,
+    sliced, permuted, reshaped, gradient, gradient, looped, numbered, numbered,
 ]  # fmt: skip
 # These jump, and are asked of inputs only, which no rounding has changed.
 JUMPS = [

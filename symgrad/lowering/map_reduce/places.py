@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
-from symgrad.ir.along import Along, Cut, Cuts, Joined, Piecewise
+import numpy as np
+
+from symgrad.ir.along import Along, Cut, Cuts, Joined, Local, Piecewise
 from symgrad.ir.dims import Dim, Size, divide_exactly
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import is_leaf
@@ -47,7 +49,7 @@ class Analysis:
     """The places of nodes, which are added one after the other: `enter` after their operands.
 
     What is entered may be spelled in other nodes; `enter` returns the node that stands for it.
-    `joined` tells of each join how its pieces become one, `local` of which operands the numbers
+    `joined` tells of each join how its pieces become one, `local` of which operand the numbers
     count from the first row of a piece.
     """
 
@@ -55,7 +57,7 @@ class Analysis:
         self.over, self.exact = over, exact
         self.places: dict[Node, Places] = {}
         self.joined: dict[Node, Joined] = {}
-        self.local: set[Node] = set()
+        self.local: dict[Node, int] = {}
         # Of a loop the carries to which every step adds what is joined, with what they begin with.
         self.sums: dict[Node, dict[int, Node]] = {}
 
@@ -138,8 +140,8 @@ class Analysis:
             )
         else:
             self.places[node] = Place(level, self._cut(node, node.type, found, cuts))
-        if found is Piecewise.LOCAL:
-            self.local.add(node)
+        if isinstance(found, Local):
+            self.local[node] = found.operand
         return node
 
     def _verdict(self, node: Node, cuts: Cuts) -> Along:
@@ -157,7 +159,7 @@ class Analysis:
             self._refuse(
                 node, f"a piece cannot tell which numbers are its own; count 0, 1, … {self.over}"
             )
-        return Piecewise.NUMBER
+        return Piecewise.NUMBER if node.dtype == np.int64 else Piecewise.KEPT
 
     def _spelled(self, node: Node, spelling: Node) -> Node:
         """The node in other words, which are entered in its place."""

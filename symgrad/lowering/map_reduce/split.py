@@ -6,7 +6,7 @@ views are taken where they are used. Every graph is like any other, for the pass
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,12 @@ from symgrad.ir.along import Cut
 from symgrad.ir.dims import Dim, Size, divide_exactly
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node
-from symgrad.ir.operators import call
 from symgrad.ir.origin import built_as
 from symgrad.ir.types import names_in, types_of
 from symgrad.ir.walk import topological
 from symgrad.lowering.map_reduce.places import Analysis, mentions, placed
 from symgrad.ops.leaves import arange_p, placeholder, size_of
+from symgrad.ops.shape import astype
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 
@@ -164,18 +164,19 @@ class _Splitter:
             made = rebuild(node, tuple([found(x) for x in node.inputs]))
             with built_as(node.origin):
                 if node.op is arange_p.op:
-                    made, numbered = made + self._shift(node, first), True
+                    made, numbered = self._numbers(node, first), True
                 elif node in self.found.local:
-                    made = rebuild(made, tuple(self._local(node, made, first)))
-                    numbered = True
+                    made, numbered = self._local(node, made, first), True
             becomes[node] = made
         inputs = {x: becomes[x] for x in sorted(given, key=lambda x: x not in self.feeds)}
         own = [first] if numbered else []
         return self._part([becomes[y] for y in gives], inputs, gives, own)
 
-    def _shift(self, node: Node, first: Node) -> Node:
-        """How far the numbers of a piece are from those of the first one."""
-        return call("astype", first * self._times(node.shape[0]), node.dtype)
+    def _numbers(self, node: Node, first: Node) -> Node:
+        """The numbers of a piece, which go on from those of the piece before."""
+        (count,) = node.shape
+        numbers = arange_p(start=0, step=1, count=count, dtype=first.dtype)
+        return astype(numbers + first * self._times(count), node.dtype)
 
     def _times(self, size: Size) -> Size:
         """How many elements of an axis a row has."""
@@ -183,14 +184,14 @@ class _Splitter:
         assert times is not None
         return times
 
-    def _local(self, node: Node, made: Node, first: Node) -> Iterator[Node]:
-        for x, own in zip(node.inputs, made.inputs, strict=True):
-            cut = self._cut(x)
-            if cut is None or not cut.number:
-                yield own
-            else:
-                shift = first * self._times(x.shape[cut.axis])
-                yield own - call("astype", shift, own.dtype)
+    def _local(self, node: Node, made: Node, first: Node) -> Node:
+        """The node, with one operand counted from the first row of the piece."""
+        operand = self.found.local[node]
+        x, numbers = node.inputs[operand], made.inputs[operand]
+        cut = self._cut(x)
+        assert cut is not None
+        own = numbers - astype(first * self._times(x.shape[cut.axis]), numbers.dtype)
+        return rebuild(made, (*made.inputs[:operand], own, *made.inputs[operand + 1 :]))
 
     def _needed(self, node: Node, given: dict[Node, Node], becomes: dict[Node, Node]) -> Node:
         """The node that a piece reads for a whole one: views and constants it makes itself.

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.along import Along, Cuts, Joined, Piecewise
+from symgrad.ir.along import Along, Cuts, Joined, Local, Piecewise
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node, constant_value
@@ -89,22 +89,26 @@ def _gather_pullback(g: Node, y: Node, x: Node, *indices: Node, axis: int) -> No
     return scatter(zeros, wide, *indices, axis=axis, mode=mode)
 
 
-def _gather_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along:
-    """Along an axis that is indexed, rows are found in their piece if each asks for its own."""
+def _gather_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int, first: int = 1) -> Along:
+    """Along an axis that is indexed, rows are found in their piece if each asks for its own.
+
+    The `first` of the operands are no indices.
+    """
     cut = cuts[0]
-    if cut is None or not axis <= cut.axis < axis + len(types) - 1:
+    if cut is None or not axis <= cut.axis < axis + len(types) - first:
         return Piecewise.KEPT
-    index = cuts[1 + cut.axis - axis]
+    operand = first + cut.axis - axis
+    index = cuts[operand]
     if index is None or not index.number:
         return None
-    asked = types[1 + cut.axis - axis].shape[index.axis]
-    return Piecewise.LOCAL if asked == types[0].shape[cut.axis] else None
+    asked = types[operand].shape[index.axis]
+    return Local(operand) if asked == types[0].shape[cut.axis] else None
 
 
 def _scatter_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int, mode: Mode) -> Along:
     """Into rows of their own, or from all pieces into an array that is whole."""
     if cuts[0] is not None:
-        return _gather_along((types[0], *types[2:]), (cuts[0], *cuts[2:]), axis)
+        return _gather_along(types, cuts, axis, first=2)
     joins: dict[str, Along] = {
         "add": Joined("add", once=0), "max": Joined("maximum"), "min": Joined("minimum"),
     }  # fmt: skip
