@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.lowering.cost import cost
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Ref, Step, View
+from symgrad.lowering.steps import Call, Ref, Step, View
+from symgrad.ops.elementwise import add, multiply, negative, subtract
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.shape import reshape_p
 
 T = TypeVar("T")
+SAFE = frozenset({add.op, subtract.op, multiply.op, negative.op})
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,21 @@ class Turns:
     def _swapped(self) -> list[int]:
         """The carries whose arrays change places."""
         return [i for i in range(self.carries) if self.arrays[i] and i not in self.kept]
+
+    @cached_property
+    def is_of_floats(self) -> bool:
+        """Whether Python's floats give the same bits: of numbers of float64 it adds and multiplies.
+
+        Python raises for a division by 0, and for a power out of range, where NumPy does not.
+        """
+        slots, steps = self.plan.slots, self.plan.steps
+        read = {r.slot for s in steps for r in (*s.operands, *s.results)} | {*self.plan.inputs}
+        return (
+            bool(steps)
+            and not any(self.arrays)
+            and all(isinstance(s, Call) and s.op in SAFE for s in steps)
+            and all(slots[i].type == TensorType((), np.dtype("float64")) for i in read)
+        )
 
     @property
     def first(self) -> int:

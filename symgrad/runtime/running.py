@@ -65,6 +65,11 @@ class Running(Visitor[Iterable[str]]):
         seen = yield from self._named([*chain(*read), *step.results])
         sequences, fixed, names = ([seen[r] for r in refs] for refs in (*read, step.results))
         init = self._expressions(first)
+        if turns.is_of_floats:
+            init = [f"float({x})" for x in init]
+            values = [*(f"{x}.tolist()" for x in sequences), *(f"float({x})" for x in fixed)]
+            read_by_steps = yield from self._also(values)
+            sequences, fixed = read_by_steps[: len(sequences)], read_by_steps[len(sequences) :]
         workspace, spares = turns.shared_out(self._scratch(step))
         length, swaps = int_text(turns.length), _Swaps(names, spares)
         if isinstance(turns.length, int) and turns.length % 2:
@@ -90,6 +95,9 @@ class Running(Visitor[Iterable[str]]):
                 yield from self._settled(swaps, length)
             elif turns.length % 2:
                 yield swaps.text
+        for name in names[: turns.carries] if turns.is_of_floats else ():
+            self.module.numpy_names.add("float64")
+            yield f"{name} = float64({name})"
 
     def while_loop(self, step: While) -> Iterator[str]:
         first, read = step.parts()
@@ -129,6 +137,13 @@ class Running(Visitor[Iterable[str]]):
                 self.module.taken.remove(name)
                 yield f"{name} = {self.expression(ref)}"
         return seen
+
+    def _also(self, values: Sequence[str]) -> Generator[str, None, list[str]]:
+        """The lines that name values which only a loop reads; their names."""
+        names = [self.module.new("n") for _ in values]
+        self.module.taken.difference_update(names)
+        yield from (f"{name} = {value}" for name, value in zip(names, values, strict=True))
+        return names
 
     def _begun(self, swaps: _Swaps, init: Sequence[str], kept: Sequence[int] = ()) -> Iterator[str]:
         """The lines that give carries what they begin with, but for those that are kept."""

@@ -42,3 +42,38 @@ def test_steps_through_which_nothing_flows():
     g, t = sg.compile([rows, x], [slope, moved], passes=())(np.ones((2, 3)), X)
     np.testing.assert_array_equal(g, np.zeros((2, 3)))
     assert t == 0.0
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7, "T"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_numbers_are_floats_of_python_with_the_same_bits(length, dtype, reverse):
+    """Where a step only adds and multiplies; its results are NumPy's again, also for a division."""
+    rows = sg.placeholder("rows", (length, 2), dtype)
+    a, b, k = (sg.placeholder(n, (), dtype) for n in "abk")
+
+    def step(carry, row):
+        u, v = carry
+        w = u * row[0] - v * 0.1 + k
+        return (w, u), (-w * row[1], v - 3)
+
+    (u, v), ys = sg.scan(step, (a, b), (rows[:, 0], rows[:, 1]), reverse=reverse)
+    outputs = [u, v, 1 / u, a / (v - v), *ys, *sg.grad(u * v + sg.sum(ys[0]), [a, k, rows])]
+    inputs = [a, b, k, rows]
+    program = sg.compile(inputs, outputs, exact="bits")
+    values = [0.0, -0.0, float(np.finfo(dtype).max), 5e-324, -2.5, np.inf, np.nan]
+    for i in range(7):
+        array = np.array([values[(3 * i + j) % 7] for j in range(14)], dtype).reshape(7, 2)
+        feeds = [values[i], values[i - 1], values[i - 4]]
+        given = [
+            *(np.asarray(x, dtype)[()] for x in feeds),
+            array[: 7 if length == "T" else length],
+        ]
+        found = program(*given)
+        expected = sg.compile(inputs, outputs, exact="bits", backend="reference")(*given)
+        for y, z in zip(found, expected, strict=True):
+            assert type(y) is type(z)
+            np.testing.assert_array_equal(y, z)
+            assert (np.isnan(z) | (np.signbit(y) == np.signbit(z))).all()
+    if length in (7, "T"):
+        assert ("tolist" in str(program.source)) == (dtype == "float64")
