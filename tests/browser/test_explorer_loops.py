@@ -71,3 +71,28 @@ def test_no_text_is_small_and_no_boxes_overlap(opened, page_of_loops):
     )
     assert overlapping == 0
     assert smallest >= 10
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_static_picture_can_be_read(opened, tmp_path, scheme):
+    """No text below 10 pixels, no box on another, and what is carried in a colour of its own."""
+    a, b = sg.placeholder("a", ()), sg.placeholder("b", ())
+    halved = (lambda p: ((p[0] + p[1]) / 2, sg.sqrt(p[0] * p[1])), (a, b))
+    mean, _ = sg.while_loop(lambda p: abs(p[0] - p[1]) > 1e-9, *halved)
+    program = sg.compile([a, b], [mean, sg.grad(mean, a)])
+    page = opened(program.render(tmp_path / "loops.svg"), scheme=scheme)
+    smallest, over, carried = page.evaluate(
+        """() => {
+          const all = (chosen) => [...document.querySelectorAll(chosen)];
+          const drawn = all(".node").map((n) => n.getBoundingClientRect());
+          const texts = all("text").map((t) => t.getBoundingClientRect());
+          const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+            && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+          const over = drawn.flatMap((a, i) => drawn.slice(i + 1).filter((b) => meet(a, b)));
+          const colours = all(".edge.is-carry path").map((w) => getComputedStyle(w).stroke);
+          return [Math.min(...texts.map((t) => t.height)), over.length, colours];
+        }"""
+    )
+    assert smallest >= 10
+    assert over == 0
+    assert carried == 6 * ["rgb(74, 79, 181)" if scheme == "light" else "rgb(157, 162, 242)"]

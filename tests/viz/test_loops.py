@@ -106,14 +106,12 @@ def test_a_choice_has_two_frames_that_meet():
     ] * 2
     assert set(frames(scene, "branch")) == {"if true", "if false"}
     first = next(b for b in scene.boxes if b.kind == "test")
-    into = {e.operand: e.tail for e in scene.edges if e.head == first.id}
-    assert set(into) == {"if", "true", "false"}
-    labels = {b.id: b.lines[0] for b in scene.boxes}
-    assert [labels[into[k]].partition(" = ")[2] for k in ("if", "true", "false")] == [
-        "greater 0.0",
-        "sum",
-        "sum",
-    ]
+    into = [(e.operand, e.tail) for e in scene.edges if e.head == first.id]
+    boxes = {b.id: b for b in scene.boxes}
+    labels = [(name, boxes[tail].lines[0].partition(" = ")[2]) for name, tail in into]
+    assert labels == [("if", "greater 0.0"), ("", "sum"), ("", "sum")]
+    sides = [r.title for _, tail in into for r in boxes[tail].regions if r.kind == "branch"]
+    assert sides == ["if true", "if false"]
 
 
 @pytest.mark.parametrize("make", [rnn, choice])

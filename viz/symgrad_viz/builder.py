@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from symgrad.ir.errors import RenderError
@@ -244,9 +244,8 @@ class _Builder:
         self._add(own, "test", lines, self._tooltip(level, node), around)
         p = node.inputs[0]
         self._connect(level.sources[p][0], own, "if", self._saved(level, p, node))
-        for name, side in zip(("true", "false"), sides, strict=True):
-            for source in side:
-                self._connect(source, own, name)
+        for source in chain.from_iterable(sides):
+            self._connect(source, own)
         level.sources[node] = [Source(own, type_text(t)) for t in types]
 
     def _draw_body(

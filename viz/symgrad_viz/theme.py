@@ -55,7 +55,7 @@ class Palette:
 LOOKS: Mapping[str, Look] = {
     "placeholder": Look("ellipse"),
     "variable": Look("cylinder"),
-    "constant": Look("plaintext"),
+    "constant": Look("plaintext", "solid"),
     "op": Look("box", "rounded,filled"),
     "backward": Look("box"),
     "update": Look("box", "rounded,filled,bold"),
