@@ -89,6 +89,11 @@ class Engine:
 
         os.register_at_fork(before=rest, after_in_parent=go_on, after_in_child=go_on)
 
+    @property
+    def has_masks(self) -> bool:
+        """Whether the processor reads and writes parts of vectors of any kind by an instruction."""
+        return {"+avx512bw", "+avx512vl"} <= {*self.features.split(",")}
+
     def _new_machine(self) -> Any:
         target = self._llvm.Target.from_triple(self.triple)
         return target.create_target_machine(

@@ -53,7 +53,7 @@ class Kernel:
         self.group, self._engine = group, engine
         self.strides = (None,) * len(group.graph.inputs) if strides is None else tuple(strides)
         graph = group.graph
-        self._module = write_group(self.group)
+        self._module = write_group(self.group, engine.has_masks)
         arrays = (*graph.inputs, *graph.outputs)
         kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
         kinds += [None] * len(graph.outputs)

@@ -16,24 +16,25 @@ from symgrad.native.philox import drawn, is_drawn, room
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import VIEWS, NotNative
 from symgrad.native.sums import Sums
-from symgrad.native.vectors import Code, Module, Value
+from symgrad.native.vectors import LLVM, Code, Module, Value
 from symgrad.ops import kernels
 
 KERNEL = "kernel"
 
 
-def write_group(group: Group) -> Module:
+def write_group(group: Group, masked: bool = False) -> Module:
     """A module with the kernel of a group: `kernel(table of pointers, first row, end)`.
 
-    The first row is that of a block.
+    The first row is that of a block. The ends of rows are read and written through masks if they
+    are to be `masked`, where the processor has such instructions, else by way of a buffer.
     """
     module = Module()
-    _Writer(group, module).write()
+    _Writer(group, module, masked).write()
     return module
 
 
 class _Writer:
-    def __init__(self, group: Group, module: Module) -> None:
+    def __init__(self, group: Group, module: Module, masked: bool) -> None:
         self.group, self.space = group, group.space
         self.code = Code(module, group.lanes)
         self.one = self.code.of_lanes(1)
@@ -49,6 +50,7 @@ class _Writer:
         self.carries: dict[Node, str] = {}
         self.drawn: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
+        self.masked = masked and self.tails and not group.flat
         self.stack = 0
 
     # ---- the function -----------------------------------------------------------------------
@@ -103,7 +105,8 @@ class _Writer:
         group, lanes = self.group, self.group.lanes
         if self.tails:
             for i, node in enumerate(self.arrays):
-                if self.space.is_inner(node) and node not in group.ends:
+                through_mask = self.masked and self._step(i) == node.tensor.dtype.itemsize
+                if self.space.is_inner(node) and node not in group.ends and not through_mask:
                     self.buffers[i] = self._alloca(kind_in(node), lanes)
                     kind = "u1" if kind_in(node) == "b1" else kind_in(node)
                     self.code.store(self.code.constant(kind, 0), self.buffers[i])
@@ -255,9 +258,8 @@ class _Writer:
         whole = code.scalar(f"and i64 {count}, {-lanes}")
         full = code.scalar(f"add i64 {begin}, {whole}")
         rest = code.scalar(f"sub i64 {count}, {whole}")
-        if self.tails:
-            for k in read:
-                self._copy(self.buffers[k], self._place(k, full), rest, k, self._step(k))
+        for k in (k for k in read if k in self.buffers):
+            self._copy(self.buffers[k], self._place(k, full), rest, k, self._step(k))
         loop, after, before = code.new_label("loop"), code.new_label("after"), code.block
         code.do(f"br label %{loop}")
         code.label(loop)
@@ -268,17 +270,18 @@ class _Writer:
             i = code.scalar(f"sub i64 {(group.columns - 1) // lanes * lanes}, {i}")
         last = code.scalar(f"icmp eq i64 {i}, {full}") if self.tails else "false"
         values = dict(known)
-        inside = self._inside(last, rest) if self.tails and (reductions or scans) else None
+        wants_mask = self.tails and (reductions or scans or self.masked)
+        inside = self._inside(last, rest) if wants_mask else None
 
         def place(k: int) -> str:
             found = self._place(k, i)
-            if not self.tails:
+            if k not in self.buffers:
                 return found
             return code.scalar(f"select i1 {last}, ptr {self.buffers[k]}, ptr {found}")
 
         for node in made:
             if not node.inputs:
-                values[node] = self._loaded(self.number[node], place, last)
+                values[node] = self._loaded(self.number[node], place, last, inside)
             elif is_drawn(node):
                 values[node] = code.load(kind_in(node), self._in_row(node, self.draws[node], i))
             elif node in self.kept and node not in fresh:
@@ -295,7 +298,10 @@ class _Writer:
                 if node in self.kept:
                     code.store(values[node], self._kept_place(node, i))
         for k in results:
-            code.store(values[self.arrays[k]], place(k))
+            if self.masked and inside is not None:
+                _store_masked(values[self.arrays[k]], place(k), inside)
+            else:
+                code.store(values[self.arrays[k]], place(k))
         for node in reductions:
             self.sums.add(node, [values[x] for x in node.inputs], i, inside)
         code.do(f"{step} = add i64 {turn}, {lanes}")
@@ -304,18 +310,21 @@ class _Writer:
         code.lines.text[hole] = f"  {turn} = phi i64 {ways}"
         code.do(f"br i1 {more}, label %{loop}, label %{after}")
         code.label(after)
-        if self.tails:
-            for k in results:
-                self._copy(self._place(k, full), self.buffers[k], rest, k)
+        for k in (k for k in results if k in self.buffers):
+            self._copy(self._place(k, full), self.buffers[k], rest, k)
 
     def _place(self, k: int, i: str) -> str:
         offset = self.code.scalar(f"mul i64 {i}, {self._step(k)}")
         return self.code.scalar(f"getelementptr i8, ptr {self.bases[k]}, i64 {offset}")
 
-    def _loaded(self, k: int, place: Callable[[int], str], last: str) -> Value:
+    def _loaded(
+        self, k: int, place: Callable[[int], str], last: str, inside: Value | None
+    ) -> Value:
         """The next elements of an array; the last ones lie one after the other."""
         kind, step = kind_in(self.arrays[k]), self._step(k)
         size = self.arrays[k].tensor.dtype.itemsize
+        if step == size and self.masked and inside is not None:
+            return _load_masked(kind, place(k), inside)
         if step == size:
             return self.code.load(kind, place(k))
         apart = self.code.scalar(f"select i1 {last}, i64 {size}, i64 {step}")
@@ -386,6 +395,35 @@ body:
 done:
   ret void
 }}"""
+
+
+def _load_masked(kind: str, pointer: str, mask: Value) -> Value:
+    """The elements at a pointer where a mask is set, 0 elsewhere, where nothing is read."""
+    code, stored = mask.code, "u1" if kind == "b1" else kind
+    t, name = _masked(code, "load", stored)
+    code.module.declarations[name] = f"declare {t} {name}(ptr, i32, {code.type('b1')}, {t})"
+    given = f"ptr {pointer}, i32 {_bytes(stored)}, {code.type('b1')} {mask.text}"
+    found = code.line(stored, f"call {t} {name}({given}, {t} zeroinitializer)")
+    return found.differs(0) if kind == "b1" else found
+
+
+def _store_masked(x: Value, pointer: str, mask: Value) -> None:
+    """Write the lanes in which a mask is set."""
+    code, stored = x.code, x.converted("u1") if x.kind == "b1" else x
+    t, name = _masked(code, "store", stored.kind)
+    code.module.declarations[name] = f"declare void {name}({t}, ptr, i32, {code.type('b1')})"
+    given = f"{t} {stored.text}, ptr {pointer}, i32 {_bytes(stored.kind)}"
+    code.do(f"call void {name}({given}, {code.type('b1')} {mask.text})")
+
+
+def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:
+    """The type of a vector of a kind, and the intrinsic that moves it under a mask."""
+    suffix = LLVM[kind].replace("float", "f32").replace("double", "f64")
+    return code.type(kind), f"@llvm.masked.{word}.v{code.lanes}{suffix}.p0"
+
+
+def _bytes(kind: str) -> int:
+    return int(kind[1:])
 
 
 def constant(code: Code, node: Node) -> Value:

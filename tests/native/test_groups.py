@@ -5,6 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.graph import Graph
+from symgrad.native.engine import Engine, host
 from symgrad.native.kernel import compiled
 from symgrad.native.space import NotNative
 from tests.native.checks import (
@@ -91,6 +92,29 @@ def test_tails_of_every_length(n):
     assert_same_bits(mask, expected[1])
     np.testing.assert_allclose(parts.sum(), expected[2], rtol=1e-4, atol=1e-4)
     assert guard[0] == guard[-1] == 7
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int16", "bool"])
+@pytest.mark.parametrize("columns", [3, 37])
+def test_nothing_beyond_the_end_of_a_row_is_written(dtype, columns):
+    """Neither through masks, where this processor has them, nor by way of buffers."""
+    rng, rows = np.random.default_rng(6), 5
+    x, y = (sg.placeholder(*p, dtype) for p in (("x", (rows, columns)), ("y", (columns,))))
+    graph = Graph([sg.where(x > y, x, y), x > y], [x, y])
+    arrays = [values(rng, p.shape, dtype) for p in (x, y)]
+    for masked in {False, host().has_masks}:
+        engine = Engine(None) if masked else Engine(None, features=without_masks(host().features))
+        found = compiled(graph, {}, engine=engine)
+        guard = np.full(rows * columns + 2, 7).astype(dtype)
+        out, mask = guard[1:-1].reshape(rows, columns), np.zeros(x.shape, bool)
+        found.call(*arrays, out, mask, 0, rows)
+        for a, b in zip((out, mask), reference(graph, arrays), strict=True):
+            assert_same_bits(a, b)
+        assert guard[0] == guard[-1] == np.array(7).astype(dtype)
+
+
+def without_masks(features):
+    return ",".join("-avx512bw" if f == "+avx512bw" else f for f in features.split(","))
 
 
 def softmax_cross_entropy(x, y):
