@@ -10,13 +10,14 @@ import numpy as np
 from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
+from symgrad.native.ends import load_masked, store_masked
 from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import kind_in, operation
 from symgrad.native.philox import drawn, is_drawn, room
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import VIEWS, NotNative
 from symgrad.native.sums import Sums
-from symgrad.native.vectors import LLVM, Code, Module, Value
+from symgrad.native.vectors import Code, Module, Value
 from symgrad.ops import kernels
 
 KERNEL = "kernel"
@@ -299,7 +300,7 @@ class _Writer:
                     code.store(values[node], self._kept_place(node, i))
         for k in results:
             if self.masked and inside is not None:
-                _store_masked(values[self.arrays[k]], place(k), inside)
+                store_masked(values[self.arrays[k]], place(k), inside)
             else:
                 code.store(values[self.arrays[k]], place(k))
         for node in reductions:
@@ -324,7 +325,7 @@ class _Writer:
         kind, step = kind_in(self.arrays[k]), self._step(k)
         size = self.arrays[k].tensor.dtype.itemsize
         if step == size and self.masked and inside is not None:
-            return _load_masked(kind, place(k), inside)
+            return load_masked(kind, place(k), inside)
         if step == size:
             return self.code.load(kind, place(k))
         apart = self.code.scalar(f"select i1 {last}, i64 {size}, i64 {step}")
@@ -395,35 +396,6 @@ body:
 done:
   ret void
 }}"""
-
-
-def _load_masked(kind: str, pointer: str, mask: Value) -> Value:
-    """The elements at a pointer where a mask is set, 0 elsewhere, where nothing is read."""
-    code, stored = mask.code, "u1" if kind == "b1" else kind
-    t, name = _masked(code, "load", stored)
-    code.module.declarations[name] = f"declare {t} {name}(ptr, i32, {code.type('b1')}, {t})"
-    given = f"ptr {pointer}, i32 {_bytes(stored)}, {code.type('b1')} {mask.text}"
-    found = code.line(stored, f"call {t} {name}({given}, {t} zeroinitializer)")
-    return found.differs(0) if kind == "b1" else found
-
-
-def _store_masked(x: Value, pointer: str, mask: Value) -> None:
-    """Write the lanes in which a mask is set."""
-    code, stored = x.code, x.converted("u1") if x.kind == "b1" else x
-    t, name = _masked(code, "store", stored.kind)
-    code.module.declarations[name] = f"declare void {name}({t}, ptr, i32, {code.type('b1')})"
-    given = f"{t} {stored.text}, ptr {pointer}, i32 {_bytes(stored.kind)}"
-    code.do(f"call void {name}({given}, {code.type('b1')} {mask.text})")
-
-
-def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:
-    """The type of a vector of a kind, and the intrinsic that moves it under a mask."""
-    suffix = LLVM[kind].replace("float", "f32").replace("double", "f64")
-    return code.type(kind), f"@llvm.masked.{word}.v{code.lanes}{suffix}.p0"
-
-
-def _bytes(kind: str) -> int:
-    return int(kind[1:])
 
 
 def constant(code: Code, node: Node) -> Value:
