@@ -33,6 +33,7 @@ LAZY = {
     "scipy": "symgrad.ops", "concurrent": "symgrad.runtime",
     "graphviz": "symgrad_viz", "pygraphviz": "symgrad_viz",
     "matplotlib": "symgrad.train", "tqdm": "symgrad.train", "llvmlite": "symgrad.native",
+    "pyarrow": "symgrad.distributed",
     "jax": "symgrad.backends", "onnx": "symgrad.export",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.

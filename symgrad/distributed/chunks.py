@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import mmap
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from symgrad.distributed.files import Array, InFile, Source, opened, parquet
 from symgrad.ir.errors import FeedError
 from symgrad.ir.types import DType, whole
 
-Array: TypeAlias = np.ndarray[Any, DType]
 ROWS = 4096
-
-
-class Source(Protocol):
-    """Rows that are somewhere, along an axis of what would be one array."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> DType: ...
-    def part(self, axis: int, start: int, stop: int) -> Source:
-        """The rows from one on and below another, small to send if they are in a file."""
-        ...
-
-    def load(self) -> Array:
-        """The rows as an array."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,53 +37,6 @@ class InMemory:
 
     def load(self) -> Array:
         return self.array
-
-
-@dataclass(frozen=True)
-class InFile:
-    """An array in a file, from a byte on: what is sent is where it is, and which rows are meant."""
-
-    path: str
-    offset: int
-    shape: tuple[int, ...]
-    dtype: DType
-    order: str
-
-    def part(self, axis: int, start: int, stop: int) -> Source:
-        shape = (*self.shape[:axis], stop - start, *self.shape[axis + 1 :])
-        return _RowsOf(self, axis, start, stop, shape)
-
-    def load(self) -> Array:
-        return np.array(self.mapped())
-
-    def mapped(self) -> Array:
-        """The array, read from the file as it is used."""
-        if 0 in self.shape:
-            return np.empty(self.shape, self.dtype)
-        order: Any = self.order
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
-
-
-@dataclass(frozen=True)
-class _RowsOf:
-    """Some rows of an array in a file."""
-
-    file: InFile
-    axis: int
-    start: int
-    stop: int
-    shape: tuple[int, ...]
-
-    @property
-    def dtype(self) -> DType:
-        return self.file.dtype
-
-    def part(self, axis: int, start: int, stop: int) -> Source:
-        return self.file.part(axis, self.start + start, self.start + stop)
-
-    def load(self) -> Array:
-        rows = slice(self.start, self.stop)
-        return np.array(self.file.mapped()[(*(slice(None),) * self.axis, rows)], order="C")
 
 
 @dataclass(frozen=True)
@@ -128,6 +65,38 @@ class Made:
         return found
 
 
+@dataclass(frozen=True)
+class InARow:
+    """The rows of several sources, one after the other."""
+
+    sources: tuple[Source, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        first = self.sources[0].shape
+        return (sum(s.shape[0] for s in self.sources), *first[1:])
+
+    @property
+    def dtype(self) -> DType:
+        return self.sources[0].dtype
+
+    def part(self, axis: int, start: int, stop: int) -> Source:
+        if axis:
+            raise FeedError("the rows of several files lie along their first axis")
+        parts: list[Source] = []
+        begin = 0
+        for source in self.sources:
+            count = source.shape[0]
+            first, last = max(start - begin, 0), min(stop - begin, count)
+            if first < last or (not parts and begin + count == self.shape[0]):
+                parts.append(source.part(0, min(first, count), max(last, 0)))
+            begin += count
+        return parts[0] if len(parts) == 1 else InARow(tuple(parts))
+
+    def load(self) -> Array:
+        return np.concatenate([s.load() for s in self.sources])
+
+
 @dataclass(frozen=True, eq=False)
 class Chunks:
     """Data by the names of placeholders, of which a piece has so many `rows`; see `chunks`."""
@@ -153,10 +122,12 @@ def chunks(*, rows: Any = ROWS, **sources: Any) -> Chunks:
     """Data for `map_reduce`, in pieces of so many `rows`; the last one may be smaller.
 
     Each placeholder is given an array, or where its rows are: the path of an `.npy` file, or of an
-    `.npz` file that holds an array of the placeholder's name and is not compressed; an array that
-    `np.load(path, mmap_mode="r")` gave; or a function and how many rows there are,
-    `x=(read, 1_000_000)`, of which `read(start, stop)` gives those from one on and below another.
-    A piece reads its rows where it is computed, so that paths are to be the same on every machine.
+    `.npz` file that holds an array of the placeholder's name and is not compressed; a list of such
+    files, whose rows are in a row; columns of a Parquet file, `x=("data.parquet", ["a", "b"])`, or
+    one, `("data.parquet", "a")`, with pyarrow installed; an array that `np.load(path,
+    mmap_mode="r")` gave; or a function and how many rows there are, `x=(read, 1_000_000)`, of which
+    `read(start, stop)` gives those from one on and below another. A piece reads its rows where it
+    is computed, so that paths are to be the same on every machine.
 
     Raises `FeedError` for rows below 1, for what is no array or file of one, and for a function
     that gives no rows.
@@ -174,8 +145,12 @@ def _source(name: str, value: Any) -> Source:
     base: Any = getattr(value, "base", None)
     if isinstance(value, tuple) and len(value) == 2 and callable(value[0]):
         return _made(name, value[0], value[1])
-    if hasattr(value, "__fspath__") or isinstance(value, str):
-        return _file(name, value.__fspath__() if hasattr(value, "__fspath__") else value)
+    if _is_path(value):
+        return opened(name, os.fspath(value))
+    if isinstance(value, tuple) and len(value) == 2 and _is_path(value[0]):
+        return parquet(name, os.fspath(value[0]), value[1])
+    if isinstance(value, list) and value and all(map(_is_path, value)):
+        return _in_a_row(name, [opened(name, os.fspath(path)) for path in value])
     if isinstance(value, np.memmap) and isinstance(base, mmap.mmap) and value.filename:
         order = "C" if value.flags.c_contiguous else "F"
         return InFile(str(value.filename), value.offset, value.shape, value.dtype, order)
@@ -188,6 +163,18 @@ def _source(name: str, value: Any) -> Source:
     return InMemory(found)
 
 
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) or hasattr(value, "__fspath__")
+
+
+def _in_a_row(name: str, sources: list[Source]) -> InARow:
+    kinds = {(s.shape[1:], s.dtype) for s in sources}
+    if len(kinds) > 1:
+        listed = ", ".join(f"{dtype.name}{list(shape)}" for shape, dtype in kinds)
+        raise FeedError(f"{name}: the rows of several files are alike, not {listed}")
+    return InARow(tuple(sources))
+
+
 def _made(name: str, function: Callable[[int, int], Any], count: Any) -> Made:
     total = whole(count, f"{name}: how many rows the function gives", 1, FeedError)
     first = np.asarray(function(0, 1))
@@ -197,42 +184,3 @@ def _made(name: str, function: Callable[[int, int], Any], count: Any) -> Made:
             "from its first argument on and below its second, one row here"
         )
     return Made(function, (total, *first.shape[1:]), first.dtype)
-
-
-def _file(name: str, path: str) -> Source:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123  pathlib takes long to import
-            if file.read(4) == b"PK\x03\x04":
-                return _member(name, path)
-            file.seek(0)
-            return _npy(path, file, 0)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise FeedError(f"{name}: {path} is no array that can be read: {error}") from None
-
-
-def _npy(path: str, file: Any, begin: int) -> InFile:
-    version = np.lib.format.read_magic(file)
-    read: Any = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}.get(version)
-    if read is None:
-        raise ValueError(f"the format {version} is not known")
-    shape, fortran, dtype = getattr(np.lib.format, read)(file)
-    if dtype.kind not in "biufc":
-        raise ValueError(f"it holds {dtype}, not numbers")
-    return InFile(path, begin + file.tell(), shape, dtype, "F" if fortran else "C")
-
-
-def _member(name: str, path: str) -> InFile:
-    """The array of a name in an `.npz` file, of which the bytes are in the file as they are."""
-    with zipfile.ZipFile(path) as archive:
-        listed: Sequence[str] = archive.namelist()
-        if f"{name}.npy" not in listed:
-            raise ValueError(f"it has no array {name!r}, but {', '.join(listed)[:200]}")
-        info = archive.getinfo(f"{name}.npy")
-        if info.compress_type != zipfile.ZIP_STORED:
-            raise ValueError("it is compressed, so that rows cannot be read; write it by np.savez")
-        with open(path, "rb") as raw:  # noqa: PTH123
-            raw.seek(info.header_offset + 26)
-            lengths = np.frombuffer(raw.read(4), "<u2")
-        begin = info.header_offset + 30 + int(lengths.sum())
-        with archive.open(info) as member:
-            return _npy(path, member, begin)

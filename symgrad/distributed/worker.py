@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.distributed.chunks import Source
+from symgrad.distributed.files import Source
 from symgrad.ir.digest import blake2b
 from symgrad.runtime.program import Program
 

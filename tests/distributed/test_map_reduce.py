@@ -559,3 +559,44 @@ def test_joins_of_nan_infinity_and_ties():
         for a, b in zip(step(sg.chunks(x=X, n=V, rows=rows)), whole, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_several_files_in_a_row(tmp_path):
+    X = arrays()[0]
+    paths = [tmp_path / f"{i}.npy" for i in range(4)]
+    for path, rows in zip(paths, np.split(X, [5, 5, 16]), strict=True):
+        np.save(path, rows)
+    x = sg.placeholder("x", ("N", 5))
+    step = sg.map_reduce([x], [x * 2, sg.sum(x, axis=0)], over="N")
+    for rows in (1, 4, 6, 50):
+        same, total = step(sg.chunks(x=[paths[0], str(paths[1]), *paths[2:]], rows=rows))
+        np.testing.assert_array_equal(same, X * 2)
+        close(total, X.sum(0))
+    np.save(paths[0], X[:, :3])
+    with pytest.raises(FeedError, match="alike"):
+        sg.chunks(x=paths)
+
+
+def test_columns_of_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X, Y = arrays()
+    table = pa.table({"a": X[:, 0], "b": X[:, 1].astype("float32"), "y": Y, "t": ["w"] * ROWS})
+    path = tmp_path / "data.parquet"
+    parquet.write_table(table, path, row_group_size=5)
+    x, y = sg.placeholder("x", ("N", 2)), sg.placeholder("y", "N")
+    step = sg.map_reduce([x, y], [x, y, sg.sum(x * y[:, None], axis=0)], over="N")
+    for rows in (3, 5, 12, 50):
+        a, b, c = step(sg.chunks(x=(path, ["a", "b"]), y=(path, "y"), rows=rows))
+        np.testing.assert_array_equal(a[:, 0], X[:, 0])
+        np.testing.assert_array_equal(b, Y)
+        close(c, a.T @ b)
+    for columns, words in ((["a", "z"], "'z'"), ("t", "columns are numbers"), (3, "are names")):
+        with pytest.raises(FeedError, match=words):
+            sg.chunks(x=(path, columns))
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(FeedError, match="no file that can be read"):
+        sg.chunks(x=(tmp_path / "no.parquet", "a"))
+    parquet.write_table(pa.table({"a": pa.array([1.0, None])}), path)
+    with pytest.raises(FeedError, match="has no value"):
+        sg.map_reduce([y], sg.sum(y), over="N")(sg.chunks(y=(path, "a")))
