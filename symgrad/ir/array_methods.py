@@ -256,26 +256,31 @@ class ArrayMethods:
         copy: bool = True,
     ) -> Node:
         """x converted to a dtype; see `sg.astype`. Raises `DtypeError` for what casting forbids."""
+        if casting == "same_value":
+            raise DtypeError("whether values are kept is not known yet; write x.astype(dtype)")
         node = call("asarray", self)
         if not np.can_cast(node.dtype, as_dtype(dtype), casting):
             raise DtypeError(f"{node.dtype} is not cast to {dtype!r} by casting={casting!r}")
         return call("astype", node, dtype, copy=copy)
 
-    def clip(self, min: Any = None, max: Any = None, out: None = None) -> Node:
-        """x between bounds; see `sg.clip`."""
-        return _made("clip", out, self, min, max)
+    def clip(self, min: Any = None, max: Any = None, out: None = None, **options: Any) -> Node:
+        """x between bounds; see `sg.clip`. The options are those of NumPy's ufuncs."""
+        _refuse_out("clip", out)
+        clipped: Any = np.clip(self, min, max, **options)  # type: ignore[call-overload]
+        return clipped
 
     def round(self, decimals: int = 0, out: None = None) -> Node:
         """x rounded; see `sg.round`."""
         return _made("round", out, self, decimals=decimals)
 
-    def conj(self: Any) -> Node:
+    def conj(self: Any, out: None = None, /) -> Node:
         """The complex conjugate; see `sg.conj`. Real numbers are as they are."""
+        _refuse_out("conj", out)
         return call("conj", self) if self.dtype.kind == "c" else self
 
-    def conjugate(self) -> Node:
+    def conjugate(self, out: None = None, /) -> Node:
         """The complex conjugate; see `conj`."""
-        return self.conj()
+        return self.conj(out)
 
     @property
     def real(self) -> Node:
@@ -305,9 +310,10 @@ class ArrayMethods:
         """Where x is not 0, if that is known; else write `sg.nonzero(x, size=...)`."""
         return call("nonzero", self)
 
-    def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Node:
-        """The elements of choices by their numbers; see `sg.choose`."""
-        return _made("choose", out, self, choices, mode=mode)
+    def choose(self, *choices: Any, out: None = None, mode: str = "raise") -> Node:
+        """The elements of choices, one list or several arrays, by numbers; see `sg.choose`."""
+        given = choices[0] if len(choices) == 1 else choices
+        return _made("choose", out, self, given, mode=mode)
 
     def argsort(
         self,
@@ -367,13 +373,18 @@ class ArrayMethods:
 
 def _made(name: str, out: Any, *args: Any, **options: Any) -> Node:
     """The node of a function; NumPy's `out` is refused."""
-    if out is not None:
-        raise UnsupportedError(f"nothing is written into an array: write y = x.{name}(...)")
+    _refuse_out(name, out)
     return call(name, *args, **options)
 
 
+def _refuse_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise UnsupportedError(f"nothing is written into an array: write y = x.{name}(...)")
+
+
 def _reduced(name: str, x: Any, out: Any, **options: Any) -> Node:
-    return reduced(name, _made("asarray", out, x), **options)
+    _refuse_out(name, out)
+    return reduced(name, call("asarray", x), **options)
 
 
 def _averaged(name: str, x: Any, dtype: Any, out: Any, **options: Any) -> Node:

@@ -42,3 +42,26 @@ def test_what_is_refused_names_the_users_line():
     for attempt in (lambda: x.sum(7), lambda: x.reshape(5, 5), lambda: x.dot(X)):
         with pytest.raises(sg.ShapeError, match=r"(?s)\(float64\[3, 4\].*test_array_methods\.py"):
             attempt()
+
+
+@pytest.mark.parametrize(
+    ("call", "mend"),
+    [
+        ("x.clip(0, 1, dtype='float32')", "takes no dtype"),
+        ("x.clip(0, 1, casting='unsafe')", "takes no casting"),
+        ("x.clip(0, 1, where=x > 0)", r"write sg\.where\(mask, np\.clip"),
+        ("x.clip(0, 1, x.copy())", r"write y = x\.clip\("),
+        ("x.conj(x.copy())", r"write y = x\.conj\("),
+        ("(x * 1j).conjugate(x * 1j)", r"write y = x\.conj\("),
+        ("x.sum(0, None, np.zeros(4))", r"write y = x\.sum\("),
+    ],
+)
+def test_what_numpy_takes_and_nodes_do_not_is_refused_by_name(call, mend):
+    eval(call, {"np": np, "x": X.copy()})
+    with pytest.raises(sg.UnsupportedError, match=mend):
+        eval(call, {"np": np, "x": sg.placeholder("x", (3, 4))})
+
+
+def test_whether_a_cast_keeps_values_is_not_known():
+    with pytest.raises(sg.DtypeError, match="not known yet"):
+        sg.placeholder("x", 3).astype("int64", casting="same_value")
