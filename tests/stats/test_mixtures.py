@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import special, stats
 
 import symgrad as sg
 from tests.helpers import close, same, value
@@ -306,10 +306,21 @@ SECOND = {
 }
 
 
+def tanh_sinh(cuts):
+    """The nodes between neighbouring cuts and their weights, which shrink fast to both ends."""
+    t = np.linspace(-3.2, 3.2, 81)
+    u = np.sinh(t) * np.pi
+    widths = np.diff(cuts)[:, None]
+    weights = np.cosh(t) * np.pi / 4 / np.cosh(u / 2) ** 2 * (t[1] - t[0])
+    return cuts[:-1, None] + widths * special.expit(u), widths * weights
+
+
 def test_divergences_of_laws_of_two_kinds_are_integrals():
     """Each that has a closed form, against an integral; where q is 0 and p is not, it is inf."""
     known = []
     for a, (p, mine) in FIRST.items():
+        tail = np.array([1e-13, 1e-6, 0.01])
+        ends = np.array([*mine.ppf(tail), mine.median(), *mine.isf(tail[::-1])])
         for b, (q, theirs) in SECOND.items():
             try:
                 found = float(L.kl(p, q))
@@ -320,16 +331,10 @@ def test_divergences_of_laws_of_two_kinds_are_integrals():
             if low < other[0] or high > other[1]:
                 assert found == math.inf, (a, b)
                 continue
-            ends = [mine.ppf(u) for u in (1e-13, 0.01, 0.5, 0.99)] + [mine.isf(1e-13)]
-            parts = [
-                integrate.quad(
-                    lambda x, mine=mine, theirs=theirs: (
-                        mine.pdf(x) * (mine.logpdf(x) - theirs.logpdf(x))
-                    ), *ends[i : i + 2], epsabs=1e-12,
-                )[0]
-                for i in range(4)
-            ]  # fmt: skip
-            np.testing.assert_allclose(found, sum(parts), 1e-7, 1e-8, err_msg=f"{a} {b}")
+            # Laplace's density has its kink at the median.
+            x, weights = tanh_sinh(np.sort([*ends, np.clip(theirs.median(), ends[0], ends[-1])]))
+            wanted = np.sum(weights * mine.pdf(x) * (mine.logpdf(x) - theirs.logpdf(x)))
+            np.testing.assert_allclose(found, wanted, 1e-7, 1e-8, err_msg=f"{a} {b}")
             known.append((a, b))
     assert len(known) > 60
 
