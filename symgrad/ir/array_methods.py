@@ -266,7 +266,7 @@ class ArrayMethods:
     def clip(self, min: Any = None, max: Any = None, out: None = None, **options: Any) -> Node:
         """x between bounds; see `sg.clip`. The options are those of NumPy's ufuncs."""
         _refuse_out("clip", out)
-        clipped: Any = np.clip(self, min, max, **options)  # type: ignore[call-overload]
+        clipped: Node = np.clip(self, min, max, **options)  # type: ignore[call-overload]
         return clipped
 
     def round(self, decimals: int = 0, out: None = None) -> Node:
