@@ -15,7 +15,7 @@ from symgrad.ops.special.gamma import digamma, gamma_log_density, gammainc, gamm
 from symgrad.ops.special.quantiles import gammainccinv, gammaincinv
 from symgrad.stats.declared import declared
 from symgrad.stats.law import Law, parameter
-from symgrad.stats.positive import Positive
+from symgrad.stats.positive import Positive, ratio
 from symgrad.stats.stirling import gamma_entropy
 
 
@@ -31,10 +31,10 @@ class OfGamma(Positive):
         return gamma_log_density(a, z, xlogy(a - 1, x) - (a - 1) * logs) - logs
 
     def _cdf(self, x: Node) -> NodeLike:
-        return gammainc(self.concentration, x / self.scale)
+        return gammainc(self.concentration, ratio(x, self.scale))
 
     def _sf(self, x: Node) -> NodeLike:
-        return gammaincc(self.concentration, x / self.scale)
+        return gammaincc(self.concentration, ratio(x, self.scale))
 
     def _icdf(self, p: Node) -> NodeLike:
         return gammaincinv(self.concentration, p) * self.scale

@@ -12,6 +12,7 @@ from symgrad.ir.node import Node
 from symgrad.ops.activations import log1mexp, xlogy
 from symgrad.ops.declare import NodeLike
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative, square
+from symgrad.ops.identity import stop_gradient
 from symgrad.ops.select import minimum, where
 from symgrad.ops.special.gamma import gammaln
 from symgrad.ops.special.normal import erf, erfc, erfcinv, erfinv, log_ndtr
@@ -31,6 +32,11 @@ _RATIO = (
     31.879456059284735,
     -56.780475593477988,
 )
+
+
+def ratio(x: Node, scale: Node) -> Node:
+    """x / scale, with no slope by the scale where x is 0: beside one that is infinite it is 0."""
+    return x / where(x == 0, stop_gradient(scale), scale)
 
 
 class Positive(Law):
@@ -58,7 +64,7 @@ class Exponential(Positive):
         return exp(-x / self.scale)
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log1mexp(-x / self.scale)
+        return where(x == 0, log(x) - log(self.scale), log1mexp(-x / self.scale))
 
     def _log_sf(self, x: Node) -> NodeLike:
         return negative(x / self.scale)
@@ -107,7 +113,7 @@ class Weibull(Positive):
     scale: NodeLike = 1.0
 
     def _power(self, x: Node) -> NodeLike:
-        return (x / self.scale) ** self.concentration
+        return ratio(x, self.scale) ** self.concentration
 
     def _log_prob(self, x: Node) -> NodeLike:
         k = self.concentration
@@ -121,7 +127,8 @@ class Weibull(Positive):
         return exp(-minimum(self._power(x), 1e4))
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log1mexpexp(self.concentration * log(x / self.scale))
+        logs = where(x == 0, log(x) - log(self.scale), log(x / self.scale))
+        return log1mexpexp(self.concentration * logs)
 
     def _log_sf(self, x: Node) -> NodeLike:
         return -self._power(x)
@@ -194,7 +201,9 @@ class Pareto(Law):
         return exp(self._log_sf(x))
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        return log1mexp(self._log_sf(x))
+        past = log(x / self.scale)
+        b = self.concentration
+        return where(past == 0, log(past) + log(b), log1mexp(-b * past))
 
     def _icdf(self, p: Node) -> NodeLike:
         return self.scale * exp(-log1p(-p) / self.concentration)

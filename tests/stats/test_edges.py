@@ -89,6 +89,20 @@ def test_gradients_by_the_scale_at_the_end_of_a_support():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_at_the_end_of_a_support_are_their_limits(dtype):
+    s = sg.placeholder("s", (), dtype)
+    steep = [L.Weibull(0.5, s), L.Gamma(0.5, s)]
+    wanted = [(getattr(law, part)(0.0), 0.0) for law in steep for part in ("cdf", "sf", "log_sf")]
+    wanted += [(L.Chi2(s).sf(0.0), 0.0), (steep[0].log_prob(0.0), -0.25)]
+    wanted += [(L.Exponential(s).log_cdf(0.0), -0.5), (steep[0].log_cdf(0.0), -0.25)]
+    wanted += [(L.Weibull(s, 2.0).log_cdf(0.0), -INF), (L.Pareto(s, 1.5).log_cdf(1.5), 0.5)]
+    back = [sg.grad(y, s) for y, _ in wanted]
+    forth = [sg.jvp(y, [s], [np.ones((), dtype)]) for y, _ in wanted]
+    found = sg.compile([s], [*back, *forth])(np.asarray(2.0, dtype))
+    same(np.asarray(found), np.array([slope for _, slope in wanted] * 2, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_densities_have_a_slope_where_they_end(dtype):
     s, x = sg.placeholder("s", (), dtype), sg.placeholder("x", (5,), dtype)
     at = np.array([-1.0, 0.0, 1.0, np.inf, -np.inf], dtype)
