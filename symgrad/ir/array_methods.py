@@ -263,10 +263,10 @@ class ArrayMethods:
             raise DtypeError(f"{node.dtype} is not cast to {dtype!r} by casting={casting!r}")
         return call("astype", node, dtype, copy=copy)
 
-    def clip(self, min: Any = None, max: Any = None, out: None = None, **options: Any) -> Node:
+    def clip(self: Any, min: Any = None, max: Any = None, out: None = None, **options: Any) -> Node:
         """x between bounds; see `sg.clip`. The options are those of NumPy's ufuncs."""
         _refuse_out("clip", out)
-        clipped: Node = np.clip(self, min, max, **options)  # type: ignore[call-overload]
+        clipped: Node = np.clip(self, min, max, **options)
         return clipped
 
     def round(self, decimals: int = 0, out: None = None) -> Node:
