@@ -111,17 +111,17 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
     for tail, inner in heads.items():
         for head in inner:
             sheet.routes.setdefault((tail, head), Route(sheet.spots[head][0]))
+    sizes = {s: max(map(size_of, found)) for s, found in at.items()} if carried else {}
     for i, (tail, head) in enumerate(carried):
-        sheet.routes[tail, head] = _back(sheet, tail, head, at, GAP + 5 * (i % 4))
+        sheet.routes[tail, head] = _back(sheet, tail, head, sizes, GAP + 5 * (i % 4))
     return sheet
 
 
 def _back(
-    sheet: Sheet, tail: int, head: int, at: Mapping[int, Sequence[Box]], aside: float
+    sheet: Sheet, tail: int, head: int, sizes: Mapping[int, tuple[float, float]], aside: float
 ) -> Route:
     """The way of what is carried, up to where the next step begins, beside what lies between."""
     (_, top), (_, bottom) = ends = sheet.spots[head], sheet.spots[tail]
-    sizes = {s: max(map(size_of, at[s])) for s in at}
     right = max(x + sizes[s][0] / 2 for s, (x, _) in zip((head, tail), ends, strict=True))
     between = [s for s, (_, y) in sheet.spots.items() if top <= y <= bottom]
     for s in sorted(between, key=lambda s: sheet.spots[s][0]):

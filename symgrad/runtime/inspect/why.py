@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from symgrad.ir.errors import GraphError, counted
 from symgrad.ir.formats.infix import expression
@@ -138,8 +138,16 @@ class Explainer:
             for own in [*whole, *(own for _, own in inside)]:
                 numbers = self.steps.setdefault(self.lineage.form(own), [])
                 numbers += [i] if i not in numbers else []
-        looped = (own for i, own in self.within.values() if plan.steps[i].node.bodies)
-        self.looped = {self.lineage.form(own) for own in looped}
+        # Of what runs within a loop or a choice: the steps that these are.
+        self.looped: dict[Form, set[int]] = {}
+        for i, own in self.within.values():
+            if plan.steps[i].node.bodies:
+                self.looped.setdefault(self.lineage.form(own), set()).add(i)
+        # What runs, by where it was written and what made it.
+        self.written: dict[Any, list[tuple[Form, Node]]] = {}
+        for form, n in self.lineage.kept.items():
+            if form in self.steps:
+                self.written.setdefault(_written(n), []).append((form, n))
         self.lines_within: dict[Form, list[int]] = {}
         for line, step in source.lines.items():
             if step in self.within:
@@ -269,18 +277,13 @@ class Explainer:
 
         What was moved out of a body, or is there again in a gradient's loop, has no lineage.
         """
-        made = node.op, node.origin.frames, node.origin.made_by
-        alike = {
-            form: n
-            for form, n in self.lineage.kept.items()
-            if form in self.steps and (n.op, n.origin.frames, n.origin.made_by) == made
-        }
-        same = tuple(form for form, n in alike.items() if n.type == node.type)
-        return same or tuple(form for form in alike if form not in self.looped)
+        alike = self.written.get(_written(node), [])
+        same = tuple(form for form, n in alike if n.type == node.type)
+        return same or tuple(form for form, _ in alike if form not in self.looped)
 
     def _when(self, ends: Sequence[Form]) -> str:
         """When these forms run that are computed within a loop or a choice."""
-        steps = {i for i, own in self.within.values() if self.lineage.form(own) in ends}
+        steps = set[int]().union(*(self.looped.get(end, ()) for end in ends))
         said = dict.fromkeys(self.plan.steps[i].when for i in sorted(steps))
         return ", ".join(filter(None, said))
 
@@ -324,6 +327,11 @@ class Explainer:
 
     def _code_at(self, lines: Iterable[int]) -> tuple[tuple[int, str], ...]:
         return tuple((n, _code(self.text[n - 1])) for n in sorted(set(lines)))
+
+
+def _written(node: Node) -> Any:
+    """The key that nodes share which are one op, written at one place, and made by the same."""
+    return node.op, node.origin.frames, node.origin.made_by
 
 
 def _code(line: str) -> str:
