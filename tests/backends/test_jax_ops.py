@@ -17,11 +17,11 @@ from tests.test_every_op import OPS, trials
 # knows no algorithm on every device, and what runs Python or has a size that only the data tell.
 LEFT_TO_NUMPY = [
     "adjugate", "adjugate_slope", "airy", "beta_slope", "betaincc", "betainccinv", "betaincinv",
-    "binet", "draw_gamma", "draw_integers", "draw_multinomial", "draw_order", "draw_poisson",
-    "draw_vonmises", "eig", "eigvals", "ellipe", "ellipk", "erfcinv", "erfcx", "erfcx_slope",
-    "expm", "gamma_slope", "gammainccinv", "gammaincinv", "gegenbauer", "hyp2f1", "iv", "j0", "j1",
-    "jv", "kv", "lambertw", "numpy_function", "numpy_function_out", "pinv", "sici", "sized",
-    "stdtr", "stdtrit", "yv", "zeta",
+    "binet", "draw_gamma", "draw_integer_rows", "draw_integers", "draw_multinomial", "draw_order",
+    "draw_poisson", "draw_rows", "draw_vonmises", "eig", "eigvals", "ellipe", "ellipk", "erfcinv",
+    "erfcx", "erfcx_slope", "expm", "gamma_slope", "gammainccinv", "gammaincinv", "gegenbauer",
+    "hyp2f1", "iv", "j0", "j1", "jv", "kv", "lambertw", "numpy_function", "numpy_function_out",
+    "pinv", "sici", "sized", "stdtr", "stdtrit", "yv", "zeta",
 ]  # fmt: skip
 GROUPS = 8
 

@@ -5,6 +5,7 @@ import pickle
 import re
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -227,3 +228,15 @@ def test_steps_are_not_timed_and_nodes_are_checked():
     assert not found
     assert "log made inf" in str(found)
     assert program.check(jax.numpy.ones((2, 4)))
+
+
+def test_calls_from_several_threads_take_turns():
+    table = np.arange(4096.0)  # too large to be written into the program
+    total, x = sg.variable("total", 0.0), sg.placeholder("x", 2)
+    y = sg.sum(x * sg.take(sg.constant(table), sg.astype(x * 0 + [0, 1], "int64")))
+    program = sg.compile(x, y, updates={total: total + sg.sum(x)}, backend="jax")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: float(program(np.full(2, k))), np.arange(40.0)))
+    assert found == np.arange(40.0).tolist()
+    assert total.value == 2 * np.arange(40).sum()
+    assert jax.numpy.ones(2).dtype == np.float32

@@ -67,15 +67,28 @@ class Arrays(Reductions):
 
     def _indexed(self, x, indices, axis):
         """The place that indices of neighbouring axes are of; none may be out of bounds."""
-        found = []
-        for k, index in enumerate(indices, axis):
-            size = x.shape[k]
-            whole = index.astype(np.int64)
-            if index.dtype == np.uint64:
-                self.failing(index >= size)
-            self.failing((whole < -size) | (whole >= size))
-            found.append(self.jnp.clip(self.jnp.where(whole < 0, whole + size, whole), 0, size - 1))
+        sizes = x.shape[axis : axis + len(indices)]
+        found = [self._from_start(i, size) for i, size in zip(indices, sizes, strict=True)]
         return (slice(None),) * axis + tuple(found)
+
+    def _from_start(self, index, size):
+        """Indices from 0 on; those that do not lie within the axis fail, and are its ends."""
+        whole = index.astype(np.int64)
+        if index.dtype == np.uint64:
+            self.failing(index >= size)
+        self.failing((whole < -size) | (whole >= size))
+        return self.jnp.clip(self.jnp.where(whole < 0, whole + size, whole), 0, size - 1)
+
+    def from_start(self, x, size, axis):
+        return self._from_start(x, size)
+
+    def pick_in_rows(self, x, index):
+        return self.jnp.take_along_axis(x, self.jnp.clip(index, 0, x.shape[-1] - 1), -1)
+
+    def add_in_rows(self, x, u, index):
+        size = x.shape[-1]
+        here = self.jnp.arange(size) == self.jnp.clip(index, 0, size - 1)
+        return self.jnp.where(here, x + u, x)
 
     def gather(self, x, *indices, axis):
         end = axis + len(indices)
