@@ -32,7 +32,7 @@ from symgrad.passes import (
 )
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
-from symgrad.passes.stretches import numbers_of_stretches
+from symgrad.passes.stretches import worth_trying
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
@@ -280,8 +280,8 @@ def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[G
 
     fullest = simplified(DEFAULT)
     yield fullest
-    for number in numbers_of_stretches(start):
-        tight = simplified(in_stretches(number))
+    for number, deep in worth_trying(start):
+        tight = simplified(in_stretches(number, deep))
         yield tight
         fullest = min(fullest, tight, key=lambda found: found[2])
     whole, before, most = fullest

@@ -246,12 +246,18 @@ def recomputation(memory: int) -> Pass:
     )
 
 
-def in_stretches(number: int) -> tuple[Pass, ...]:
-    """The default passes where loops keep their steps for others in about so many stretches."""
-    return tuple(
-        replace(p, run=partial(_improved_loops, stretches=number)) if p.name == "loops" else p
-        for p in DEFAULT
-    )
+def in_stretches(number: int, deep: bool = False) -> tuple[Pass, ...]:
+    """The default passes where loops keep their steps for others in about so many stretches.
+
+    If they go `deep`, a stretch does so in turn: all together keep the logarithm of their steps.
+    """
+
+    def last() -> tuple[Pass, ...]:
+        return found if deep else DEFAULT
+
+    improve = partial(_improved_loops, stretches=number, last=last)
+    found = tuple(replace(p, run=improve) if p.name == "loops" else p for p in DEFAULT)
+    return found
 
 
 def within(memory: int) -> tuple[Pass, ...]:

@@ -13,19 +13,25 @@ from collections.abc import Mapping, Sequence
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.origin import built_as
-from symgrad.ops.loops.loop import looped
+from symgrad.ops.loops.loop import DEEPEST, depth, looped
 from symgrad.ops.shape import concat, reshape
 from symgrad.passes.loop_parts import new_inputs
 from symgrad.passes.loops import LoopView, alive
 from symgrad.rewrite.driver import rebuild
 
 
-def numbers_of_stretches(graph: Graph) -> list[int]:
-    """Numbers of stretches worth trying, for the longest loop of a graph."""
+def worth_trying(graph: Graph) -> list[tuple[int, bool]]:
+    """Numbers of stretches worth trying, and whether stretches go deep, the least memory last.
+
+    They are for the longest loop of a graph.
+    """
     lengths = [n.attr("length") for n in graph.nodes if n.op.body]
     longest = max((n for n in lengths if isinstance(n, int)), default=0)
+    numbers = [2**i for i in range(1, longest.bit_length())]
     # Beyond the square root if a carry is smaller than what a step keeps.
-    return [2**i for i in range(1, longest.bit_length()) if 4**i <= 16 * longest]
+    found = [(n, False) for n in numbers if n * n <= 16 * longest]
+    room = DEEPEST - depth(graph)
+    return found + [(n, True) for n in reversed(numbers) if n**room >= longest >= 4 * n * n]
 
 
 def stretched(graph: Graph, number: int) -> tuple[Graph, dict[Node, Node]]:

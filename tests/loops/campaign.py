@@ -260,7 +260,7 @@ def check(seed):
     inputs, outputs = one.all_of(one.named, AS_LOOPS, second)
     options = {"exact": pick(GRADES), "backend": pick(["numpy", "numpy", "reference", None])}
     if not one.named and pick([True, False, False]):
-        options["passes"] = in_stretches(pick([2, 3]))
+        options["passes"] = in_stretches(pick([2, 3]), deep=pick([True, False]))
     if pick([True, False, False]):
         graph = saved_and_loaded(sg.Graph(outputs, inputs))
         inputs, outputs = graph.inputs, graph.outputs
