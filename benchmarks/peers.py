@@ -116,7 +116,7 @@ def pytensor_mode(linker: str, dtype: Any) -> Any:
     import pytensor
     from pytensor.compile.mode import Mode, get_default_mode
 
-    pytensor.config.floatX = str(dtype) if dtype.kind == "f" else "float32"
+    pytensor.config.floatX = str(dtype) if "float" in str(dtype) else "float32"
     return get_default_mode() if linker == "auto" else Mode(linker, "fast_run")
 
 

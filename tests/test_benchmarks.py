@@ -31,6 +31,15 @@ def test_symgrad_and_numpy_agree(name):
             assert difference(found, wanted) <= WORKLOADS[name]().tolerance, contestant
 
 
+@pytest.mark.parametrize(
+    "name", ["black_scholes_f32", "augmentation", "distances", "half_layer_norm"]
+)
+def test_machine_code_agrees_too(name):
+    pytest.importorskip("llvmlite")
+    for found, wanted in zip(answers(name, "symgrad_native"), answers(name, "naive"), strict=True):
+        assert difference(found, wanted) <= WORKLOADS[name]().tolerance
+
+
 def test_a_wrong_shape_or_nan_is_no_answer():
     assert difference(arrays([[1.0, 2.0]]), arrays([1.0])) == float("inf")
     assert difference(arrays([float("nan")]), arrays([1.0])) == float("inf")

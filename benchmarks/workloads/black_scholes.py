@@ -55,12 +55,16 @@ class BlackScholes(Workload):
         ds, dt, dr, dv = grad(total, (0, 2, 3, 4))(*inputs)
         return [self.price(xp, cdf, *inputs), ds, grad(delta, 0)(*inputs), -dt, dr, dv]
 
-    def symgrad(self, *arrays: Any) -> Run:
+    def symgrad(self, *arrays: Any, backend: Any = "numpy") -> Run:
         import symgrad as sg
 
         inputs = [sg.placeholder(n, a.shape, a.dtype) for n, a in zip("sktrv", arrays, strict=True)]
-        program = sg.compile(inputs, self.graph(sg, sg.special.ndtr, sg.grad, inputs))
+        outputs = self.graph(sg, sg.special.ndtr, sg.grad, inputs)
+        program = sg.compile(inputs, outputs, backend=backend)
         return lambda: program(*arrays)
+
+    def symgrad_native(self, *arrays: Any) -> Run:
+        return self.symgrad(*arrays, backend="native")
 
     def pytensor(self, *arrays: Any, linker: str = "auto") -> Run:
         import pytensor
