@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
-from itertools import chain
-from operator import is_
+from copy import copy
+from functools import lru_cache
+from itertools import chain, tee
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.elementwise import add, subtract
 from symgrad.ops.leaves import ones_like
-from symgrad.rewrite.driver import rewrite
+from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule
 from symgrad.rewrite.trace import Trace
 from symgrad.testing.equality import (
@@ -67,16 +67,25 @@ def check_rule(rule: Rule) -> int:
     that is not checked.
     """
     points = 0
-    turned = spellings(rule, turned=True) if rule.exact < Exact.ROUNDING else ()
-    for before, inputs in chain(spellings(rule), turned):
-        after = applied_once(rule, before, inputs)
-        if after is None:
-            continue
+    turned = applications(rule, turned=True) if rule.exact < Exact.ROUNDING else ()
+    for before, inputs, after in chain(applications(rule), turned):
         assert after.type == before.type
         held = held_to_truth if rule.stable else _held_to_grade
         points += held(rule, before, after, inputs)
     assert points, f"nothing that was spelled out lets {rule.name} act: give it `examples`"
     return points
+
+
+def applications(rule: Rule, turned: bool = False) -> Iterator[tuple[Node, list[Node], Node]]:
+    """The spellings of a rule at which it acts, with their placeholders, and what it makes."""
+    return copy(_applied(rule, turned))
+
+
+@lru_cache(maxsize=2)  # several tests of one rule ask for them
+def _applied(rule: Rule, turned: bool) -> Iterator[tuple[Node, list[Node], Node]]:
+    made = ((y, xs, applied_once(rule, y, xs)) for y, xs in spellings(rule, turned))
+    (shared,) = tee(((y, xs, after) for y, xs, after in made if after is not None), 1)
+    return shared
 
 
 def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | None:
@@ -85,15 +94,16 @@ def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | Non
     Raises `AssertionError` if the rule fails, but `RewriteError` if it makes another type.
     """
     graph = Graph([before], inputs)
-    for node in reversed(topological([before])):
-        if not rule.is_for(node.op):
+    keep_layout = rule.exact < Exact.ROUNDING
+    place, index = _at_one_place(rule)
+    for node in reversed(graph.nodes):
+        if not index.at(node):
             continue
         trace = Trace()
-        keep_layout = rule.exact < Exact.ROUNDING
+        # At this node alone, so that it never meets what it made itself.
+        place.node = node
         try:
-            # At this node alone, so that it never meets what it made itself.
-            there = rule.only(partial(is_, node))
-            made = rewrite(graph, [there], trace, keep_layout=keep_layout).outputs[0]
+            made = rewrite(graph, index, trace, keep_layout=keep_layout).outputs[0]
         except RewriteError:
             raise
         except Exception as error:
@@ -101,6 +111,21 @@ def applied_once(rule: Rule, before: Node, inputs: Sequence[Node]) -> Node | Non
         if trace.fired:
             return made
     return None
+
+
+class _Place:
+    """The one node at which a rule is tried."""
+
+    node: Node | None = None
+
+    def __call__(self, node: Node) -> bool:
+        return node is self.node
+
+
+@lru_cache(maxsize=2)  # asked for at every spelling
+def _at_one_place(rule: Rule) -> tuple[_Place, Index]:
+    place = _Place()
+    return place, Index([rule.only(place)])
 
 
 def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]) -> int:

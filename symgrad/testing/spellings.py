@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
-from itertools import cycle, product
+from itertools import cycle, product, tee
 from math import prod
 from typing import Any
 
@@ -157,6 +158,16 @@ def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
 
     If they are `turned`, the variables are larger, and are views of transposed arrays.
     """
+    return copy(_spelled(rule, turned))
+
+
+@lru_cache(maxsize=2)  # several tests of one rule ask for them
+def _spelled(rule: Rule, turned: bool) -> Iterator[Spelling]:
+    (shared,) = tee(_distinct(rule, turned), 1)
+    return shared
+
+
+def _distinct(rule: Rule, turned: bool) -> Iterator[Spelling]:
     seen: set[Graph] = set()
     candidates, here = _candidates(rule, turned), current_origin()
     while True:

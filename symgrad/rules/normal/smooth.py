@@ -210,7 +210,7 @@ def over_one_and_exp_is_sigmoid(x: Var, y: Var) -> Rewrite:
 
 def _wherever(*rules: Rule) -> tuple[Rule, ...]:
     """Rules that act even where inner nodes have other readers: nothing is computed twice here."""
-    return tuple(replace(r, single_use=False) for r in rules)
+    return tuple([replace(r, single_use=False) if r.single_use else r for r in rules])
 
 
 # Where these act, the forward as written may overflow: the gradient does not use its values.
