@@ -37,7 +37,14 @@ LAZY = {
     "jax": "symgrad.backends", "onnx": "symgrad.export",
 }  # fmt: skip
 # What takes long to import, and few programs need: a function may import it, too.
-SLOW = ("json.", "pathlib.", "symgrad.runtime.inspect.", "symgrad.native.", "symgrad.backends.")
+SLOW = (
+    "json.",
+    "pathlib.",
+    "zipfile.",
+    "symgrad.runtime.inspect.",
+    "symgrad.native.",
+    "symgrad.backends.",
+)
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}

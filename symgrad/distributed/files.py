@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -86,7 +85,7 @@ def opened(name: str, path: str) -> InFile:
                 return _member(name, path)
             file.seek(0)
             return _npy(path, file, 0)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError) as error:
         raise FeedError(f"{name}: {path} is no array that can be read: {error}") from None
 
 
@@ -103,6 +102,10 @@ def _npy(path: str, file: Any, begin: int) -> InFile:
 
 def _member(name: str, path: str) -> InFile:
     """The array of a name in an `.npz` file, of which the bytes are in the file as they are."""
+    import zipfile
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is damaged")
     with zipfile.ZipFile(path) as archive:
         listed: Sequence[str] = archive.namelist()
         if f"{name}.npy" not in listed:

@@ -18,7 +18,8 @@ from symgrad.ir.op import REGISTRY
 from symgrad.lowering.map_reduce.split import Meeting
 from symgrad.runtime.threads import available
 
-# So many pieces are under way at once, and so many for each worker that has what they read.
+# So many pieces are under way at once for each worker that has what they read, at most so many in
+# all, and two for each worker at least.
 AHEAD, EACH = 64, 16
 
 
@@ -214,7 +215,9 @@ class _Waiting:
     def _has_room(self) -> bool:
         if isinstance(self.executor, Here):
             return not self.under_way
-        return self.carrying > 0 or len(self.under_way) < min(AHEAD, EACH * len(self.has_it))
+        workers = len(self.has_it)
+        most = max(min(AHEAD, EACH * workers), 2 * workers)
+        return self.carrying > 0 or len(self.under_way) < most
 
     def _submit(self, task: Task, *, carries: bool) -> Future:
         piece = task.piece

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os import urandom
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class MapReduce(Displayed):
         self.stages = tuple(map(compiled, parts.stages))
         self.feeder = Feeder(question.fed)
         self.store = VariableStore(variables, question.updated)
-        self.slots = [(str(uuid4()), str(uuid4())) for _ in parts.rounds]
+        self.slots = [(urandom(16).hex(), urandom(16).hex()) for _ in parts.rounds]
         self.workers: set[str] = set()
         self.report: Report | None = None
 

@@ -8,7 +8,6 @@ which has not been sent it says so, and is sent again with it.
 from __future__ import annotations
 
 import os
-import socket
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache, cached_property
@@ -92,6 +91,7 @@ class _Shelf:
     def __init__(self) -> None:
         self.kept: OrderedDict[str, tuple[str, Any]] = OrderedDict()
         self.lock = Lock()
+        self.name = os.urandom(8).hex()  # a process that was forked has another number
 
     def put(self, slot: str, key: str, value: Any) -> Any:
         """Keep a thing; the one that is kept, which has been compiled, if it is the same."""
@@ -160,4 +160,4 @@ def compute(piece: Piece) -> Done | Missing:
 
 
 def _here() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{_shelf().name}:{os.getpid()}"
