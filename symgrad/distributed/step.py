@@ -65,7 +65,7 @@ def map_reduce(
     1.0
     """
     question = asked(inputs, outputs, updates)
-    if not any(over in x.tensor.names for x in question.fed):
+    if over.__class__ is not str or not any(over in x.tensor.names for x in question.fed):
         raise GraphError(
             f"no input has a dimension called {over!r:.60}: give one the shape ({over!r:.20}, …), "
             "and tell map_reduce its name"
@@ -154,17 +154,17 @@ class MapReduce(Displayed):
         Raises `FeedError` for data that does not fit, before anything is computed. An error in a
         piece tells which one it was. If anything is raised, no variable has changed.
         """
-        call = self._fed(data, whole)
+        call = self._fed(data, whole, executor)
         return self.question.form(self.store.alone(self._run, call, executor, progress, True))
 
     def on(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Bound:
         """The program with its data: `sg.fit(step.on(data), epochs=10)` is one step an epoch."""
-        self._fed(data, whole)
+        self._fed(data, whole, executor)
         return Bound(self, data, executor, whole)
 
     def profile(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Report:
         """Where the time of a call goes, round by round. Nothing is updated."""
-        self._run(self._fed(data, whole), executor, None, False)
+        self._run(self._fed(data, whole, executor), executor, None, False)
         assert self.report is not None
         return self.report
 
@@ -212,8 +212,18 @@ class MapReduce(Displayed):
             own += _tell(part, {**call.sizes, self.split.over: stop - start})
             yield Task(Piece(common[0], rows, common[1], own), i, (start, stop))
 
-    def _fed(self, data: Chunks, whole: Mapping[str, Any]) -> _Call:
+    def _fed(self, data: Chunks, whole: Mapping[str, Any], executor: Executor | None) -> _Call:
         """The data and the other inputs, checked."""
+        if hasattr(executor, "get_executor"):
+            raise FeedError(
+                "a client of a cluster is no executor: give client.get_executor(pure=False, "
+                "retries=3)"
+            )
+        if executor is not None and not hasattr(executor, "submit"):
+            raise FeedError(
+                "an executor has submit, as concurrent.futures.ProcessPoolExecutor(2) has, and "
+                f"{executor!r:.60} has not"
+            )
         if not isinstance(data, Chunks):
             raise FeedError(
                 f"data are sg.chunks(x=…, rows=4096), by the names of inputs, not {data!r:.60}"

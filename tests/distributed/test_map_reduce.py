@@ -288,6 +288,16 @@ def test_an_executor_that_is_shut_down_changes_nothing():
     assert "nothing was changed" in error.value.__notes__[0]
 
 
+class Client:
+    """A client, of which an executor is to be asked for."""
+
+    def submit(self, function, piece):
+        raise AssertionError
+
+    def get_executor(self):
+        raise AssertionError
+
+
 def test_bad_data_is_refused():
     x, y = inputs()
     c = sg.placeholder("c", ())
@@ -309,6 +319,11 @@ def test_bad_data_is_refused():
     assert step(sg.chunks(x=X[:0], y=Y[:0]), c=2.0) == 0
     with pytest.raises(FeedError, match=r"sg\.chunks"):
         step((X, Y), c=2.0)
+    for executor, words in ((2, "has submit"), (Client(), "get_executor")):
+        with pytest.raises(FeedError, match=words):
+            step(sg.chunks(x=X, y=Y), c=2.0, executor=executor)
+    with pytest.raises(GraphError, match="no input has a dimension"):
+        sg.map_reduce([x, y, c], sg.sum(y * c) + sg.sum(x), over=["N"])
     with pytest.raises(GraphError, match="no input has a dimension called 'M'"):
         sg.map_reduce([x, y], sg.sum(x) + sg.sum(y), over="M")
 
