@@ -53,7 +53,7 @@ def test_second_order(way):
     """Reverse over reverse, and forward over reverse."""
     end = sg.odeint(lambda y, t: -k[0] * y * y, 1.0, ts, gradient=way)[-1]
     slope = sg.grad(end, k, disconnected="zero")[0]
-    (mixed,) = sg.jvp([slope], [k, ts], [sg.ones(4), sg.zeros_like(ts)])
+    (mixed,) = sg.jvp([slope], [k], [sg.ones(4)])
     program = sg.compile([k, ts], [end, slope, sg.grad(slope, k)[0], mixed])
     rate, t = K[0], T[-1]
     wanted = [(-t) ** n / (1 + rate * t) ** (n + 1) * (1, 1, 2)[n] for n in range(3)]

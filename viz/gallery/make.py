@@ -66,6 +66,21 @@ def attention() -> sg.Program:
     return sg.compile([x], {"loss": loss, **gradients}, threads=1)
 
 
+def loop() -> sg.Program:
+    """A recurrent net by hand, over sequences of any length, and the gradients of its weights."""
+    x = sg.placeholder("x", ("T", 8, 16), "float32")
+    w = sg.variable("w", np.zeros((16, 32), "float32"))
+    u = sg.variable("u", np.zeros((32, 32), "float32"))
+
+    def step(h: sg.Node, row: sg.Node) -> tuple[sg.Node, None]:
+        return sg.tanh(row @ w + h @ u), None
+
+    last, _ = sg.scan(step, sg.zeros((8, 32), dtype="float32"), x)
+    loss = sg.sum(last**2)
+    gradients = dict(zip(("d w", "d u"), sg.grad(loss, [w, u]), strict=True))
+    return sg.compile([x], {"loss": loss, **gradients}, threads=1)
+
+
 def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
     """For each file how it is drawn, and what it shows as a text without coordinates."""
     gradient, step = two_layer_net()
@@ -82,6 +97,7 @@ def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
         ),
         "mlp": (mlp(), {"title": "Six layers, each drawn once", "collapse": True, "expand": True}),
         "attention": (attention(), {"title": "Attention and its gradient, as they run"}),
+        "loop": (loop(), {"title": "A recurrent net: a loop, and the one that goes back over it"}),
     }
     found = {}
     for name, (program, title) in stories.items():
