@@ -114,7 +114,14 @@ def test_a_choice_has_two_frames_that_meet():
     assert sides == ["if true", "if false"]
 
 
-@pytest.mark.parametrize("make", [rnn, choice])
+def grouped():
+    """What runs: a group of the backward part reads the stack of a loop."""
+    last, _ = sg.scan(lambda h, row: (sg.tanh(row + h @ w), None), sg.zeros(4), x)
+    loss = sg.sum(last**2)
+    return sg.compile([x, w], [loss, sg.grad(loss, w)]).graph
+
+
+@pytest.mark.parametrize("make", [rnn, choice, grouped])
 def test_closed_and_open_keep_the_same(make):
     graph = make()
     opened, closed = (view_of(graph, expand=e, stubs=False) for e in (True, False))

@@ -30,10 +30,14 @@ class Kept:
         self._parts = parts
         self._values: dict[Path, list[Value]] = {}  # where the results of a node are computed
         self._readers: dict[Value, set[Path]] = defaultdict(set)
+        # Of an input of a graph inside a node: what that is given, in the graph around.
+        self._stands: dict[Path, Path] = {}
         self._walk(graph, ())
 
     def between(self, tail: Path, head: Path) -> Value | None:
         """The value that `tail` gives and `head` reads, if it is kept for that."""
+        while tail in self._stands:
+            tail = self._stands[tail]
         if tail not in self._values:
             return None
         value = self._values[tail][0]
@@ -51,6 +55,8 @@ class Kept:
             if inner is not None:
                 given = zip(inner.inputs, operands, strict=True)
                 self._values |= {(*path, p): values for p, values in given}
+                pairs = zip(inner.inputs, node.inputs, strict=True)
+                self._stands |= {(*path, p): (*around, x) for p, x in pairs}
                 self._walk(inner, path, derived)
                 self._values[path] = [self._values[(*path, y)][0] for y in inner.outputs]
                 continue
@@ -74,7 +80,11 @@ class Kept:
         """Enter the inputs of a body: those read whole are what is given, others new in a step."""
         for i, (x, given) in enumerate(zip(body.graph.inputs, body.operands, strict=True)):
             own, values = (*path, x), self._values[(*around, given)]
-            self._values[own] = [(own, 0)] if i < body.carries + body.slices else values
+            if i < body.carries + body.slices:
+                values = [(own, 0)]
+            else:
+                self._stands[own] = (*around, given)
+            self._values[own] = values
 
     def _read(self, value: Value, reader: Path) -> None:
         made = value[0][-1]
