@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from operator import index
 
 import numpy as np
 
@@ -220,7 +221,7 @@ def rint(x: NodeLike, /) -> Node:
 @composite(numpy=(np.round, np.around))
 def round(x: NodeLike, /, *, decimals: int = 0) -> Node:
     """x rounded to so many decimals, to tens if they are negative; halves to the even one."""
-    node = as_node(x)
+    node, decimals = as_node(x), index(decimals)
     if node.dtype.kind in "iu":
         if decimals >= 0:
             return node

@@ -225,7 +225,12 @@ def deviations(x: Node, axis: Any, correction: float) -> tuple[Node, Any]:
     """The distances from the mean, and by how many they are averaged."""
     away: Node = x - mean(x, axis=axis, keepdims=True)
     real = abs(away) if x.tensor.is_complex else away
-    return real, _corrected_count(real, axis, correction)
+    return real, _corrected_count(real, axis, as_weak(correction))
+
+
+def as_weak(number: Any) -> Any:
+    """A number of NumPy's as Python's, which leaves the dtype of an array as it is."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _corrected_count(x: Node, axis: Any, correction: float) -> Any:

@@ -20,7 +20,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.linalg.norms import vector_norm
 from symgrad.ops.logic import isnan
 from symgrad.ops.order import searchsorted
-from symgrad.ops.reduce import all, as_float, max, min, prod, sum
+from symgrad.ops.reduce import all, as_float, as_weak, max, min, prod, sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, reshape
 
@@ -69,7 +69,7 @@ def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tup
     away = select(there, node - nanmean(node, axis=axis, keepdims=True))
     if node.tensor.is_complex:
         away = abs(away)
-    count = _counted(there, away, axis, keepdims) - correction
+    count = _counted(there, away, axis, keepdims) - as_weak(correction)
     return away, where(count > 0, count, np.nan)
 
 

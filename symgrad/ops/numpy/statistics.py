@@ -24,7 +24,7 @@ from symgrad.ops.logic import isnan
 from symgrad.ops.manipulate import diff
 from symgrad.ops.order import argsort, searchsorted
 from symgrad.ops.quantiles import as_large
-from symgrad.ops.reduce import as_float, mean, sum
+from symgrad.ops.reduce import as_float, as_weak, mean, sum
 from symgrad.ops.reduce import max as max_
 from symgrad.ops.reduce import min as min_
 from symgrad.ops.select import clip, maximum, where
@@ -117,7 +117,7 @@ def cov(
            [-1.,  1.]])
     """
     rows = _rows(x, rowvar, y, dtype)
-    less = (0 if bias else 1) if correction is None else correction
+    less = (0 if bias else 1) if correction is None else as_weak(correction)
     if isinstance(less, bool) or not isinstance(less, (int, float)):
         raise ArgumentError(f"correction is a number, not {correction!r}")
     real = part_dtype(rows.dtype)
