@@ -188,8 +188,12 @@ class Pareto(Law):
         """From `scale` on."""
         return self.scale, None
 
+    def _past(self, x: Node) -> Node:
+        """log(x / scale), with all digits where x is near the scale."""
+        return log1p((x - self.scale) / self.scale)
+
     def _log_sf(self, x: Node) -> NodeLike:
-        return -self.concentration * log(x / self.scale)
+        return -self.concentration * self._past(x)
 
     def _log_prob(self, x: Node) -> NodeLike:
         return self._log_sf(x) + log(self.concentration / x)
@@ -201,8 +205,7 @@ class Pareto(Law):
         return exp(self._log_sf(x))
 
     def _log_cdf(self, x: Node) -> NodeLike:
-        past = log(x / self.scale)
-        b = self.concentration
+        past, b = self._past(x), self.concentration
         return where(past == 0, log(past) + log(b), log1mexp(-b * past))
 
     def _icdf(self, p: Node) -> NodeLike:

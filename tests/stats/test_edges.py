@@ -122,6 +122,14 @@ def test_gumbels_gradient_does_not_overflow(dtype):
     same(sg.compile([m], sg.grad(y, m))(np.asarray(0.0, dtype)), np.zeros((), dtype))
 
 
+def test_paretos_law_has_digits_where_it_begins():
+    law, x = L.Pareto(0.6213730864547703, 0.7708781803816672), 0.7708781803829079
+    for part, wanted in (("cdf", 1.0000562932120692e-12), ("log_sf", -1.0000562932125693e-12)):
+        np.testing.assert_allclose(value(getattr(law, part)(x)), wanted, 1e-13)
+    tiny = L.Pareto(2.5, 1e-300)
+    np.testing.assert_allclose(value(tiny.log_sf(1.0)), -2.5 * 300 * np.log(10), 1e-14)
+
+
 def test_waiting_for_what_is_all_but_impossible():
     law, rarer = L.Geometric(logits=-800.0), L.Geometric(logits=-801.0)
     close(float(law.entropy()), 801.0, 1e-13)
