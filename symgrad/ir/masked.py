@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError, UnsupportedError
 from symgrad.ir.operators import call
+from symgrad.ir.schema import plain
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
@@ -86,7 +87,7 @@ def _average(name: str, x: Any, mask: Node, about: Any, **options: Any) -> Node:
     node = call("asarray", x)
     floats = node.dtype if node.dtype.kind in "fc" else np.dtype(np.float64)
     node = call("astype", node, floats)
-    correction = options.pop("correction", 0)
+    correction = plain(options.pop("correction", 0))
     axis, keepdims = options["axis"], options["keepdims"]
     whole = call("broadcast_to", mask, node.shape)
 

@@ -49,7 +49,7 @@ class Schema(NamedTuple):
         checks = self.checks
         for name, value in attrs.items():
             if name not in checks or not checks[name](value):
-                attrs = {k: _plain(v) for k, v in attrs.items()}
+                attrs = {k: plain(v) for k, v in attrs.items()}
                 self.require(attrs)
                 break
         return attrs
@@ -130,8 +130,8 @@ def describe(hint: Any) -> str:
     return " | ".join(map(describe, parts))
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as Python's, in tuples too."""
+def plain(value: Any) -> Any:
+    """A NumPy scalar as Python's, which leaves the dtype of an array as it is; in tuples too."""
     if isinstance(value, np.generic):
         return value.item()
-    return tuple(map(_plain, value)) if value.__class__ is tuple else value
+    return tuple(map(plain, value)) if value.__class__ is tuple else value

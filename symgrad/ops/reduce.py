@@ -12,6 +12,7 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, case
 from symgrad.ir.operators import call
+from symgrad.ir.schema import plain
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
 from symgrad.ops.complexes import keep_imaginary
@@ -225,12 +226,7 @@ def deviations(x: Node, axis: Any, correction: float) -> tuple[Node, Any]:
     """The distances from the mean, and by how many they are averaged."""
     away: Node = x - mean(x, axis=axis, keepdims=True)
     real = abs(away) if x.tensor.is_complex else away
-    return real, _corrected_count(real, axis, as_weak(correction))
-
-
-def as_weak(number: Any) -> Any:
-    """A number of NumPy's as Python's, which leaves the dtype of an array as it is."""
-    return number.item() if isinstance(number, np.generic) else number
+    return real, _corrected_count(real, axis, plain(correction))
 
 
 def _corrected_count(x: Node, axis: Any, correction: float) -> Any:

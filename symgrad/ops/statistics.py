@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
+from symgrad.ir.schema import plain
 from symgrad.ir.types import as_shape, whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
@@ -20,7 +21,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.linalg.norms import vector_norm
 from symgrad.ops.logic import isnan
 from symgrad.ops.order import searchsorted
-from symgrad.ops.reduce import all, as_float, as_weak, max, min, prod, sum
+from symgrad.ops.reduce import all, as_float, max, min, prod, sum
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, reshape
 
@@ -69,7 +70,7 @@ def _deviation(x: NodeLike, axis: Any, correction: float, keepdims: bool) -> tup
     away = select(there, node - nanmean(node, axis=axis, keepdims=True))
     if node.tensor.is_complex:
         away = abs(away)
-    count = _counted(there, away, axis, keepdims) - as_weak(correction)
+    count = _counted(there, away, axis, keepdims) - plain(correction)
     return away, where(count > 0, count, np.nan)
 
 

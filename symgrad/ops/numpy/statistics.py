@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
+from symgrad.ir.schema import plain
 from symgrad.ir.types import in_order, normalize_axes, normalize_axis
 from symgrad.ops.complexes import conj, part_dtype
 from symgrad.ops.cumulative import cumulative_prod, cumulative_sum
@@ -24,7 +25,7 @@ from symgrad.ops.logic import isnan
 from symgrad.ops.manipulate import diff
 from symgrad.ops.order import argsort, searchsorted
 from symgrad.ops.quantiles import as_large
-from symgrad.ops.reduce import as_float, as_weak, mean, sum
+from symgrad.ops.reduce import as_float, mean, sum
 from symgrad.ops.reduce import max as max_
 from symgrad.ops.reduce import min as min_
 from symgrad.ops.select import clip, maximum, where
@@ -117,7 +118,7 @@ def cov(
            [-1.,  1.]])
     """
     rows = _rows(x, rowvar, y, dtype)
-    less = (0 if bias else 1) if correction is None else as_weak(correction)
+    less = (0 if bias else 1) if correction is None else plain(correction)
     if isinstance(less, bool) or not isinstance(less, (int, float)):
         raise ArgumentError(f"correction is a number, not {correction!r}")
     real = part_dtype(rows.dtype)
