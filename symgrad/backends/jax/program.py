@@ -47,6 +47,10 @@ class JaxExecutable(Executable):
         self._variables = [number[x] for x in graph.inputs if isinstance(x, Variable)]
         self.count = len(self.lowering.outputs) - count
         nexts = {*self.lowering.outputs[self.count :]}
+        made = {i for stage in self.lowering.stages for i in stage.gives}
+        # Next values that no function makes: inputs, constants, and what NumPy has computed.
+        last = range(self.count, len(self.lowering.outputs))
+        self._foreign = [k for k in last if self.lowering.outputs[k] not in made]
         for stage in self.lowering.stages:
             kept = [device.kept if i in nexts else _as_it_is for i in stage.gives]
             run = partial(_kept, self.lowering.function(stage, stage.gives), kept)
@@ -93,7 +97,8 @@ class JaxExecutable(Executable):
             for i in stage.host:
                 values[i] = lowering.on_host(i, values)
         results = [values[i] for i in lowering.outputs]
-        results[self.count :] = map(self.device.own, results[self.count :])
+        for k in self._foreign:
+            results[k] = self.device.own(results[k])
         return results
 
 
@@ -172,7 +177,9 @@ class JaxProgram(Program):
     """A program that JAX runs: `compile(..., backend="jax")`.
 
     Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
-    them. `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
+    them. Their memory is not donated to the next values: a step that fails, be it for want of
+    memory, could not leave them as they were. Ctrl-C is seen when what XLA runs has ended.
+    `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
     """
 
     def parts(
