@@ -349,6 +349,19 @@ def test_what_is_kept_is_a_section_of_its_own():
     assert int(line) in shown["elements"][number]["lines"]
 
 
+def test_machine_code_is_shown_as_text():
+    pytest.importorskip("llvmlite")
+    x = sg.placeholder("</script>&<b>", 40)
+    program = sg.compile(x, sg.sum(x * 2), backend="native")
+    shown = read(program)["native"]
+    assert [code["title"] for code in shown] == [
+        "Machine code 1: LLVM's IR", "Machine code 1: assembly"
+    ]  # fmt: skip
+    assert any("define" in line for line in shown[0]["lines"])
+    assert not any("script" in line or "<b>" in line for code in shown for line in code["lines"])
+    assert read(sg.compile(x, sg.sum(x * 2)))["native"] == []
+
+
 def test_a_profile_is_shown_and_must_be_this_program_s(net):
     x = np.ones((4, 8), "float32")
     profile = net.profile(x, x, runs=1)

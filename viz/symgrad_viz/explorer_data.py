@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -33,6 +33,7 @@ from symgrad_viz.words import printable, shortened, title_text
 FORMAT, VERSION = "symgrad-explorer", 3
 AROUND = 12  # so many lines of a file are shown around each that built something
 OVERVIEW = 40  # boxes that can be taken in at once
+MOST_LINES = 5000  # of one piece of machine code
 QUOTE = "  "  # in the title of what a line built, between its place and its text
 Json: TypeAlias = dict[str, Any]
 AS_WRITTEN = "as written"
@@ -169,6 +170,7 @@ class _Document:
             "fileNames": list(self._file_names().values()),
             "files": self._files() if self.embed_source else [],
             "sections": list(map(self._section, self.sections)),
+            "native": list(self._native()),
             "profile": self.profile and self._profile(self.profile),
             "texts": list(self.texts),
         }
@@ -287,6 +289,15 @@ class _Document:
             "outputs": plan.output_bytes,
             "nexts": plan.next_bytes,
         }
+
+    def _native(self) -> Iterator[Json]:
+        """The machine code, as LLVM reads it and as it came out; in IR are no names of a user's."""
+        for i, code in enumerate(self.program.native, 1):
+            for what, text in (("LLVM's IR", code.ir), ("assembly", code.assembly)):
+                yield {
+                    "title": f"Machine code {i}: {what}",
+                    "lines": [_line(t) for t in text.splitlines()[:MOST_LINES]],
+                }
 
     def _step(self, step: Step) -> tuple[int | None, list[int]]:
         """The element that a step computes, and the slots that it writes to."""

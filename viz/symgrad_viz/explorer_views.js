@@ -219,6 +219,7 @@ function programPane() {
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
       html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),
     moreMemory && html("p", { class: "soft" }, "More memory than as written: the passes aim at fewer operations and fewer bytes moved, for which steps change their order and kernels use scratch. compile(…, memory_budget=…) aims at memory."),
+    data.native.map(({ title, lines }) => html("details", null, html("summary", null, title), html("div", { class: "code", tabindex: 0 }, lines.map((text) => html("div", { class: "row" }, text || " "))))),
     html("h3", null, "How to read it"),
     html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
     html("h3", null, "Keys"), html("table", null, html("tbody", null, keys.map(([k, what]) => html("tr", null, html("th", { scope: "row", class: "left" }, html("kbd", null, k)), html("td", { class: "left" }, what))))),
