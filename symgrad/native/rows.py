@@ -1,14 +1,14 @@
 """Ops along rows, as vectors: running sums, the place of an extremum, one element of each row.
 
 A running sum of a vector is made in steps of 1, 2, 4 … lanes, onto the sum of the vectors before
-(Hillis and Steele, 1986). What could overflow on such a way, a product or a recurrence of floats,
-is made element by element.
+(Hillis and Steele, 1986). What could overflow on such a way, a product or a recurrence, is made
+element by element.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
@@ -81,9 +81,11 @@ def scanned(node: Node, values: Sequence[Value], carry: str, inside: Value | Non
     if inside is not None and is_turned(node):
         # Those beyond the end come first; a recurrence stays 0.
         values = [code.select(inside, v, start) for v in values]
-    if node.op is scan.op or (node.op is products_before.op and kind[0] == "f"):
+    # Products of integers that are 0 or 1 LLVM 20 makes selections, which it takes for those of
+    # the lanes that are shifted.
+    if node.op is scan.op or node.op is products_before.op:
         return _one_by_one(node, values, carry)
-    write = _written(_join_of(node))
+    write = JOINS[_join_of(node)]
     order = 1 if is_turned(node) else -1
     found, step = values[0], 1
     while step < code.lanes:
@@ -92,13 +94,7 @@ def scanned(node: Node, values: Sequence[Value], carry: str, inside: Value | Non
     before = code.load(kind, carry)
     end = code.lane(found, 0 if is_turned(node) else code.lanes - 1)
     code.store(write(before, code.splat(kind, end)), carry)
-    if node.op is products_before.op:
-        found = _shifted(found, order, start)
     return write(before, found)
-
-
-def _written(join: str) -> Callable[[Value, Value], Value]:
-    return (lambda a, b: a * b) if join == "multiply" else JOINS[join]
 
 
 def _shifted(x: Value, by: int, fill: Number) -> Value:

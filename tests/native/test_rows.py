@@ -52,6 +52,20 @@ def test_along_rows(shape, dtype):
             np.testing.assert_allclose(y, z, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32"])
+def test_scans_of_zeros_and_ones(dtype):
+    """Which LLVM knows to be such, and so makes selections of products."""
+    x = sg.placeholder("x", (9, 40), dtype)
+    for bits in (sg.minimum(x, 1), sg.astype(x > 0, dtype)):
+        scans = [f(bits, axis=1, reverse=r) for f in (products_before, running_sum) for r in (0, 1)]
+        scans += [running_extremum(bits, axis=1, largest=largest) for largest in (True, False)]
+        scans += [scan(bits, bits, axis=1, reverse=r) for r in (False, True)]
+        graph = Graph(scans, [x])
+        a = np.random.default_rng(6).integers(0, 9, (9, 40)).astype(dtype)
+        for y, z in zip(compiled(graph, {}).run([a]), reference(graph, [a]), strict=True):
+            np.testing.assert_array_equal(y, z)
+
+
 def test_running_sums_are_as_good_as_numpys():
     rng = np.random.default_rng(2)
     x = sg.placeholder("x", (2, 100_000), "float32")
