@@ -165,7 +165,7 @@ class _Writer:
                 numbers = np.asarray(computed(task.node, [], dict(task.attrs)))
                 self.values.append(lanes.constants(kind, numbers.ravel().tolist()))
             else:
-                self.values.append(self._written(task, lanes))
+                self.values.append(_hidden(self._written(task, lanes)))
         for i, pointer in zip(results, pointers[len(inputs) :], strict=True):
             value = self.values[i]
             value.code.store(value, pointer)
@@ -225,6 +225,21 @@ class _Writer:
         terms = np.moveaxis(numbers, tuple(axes), range(len(axes))).reshape(-1, code.lanes)
         join = JOINS[op.combiner or "add"]
         return _joined((code.gathered([x], row.tolist()) for row in terms), join)
+
+
+def _hidden(x: Value) -> Value:
+    """The same lanes, of which LLVM is told nothing if they are bytes.
+
+    Of bytes that are a mask it takes the shuffled ones for those in place where the mask selects
+    from them: the X86 backend of LLVM 20 does so for more than 16 lanes.
+    """
+    if x.kind not in ("i1", "u1") or x.code.lanes == 1:
+        return x
+    code, t = x.code, x.code.type(x.kind)
+    place = code.new()
+    code.lines.text.insert(1, f"  {place} = alloca {t}, align 64")  # in the entry block
+    code.do(f"store volatile {t} {x.text}, ptr {place}, align 1")
+    return code.line(x.kind, f"load volatile {t}, ptr {place}, align 1")
 
 
 def _numbered(types: Sequence[TensorType]) -> list[Order]:
