@@ -165,8 +165,11 @@ def run_round(
                 progress(spent)
     except BaseException as error:
         waiting.cancel()
-        (start, stop), number = waiting.task.rows, waiting.task.number
-        error.add_note(f"  in piece {number} of {of}, rows {start} to {stop}; nothing was changed")
+        if waiting.task is not None:
+            (start, stop), number = waiting.task.rows, waiting.task.number
+            error.add_note(
+                f"  in piece {number} of {of}, rows {start} to {stop}; nothing was changed"
+            )
         raise
     known |= waiting.has_it
     begun = perf_counter()
@@ -199,7 +202,7 @@ class _Waiting:
         self.under_way: deque[tuple[Task, Future]] = deque()
         self.carrying = 1 if isinstance(executor, Here) else max(workers, available())
         self.has_it: set[str] = set()
-        self.task: Task
+        self.task: Task | None = None
 
     def __iter__(self) -> Iterator[tuple[Task, Future]]:
         while True:
@@ -209,8 +212,8 @@ class _Waiting:
                 self.carrying -= 1
             if not self.under_way:
                 return
-            self.task, future = self.under_way.popleft()
-            yield self.task, future
+            self.task, future = task, _ = self.under_way.popleft()
+            yield task, future
 
     def _has_room(self) -> bool:
         if isinstance(self.executor, Here):

@@ -345,6 +345,8 @@ def test_sources(tmp_path):
         same, total = step(sg.chunks(x=source, rows=6))
         np.testing.assert_array_equal(same, X * 2)
         close(total, X.sum(0))
+    with pytest.raises(FeedError, match="along its first axis"):
+        flat(sg.chunks(x=(lambda a, b: X.T[a:b], 5)))
     np.save(tmp_path / "t.npy", X.T)
     for source in (X.T, tmp_path / "t.npy", np.load(tmp_path / "f.npy", mmap_mode="r").T):
         np.testing.assert_array_equal(flat(sg.chunks(x=source, rows=6))[0], X.T * 2)
