@@ -46,6 +46,7 @@ class VariableStore:
         self._unset = [v for v in variables if v.cell.content is None]
         self._scalars = [i for i, v in enumerate(variables) if not v.ndim]
         self._targets = [v.cell for v in updated]
+        self._types: list[Any] = [v.tensor for v in updated]
         # All programs take locks in one order, so that no two wait for each other.
         self._locks = [c.lock for c in sorted(self._targets, key=id)]
         self._commits = bool(updated)
@@ -146,12 +147,11 @@ class VariableStore:
         """An array for the next value of a variable: the value before the present one, unless
         somebody is still reading it.
         """
-        wanted = self.updated[i].tensor
-        fits = self.spares[i].shape == wanted.shape and self.spares[i].dtype == wanted.dtype
-        if not fits or _readers(self.spares, i) > _NO_READERS:
-            shape: Any = wanted.shape
-            self.spares[i] = np.empty(shape, wanted.dtype)
-        spare: Array = self.spares[i]
+        wanted, spares = self._types[i], self.spares
+        fits = spares[i].shape == wanted.shape and spares[i].dtype == wanted.dtype
+        if not fits or _readers(spares, i) > _NO_READERS:
+            spares[i] = np.empty(wanted.shape, wanted.dtype)
+        spare: Array = spares[i]
         return spare
 
 
