@@ -134,13 +134,15 @@ def sizes_of(values: Mapping[Node, Any]) -> dict[str, int]:
 
 def resolve(value: Any, sizes: Mapping[str, int]) -> Any:
     """Attributes with their named dimensions replaced by numbers."""
+    if value.__class__ is int or value.__class__ is str:
+        return value  # as most are
     if isinstance(value, Dim):
         missing = value.names - sizes.keys()
         if missing:
             raise SymbolicError(f"the size of {', '.join(sorted(missing))} is not known here")
         return value.evaluate(sizes)
     if isinstance(value, tuple):
-        return tuple(resolve(v, sizes) for v in value)
+        return tuple([resolve(v, sizes) for v in value])
     if isinstance(value, dict):
         return {k: resolve(v, sizes) for k, v in value.items()}
     return value

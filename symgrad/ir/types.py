@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import index as as_index
 from typing import Any, TypeAlias
 
@@ -81,7 +82,13 @@ class TensorType:
 
     def __repr__(self) -> str:
         inside = ", ".join(map(repr, self.shape)) if self.shape else "()"
-        return f"{self.dtype.name}[{inside}]"
+        return f"{_name(self.dtype)}[{inside}]"
+
+
+@cache
+def _name(dtype: DType) -> str:
+    """The name of a dtype, which NumPy puts together each time."""
+    return dtype.name
 
 
 def _is_clean(shape: object) -> bool:
@@ -180,10 +187,14 @@ def names_in(value: Any) -> frozenset[str]:
     """The names of the dimensions that a type or an attribute holds."""
     if isinstance(value, (TensorType, Dim)):
         return value.names
-    return _NONE.union(*map(names_in, value)) if isinstance(value, tuple) else _NONE
+    if not isinstance(value, tuple):
+        return _NONE
+    # Asked of every attribute of every graph, most of which are texts and numbers.
+    return _NONE.union(*[names_in(v) for v in value if v.__class__ not in _NAMELESS])
 
 
 _NONE: frozenset[str] = frozenset()
+_NAMELESS = frozenset((int, str, bool, float))
 
 
 def require_equal(a: Size, b: Size) -> None:

@@ -19,9 +19,11 @@ def dead_results(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         if node.op.of_several:
             read[node.inputs[0]].add(node.attr("index"))
     sole = {source for source, found in read.items() if len(found) == 1}
+    if not sole:
+        return graph
     rules = [
         rule.only(lambda node: node.inputs[0] in sole)
         for rule in (result_alone, result_found_alone)
         if rule.exact <= exact
     ]
-    return rewrite(graph, rules, trace, "dead_results") if sole else graph
+    return rewrite(graph, rules, trace, "dead_results")

@@ -206,8 +206,8 @@ class Rule:
 
     def _takes(self, bound: Substitution) -> bool:
         """Whether the operands are of its kinds: no complex ones, unless it is for those."""
-        found = [x for x in bound.values() if isinstance(x, Node) and x.tensor.is_complex]
-        return not found or "c" in self.kinds
+        nodes = (x for x in bound.values() if isinstance(x, Node))
+        return "c" in self.kinds or not any(x.tensor.is_complex for x in nodes)
 
     @property
     def may_shrink(self) -> bool:

@@ -142,16 +142,18 @@ def _check(
     y: Node, xs: list[Node], points: list[Any], kinks: Policy, rng: np.random.Generator, order: int
 ) -> Report:
     feeds = dict(zip(xs, points, strict=True))
+    nodes = topological([y])
+    values = dict(zip(nodes, evaluate(nodes, feeds), strict=True)) | feeds
     gradient = evaluate(vjp(y, xs, 1.0, kinks=kinks, disconnected="zero"), feeds)
     tangents = [placeholder(f"tangent {i}", x.shape, x.dtype) for i, x in enumerate(xs)]
     pushed = _pushed(y, xs, tangents, kinks)
-    analytic = all(_is_analytic(n) for n in topological([y]))
+    analytic = all(map(_is_analytic, nodes))
     verdicts = []
     for name, directions in _directions(points, rng):
-        moved = {**feeds, **dict(zip(tangents, directions, strict=True))}
+        moved = {**values, **dict(zip(tangents, directions, strict=True))}
         forward = None if pushed is None else float(evaluate([pushed], moved)[0])
         reverse = sum(float(np.vdot(g, d).real) for g, d in zip(gradient, directions, strict=True))
-        left, right, tolerance = _slopes(y, xs, points, directions, analytic)
+        left, right, tolerance = _slopes(y, values[y], xs, points, directions, analytic)
         verdicts.append(Verdict(name, left, right, forward, reverse, tolerance))
     wrong = "\n".join(f"  {v}" for v in verdicts if not v.is_right)
     if wrong:
@@ -189,13 +191,16 @@ def _directions(points: Sequence[Any], rng: np.random.Generator) -> Iterator[tup
 
 
 def _slopes(
-    y: Node, xs: list[Node], points: list[Any], directions: list[Any], analytic: bool
+    y: Node, value: Any, xs: list[Node], points: list[Any], directions: list[Any], analytic: bool
 ) -> tuple[float, float, float]:
-    """The derivatives from the left and from the right, and how well they are known."""
+    """The derivatives from the left and from the right, and how well they are known.
+
+    `value` is that of y at the points.
+    """
     if analytic:
         moved = [p + 1j * COMPLEX_STEP * d for p, d in zip(points, directions, strict=True)]
-        value = evaluate([y], dict(zip(xs, moved, strict=True)))[0]
-        slope = float(np.imag(value)) / COMPLEX_STEP
+        stepped = evaluate([y], dict(zip(xs, moved, strict=True)))[0]
+        slope = float(np.imag(stepped)) / COMPLEX_STEP
         return slope, slope, 1e-9 * (1 + abs(slope))
 
     def at(t: float) -> float:
@@ -203,7 +208,7 @@ def _slopes(
         return float(evaluate([y], dict(zip(xs, moved, strict=True)))[0])
 
     h = STEP * max(1.0, max((float(np.abs(p).max(initial=0)) for p in points), default=1.0))
-    middle = at(0)
+    middle = float(value)
     # Two steps each, extrapolated: the error is of second order, as for a central difference.
     left = (3 * middle - 4 * at(-h) + at(-2 * h)) / (2 * h)
     right = (-3 * middle + 4 * at(h) - at(2 * h)) / (2 * h)

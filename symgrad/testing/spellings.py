@@ -89,7 +89,7 @@ def points_of(
         yield from _wide(types, tuple(named), reach)
 
 
-@lru_cache(maxsize=256)  # asked for by every rule
+@lru_cache(maxsize=1024)  # asked for by every rule
 def _wide(
     types: Sequence[TensorType], named: Sequence[float], reach: int
 ) -> list[list[np.ndarray[Any, Any]]]:
@@ -98,7 +98,7 @@ def _wide(
     return [wide_feeds(rng, types, named, within) for within in (reach, reach, None)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _special(types: Sequence[TensorType]) -> list[list[Any]]:
     """Ordinary arrays, and such as have special values."""
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def edges_of(inputs: Sequence[Node]) -> list[list[Any]]:
     return _edges(tuple([x.tensor for x in inputs]))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _edges(types: Sequence[TensorType]) -> list[list[Any]]:
     rng = np.random.default_rng(2)
     floats = [i for i, t in enumerate(types) if t.dtype.kind == "f"]
@@ -239,7 +239,7 @@ def _made(build: Callable[..., Node | None], operands: Sequence[Node]) -> Node |
         return None
 
 
-@lru_cache(maxsize=512)  # the same for every rule
+@lru_cache(maxsize=1024)  # the same for every rule
 def _placeholders(shapes: Sequence[Any], dtypes: Sequence[Any]) -> tuple[Node, ...]:
     pairs = zip(shapes, dtypes, strict=True)
     return tuple([placeholder(f"x{i}", s, d) for i, (s, d) in enumerate(pairs)])
