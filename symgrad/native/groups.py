@@ -175,7 +175,7 @@ class Group:
         return found + [n for n in self.kept if self.stage[n] == stage]
 
     def _lost(self, stage: int) -> list[Node]:
-        """What a pass makes again though it was made before."""
+        """The nodes that a pass makes again, though one before it has made them."""
         return [n for n in self.made_in(stage) if self.stage[n] < stage and n not in self.kept]
 
     def chain(self, pick: Node) -> list[Node]:

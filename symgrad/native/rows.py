@@ -62,7 +62,7 @@ def axis_of(node: Node) -> int:
 
 
 def scan_start(node: Node, kind: str) -> Number:
-    """What a scan has before the first element."""
+    """The value before the first element."""
     if node.op is running_sum.op and kind[0] == "f":
         return -0.0  # which added to -0 is -0
     return 0 if node.op is scan.op else identity(_join_of(node), kind)
@@ -126,7 +126,7 @@ def _one_by_one(node: Node, values: Sequence[Value], carry: str) -> Value:
 
 
 def place_start(node: Node, kind: str) -> Number:
-    """What the first element is compared with."""
+    """The value that the first element is compared with."""
     return identity("maximum" if node.op is argmax_p.op else "minimum", kind)
 
 

@@ -105,7 +105,7 @@ class Program(Displayed, Runner):
     def parts(
         self, placeholders: Sequence[Node], variables: Sequence[Variable]
     ) -> tuple[Feeder, Executables, VariableStore]:
-        """What a call goes through; a back end that is not NumPy has its own."""
+        """The way of a call; a back end that is not NumPy has its own."""
         interface, split = self.interface, self.split
         updated, backend, threads = interface.updated, interface.backend, interface.threads
         names = {name for n in placeholders for name in n.tensor.names}
