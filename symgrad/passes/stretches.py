@@ -83,9 +83,7 @@ def _pairs(graph: Graph) -> list[_Pair]:
                     i for i, y in enumerate(late.sequences)
                     if y.op.of_several and y.inputs[0] is source and readers[y] == [node]
                 ]  # fmt: skip
-                if stacks and {*late.init, *late.whole}.isdisjoint(
-                    late.sequences[i] for i in stacks
-                ):
+                if stacks and early.states:  # else there is nothing to keep in their place
                     found.append(_Pair(early, late, stacks))
                     taken |= {node, source}
     return found
