@@ -101,7 +101,7 @@ def astype(x, dtype, out=None):
 def real(x, out=None):
     """The real parts."""
     if out is None:
-        return np.real(x)
+        return np.real(x)[()]  # of an array without axes a number, and no view
     np.copyto(out, np.real(x))
     return out
 
@@ -109,7 +109,7 @@ def real(x, out=None):
 def imag(x, out=None):
     """The imaginary parts."""
     if out is None:
-        return np.imag(x)
+        return np.imag(x)[()]
     np.copyto(out, np.imag(x))
     return out
 

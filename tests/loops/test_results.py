@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.op import REGISTRY
 
 x = sg.placeholder("x", 3)
 X = np.array([1.0, -2.0, 3.0])
@@ -77,3 +78,20 @@ def test_numbers_are_floats_of_python_with_the_same_bits(length, dtype, reverse)
             assert (np.isnan(z) | (np.signbit(y) == np.signbit(z))).all()
     if length in (7, "T"):
         assert ("tolist" in str(program.source)) == (dtype == "float64")
+
+
+def test_a_number_is_no_view_of_an_array():
+    """What it was computed of is written over while it is still read."""
+    seen = 0
+    for op in REGISTRY.every().values():
+        for dtype in ("float64", "complex128", "int64", "bool"):
+            array = np.ones(1, dtype)
+            try:
+                with np.errstate(all="ignore"):
+                    found = op.kernel(array.reshape(()))
+            except (TypeError, AttributeError, ValueError):
+                continue
+            if isinstance(found, (np.ndarray, np.generic)) and not (op.view or op.identity):
+                assert not np.shares_memory(found, array), (op.name, dtype)
+                seen += 1
+    assert seen > 100
