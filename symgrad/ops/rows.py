@@ -43,7 +43,8 @@ def is_row_source(node: Node) -> bool:
 
 def keeps_rows(x: Node, node: Node) -> bool:
     """Whether each row of a node that works by rows is made of the same row of an operand."""
-    of_x, own = rows(x.type), rows(node.type)
+    of_x = rows(x.type)
+    own = of_x if x.type == node.type else rows(node.type)
     if of_x is None or own is None or of_x[1] != own[1]:
         return False
     if node.op.elementwise:

@@ -17,12 +17,11 @@ from typing import Any
 from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, leaf
 from symgrad.ir.origin import Maker
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.ops.fused import fused
-from symgrad.ops.leaves import placeholder
 from symgrad.ops.loops.loop import substituted
 from symgrad.ops.rows import is_row_source, keeps_rows, works_by_rows
 from symgrad.ops.shape import item
@@ -246,7 +245,7 @@ def _fuse(
             else:
                 key = len(operands), x.tensor
                 if key not in doors:
-                    doors[key] = placeholder(f"p{key[0]}", x.shape, x.dtype)
+                    doors[key] = leaf(PLACEHOLDER, x.tensor, name=f"p{key[0]}")
                 inner[x] = doors[key]
                 operands.append(becomes[x])
         inner[node] = rebuild(node, tuple(inner[x] for x in node.inputs))
