@@ -59,6 +59,10 @@ class Minimum:
     """Where a search ended: the loss there, whether SciPy says that it converged, and in how much.
 
     `slope` is the largest element of the gradient, `evaluations` counts losses with gradients.
+
+    >>> w = sg.variable("w", np.ones(2))
+    >>> minimize(sg.sum((w - 3) ** 2), [w]).converged
+    True
     """
 
     loss: float

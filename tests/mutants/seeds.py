@@ -65,7 +65,9 @@ def compositions():
     noise = sg.nn.Dropout(key=key)
     yield "updates", sg.Graph([sg.vmap(noise)(sg.nn.BatchNorm(4, dtype="float32")(noise(x)))])
     yield "draws", sg.Graph([sg.random.normal(key, (3, 2)) + sg.random.uniform(key, (3, 2))])
-    checked = sg.grad(sg.sum(sg.checkpoint(lambda v: sg.sin(v) * v)(x)), x)
+    kept = sg.checkpoint(lambda v: (sg.sin(v) * v, v + 1))(x)
+    checked = sg.grad(sg.sum(kept[0] * kept[1]), x)
+    yield "checkpoint", sg.Graph([*kept, checked])
     yield "checkpoint, compiled", sg.compile([x], checked).graph
     mask = sg.grad(sg.sum(sg.where(x > 1, x * x, 0)), x)
     yield "mask, compiled", sg.compile([x], [mask, sg.where(x > 2, x, 0)]).graph
