@@ -311,7 +311,10 @@ def test_the_peak_is_as_predicted(n):
     finally:
         tracemalloc.stop()
     assert results[1].nbytes == plan.output_bytes
-    assert plan.output_bytes <= peak <= plan.output_bytes + plan.next_bytes + 20_000
+    # NumPy widens the bytes of a mask in a buffer of its own, of a fixed number of elements.
+    most = plan.output_bytes + plan.next_bytes + np.getbufsize() * 8 + 20_000
+    assert plan.output_bytes <= peak <= most
+    assert peak < plan.output_bytes + plan.next_bytes + plan.arena_bytes // 8 or n < 1000
     assert plan.peak_bytes == plan.arena_bytes + plan.output_bytes + plan.next_bytes
 
 
