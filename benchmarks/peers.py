@@ -108,7 +108,19 @@ def pytensor_words() -> Any:
         matrix_transpose=lambda x: pt.swapaxes(x, -1, -2),
         multi_dot=multi_dot,
         cho_solve=lambda factor, y: cho_solve((factor, True), y, b_ndim=1),
+        scan=pytensor_scan,
     )
+
+
+def pytensor_scan(step: Callable[[Any, Any], Any], carry: Any, xs: Any) -> tuple[Any, None]:
+    """The last carry of PyTensor's loop."""
+    from pytensor import scan
+
+    def inner(row: Any, *state: Any) -> list[Any]:
+        return list(step(state, row)[0])
+
+    stacks = scan(inner, sequences=[xs], outputs_info=list(carry), return_updates=False)
+    return tuple(stack[-1] for stack in stacks), None
 
 
 def pytensor_mode(linker: str, dtype: Any) -> Any:
