@@ -22,6 +22,7 @@ from symgrad.solve.flat import Unknown, like
 
 LEAST_PART = 2.0**-30  # of a Newton step
 LEAST_DAMPING = 1e-12
+LEAST_GAIN = 1e-4  # of what a step promises
 
 
 def root(f: Callable[[Any], Any], x0: Any, *, tol: float | None = None, max_steps: int = 50) -> Any:
@@ -103,8 +104,10 @@ def minimizer(
 ) -> Any:
     """The x near x0 where f(x), a scalar, is least, by Newton's method, damped (Levenberg).
 
-    It has converged when no element of the gradient is larger than `tol`; a start where the
-    gradient is 0 is taken for the minimum. The rest is as in `root`, of the gradient of f.
+    A step is taken if it lowers f by a part of what slope and curvature promise (Nocedal, Wright,
+    Numerical Optimization, 2006, section 4.1). It has converged when no element of the gradient is
+    larger than `tol`; a start, or a saddle that it meets, where the gradient is 0 is taken for the
+    minimum. The rest is as in `root`, of the gradient of f.
 
     >>> a = placeholder("a", (2,))
     >>> minimizer(lambda x: sum((x - a) ** 2) + sum(x**4), zeros(2)).type
@@ -133,8 +136,10 @@ def minimizer(
         move = solve(curved + multiply(damping * scale, eye(z.size, dtype=unknown.dtype)), slope)
         new = z - move
         there, tilt = values(new)
-        better = (there < least) | (
-            (there <= least + _rounding(least)) & (_size(tilt) < _size(slope))
+        gain = vecdot(move, slope - multiply(curved @ move, 0.5))
+        near = abs(gain) <= 100 * _rounding(least)
+        better = ((gain > 0) & (there < least) & (there <= least - LEAST_GAIN * gain)) | (
+            near & (there <= least + _rounding(least)) & (_size(tilt) < _size(slope))
         )
         less = where(damping > LEAST_DAMPING, damping / 10, 0)
         more = where(damping > 0, damping * 10, 1e-3)

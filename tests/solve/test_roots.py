@@ -202,3 +202,13 @@ def test_what_a_file_may_not_say():
             node.op.check(types, attrs | wrong)
     with pytest.raises(sg.SymgradError):
         node.op.check(types[1:], attrs)
+
+
+@pytest.mark.parametrize("start", [2.5, 3.0, 3.3, 4.0])
+def test_a_minimizer_that_begins_where_f_curves_down_goes_to_a_minimum_nearby(start):
+    p = sg.placeholder("p", ())
+    for tol in (None, 1e-3):
+        found = sg.minimizer(lambda c: -sg.cos(c) * p, start, tol=tol)
+        at, slope = sg.compile([p], [found, sg.grad(found, p)])(1.0)
+        assert min(abs(at), abs(at - 2 * np.pi)) < 2e-3
+        assert abs(slope) < 1e-3
