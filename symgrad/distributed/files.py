@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -85,8 +87,9 @@ def opened(name: str, path: str) -> InFile:
                 return _member(name, path)
             file.seek(0)
             return _npy(path, file, 0)
-    except (OSError, ValueError) as error:
-        raise FeedError(f"{name}: {path} is no array that can be read: {error}") from None
+    except Exception as error:  # of a damaged file its readers raise many kinds
+        told = str(error)[:200]
+        raise FeedError(f"{name}: {path} is no array that can be read: {told}") from None
 
 
 def _npy(path: str, file: Any, begin: int) -> InFile:
@@ -97,7 +100,13 @@ def _npy(path: str, file: Any, begin: int) -> InFile:
     shape, fortran, dtype = getattr(np.lib.format, read)(file)
     if dtype.kind not in "biufc":
         raise ValueError(f"it holds {dtype}, not numbers")
-    return InFile(path, begin + file.tell(), shape, dtype, "F" if fortran else "C")
+    if any(type(s) is not int or s < 0 for s in shape):
+        raise ValueError(f"its shape is {shape}")
+    offset = begin + file.tell()
+    missing = offset + math.prod(shape) * dtype.itemsize - os.stat(path).st_size  # noqa: PTH116
+    if missing > 0:
+        raise ValueError(f"it ends {missing} bytes before its array does")
+    return InFile(path, offset, shape, dtype, "F" if fortran else "C")
 
 
 def _member(name: str, path: str) -> InFile:

@@ -109,7 +109,10 @@ class Sum:
             join = REGISTRY.ops[self.meeting.by].kernel
             into = {"out": self.found} if isinstance(self.found, np.ndarray) else {}
             with np.errstate(all="ignore"):
+                lost = _is_nan(self.found) | _is_nan(part)  # hypot(inf, nan) is inf
                 self.found = join(self.found, _wide(part), **into)
+                if np.any(lost):
+                    self.found = np.where(lost, self.found.dtype.type(np.nan), self.found)[()]
 
     def total(self) -> Any:
         """All pieces in one."""
@@ -117,6 +120,10 @@ class Sum:
             return np.concatenate(self.parts, axis=self.meeting.axis)
         with np.errstate(all="ignore"):
             return self.found.astype(self.dtype, copy=False)
+
+
+def _is_nan(part: Any) -> Any:
+    return np.isnan(part) if part.dtype.kind in "fc" else np.False_
 
 
 def _wide(part: Any) -> Any:

@@ -80,6 +80,10 @@ class Sent:
         if slot and value:
             self.value = (_shelf().put(slot, key, value[0]),)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it is kept where it arrives, also if a scheduler on the way has read it."""
+        return Sent, (self.slot, self.key, *self.value)
+
     def get(self) -> Any:
         """The value. Raises `KeyError` if it is not here."""
         return self.value[0] if self.value else _shelf().get(self.slot, self.key)
