@@ -30,7 +30,7 @@ def worth_trying(graph: Graph) -> list[tuple[int, bool]]:
     numbers = [2**i for i in range(1, longest.bit_length())]
     # Beyond the square root if a carry is smaller than what a step keeps.
     found = [(n, False) for n in numbers if n * n <= 16 * longest]
-    room = DEEPEST - depth(graph)
+    room = DEEPEST // max(depth(graph) - 1, 1) - 2  # of loops within loops each goes as deep
     return found + [(n, True) for n in reversed(numbers) if n**room >= longest >= 4 * n * n]
 
 

@@ -131,3 +131,11 @@ def test_keep_needs_a_number_of_steps():
     x = sg.placeholder("x", ("T", 3))
     with pytest.raises(sg.ShapeError, match="leave keep out"):
         sg.scan(lambda c, row: (c + row, None), x[0], x, keep="sqrt")
+
+
+@pytest.mark.parametrize("keep", [20, 30])
+def test_a_budget_may_be_missed_by_a_loop_that_is_in_stretches_already(keep):
+    x, h, w = (sg.placeholder(n, s) for n, s in zip("xhw", ((3000, 40), 40, (40, 40)), strict=True))
+    last = sg.scan(lambda c, row: (sg.tanh(c @ w + row), None), h, x, keep=keep)[0]
+    with pytest.raises(sg.GraphError, match="no program was found that needs at most"):
+        sg.compile([x, w, h], sg.grad(sg.sum(last**2), w), memory_budget=60_000)
