@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ class Lowering(Loops):
             _require_dtypes(task.node)
         self.stages = self._stages()
         self.noted: list[Any] = []
+        self.tracing = RLock()
 
     def _stages(self) -> list[Stage]:
         """Each task as early as it can be: one that reads what NumPy made is in the next stage."""
@@ -129,7 +131,8 @@ class Lowering(Loops):
         def run(*arrays: Any) -> Any:
             told = self.jax.config.jax_default_matmul_precision is not None
             precise = nullcontext() if told else self.jax.default_matmul_precision("float32")
-            with precise:
+            # It runs when JAX traces it, for the first call: of two threads one after the other.
+            with self.tracing, precise:
                 values = self.written | dict(zip(stage.takes, arrays, strict=True))
                 flags = self._run(self.tasks, stage.tasks, values)
             stage.checked = tuple(flags)
