@@ -151,9 +151,8 @@ def run_round(
 ) -> tuple[list[Any], Spent]:
     """The results of a round of `count` pieces, joined.
 
-    `known` are the workers of rounds before; those of this one are added.
-
-    An error tells the piece, and none is submitted after it.
+    `known` are the workers of rounds before; those of this one are added. An error tells the piece,
+    and none is submitted after it.
     """
     spent, sums = Spent(count), [Sum(m) for m in meetings]
     waiting = _Waiting(tasks, executor or Here(), len(known))

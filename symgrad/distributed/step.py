@@ -92,9 +92,9 @@ class MapReduce(Displayed):
     """A program in rounds of pieces. Call it with `chunks`, and inputs that have no rows by name.
 
     It prints as the rounds, with what pieces read and what they send back; `render` draws them.
-    `rounds` and `stages`
-    are the programs: the graph of a piece in each round, and what is computed before, between and
-    after them, None for nothing. `report` tells where the time of the last call went.
+    `rounds` and `stages` are the programs: the graph of a piece in each round, and what is computed
+    before, between and after them, None for nothing. `report` tells where the time of the last call
+    went.
 
     It may be called from several threads: calls that update take turns. Variables change together
     once everything has been computed, or none of them.
@@ -219,7 +219,8 @@ class MapReduce(Displayed):
                 "a client of a cluster is no executor: give client.get_executor(pure=False, "
                 "retries=3)"
             )
-        if executor is not None and not hasattr(executor, "submit"):
+        usable = hasattr(executor, "submit") and not isinstance(executor, type)
+        if executor is not None and not usable:
             raise FeedError(
                 "an executor has submit, as concurrent.futures.ProcessPoolExecutor(2) has, and "
                 f"{executor!r:.60} has not"

@@ -80,6 +80,8 @@ def fit(
     after_step, after_epoch = _callbacks(on_step, "on_step"), _callbacks(on_epoch, "on_epoch")
     _check_program(program, trains=True)
     _check_test(test)
+    if batches is None and isinstance(program, MapReduce):
+        raise FeedError("a program in rounds has its data with it: sg.fit(step.on(sg.chunks(…)))")
     shapes: dict[Any, tuple[int, ...]] = {}
     batches = [()] if batches is None else batches
     count = len(batches) if isinstance(batches, Sized) else None

@@ -1,6 +1,7 @@
 """What is NaN in a piece, what a scheduler reads on the way, and files that are damaged."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -48,3 +49,14 @@ def test_a_damaged_file_is_refused_by_name(tmp_path, damage):
     path.write_bytes(made[damage])
     with pytest.raises(FeedError, match=r"x: .*is no array that can be read"):
         sg.chunks(x=path, rows=10)
+
+
+def test_a_program_without_data_or_with_the_class_of_an_executor_is_told_what_to_write():
+    x, w = sg.placeholder("x", "N"), sg.variable("w", 1.0)
+    step = sg.map_reduce([x], sg.sum(x * w), {w: w - 1}, over="N")
+    with pytest.raises(FeedError, match=r"step\.on\(sg\.chunks"):
+        sg.fit(step, epochs=2)
+    data = sg.chunks(x=np.ones(4), rows=2)
+    with pytest.raises(FeedError, match="an executor has submit"):
+        step(data, executor=ThreadPoolExecutor)
+    assert w.value == 1
