@@ -1,6 +1,9 @@
 """What several test files need: samples, values, derivatives by other ways."""
 
+import argparse
+import sys
 import zlib
+from traceback import format_exc
 
 import numpy as np
 
@@ -123,3 +126,43 @@ def check_second_derivatives(ys, xs, arrays, rng, held=()):
         loss = loss + sg.sum(sg.real(y * (weight * rng.uniform(0.5, 1.5, found.shape))))
     first = sg.grad(loss, smooth, disconnected="zero")
     check_derivatives(list(first), xs, arrays, rng, held)
+
+
+class Doubled(sg.NumpyFunction):
+    """Twice as much, by a function of a user's own."""
+
+    def output_types(self, x):
+        return x
+
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, g):
+        return 2 * g
+
+
+def campaign(module, description, check, **others):
+    """Check as many seeds as a command asks for, and print which failed.
+
+    `others` are checks of other kinds, by the options that ask for them.
+    """
+    parser = argparse.ArgumentParser(f"python -m {module}", description=description)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int)
+    for name in others:
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    check = next((other for name, other in others.items() if getattr(given, name)), check)
+    if given.only is not None:
+        check(given.only)
+        return
+    failed = 0
+    for seed in range(given.first, given.first + given.count):
+        try:
+            check(seed)
+        except Exception:
+            failed += 1
+            sys.stderr.write(f"--only {seed}\n{format_exc(limit=-3)[-1500:]}\n")
+    sys.stdout.write(f"{given.count} seeds, {failed} failed\n")
+    sys.exit(failed > 0)

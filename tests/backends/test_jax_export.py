@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import Doubled
 
 jax = pytest.importorskip("jax")
 exporting = pytest.importorskip("jax.export")
@@ -66,23 +67,10 @@ def test_ops_are_exported_for_one_platform(tmp_path, build):
         np.testing.assert_allclose(found.call(given)[0], program(given), rtol=1e-12)
 
 
-class Mine(sg.NumpyFunction):
-    """Twice as much."""
-
-    def output_types(self, x):
-        return x
-
-    def forward(self, x):
-        return 2 * x
-
-    def backward(self, g):
-        return 2 * g
-
-
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: Mine()(X), "runs in NumPy, and cannot be exported"),
+        (lambda: Doubled()(X), "runs in NumPy, and cannot be exported"),
         (lambda: sg.random.normal(KEY, (3,)) + X[0], "draw"),
         (
             lambda: sg.scan(lambda c, a: (c + a, None), sg.zeros(3), X)[0],

@@ -8,6 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.export.ops import SAME, Ops
 from symgrad.ir.op import REGISTRY
+from tests.helpers import Doubled
 
 pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -92,23 +93,10 @@ def test_ops_give_the_same(tmp_path, form):
             np.testing.assert_allclose(theirs, mine, rtol=2e-6, atol=2e-6)
 
 
-class Mine(sg.NumpyFunction):
-    """Twice as much."""
-
-    def output_types(self, x):
-        return x
-
-    def forward(self, x):
-        return 2 * x
-
-    def backward(self, g):
-        return 2 * g
-
-
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Mine()(X),
+        lambda: Doubled()(X),
         lambda: sg.random.uniform(KEY, (3,)),
         lambda: sg.fft.fft(sg.astype(X, "complex64")),
         lambda: sg.scan(lambda c, a: (c + a, None), sg.zeros(4, dtype="float32"), X)[0],

@@ -4,13 +4,10 @@ Bodies of random ops with scans, while loops and choices inside; their values, g
 modes, batches, saved and loaded again, in stretches, at all grades and in all backends.
 """
 
-import argparse
 import random
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from traceback import format_exc
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +16,7 @@ import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.lowering import rows
 from symgrad.passes import in_stretches
+from tests.helpers import campaign
 
 GRADES = ("bits", "values", "rounding", "reals")
 DTYPES = ("float32", "float64", "complex128")
@@ -305,26 +303,5 @@ def check_batch(one, tolerance, options):
             assert_close(a[i], b, tolerance)
 
 
-def main():
-    """Run a campaign, and print what failed."""
-    parser = argparse.ArgumentParser("python -m tests.loops.campaign", description=__doc__)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int)
-    given = parser.parse_args()
-    if given.only is not None:
-        check(given.only)
-        return
-    failed = 0
-    for seed in range(given.first, given.first + given.count):
-        try:
-            check(seed)
-        except Exception:
-            failed += 1
-            sys.stderr.write(f"--only {seed}\n{format_exc(limit=-3)[-1500:]}\n")
-    sys.stdout.write(f"{given.count} loops, {failed} failed\n")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    campaign("tests.loops.campaign", __doc__, check)

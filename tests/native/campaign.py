@@ -9,11 +9,8 @@ elementwise graphs of everything that has a native form, over all dtypes and row
 whose bits must be NumPy's. The others reduce rows, and read what they gave.
 """
 
-import argparse
 import random
-import sys
 from contextlib import contextmanager
-from traceback import format_exc
 
 import numpy as np
 
@@ -28,6 +25,7 @@ from symgrad.passes import DEFAULT
 from symgrad.runtime import native
 from symgrad.testing import assert_equivalent, random_feeds, random_graph
 from symgrad.testing.graphs import of_all_sizes, special_values
+from tests.helpers import campaign
 from tests.native.checks import assert_same_bits
 
 GRADES = ("bits", "values", "rounding")
@@ -336,28 +334,5 @@ def check(seed):
     return (check_group, check_graph, check_rows)[seed % 3](seed // 3)
 
 
-def main():
-    """Run a campaign, and print what failed."""
-    parser = argparse.ArgumentParser("python -m tests.native.campaign", description=__doc__)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--small", action="store_true")
-    given = parser.parse_args()
-    check_one = check_small if given.small else check
-    if given.only is not None:
-        check_one(given.only)
-        return
-    failed = 0
-    for seed in range(given.first, given.first + given.count):
-        try:
-            check_one(seed)
-        except Exception:
-            failed += 1
-            sys.stderr.write(f"--only {seed}\n{format_exc(limit=-2)[-1500:]}\n")
-    sys.stdout.write(f"{given.count} graphs, {failed} failed\n")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    campaign("tests.native.campaign", __doc__, check, small=check_small)
