@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from types import CodeType
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -209,8 +210,13 @@ class Resolver:
 
 def _resolve(frame: Frame) -> Location:
     code, offset = frame
-    if isinstance(code, Location):
-        return code
+    # By identity: equal code in two files is two places.
+    return code if isinstance(code, Location) else _resolved(id(code), code, offset)
+
+
+@lru_cache(maxsize=4096)
+def _resolved(identity: int, code: CodeType, offset: int) -> Location:
+    """The place of an instruction; to go through the positions of long code takes its time."""
     positions = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
     first, last, start, end = positions
     line = first or code.co_firstlineno
