@@ -5,6 +5,7 @@ the folder (`out` by default) the pictures of the forward graph, of the raw grad
 runs, and the program as a file that needs NumPy only.
 """
 
+import signal
 import sys
 from pathlib import Path
 
@@ -51,4 +52,6 @@ def main(folder: Path) -> list[float]:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
     main(Path(sys.argv[1] if len(sys.argv) > 1 else "out"))

@@ -37,7 +37,10 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [*homes]
     if name not in homes:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        said = f"module {__name__!r} has no attribute {name!r}"
+        if not name.startswith("_"):
+            said += import_module("symgrad.ir.elsewhere").hint(name, homes, __getattr__)
+        raise AttributeError(said)
     home = homes[name]
     inside = home == __name__
     found = import_module(f"{home}.{name}") if inside else getattr(import_module(home), name)

@@ -16,6 +16,7 @@ from symgrad.ir.errors import GraphError, SymgradError
 from symgrad.ir.forms import Form, Leaf, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
+from symgrad.ir.telling import timed
 from symgrad.ir.types import in_order, names_in, whole
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
@@ -122,7 +123,7 @@ def compile(
     raw = start = question.graph
     updated = list(question.updated)
     count = available() if threads is None else threads
-    with without_collection():
+    with without_collection(), timed(lambda: f"compiling {len(raw)} nodes to {len(graph)}"):
         split = None
         trace = Trace()
         if any(n.op.update for n in raw.nodes):

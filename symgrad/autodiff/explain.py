@@ -7,6 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from symgrad.autodiff.reverse import is_differentiable, sources
+from symgrad.ir.graph import is_input, is_leaf
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.walk import GraphLike, topological
 from symgrad.ops.identity import stop_gradient
@@ -241,13 +242,26 @@ def _within(run: Run, ends: Sequence[Node], on_path: Set[Node], depth: int) -> I
             yield from _branches(y, given, reached, called, depth + 1)
 
 
+def _newly(x: Node) -> str:
+    """The mend, if x was made of something else for the call of `grad`."""
+    sources = [n for n in topological([x]) if is_input(n)]
+    if is_leaf(x) or not sources:
+        return ""
+    listed = ", ".join(repr(n.name) for n in sources[:4])
+    return (
+        f", which is a new node each time it is written: take the gradient by {listed}, and then "
+        "the part, sg.grad(loss, x)[0]; or name the part before the loss is made of it: "
+        "part = x[0]"
+    )
+
+
 def disconnected(ys: Sequence[Node], x: Node) -> str:
     """Why no gradient of any of `ys` reaches x, and what to write."""
     reached = _reached(ys, {x})
     losses = ", ".join(map(describe, ys))
     mend = "If that is meant, pass disconnected='zero'."
     if not any(y in {*reached, x} for y in ys):
-        return f"the gradient of {losses}: it does not depend on {describe(x)}. {mend}"
+        return f"the gradient of {losses}: it does not depend on {describe(x)}{_newly(x)}. {mend}"
     stops = list(_stops(reached, {x}))
     listed = "; ".join(f"{describe(n)} cuts the path: {why}" for n, why in stops[:4])
     listed = listed or "a custom backward returns None, or the derivative is 0 everywhere"

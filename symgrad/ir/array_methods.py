@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 # The methods and attributes of NumPy's arrays that nodes have not, and what to write.
 NO_METHODS: Mapping[str, str] = MappingProxyType(
     {
+        "backward": "gradients are nodes, which sg.grad(loss, wrt) makes",
+        "grad": "gradients are nodes, which sg.grad(loss, x) makes",
+        "detach": "write sg.stop_gradient(x)",
+        "numpy": "write np.asarray(x), or compile what depends on placeholders",
         "fill": "a node is frozen; write x = sg.full_like(x, value)",
         "partition": "a node is frozen; write x = sg.partition(x, kth)",
         "put": "a node is frozen; write x = x.at[indices].set(values) of x.ravel()",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from symgrad.ir.callers import asked_outside
-from symgrad.ir.errors import ShapeError, short, undecided, unordered
+from symgrad.ir.errors import ShapeError, no_number, short, undecided, unordered
 
 Name: TypeAlias = "str | Atom"
 Monomial: TypeAlias = "tuple[tuple[Name, int], ...]"
@@ -121,30 +121,53 @@ class Dim:
         return total
 
     def __add__(self, other: Size) -> Size:
-        return _collect([*self.terms, *terms_of(other)]) if _is_size(other) else NotImplemented
+        terms = terms_of(other) if _takes(self, other) else None
+        return NotImplemented if terms is None else _collect([*self.terms, *terms])
 
     def __sub__(self, other: Size) -> Size:
-        return self + -1 * other if _is_size(other) else NotImplemented
+        return self + -1 * other if _takes(self, other) else NotImplemented
 
     def __rsub__(self, other: Size) -> Size:
-        return -1 * self + other if _is_size(other) else NotImplemented
+        return -1 * self + other if _takes(self, other) else NotImplemented
 
     def __neg__(self) -> Size:
         return -1 * self
 
     def __mul__(self, other: Size) -> Size:
-        if not _is_size(other):
+        if not _takes(self, other):
             return NotImplemented
         return _collect((_multiply(p, q), a * b) for p, a in self.terms for q, b in terms_of(other))
 
     def __floordiv__(self, other: Size) -> Size:
-        exact = divide_exactly(self, other) if _is_size(other) else NotImplemented
+        exact = divide_exactly(self, other) if _takes(self, other) else NotImplemented
         if exact is None and isinstance(other, int) and other > 0:
             return quotient(self, other)
         if exact is None:
             raise ShapeError(f"{self} // {other} is not known to be whole; use a fixed size here")
         return exact
 
+    def __mod__(self, other: Size) -> Size:
+        return self - self // other * other if _takes(self, other) else NotImplemented
+
+    def __divmod__(self, other: Size) -> tuple[Size, Size]:
+        return (self // other, self % other) if _takes(self, other) else NotImplemented
+
+    def __pow__(self, other: object) -> Any:
+        if type(other) is int and 0 <= other <= MOST_LEVELS:
+            return product([self] * other)
+        return no_number(self) if isinstance(other, NUMBERS) else NotImplemented
+
+    def __truediv__(self, other: object) -> Any:
+        return no_number(self) if isinstance(other, NUMBERS) else NotImplemented
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __index__(self) -> int:
+        no_number(self)
+
+    __int__ = __float__ = __complex__ = __round__ = __trunc__ = __index__
+    __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rdivmod__ = __truediv__
     __radd__, __rmul__ = __add__, __mul__
     __lt__ = __le__ = __gt__ = __ge__ = unordered
 
@@ -185,6 +208,7 @@ class Dim:
 
 
 Size: TypeAlias = int | Dim
+NUMBERS = (int, float, complex, Dim)
 Shape: TypeAlias = tuple[Size, ...]
 
 
@@ -195,6 +219,13 @@ def _power(name: Name, power: int, bare: bool) -> str:
 
 def _is_size(value: object) -> bool:
     return isinstance(value, (int, Dim)) and not isinstance(value, bool)
+
+
+def _takes(size: Dim, other: object) -> bool:
+    """Whether arithmetic of the two gives a size. Raises `SymbolicError` for another number."""
+    if not _is_size(other) and isinstance(other, NUMBERS):
+        no_number(size)
+    return _is_size(other)
 
 
 def _may_be_zero(size: Size) -> bool:

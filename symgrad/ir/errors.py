@@ -132,11 +132,29 @@ def undecided(comparison: str) -> NoReturn:
     )
 
 
+def no_number(size: object) -> NoReturn:
+    """Refuse to take a named dimension as a number, which it is only when a program is called."""
+    raise SymbolicError(
+        f"{size} is a named dimension, whose size is known when a program is called: it is no "
+        "number while the graph is built. Beside a node it counts as one of that dtype: "
+        "sg.sum(y) / x.shape[0]; alone, write what dtype it has: "
+        "1.0 / sg.asarray(x.shape[0], dtype=x.dtype). Count by sg.arange(x.shape[0]), loop by "
+        "sg.fori or sg.scan in place of range, or declare an int for the size"
+    )
+
+
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """The names, at most three, that someone may have meant who wrote this one; the best first."""
     from difflib import get_close_matches
 
     return get_close_matches(name, names)
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names in a row: the first ones, whole, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def counted(count: int, noun: str) -> str:

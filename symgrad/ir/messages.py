@@ -70,6 +70,21 @@ def signature_text(function: Callable[..., Any]) -> str:
     return str(inspect.Signature(plain))
 
 
+def misfit(function: Callable[..., Any], name: str, error: Exception, args: Sequence[Any]) -> str:
+    """The message about arguments that do not fit a function: how to write what came too many."""
+    parameters = inspect.signature(function).parameters.values()
+    places = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    several = any(p.kind is p.VAR_POSITIONAL for p in places)
+    hint = ""
+    if named and not several and len(args) > len(places):
+        wanted = [n for n in ("dtype", "key") if n in named] or named
+        typed = isinstance(args[-1], (str, np.dtype, type)) and "dtype" in wanted
+        meant = wanted[0] if typed else wanted[-1]
+        hint = f"; what stands after the * is given by name: {meant}={_shown(args[-1])[0]:.40}"
+    return f"{name}: {error}{hint}; it is {name}{signature_text(function)}"
+
+
 class _Report(NamedTuple):
     """The fault that an explained error reports, the call that found it, and the user's lines."""
 

@@ -21,6 +21,7 @@ WORDS = frozenset(
     {"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program", "share"}
     | {"namedtuple", "forms", "parts", "argument", "named", "call"}
 )
+LONGEST = 80
 FUNCTION = re.compile("fused[0-9]*")
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *np.__all__, *own_names(), *WORDS}
@@ -29,7 +30,7 @@ RESERVED = frozenset(
 
 def identifier(name: str) -> str:
     """A Python name as near to any text as can be. Two leading underscores mean something else."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:40])
+    plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:LONGEST])
     plain = plain if plain[:1].isalpha() else f"_{plain.lstrip('_') or 'unnamed'}"
     return f"{plain}_" if plain in RESERVED or FUNCTION.fullmatch(plain) else plain
 

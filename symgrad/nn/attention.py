@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import random
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.nn.checks import given
 from symgrad.nn.initializers import Initializer
@@ -84,6 +84,11 @@ class MultiHeadAttention(Module):
                 raise ShapeError(f"causal needs known lengths, not {length} and {width}; give mask")
             scores = where(np.tri(length, width, dtype=bool), scores, -np.inf)
         if mask is not None:
+            if as_node(mask).dtype != np.bool_:
+                raise DtypeError(
+                    f"mask is true where x may attend, of booleans, not {as_node(mask).type!r}; "
+                    "keys and values are both made of the context: attention(x, context)"
+                )
             scores = where(mask, scores, -np.inf)
         mixed = permute_dims(softmax(scores, axis=-1) @ value, (0, 2, 1, 3))
         found: Node = self.out(reshape(mixed, node.shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial, wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from symgrad.nn.tree import (
     substitute,
 )
 from symgrad.nn.updates import carried
-from symgrad.ops.declare import NodeLike, explaining
+from symgrad.ops.declare import NodeLike, check_arguments, explaining
 from symgrad.ops.identity import optimization_barrier, stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
@@ -96,6 +97,12 @@ class Module(SavesTensors, ModuleBase):
     name: str | None = None
 
     _label: str | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Arguments that an `__init__` does not take are told with what it takes."""
+        super().__init_subclass__(**options)
+        for name in vars(cls).keys() & {"__init__"}:
+            setattr(cls, name, _explained(cls.__init__))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The graph of `forward`.
@@ -341,6 +348,19 @@ class Module(SavesTensors, ModuleBase):
         # To show a module gives no names: it may be a part of another that is yet to be shown.
         listed = [f"{path}: {v.type!r}" for v, path in found.items()]
         return f"{type(self).__name__}({', '.join(listed)})"
+
+
+def _explained(init: Callable[..., None]) -> Callable[..., None]:
+    @wraps(init)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        try:
+            init(self, *args, **options)
+        except TypeError as error:
+            if not isinstance(error, SymgradError):
+                check_arguments(partial(init, self), type(self).__name__, args, options)
+            raise
+
+    return made
 
 
 def _in_double(p: Variable) -> Variable:

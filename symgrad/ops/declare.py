@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.messages import refuse, signature_text
+from symgrad.ir.messages import misfit, refuse
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Builder, Cotangent, Op
 from symgrad.ir.operators import call
@@ -141,7 +141,7 @@ def check_arguments(
     try:
         inspect.signature(function).bind(*args, **named)
     except TypeError as error:
-        raise TypeError(f"{name}: {error}; it is {name}{signature_text(function)}") from None
+        raise TypeError(misfit(function, name, error, args)) from None
 
 
 def _parameters(

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.autodiff.transforms import grad
 from symgrad.ir.errors import GradientError, ShapeError, SymbolicError, UnsupportedError
+from symgrad.ir.errors import listed as shown
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.nn.module import Module
@@ -116,7 +117,7 @@ class Optimizer:
             )
 
     def __repr__(self) -> str:
-        return f"<{self.name} of {', '.join(str(p.name) for p in self.parameters):.200}>"
+        return f"<{self.name} of {shown(str(p.name) for p in self.parameters)}>"
 
     def _rate(self, step: Node) -> Any:
         """The learning rate at a step: what a schedule makes of it is graph, too."""

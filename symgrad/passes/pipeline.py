@@ -12,6 +12,7 @@ from typing import TypeAlias
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
+from symgrad.ir.telling import tell
 from symgrad.passes import (
     bodies,
     cse,
@@ -288,7 +289,9 @@ def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Tr
             raise RewriteError(f"the pass {step.name} returned {type(after).__name__}, not a graph")
         if after is not graph:
             _check_interface(step.name, graph, after)
-        trace.stages.append(Stage(step.name, graph, after, perf_counter() - start))
+        seconds = perf_counter() - start
+        trace.stages.append(Stage(step.name, graph, after, seconds))
+        tell(f"pass {step.name}, {len(graph)} to {len(after)} nodes", seconds)
         graph = after
     return graph
 

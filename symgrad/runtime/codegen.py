@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Sequence
 from itertools import count
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from symgrad.runtime.running import Running
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.threads import share
 
-COMMENT_COLUMN = 48
+COMMENT_COLUMN, LONGEST_LINE = 48, 100
 # NumPy 2.4 deprecates a positional `out` for these two.
 NAMED_OUT = (np.maximum, np.minimum)
 # These read a Python integer as a C long, whatever is beside it.
@@ -92,7 +93,7 @@ class _Generator(Running):
         names = [plan.slots[i].name for i in (*plan.inputs, *plan.variables)]
         names += [plan.slots[i].name for i in plan.nexts if i >= 0]
         arena = plan.arrays_in_arena()
-        lines = [f"def {name}({', '.join([*names, *(s.name for s in arena)])}):"]
+        lines = _head(name, [*names, *(s.name for s in arena)])
         lines += [f"    # {line}" for line in arena_lines(arena)]
         steps: dict[int, Step] = {}
         for slot in (plan.slots[i] for i in plan.allocated):
@@ -372,6 +373,15 @@ class _Generator(Running):
         name = self._helper(view.op)
         given = [f"{k}={self._value(view.op, k, v)}" for k, v in attrs.items()]
         return f"{name}({', '.join([text, *given])})"
+
+
+def _head(name: str, parameters: list[str]) -> list[str]:
+    """The line that begins a function, or several if it is long."""
+    line = f"def {name}({', '.join(parameters)}):"
+    if len(line) <= LONGEST_LINE:
+        return [line]
+    inside = wrap(f"{', '.join(parameters)},", LONGEST_LINE - 8, break_long_words=False)
+    return [f"def {name}(", *(f"        {row}" for row in inside), "):"]
 
 
 def _declared(step: Call | View) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.evaluate import kernel_error, said
+from symgrad.ir.telling import timed
 from symgrad.lowering.native import NativeCall
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
@@ -71,7 +72,7 @@ class Executable:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        with without_collection():
+        with without_collection(), timed(lambda: "writing and loading the source"):
             made = self.source.compile(self.filename)
         lines = self.source.text.splitlines(keepends=True)
         linecache.cache[self.filename] = (len(self.source.text), None, lines, self.filename)
@@ -187,7 +188,7 @@ class Executables:
         with self._lock:
             found = self._used.get(key)
             if found is None:
-                with without_collection():
+                with without_collection(), timed(lambda: _planning(sizes)):
                     found = self._made(sizes, f"<symgrad program {next(_numbers)}>")
                 self._used[key] = found
                 if len(self._used) > MOST_PLANS:
@@ -229,6 +230,11 @@ class Executables:
 
     def _made(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> Executable:
         return Executable(self._plan(sizes), filename, self._backend, self._annotate)
+
+
+def _planning(sizes: Mapping[str, int]) -> str:
+    given = ", ".join(f"{n}={size}" for n, size in sizes.items())
+    return f"planning for {given or 'fixed sizes'}"
 
 
 def _as_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from symgrad.ir.errors import FeedError, GraphError
+from symgrad.ir.errors import FeedError, GraphError, listed
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed
 from symgrad.ir.node import Node, Variable
@@ -297,10 +297,10 @@ class Program(Displayed, Runner):
         return SLOTS.viewer().explore(self, path, **options)
 
     def __repr__(self) -> str:
-        names = printable(", ".join(self.feeder.names))
-        updated = printable(", ".join(str(v.name) for v in self.store.updated))
+        names = printable(listed(self.feeder.names))
+        updated = printable(listed(str(v.name) for v in self.store.updated))
         updates = f", updating {updated}" * bool(updated)
-        return f"<Program of ({names[:200]}): {len(self.graph)} nodes{updates}>"
+        return f"<Program of ({names}): {len(self.graph)} nodes{updates}>"
 
 
 def _inside(step: Step) -> Iterator[Step]:

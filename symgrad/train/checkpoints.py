@@ -91,7 +91,8 @@ def _named(variables: Any) -> dict[str, Variable]:
         if name in named:
             raise StateError(
                 f"two variables are called {name[:60]!r}: {describe(named[name])} and "
-                f"{describe(variable)}; say which is whose: {{'first': [a, …], 'second': [b, …]}}"
+                f"{describe(variable)}; say which is whose: {{'first': [a, …], 'second': [b, …]}}, "
+                "or name a layer before it is used: layer.named('first')"
             )
         named[name] = variable
     return named

@@ -1,0 +1,95 @@
+"""Names that `sg` has not, and where what they mean is: NumPy's, PyTorch's, JAX's, ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from symgrad.ir.errors import nearest
+from symgrad.ir.numpy_cases import DIRECT
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.refusals import INSTEAD
+
+# Names of others, where no function of ours says that it is NumPy's.
+OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Inf": "sg.inf",
+        "NaN": "sg.nan",
+        "Tensor": "sg.Node",
+        "Input": "sg.placeholder(name, shape, dtype)",
+        "Parameter": "sg.variable(name, value), or sg.nn.parameter(value) in a module",
+        "Placeholder": "sg.placeholder(name, shape, dtype)",
+        "amax": "sg.max",
+        "amin": "sg.min",
+        "array": "sg.constant(value), or sg.stack of nodes",
+        "asfarray": "sg.asarray(x, dtype='float64')",
+        "backward": "sg.grad(loss, wrt), whose results are nodes",
+        "bmm": "sg.matmul",
+        "bool_": "sg.bool",
+        "cat": "sg.concat",
+        "complex_": "sg.complex128",
+        "conjugate": "sg.conj",
+        "detach": "sg.stop_gradient(x)",
+        "double": "sg.float64",
+        "dtype": "np.dtype, or the name: 'float32'",
+        "float": "sg.float64",
+        "float16": "the name: dtype='float16'",
+        "float_": "sg.float64",
+        "foreach": "sg.map(function, xs)",
+        "function": "sg.compile(inputs, outputs)",
+        "identity": "sg.eye(n)",
+        "in1d": "sg.isin",
+        "indices": "sg.meshgrid of sg.arange, with indexing='ij'",
+        "input": "sg.placeholder(name, shape, dtype)",
+        "int": "sg.int64",
+        "int_": "sg.int64",
+        "jacrev": "sg.jacobian(output, wrt)",
+        "jit": "sg.compile(inputs, outputs)",
+        "load": "sg.Graph.load(path), or sg.load_state(path, variables)",
+        "manual_seed": "sg.random.key(seed), which you give to what draws",
+        "mm": "sg.matmul",
+        "mse": "sg.nn.mse_loss",
+        "msort": "sg.sort(x, axis=0)",
+        "ndarray": "sg.Node",
+        "no_grad": "nothing: no gradient is made unless you ask for one; sg.stop_gradient(x) "
+        "stops one",
+        "pmap": "sg.compile(..., backend='jax', shard=...)",
+        "product": "sg.prod",
+        "rsqrt": "1 / sg.sqrt(x)",
+        "save": "graph.save(path), or sg.save_state(path, variables)",
+        "tensor": "sg.constant(value)",
+        "trapz": "sg.trapezoid",
+        "tri": "sg.tril(sg.ones((n, m)))",
+        "unsqueeze": "sg.expand_dims(x, axis=axis)",
+        "view": "sg.reshape(x, shape)",
+    }
+)
+SPACES = ("nn", "optim", "linalg", "random", "special", "stats", "fft", "testing")
+
+
+def hint(name: str, public: Iterable[str], space: Callable[[str], object]) -> str:
+    """The end of a message about `sg.<name>`: what to write in its place; empty if nobody knows.
+
+    `public` are the names that there are; `space` gives a namespace such as `sg.nn` by its name.
+    """
+    REGISTRY.every()
+    numpys = getattr(np, name, None)
+    ours = REGISTRY.of_numpy(numpys) if callable(numpys) else None
+    found = OTHERS.get(name)
+    if found is None and ours is not None:
+        found = REGISTRY.qualified_name(ours)
+    if found is None and name in REGISTRY.functions:
+        found = REGISTRY.qualified_name(name)
+    if found is None:
+        homes = (s for s in SPACES if name in vars(space(s)))
+        found = next((f"sg.{home}.{name}" for home in homes), None)
+    if found is not None:
+        return f"; write {found}"
+    if name in INSTEAD:
+        return f": {INSTEAD[name]}"
+    if callable(numpys) and numpys in DIRECT:
+        return f"; write np.{name}, which works on nodes"
+    alike = nearest(name, public)
+    return f"; there is {', '.join(f'sg.{n}' for n in alike)}" if alike else ""

@@ -1,0 +1,150 @@
+"""Where newcomers stumbled: what they write is done, or answered with what to write instead."""
+
+import logging
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+ROOT = Path(__file__).parent.parent
+KEY = sg.random.key(0)
+
+
+def matrix():
+    return sg.placeholder("x", ("N", 3), "float32")
+
+
+def test_the_value_of_a_variable_cannot_be_written_into():
+    w = sg.variable("w", np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        w.value[:] = 0
+    w.value = w.value * 0
+    assert w.value.tolist() == [0, 0, 0]
+
+
+def test_a_named_size_is_a_size_beside_integers_and_no_number():
+    x = matrix()
+    n = x.shape[0]
+    remainders = [str(size) for size in (n**2, n % 2, +n, *divmod(n, 3), (4 * n) % n)]
+    assert remainders == ["N**2", "N - 2*(N//2)", "N", "N//3", "N - 3*(N//3)", "0"]
+    refused = [
+        lambda: 1.0 / n, lambda: n / 2, lambda: n / n, lambda: 0.5 * n, lambda: n + 1.5,
+        lambda: 2**n, lambda: 7 // n, lambda: n**0.5, lambda: n**-1, lambda: range(n),
+        lambda: float(n), lambda: int(n), lambda: round(n), lambda: [0] * n,
+        lambda: np.float32(2) * n,
+    ]  # fmt: skip
+    for write in refused:
+        with pytest.raises(sg.SymbolicError, match=r"N is a named .*sg\.asarray.*sg\.fori"):
+            write()
+    weighed = sg.sum(x) * (1.0 / sg.asarray(n, dtype=x.dtype))
+    found = sg.compile(x, [weighed, sg.sum(x) / n, n / x, x * n])(np.ones((4, 3), "float32"))
+    assert [np.ravel(y)[0] for y in found] == [3, 3, 4, 4]
+    assert {y.dtype for y in found} == {np.dtype("float32")}
+
+
+OTHER_NAMES = {
+    "concatenate": "write sg.concat", "transpose": "write sg.permute_dims", "mod": "sg.remainder",
+    "cumsum": "sg.cumulative_sum", "arctan2": "sg.atan2", "svd": "write sg.linalg.svd",
+    "Linear": "sg.nn.Linear", "Adam": "sg.optim.Adam", "gelu": "sg.nn.gelu", "i0": "sg.special.i0",
+    "argwhere": "sg.nonzero(x, size", "array": "sg.constant", "jit": "sg.compile", "cat": "concat",
+    "Tensor": "sg.Node", "shape": "np.shape", "placehodler": "there is sg.placeholder",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_names_of_others_are_answered_with_ours(name):
+    with pytest.raises(AttributeError, match=re.escape(OTHER_NAMES[name])):
+        getattr(sg, name)
+    assert not hasattr(sg, "_repr_html_")
+    for method in ("backward", "numpy"):
+        with pytest.raises(AttributeError, match=r"write|sg\.grad"):
+            getattr(matrix(), method)
+
+
+def test_what_is_written_in_place_of_others_names_is_there():
+    from symgrad.ir.elsewhere import OTHERS
+
+    for said in OTHERS.values():
+        for name in re.findall(r"sg((?:\.\w+)+)", said):
+            found = sg
+            for part in name.split(".")[1:]:
+                found = getattr(found, part)
+
+
+def test_arguments_by_place_that_go_by_name_are_told_how():
+    h = sg.placeholder("h", ("N", 5, 8))
+    key = r"given by name: key=uint64\[2\]; it is "
+    calls = {
+        r"Linear: too many.*" + key: lambda: sg.nn.Linear(3, 4, KEY),
+        r"Conv2d: .*" + key: lambda: sg.nn.Conv2d(3, 4, 3, KEY),
+        r"BatchNorm: .*dtype='float32'": lambda: sg.nn.BatchNorm(3, "float32"),
+        r"normal: .*given by name: dtype='float32'": lambda: sg.random.normal(KEY, 3, "float32"),
+        r"unexpected .*sizes.*it is Linear": lambda: sg.nn.Linear(3, 4, sizes=2),
+        r"mask is true where.*attention\(x, context\)": lambda: sg.nn.MultiHeadAttention(
+            8, 2, key=KEY
+        )(h, h, h),
+    }
+    for message, call in calls.items():
+        with pytest.raises(TypeError, match=f"(?s){message}"):
+            call()
+
+
+def test_a_part_written_anew_is_told_from_the_one_that_the_loss_is_made_of():
+    x = matrix()
+    for part, name in ((lambda: x[0], "'x'"), (lambda: x.T, "'x'"), (lambda: 2 * x, "'x'")):
+        with pytest.raises(sg.GradientError, match=f"new node each time.*gradient by {name}"):
+            sg.grad(sg.sum(x * x), part())
+    with pytest.raises(sg.GradientError) as caught:
+        sg.grad(sg.sum(x * x), sg.placeholder("y", 3))
+    assert "new node" not in str(caught.value)
+
+
+def test_item_is_told_to_compile():
+    with pytest.raises(sg.SymbolicError, match=r"no value before.*Compile it"):
+        matrix().item()
+    assert sg.sum(sg.variable("w", np.ones(3))).item() == 3
+
+
+def test_two_layers_of_one_kind_are_told_apart_by_naming_them(tmp_path):
+    first, second = (sg.nn.Linear(3, 3, key=k) for k in sg.random.split(KEY))
+    with pytest.raises(sg.StateError, match=r"called 'weight'.*layer\.named\('first'\)"):
+        sg.save_state(tmp_path / "w.npz", [*first.parameters(), *second.parameters()])
+    x = sg.placeholder("x", ("N", 3))
+    program = sg.compile(x, second.named("second")(first.named("first")(x)))
+    assert "first_weight" in program.source
+    assert "second_weight" in program.source
+
+
+def test_the_line_of_a_step_with_many_names_is_wrapped_and_names_are_whole():
+    stem = "encoder.blocks.11.attention.projection.of_the_"
+    given = [sg.variable(f"{stem}{i}", np.full(70, i)) for i in range(9)]
+    x = sg.placeholder("x", 70)
+    program = sg.compile(x, sum(given[1:], given[0]) + x, updates={g: g + 1 for g in given})
+    lines = program.source.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("def step("))
+    assert max(map(len, lines[first : lines.index("):", first)])) <= 100
+    assert all(f"{stem.replace('.', '_')}{i}" in program.source for i in range(9))
+    assert program(np.zeros(70))[0] == 36
+    assert f"{stem}8" in repr(program)
+
+
+def test_what_takes_long_is_logged(caplog):
+    x = matrix()
+    with caplog.at_level(logging.DEBUG, "symgrad"):
+        sg.compile(x, sg.sum(sg.exp(x)))(np.ones((4, 3), "float32"))
+    said = caplog.text
+    for part in ("compiling 3 nodes to", "pass fusion", "planning for N=4", "source"):
+        assert part in said
+    assert {r.levelname for r in caplog.records} == {"DEBUG"}, "INFO is for what takes long"
+
+
+def test_head_ends_an_example_quietly(tmp_path):
+    run = f"{sys.executable} examples/01_two_layer_net.py {tmp_path} | head -1"
+    found = subprocess.run(["bash", "-c", run], cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout.startswith("step   0")
+    assert found.stderr == ""
