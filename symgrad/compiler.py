@@ -37,6 +37,7 @@ from symgrad.passes.stretches import worth_trying
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
+from symgrad.runtime.partial import PartialProgram
 from symgrad.runtime.program import Interface, Program
 from symgrad.runtime.threads import MOST_THREADS, available
 
@@ -55,6 +56,7 @@ def compile(
     shard: Mapping[str, int] | None = None,
     memory_budget: int | None = None,
     threads: int | None = None,
+    partial: bool = False,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -97,10 +99,19 @@ def compile(
     changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, nor
     with `passes` in which `passes.HOIST` is missing or comes before one of your own.
 
+    The first call of a `partial` program gives all inputs, and each other one those that change:
+    `logp(a=new)`. It holds copies of the others, and the values that depend on some inputs only, or
+    on some variables, where that saves work; those are computed again whose inputs are given, or
+    whose variables have changed. Results are as if all were given. `program.plan` tells what is
+    held, and `program.held` has the programs that compute it, by what they depend on. Calls from
+    several threads take turns; one that fails leaves what is held as it was. A copy or a pickle
+    holds nothing, so that its first call gives all.
+
     Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if no program is found
     that needs at most `memory_budget`; the least that it tells is one that is enough; for a device
-    that is not there, and `exact="bits"` or `"values"`, `memory_budget` or `threads` with `jax`.
+    that is not there; for `exact="bits"` or `"values"`, `memory_budget`, `threads` or `partial`
+    with `jax`, and `partial` with `memory_budget`.
     Raises `UnsupportedError` if JAX is not installed.
 
     >>> x = placeholder("x", 3)
@@ -113,7 +124,13 @@ def compile(
         raise GraphError(
             f"backend is 'numpy', 'native', 'jax', 'reference' or None, not {backend!r}"
         )
-    grade, kind = Exact.of(exact), Program
+    grade = Exact.of(exact)
+    kind: type[Program] = PartialProgram if partial else Program
+    if partial and (backend == "jax" or memory_budget is not None):
+        raise GraphError(
+            "partial=True is not for backend='jax', where XLA runs the graph as one function, nor "
+            "for memory_budget, with which nothing is kept; leave one of them out"
+        )
     if backend == "jax":
         _check_jax(grade, memory_budget, threads)
         kind, passes = _jax_program(), PORTABLE if passes is None else passes
@@ -132,7 +149,7 @@ def compile(
             trace.stages.append(Stage("erase_updates", raw, start, perf_counter() - begun))
         if memory_budget is None:
             steps = DEFAULT if passes is None else tuple(passes)
-            graph, split = run_split(start, steps, updated, grade, trace)
+            graph, split = run_split(start, steps, updated, grade, trace, partial)
         else:
             if isinstance(memory_budget, bool) or not isinstance(memory_budget, (int, np.integer)):
                 raise GraphError(

@@ -34,6 +34,8 @@ class Plan(Displayed):
     outputs: tuple[Ref, ...]
     updates: tuple[Ref, ...]
     arena_bytes: int
+    # A line for each value that another program keeps: when it is computed, and where.
+    given: tuple[str, ...] = ()
 
     @property
     def returned(self) -> tuple[Ref, ...]:
@@ -101,6 +103,7 @@ class Plan(Displayed):
             f"arena {self.arena_bytes} bytes, outputs {self.output_bytes}, "
             f"next values {self.next_bytes}, peak {self.peak_bytes}"
         )
+        yield from self.given
         yield f"{'step':>4}  {'result':<8} {'kernel':<22} {'reads':<24} where"
         for i, step in enumerate(self.steps):
             result = ", ".join(map(self.describe, step.results))

@@ -6,6 +6,10 @@ the program, which runs when one of them has another array than it last ran on (
 Arrays are not written while somebody holds them (see `Cell`), so that the same array is the same
 numbers.
 
+The calls of a partial program give only the inputs that change. There each input and each variable
+is told from all others: values that depend on the same ones are a part of the program, which runs
+when one of these has changed, and the parts run in the order in which they read each other.
+
 A graph is split after the rules and before fusion, so that no rule acts in another way because of
 it. At `bits` and `values` results are the same bytes, kept or not; from `rounding` on, a sum over
 large arrays that a fused group takes tile by tile may be cut elsewhere, and round otherwise.
@@ -13,17 +17,20 @@ large arrays that a fused group takes tile by tile may be cut elsewhere, and rou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from symgrad.analysis import is_free
-from symgrad.ir.dims import Dim, guess
+from symgrad.ir.dims import GUESS, Dim, guess
+from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.node import Node, Variable
-from symgrad.ir.types import TensorType, types_of
-from symgrad.ir.walk import topological
+from symgrad.ir.types import TensorType, names_in, types_of
+from symgrad.ir.walk import topological, with_bodies
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.trace import Trace
 
@@ -33,79 +40,184 @@ LEAST_WORK = 4096
 # and in all, for each of those variables that are not updated.
 MOST_OF_ONE = 2
 MOST_OF_ALL = 4
+# In a partial program, which keeps all that is worth it: the operations that an element must save,
+# since it is written and read, and those that an expensive function of one takes.
+LEAST_OF_ONE = 4
+EXPENSIVE = 8
+MOST_COUNTED = 2**62
 MOST_NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A graph in two: `prologue` computes what is kept, `body` the rest in every call.
+    """A graph in parts: `body` runs in every call, on what the parts before it, `kept`, compute.
 
-    The last inputs of `body` are leaves that stand for the outputs of `prologue`. `graph` is the
-    whole, and `stands_for` gives its node for one of `body`. `trace` is what was done to
-    `prologue`.
+    Each of those is split in turn, so that its `body` is what it runs, on what others before it
+    keep; they are in order. The last inputs of a body are leaves that stand for values which are
+    kept, by their names; `names` are those for the outputs of this part. `graph` is the whole,
+    without leaves, and `stands_for` gives its node for one of `body`. `trace` is what was done to
+    `graph`, if this is kept.
     """
 
     graph: Graph
-    prologue: Graph
     body: Graph
+    kept: tuple[Split, ...]
     stands_for: Mapping[Node, Node]
+    names: tuple[str, ...] = ()
     trace: Trace = field(default_factory=Trace)
 
     @property
     def raw(self) -> Graph:
-        """The prologue as it was split off."""
-        return self.trace.stages[0].before if self.trace.stages else self.prologue
+        """The graph as it was split off."""
+        return self.trace.stages[0].before if self.trace.stages else self.graph
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the kept values."""
-        return tuple(str(n.name) for n in self.body.inputs[-len(self.prologue.outputs) :])
+    def depends(self) -> str:
+        """The names of the inputs and variables that it depends on."""
+        return ", ".join(str(x.name) for x in self.graph.inputs)
 
     @property
-    def changing(self) -> str:
-        """The variables of which one must change before anything is computed again."""
-        names = [str(v.name) for v in self.prologue.inputs]
+    def again(self) -> str:
+        """When it is computed again, if it is kept."""
+        names = [str(x.name) for x in self.graph.inputs]
         if len(names) > MOST_NAMED:
-            names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} others"]
-        return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            return f"again when {', '.join(names[:3])} or one of {len(names) - 3} others changes"
+        listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        return f"again when {listed} changes"
+
+    def path(self, part: Split) -> str:
+        """The expression for the program that computes a part that it keeps."""
+        return "program.kept" if len(self.kept) == 1 else f"program.held[{part.depends!r}]"
 
 
-def hoist_invariants(graph: Graph, updates: Collection[Variable]) -> Split | None:
-    """A graph split in two; None if nothing is worth keeping."""
-    kept = _worth_keeping(graph, updates)
+def is_leaf(node: Node) -> bool:
+    """Whether an input stands for a value that another part keeps."""
+    return node.op is VARIABLE and not isinstance(node, Variable)
+
+
+def hoist_invariants(
+    graph: Graph, updates: Collection[Variable], partial: bool = False
+) -> Split | None:
+    """A graph split into parts; None if nothing is worth keeping.
+
+    If it is `partial`, inputs stay, too, and each of them changes by itself.
+    """
+    changing = set(updates)
+    stay = [n for n in graph.inputs if (partial or isinstance(n, Variable)) and n not in changing]
+    sources = {n: 1 << i if partial else 1 for i, n in enumerate(stay)}
+    every = reduce(or_, sources.values(), 0) if not changing else -1
+    kept = _each_worth_it(graph, sources, every) if partial else _worth_keeping(graph, sources)
     if not kept:
         return None
     taken = {n.name for n in graph.inputs}
     names = (n for i in range(len(kept) + len(taken)) if (n := f"kept{i or ''}") not in taken)
-    becomes = {
+    leaves = {
         n: Node(VARIABLE, (), (("name", name),), n.type, n.origin)
         for n, name in zip(kept, names, strict=False)
     }
-    leaves = list(becomes.values())
-    made_of = set(topological(kept))
-    prologue = Graph(kept, [n for n in graph.inputs if n in made_of])
-    body = Graph(_rebuilt(graph.outputs, becomes), [*graph.inputs, *leaves])
-    return Split(graph, prologue, body, dict(zip(leaves, kept, strict=True)))
+    grouped: dict[int, list[Node]] = {}
+    for node, mask in kept.items():
+        grouped.setdefault(mask, []).append(node)
+    home: dict[str, Split] = {}
+    # What reads a value depends on all that it does, and on more.
+    for _, values in sorted(grouped.items(), key=lambda group: group[0].bit_count()):
+        made_of = set(topological(values))
+        own = Graph(values, [n for n in graph.inputs if n in made_of])
+        others = {n: leaf for n, leaf in leaves.items() if n not in set(values)}
+        part_names = tuple(str(leaves[n].name) for n in values)
+        part = replace(_on_leaves(own, others, home), names=part_names)
+        home |= dict.fromkeys(part_names, part)
+    return _on_leaves(graph, leaves, home)
 
 
-def joined(prologue: Graph, body: Graph, inputs: Sequence[Node], trace: Trace) -> Split:
-    """The two parts of a graph of these inputs, with the whole."""
-    whole = dict(zip(body.inputs[-len(prologue.outputs) :], prologue.outputs, strict=True))
-    return Split(Graph(_rebuilt(body.outputs, whole), inputs), prologue, body, whole, trace)
+def _on_leaves(graph: Graph, leaves: Mapping[Node, Node], home: Mapping[str, Split]) -> Split:
+    """A graph split so that its body is fed leaves for what parts before it keep."""
+    becomes = dict(leaves)
+    outputs = list(_rebuilt(graph.outputs, becomes))
+    read = set(topological(outputs))
+    body = Graph(outputs, [*graph.inputs, *(leaf for leaf in leaves.values() if leaf in read)])
+    return Split(graph, body, _needed(body, home), {new: old for old, new in becomes.items()})
 
 
-def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
+def joined(
+    parts: Iterable[tuple[tuple[str, ...], Graph, Trace]], body: Graph, inputs: Sequence[Node]
+) -> Split:
+    """A graph of these inputs from its parts: of each the names of what it keeps, and its trace."""
+    whole: dict[str, Node] = {}
+    home: dict[str, Split] = {}
+
+    def split(body: Graph, inputs: Sequence[Node]) -> Split:
+        stands_for = {n: whole[str(n.name)] for n in filter(is_leaf, body.inputs)}
+        graph = Graph(_rebuilt(body.outputs, stands_for), inputs)
+        return Split(graph, body, _needed(body, home), stands_for)
+
+    for names, part, trace in parts:
+        own = [n for n in part.inputs if not is_leaf(n)]
+        found = replace(split(part, own), names=names, trace=trace)
+        whole |= zip(names, found.graph.outputs, strict=True)
+        home |= dict.fromkeys(names, found)
+    return split(body, inputs)
+
+
+def _needed(body: Graph, home: Mapping[str, Split]) -> tuple[Split, ...]:
+    """The parts whose values a body reads, and those that they need, in order."""
+    direct = [home[str(n.name)] for n in filter(is_leaf, body.inputs)]
+    needed = {*direct, *(before for part in direct for before in part.kept)}
+    return tuple(part for part in dict.fromkeys(home.values()) if part in needed)
+
+
+def _each_worth_it(graph: Graph, sources: Mapping[Node, int], every: int) -> dict[Node, int]:
+    """The values to keep of a partial program, each with the bits of what it depends on.
+
+    They are those that are read by what depends on more, if they save work; what depends on
+    `every` one is computed in every call. A view is made again where it is read.
+    """
+    masks: dict[Node, int] = {}
+    named: dict[Node, frozenset[str]] = {}
+    work: dict[Node, int] = {}
+    for node in graph.nodes:
+        names = _names_of(node)
+        if is_input(node):
+            if node in sources:
+                masks[node], named[node] = sources[node], names
+        elif not node.op.opaque and all(x in masks for x in node.inputs):
+            known = frozenset[str]().union(*(named[x] for x in node.inputs))
+            if names <= known:
+                masks[node], named[node] = reduce(or_, (masks[x] for x in node.inputs), 0), known
+    masks = {n: mask for n, mask in masks.items() if mask != every}
+    for node, mask in masks.items():
+        before = sum(work[x] for x in node.inputs if masks[x] in (0, mask))
+        heavy = EXPENSIVE if node.op.expensive or node.bodies else 1
+        work[node] = min(MOST_COUNTED, heavy * _work(node) + before)
+    read = set(graph.outputs)
+    kept = {}
+    for node in reversed(graph.nodes):
+        saved = max(LEAST_WORK, LEAST_OF_ONE * _elements(node))
+        if node not in masks:
+            read.update(node.inputs)
+        elif node in read and masks[node] and work[node] >= saved and _has_memory(node):
+            kept[node] = masks[node]
+            read.update(x for x in node.inputs if masks[x] != masks[node])
+        else:
+            read.update(x for x in node.inputs if node in read or masks[x] != masks[node])
+    return dict(reversed(kept.items()))
+
+
+def _names_of(node: Node) -> frozenset[str]:
+    """The named dimensions that a node is told the sizes of, and those in its bodies."""
+    within = (names_in((n.type, n.attrs)) for body in node.bodies for n in with_bodies(body))
+    return names_in((node.type, node.attrs)).union(*within)
+
+
+def _worth_keeping(graph: Graph, sources: Mapping[Node, int]) -> dict[Node, int]:
     """The values to keep: the last ones that nothing changes, if they save work and are not large.
 
     A view is made again where it is read, which costs nothing.
     """
-    changing = set(updates)
-    largest: dict[Node, int] = {
-        n: _elements(n) for n in graph.inputs if isinstance(n, Variable) and n not in changing
-    }
+    largest: dict[Node, int] = {n: _elements(n) for n in sources}
     room = MOST_OF_ALL * sum(largest.values())
     if not room:
-        return []
+        return {}
     work = dict.fromkeys(largest, 0)
     for node in graph.nodes:
         if node not in work and _is_invariant(node, work):
@@ -124,7 +236,7 @@ def _worth_keeping(graph: Graph, updates: Collection[Variable]) -> list[Node]:
                 room -= size
             else:
                 read.update(node.inputs)
-    return kept[::-1]
+    return dict.fromkeys(reversed(kept), 1)
 
 
 def _is_invariant(node: Node, known: Mapping[Node, Any]) -> bool:
@@ -150,7 +262,9 @@ def _work(node: Node) -> int:
     if not node.inputs or node.op.identity or is_free(node):
         return 0
     if node.op.flops is not None:
-        return int(node.op.flops(*(x.type for x in node.inputs), **dict(node.attrs)))
+        guessed = dict.fromkeys(names_in(tuple(x.type for x in (node, *node.inputs))), GUESS)
+        types = (x.tensor.with_shape(tuple(map(guess, x.shape))) for x in node.inputs)
+        return int(node.op.flops(*types, **resolve(dict(node.attrs), guessed)))
     return max(_elements(n) for n in (node, *node.inputs))
 
 

@@ -302,26 +302,30 @@ def run_split(
     updates: Collection[Variable],
     exact: Exact,
     trace: Trace,
+    partial: bool = False,
 ) -> tuple[Graph, Split | None]:
-    """The graph after the passes, and its two parts if `HOIST` is among them and splits it.
+    """The graph after the passes, and its parts if `HOIST` is among them and splits it.
 
-    It does so if all that comes after it may run on the parts. Raises as `run_passes` does.
+    It does so if all that comes after it may run on the parts; those of a `partial` program keep
+    what depends on some of its inputs. Raises as `run_passes` does.
     """
     at = next((i for i, step in enumerate(passes) if step is HOIST), len(passes))
     first, last = passes[:at], passes[at + 1 :]
     if at == len(passes) or not all(isinstance(step, Pass) and step.by_part for step in last):
         return run_passes(graph, passes, exact, trace), None
     graph = run_passes(graph, first, exact, trace)
-    split = hoist_invariants(graph, updates)
+    split = hoist_invariants(graph, updates, partial)
     if split is None:
         return run_passes(graph, last, exact, trace), None
     for step in last:
-        other = Trace()
-        prologue = run_passes(split.prologue, [step], exact, split.trace)
-        body = run_passes(split.body, [step], exact, other)
-        before, split = split, joined(prologue, body, graph.inputs, split.trace)
-        seconds = split.trace.stages[-1].seconds + other.stages[-1].seconds
-        trace.stages.append(Stage(step.name, before.graph, split.graph, seconds))
+        before, scratch = split, Trace()
+        bodies = [run_passes(p.body, [step], exact, scratch) for p in (*split.kept, split)]
+        parts = [(p.names, body, p.trace) for p, body in zip(split.kept, bodies, strict=False)]
+        split = joined(parts, bodies[-1], graph.inputs)
+        seconds = [stage.seconds for stage in scratch.stages]
+        for old, new, spent in zip(before.kept, split.kept, seconds, strict=False):
+            new.trace.stages.append(Stage(step.name, old.graph, new.graph, spent))
+        trace.stages.append(Stage(step.name, before.graph, split.graph, sum(seconds)))
     return split.graph, split
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import Graph
@@ -13,22 +14,24 @@ if TYPE_CHECKING:
     from symgrad.runtime.program import Interface, Program
 
 
-VERSION = 2
+VERSION = 3
+Parts: TypeAlias = "tuple[Sequence[tuple[tuple[str, ...], Graph]], Graph]"
 
 
 def state_of(program: Program) -> tuple[Any, ...]:
     """The arguments of `remade` after the version, but for the traces."""
-    split = program.split and (program.split.prologue, program.split.body)
-    return type(program), program.graph, program.raw, split, program.interface
+    split = program.split
+    parts = split and ([(p.names, p.body) for p in split.kept], split.body)
+    return type(program), program.graph, program.raw, parts, program.interface
 
 
-def traces_of(program: Program) -> tuple[Trace, Trace | None]:
+def traces_of(program: Program) -> tuple[Trace, Sequence[Trace]]:
     """The last arguments of `remade`, which are left out where rules cannot be taken along."""
-    return program.trace, None if program.split is None else program.split.trace
+    return program.trace, [] if program.split is None else [p.trace for p in program.split.kept]
 
 
 def remade(version: Any, *state: Any) -> Program:
-    """A program of the same graph, which is in two parts if some of it is kept.
+    """A program of the same graph, which is in parts if some of it is kept.
 
     Raises `GraphError` for the pickle of another version of symgrad. The first one had none.
     """
@@ -46,14 +49,16 @@ def _remade(
     cls: type[Program],
     graph: Graph,
     raw: Graph,
-    both: tuple[Graph, Graph] | None,
+    parts: Parts | None,
     interface: Interface,
     trace: Trace | None = None,
-    other: Trace | None = None,
+    others: Sequence[Trace] = (),
 ) -> Program:
     split = None
-    if both is not None:
-        prologue, body = both
-        split = joined(prologue, body, graph.inputs, other or Trace())
+    if parts is not None:
+        kept, body = parts
+        traces = others or [Trace() for _ in kept]
+        each = [(names, part, own) for (names, part), own in zip(kept, traces, strict=True)]
+        split = joined(each, body, graph.inputs)
         graph = split.graph
     return cls(graph, raw, trace or Trace(), interface, split)

@@ -33,6 +33,8 @@ from symgrad.runtime.workspace import allocate
 
 Backend: TypeAlias = Literal["numpy", "native", "reference", "jax"] | None
 MOST_PLANS = 16
+# Workspaces that are kept for calls to come, for each plan.
+MOST_IDLE = 8
 _numbers = count(1)
 
 
@@ -108,6 +110,18 @@ class Executable:
             return execute(self.plan, *arrays)
         found = self.function(*chain(*arrays))
         return (found,) if self.returns_one else found or ()
+
+    def lent(self) -> list[Array]:
+        """A workspace that nobody uses. Raises as `workspace` does."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return self.workspace()
+
+    def give_back(self, workspace: list[Array]) -> None:
+        """Take back what was lent; not after an exception: a thread may still be at work in it."""
+        if len(self.free) < MOST_IDLE:
+            self.free.append(workspace)
 
     def workspace(self) -> list[Array]:
         """Arrays to work in. Raises `AllocationError` if there is no memory for them."""

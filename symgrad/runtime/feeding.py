@@ -35,6 +35,8 @@ class Feeder:
         # Of the arguments by position, where not each is one array.
         self.forms = forms
         self.names = tuple(str(p.name) for p in inputs)
+        # For those that a call leaves out: see `HoldingFeeder`.
+        self.held: dict[str, Any] = {}
         self.seen: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
 
     def feed(
@@ -126,14 +128,14 @@ class Feeder:
                 near = nearest(name, self.names)
                 hint = f"; did you mean {near[0][:60]!r}?" if near else ""
                 faults.append(f"there is no placeholder {name[:60]!r}{hint}")
-        missing = [n[:60] for n in self.names if n not in given and n not in kwargs]
+        known = {**self.held, **given, **kwargs}
+        missing = [n[:60] for n in self.names if n not in known]
         if missing:
             faults.append(f"missing: {', '.join(map(repr, missing))}")
         if faults:
             listed = ", ".join(repr(n[:60]) for n in self.names)
             raise FeedError(f"{'; '.join(faults)}. The placeholders are, in order: {listed}")
-        given.update(kwargs)
-        return [given[n] for n in self.names]
+        return [known[n] for n in self.names]
 
     def _array(self, p: Node, value: Any) -> Array:
         """A native C-contiguous array of the placeholder's dtype; a copy only where it must be."""

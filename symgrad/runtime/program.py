@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import FeedError, GraphError, listed
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from symgrad.runtime.inspect.profile import Profile
     from symgrad.runtime.inspect.why import Why
 
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 RUNS = 30  # that `profile` times
 RTOL = 1e-3  # by which `check` lets a result differ from that in float64
 
@@ -75,7 +77,8 @@ class Program(Displayed, Runner):
 
     What depends only on variables that it does not update is computed once and kept, until one of
     them has changed, if that saves work: `kept` is a program that computes it, or None. Of `graph`
-    that is a part; `plan`, `source` and `cost` are of the rest, and `kept` has its own.
+    that is a part; `plan`, `source` and `cost` are of the rest, and `kept` has its own. A partial
+    program may keep several parts: `held` has the program of each, by what it depends on.
 
     `interface` says how it is called. `feeder`, `executables` and `store` are what a call goes
     through: see `Runner`.
@@ -88,6 +91,7 @@ class Program(Displayed, Runner):
         trace: Trace,
         interface: Interface,
         split: Split | None = None,
+        made: Mapping[Split, Program] = NOTHING,
     ) -> None:
         self.graph, self.raw, self.trace = graph, raw, trace
         self.interface, self.split = interface, split
@@ -97,7 +101,8 @@ class Program(Displayed, Runner):
         # `lower` for the graph, or for that part of it that runs in every call.
         self.lower = partial(lower, graph) if split is None else partial(lower_body, split)
         self.natives: Natives | None = None
-        self.kept: Program | None = None
+        self.held: dict[str, Program] = {}
+        self._made = dict(made)
         super().__init__(*self.parts(placeholders, variables), interface.form)
         if self.executables.fixed is not None and interface.forms is None:
             self.direct = self.executables.fixed.direct
@@ -109,19 +114,22 @@ class Program(Displayed, Runner):
         interface, split = self.interface, self.split
         updated, backend, threads = interface.updated, interface.backend, interface.threads
         names = {name for n in placeholders for name in n.tensor.names}
-        annotate = None if split is None else partial(annotate_body, split)
+        annotate = None if split is None else annotate_body
         if backend in (None, "native"):
             self.natives = Natives(exact=interface.exact, insist=backend == "native")
         plan = partial(self.lower, updates=updated, threads=threads, native=self.natives)
         prologue = None
         if split is not None:
-            own = Interface(
-                tuple, split.names, backend=backend, threads=threads, exact=interface.exact
-            )
-            self.kept = Program(split.prologue, split.raw, split.trace, own)
-            place = {v: i for i, v in enumerate(variables)}
-            places = [place[v] for v in self.kept.store.variables]
-            prologue = Prologue(self.kept.executables.of({}), places)
+            own = replace(interface, form=tuple, updated=(), forms=None)
+            for part in split.kept:
+                if part not in self._made:
+                    named = replace(own, output_names=part.names)
+                    traced = part.graph, part.raw, part.trace
+                    self._made[part] = Program(*traced, named, part, self._made)
+            programs = [self._made[part] for part in split.kept]
+            self.held = {p.depends: made for p, made in zip(split.kept, programs, strict=True)}
+            executables = [made.executables for made in programs]
+            prologue = Prologue(split, executables, placeholders, variables)
         return (
             Feeder(placeholders, interface.forms),
             Executables(names, plan, backend, annotate),
@@ -146,6 +154,11 @@ class Program(Displayed, Runner):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, it runs the same graph, and variables have their values; the trace is lost."""
         return remade, (VERSION, *state_of(self))
+
+    @property
+    def kept(self) -> Program | None:
+        """The program that computes what is kept, if there is one such part; see `held`."""
+        return next(iter(self.held.values())) if len(self.held) == 1 else None
 
     # ---- looking ----------------------------------------------------------------------------
 
@@ -186,7 +199,7 @@ class Program(Displayed, Runner):
         """
         from symgrad.runtime.inspect.why import explained
 
-        runs = [p.executables.shown() for p in (self, self.kept) if p is not None]
+        runs = [p.executables.shown() for p in (self, *self.held.values())]
         answer = explained(self.raw, self.trace, runs, self.split, node_or_line)
         reasons = () if self.natives is None else self.natives.reasons
         return replace(answer, left=tuple(reasons))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.runtime.executable import Executables
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.store import VariableStore
-
-# Workspaces that are kept for calls to come, for each plan.
-MOST_IDLE = 8
 
 
 class Runner:
@@ -37,14 +34,12 @@ class Runner:
             found = self.direct(*args)
             if found is not None:
                 return self.form(found)
-        inputs, sizes = self.feeder.feed(args, kwargs)
+        return self.run(*self.feeder.feed(args, kwargs))
+
+    def run(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+        """The results for arrays that have been checked, and the sizes that they have."""
         executable = self.executables.fixed or self.executables.of(sizes)
-        try:
-            workspace = executable.free.pop()
-        except IndexError:
-            workspace = executable.workspace()
-        # After an exception a thread may still be at work in it: then it is not used again.
+        workspace = executable.lent()
         results = self.store.run(executable, inputs, workspace)
-        if len(executable.free) < MOST_IDLE:
-            executable.free.append(workspace)
+        executable.give_back(workspace)
         return self.form(results)

@@ -81,7 +81,7 @@ class VariableStore:
         self, executable: Executable, inputs: Sequence[Any], workspace: Sequence[Array]
     ) -> Sequence[Any]:
         """The outputs for these inputs and the present variables, which have their next values."""
-        if not self.variables:
+        if not self.variables and self.prologue is None:
             return executable.run(inputs, (), (), workspace)
         if not self._locks:
             return self._step(executable, inputs, workspace)
@@ -107,7 +107,7 @@ class VariableStore:
     ) -> Sequence[Any]:
         current = self.read()
         if self.prologue is not None:
-            current += self.prologue.values(current)
+            current += self.prologue.values(inputs, current, executable.plan.sizes)
         for i in self._scalars:
             current[i] = current[i][()]
         plan = executable.plan

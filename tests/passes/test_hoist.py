@@ -23,13 +23,14 @@ def regression():
 def test_a_prologue_has_what_only_variables_that_stay_are_needed_for():
     graph, data, w = regression()
     split = hoist_invariants(run_passes(graph, DEFAULT[:-2], Exact.ROUNDING, Trace()), [w])
-    assert [n.op.name for n in split.prologue.nodes] == ["variable", "exp"]
-    assert split.prologue.inputs == (data,)
-    assert (split.names, split.changing) == (("kept",), "data")
+    (part,) = split.kept
+    assert [n.op.name for n in part.body.nodes] == ["variable", "exp"]
+    assert part.body.inputs == part.graph.inputs == (data,)
+    assert (part.names, part.again) == (("kept",), "again when data changes")
     assert "exp" not in {n.op.name for n in split.body.nodes}
     assert [n.name for n in split.body.inputs] == ["x", "data", "w", "kept"]
-    assert split.raw is split.prologue
-    whole = joined(split.prologue, split.body, split.graph.inputs, Trace())
+    assert part.raw is part.graph
+    whole = joined([(part.names, part.body, Trace())], split.body, split.graph.inputs)
     assert whole.graph == split.graph
 
 
@@ -55,9 +56,10 @@ def test_a_pass_by_part_runs_on_both_and_is_one_stage_of_the_whole():
     (stage,) = trace.stages
     assert (stage.name, stage.before, stage.after) == ("fusion", graph, found)
     assert found is split.graph
-    (own,) = split.trace.stages
-    assert own.before is split.raw
-    assert own.after is split.prologue
+    (part,) = split.kept
+    (own,) = part.trace.stages
+    assert own.before is part.raw
+    assert own.after is part.graph
 
 
 @pytest.mark.parametrize("last", [(), (HOIST,), (DEFAULT[0],)])

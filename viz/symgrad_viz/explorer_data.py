@@ -117,12 +117,13 @@ class _Document:
         ready = program.executables.shown(profile.sizes if profile else None)
         own = Explainer(program.raw, program.trace, ready.plan, ready.source)
         self.sections = [Section("every call", ready.plan, ready.source, own)]
-        if program.kept is not None:
+        for depends, part in program.held.items():
             # Its steps compute nodes of the whole graph, and so have their places in its stories.
-            kept = program.kept.executables.shown()
+            kept = part.executables.shown()
             whole = replace(kept.plan, graph=program.graph)
             explainer = Explainer(program.raw, program.trace, whole, kept.source)
-            self.sections.append(Section("once, and kept", kept.plan, kept.source, explainer))
+            title = "once, and kept" if program.kept else f"kept, by {depends}"
+            self.sections.append(Section(title, kept.plan, kept.source, explainer))
         self.lineage = self.sections[0].explainer.lineage
         self.graphs = [program.raw, *(s.after for s in program.trace.stages)]
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]

@@ -105,12 +105,12 @@ def explained(
     own, *kept = (Explainer(raw, trace, e.plan, e.source) for e in runs)
     answer = own.answer(asked)
     stories = list(answer.stories)
+    parts = () if split is None else split.kept
     for i, story in enumerate(stories):
-        for prologue in kept if not story.steps else ():
+        for part, prologue in zip(parts, kept, strict=True) if not story.steps else ():
             once = prologue.answer(story.node).stories[0]
-            if once.steps and split is not None:
-                again = f"once, and again when {split.changing} changes"
-                verdict = f"{once.verdict} of program.kept: {again}"
+            if split is not None and once.steps:
+                verdict = f"{once.verdict} of {split.path(part)}: once, and {part.again}"
                 stories[i] = once._replace(verdict=verdict)
     return replace(answer, stories=tuple(stories))
 
