@@ -605,7 +605,7 @@ def test_a_pickled_program_of_another_version_is_refused(version):
     assert now == 3
     # The first version had no number: the class of the program came first.
     other = Reduced(remade, state if version == 1 else (version, *state))
-    with pytest.raises(GraphError, match=f"of version {version}, and version 2 is read here; comp"):
+    with pytest.raises(GraphError, match=f"of version {version}, and version 3 is read here; comp"):
         unpickled(other)
 
 
