@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from symgrad.ir.dims import guess
+from symgrad.ir.graph import is_leaf
 from symgrad.ir.networks import networkx
 from symgrad.ir.node import Node
+from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 
 # A result that takes so small a part of an operand of so many bytes is made at once.
 SMALL, LARGE = 8, 2**16
+FEW = 8  # readers, of which all but one may be masks
 
 
 def nbytes(node: Node) -> int:
@@ -44,7 +47,8 @@ def memory_order(graph: GraphLike) -> list[Node]:
 
     But whatever frees at least as much as it takes comes as soon as it can: the gradient of a
     layer's weights is computed before the gradient goes on to the layer below. So does what is
-    small beside a large operand, which then waits for it no longer. Views come right before their
+    small beside a large operand, which then waits for it no longer. A mask is made when its reader
+    is, or when no other reader of its operand is left. Views come right before their
     first reader. Linear in the graph.
     """
     return _Orderer(graph).order
@@ -65,7 +69,7 @@ class _Orderer:
                 behind[node] = behind[node.inputs[0]]
                 continue
             behind[node] = node
-            sources = {behind[x] for x in node.inputs}
+            sources = {behind[x] for x in node.inputs if not is_leaf(x)}
             self.missing[node] = len(sources)
             for x in sources:
                 self.waiting[x].append(node)
@@ -73,12 +77,24 @@ class _Orderer:
                 for x in node.inputs:
                     self.holds[self.root[x]].add(node)
         self.kept = {self.root[y] for y in graph.outputs}
+        self._keep_what_becomes_kept(graph)
         self.order: list[Node] = []
         self.done: set[Node] = set()
+        self.late = {n for n in self.missing if self._is_mask(n)}
         for node in tuple(self.missing):
-            self._run(node)
+            if node not in self.late:
+                self._run(node)
         for node in graph.nodes:
             self._emit(node)
+
+    def _keep_what_becomes_kept(self, graph: GraphLike) -> None:
+        """Count as kept what a result is written over: it lies where that comes to lie."""
+        for node in reversed(graph.nodes):
+            for k in node.op.storage.in_place if node in self.kept else ():
+                x = node.inputs[k] if k < len(node.inputs) else node
+                if x.inputs and x.type == node.type and self.holds[x] == {node}:
+                    self.kept.add(x)
+                    break
 
     def _emit(self, node: Node) -> None:
         """Append a node, after the views and items that it reads."""
@@ -94,11 +110,19 @@ class _Orderer:
                 self.order.append(node)
             pending.pop()
 
+    def _is_mask(self, node: Node) -> bool:
+        """Whether a node says yes or no of what others may still read, element by element."""
+        is_bool = isinstance(node.type, TensorType) and node.type.dtype == bool
+        return is_bool and node.op.elementwise and node not in self.kept
+
     def _run(self, node: Node) -> None:
         pending = [node]
         while pending:
             node = pending.pop()
             if node in self.done:
+                continue
+            if masks := [x for x in self._behind(node) if x in self.late and x not in self.done]:
+                pending += [node, *masks]
                 continue
             self._emit(node)
             candidates = set(self.waiting[node])
@@ -110,19 +134,48 @@ class _Orderer:
                 if len(holds) == 1:
                     candidates |= holds
             ready = [r for r in candidates if not self.missing[r] and self._frees(r)]
-            if ready:
-                pending += sorted(ready, key=self.position.__getitem__, reverse=True)
+            for r in sorted(ready, key=self._turn, reverse=True):
+                pending += [r, *self._masks_beside(r)]
+
+    def _turn(self, node: Node) -> tuple[bool, int]:
+        """The order of nodes that make room: those first that take none."""
+        return node not in self.kept, self.position[node]
+
+    def _behind(self, node: Node) -> Iterator[Node]:
+        """The nodes that compute what a node reads, behind views and items."""
+        for x in node.inputs:
+            while is_free(x):
+                x = x.inputs[0]
+            yield x
+
+    def _masks_beside(self, node: Node) -> set[Node]:
+        """The masks without which this node would be the last reader of what it reads."""
+        found = set()
+        for x in {self.root[x] for x in node.inputs}:
+            if len(self.holds[x]) <= FEW:
+                others = self.holds[x] - {node}
+                if others <= self.late and not any(self.missing[m] for m in others):
+                    found |= others
+        return found
 
     def _frees(self, node: Node) -> bool:
-        """Whether a node makes room by being computed, or takes next to none."""
-        freed = largest = 0
-        for x in {self.root[x] for x in node.inputs}:
+        """Whether a node makes room by being computed, or takes next to none.
+
+        Masks beside it are made, too, and room for them is taken.
+        """
+        masks = self._masks_beside(node) if node not in self.late else set()
+        roots = {self.root[x] for x in node.inputs}
+        if node in self.kept and any(x.inputs and x in self.kept for x in roots):
+            return True
+        freed, largest = -sum(nbytes(m) for m in masks), 0
+        for x in roots:
             if x.inputs and node in self.holds[x] and x not in self.kept:
-                freed += nbytes(x) if len(self.holds[x]) == 1 else 0
+                alone = len(self.holds[x]) <= 1 + len(masks) and self.holds[x] - masks == {node}
+                freed += nbytes(x) if alone else 0
                 largest = max(largest, nbytes(x))
         if largest >= LARGE and nbytes(node) * SMALL <= largest:
             return True
-        if not freed or shares_memory(node) or node in self.kept:
+        if freed <= 0 or shares_memory(node) or node in self.kept:
             return freed > 0
         return freed >= nbytes(node)
 

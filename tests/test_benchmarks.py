@@ -9,8 +9,10 @@ import symgrad as sg
 from benchmarks import machine, tables
 from benchmarks.contestant import arrays, difference
 from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.convolution import LeNet
+from benchmarks.workloads.training import Adam
 from symgrad.ir.graph import Graph
-from symgrad.lowering.lower import lower
+from symgrad.lowering.lower import LEAST_SAVED, lower
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.rewrite.trace import Trace
 
@@ -71,25 +73,33 @@ def test_a_run_becomes_tables():
     assert "- Rosenbrock: JAX: failed: no" in text
 
 
-# Of a loop the products of all steps are made at once, which is fast, and kept.
-LOOPS = ("lstm_50", "lstm_200", "lstm_1000")
+class LeNetAdam(LeNet):
+    """LeNet moved by Adam, whose moments are two more arrays for each of weights."""
+
+    name, next = "lenet_adam", Adam.next
+    b1, b2, eps = Adam.b1, Adam.b2, Adam.eps
+
+    def inputs(self):
+        data, weights = super().inputs()[:2], super().inputs()[2:]
+        moments = [np.zeros_like(w) for _ in range(2) for w in weights]
+        return [*data, *weights, *moments, np.zeros((), self.dtype)]
 
 
-@pytest.mark.parametrize("name", [n for n in WORKLOADS if n not in ("deep_chain", *LOOPS)])
+@pytest.mark.parametrize("name", [n for n in (*WORKLOADS, "lenet_adam") if n != "deep_chain"])
 def test_an_optimised_program_needs_no_more_memory_than_what_was_written(name, monkeypatch):
-    """At full size; a tenth for gaps between arrays, which both have, and a temporary or two."""
+    """At full size. A mask of its own, which is a step more, is made to save 64 KiB at least."""
     made, compiled = [], sg.compile
     monkeypatch.setattr(
         sg, "compile", lambda *a, **k: made.append(compiled(*a, **k, threads=1)) or made[0]
     )
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Zeros())
-    workload = WORKLOADS[name]()
+    workload = {**WORKLOADS, "lenet_adam": LeNetAdam}[name]()
     workload.symgrad(*workload.inputs())
     (program,) = made
     written = Graph(erase_updates(program.raw, Trace()), program.raw.inputs)
     raw = lower(written, program.plan.sizes, program.store.updated)
     kept = 0 if program.kept is None else program.kept.plan.output_bytes
-    assert program.plan.peak_bytes + kept <= 1.1 * raw.peak_bytes + 2**16
+    assert program.plan.peak_bytes + kept <= raw.peak_bytes + LEAST_SAVED * ("two_layer" in name)
 
 
 class Zeros:

@@ -25,6 +25,8 @@ class InPlace:
     def __init__(self, builders: list[SlotBuilder], steps: list[Step]) -> None:
         self.builders, self.steps = builders, steps
         self.within: dict[int, tuple[View, ...]] = {}
+        # Whether a loop could write over what it reads, did it join parts after all else.
+        self.waits_for_parts = False
 
     def root(self, slot: int) -> int:
         """The slot in whose memory a slot lies."""
@@ -90,8 +92,7 @@ class InPlace:
         return all(step.is_elementwise and j in allowed and step.operands[j] == ref for j in others)
 
     def _shape(self, ref: Ref) -> Any:
-        t = self.builders[ref.slot].type
-        return ref.layout(t).shape if ref.views else t.shape
+        return ref.shape(self.builders[ref.slot].type)
 
     # ---- into a part of what they are joined to ---------------------------------------------
 

@@ -17,7 +17,9 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
+from symgrad.lowering.calls import MOST_KEPT, Calls
 from symgrad.lowering.in_place import InPlace
+from symgrad.lowering.masks import masks_apart
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCode, NativeLoop, parted, strides_of
@@ -27,11 +29,9 @@ from symgrad.lowering.running import Bodies, targets_of
 from symgrad.lowering.schedule import Loop, Task, schedule
 from symgrad.lowering.steps import (
     Attrs,
-    Call,
     Copy,
     Kind,
     Ref,
-    RowSums,
     Slot,
     SlotBuilder,
     Step,
@@ -40,15 +40,10 @@ from symgrad.lowering.steps import (
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
-from symgrad.ops.linalg.products import matmul_p, row_sums
-from symgrad.ops.select import maximum, relu
 from symgrad.ops.shape import reshape_p
 
-EXTREMA = (np.maximum, np.minimum)
-# With a row of numbers NumPy's extrema are two to three times as fast as with one number, if there
-# are enough of them.
-MOST_KEPT = 2**24  # elements; a program of a graph that was read is made in little memory
-LEAST_ROW, LEAST_SIZE = 64, 2**15
+MOST_STEPS = 256  # of a plan to which others are tried
+LEAST_SAVED = 2**16  # bytes that are worth a mask of its own, which is one more step
 
 
 def lower(
@@ -61,19 +56,38 @@ def lower(
     native: Native | None = None,
     within: bool = False,
     plain: bool = False,
+    parts_last: bool = False,
 ) -> Plan:
     """The plan for these sizes. The last outputs of the graph are the next values of `updates`.
 
     Where `native` gives machine code, a small program is one function, and large fused groups run
     so, else in tiles if `tiled`, on so many `threads`. It is a plan `within` a tile if so. A
     `plain` one calls kernels as they are, and a size may be the dimension itself, which stays a
-    name in it. Raises `ShapeError` if a size makes an op impossible.
+    name in it. With `parts_last` what is joined is so when all its parts are made. Where less
+    memory may do, by masks made apart or by parts that come last, that is tried.
+    Raises `ShapeError` if a size makes an op impossible.
     """
     if native is not None and tiled and not within and not plain:
         whole = native.whole(graph, sizes, len(updates))
         if whole is not None:
             return whole_plan(graph, sizes, updates, whole)
-    return _Lowering(graph, sizes, updates, threads if tiled else 0, native, within, plain).plan()
+    options = sizes, updates, threads if tiled else 0, native, within, plain
+    first = _Lowering(graph, *options, parts_last)
+    plan = first.plan()
+    if within or plain or len(plan.steps) > MOST_STEPS:
+        return plan
+    if first.in_place.waits_for_parts:
+        plan = min(plan, _Lowering(graph, *options, True).plan(), key=lambda p: p.peak_bytes)
+    if plan.arena_bytes < LEAST_SAVED:
+        return plan
+    apart, stands_for = masks_apart(graph)
+    if stands_for:
+        other = _Lowering(apart, *options, parts_last).plan()
+        if other.peak_bytes <= plan.peak_bytes - LEAST_SAVED:
+            for step in other.steps:
+                step.node = stands_for.get(step.node, step.node)
+            plan = replace(other, graph=graph)
+    return plan
 
 
 class _Lowering:
@@ -86,8 +100,10 @@ class _Lowering:
         native: Native | None,
         within: bool,
         plain: bool,
+        parts_last: bool,
     ) -> None:
         self.threads, self.native, self.within, self.plain = threads, native, within, plain
+        self.parts_last = parts_last
         self.graph = graph
         self.sizes = sizes
         self.updates = updates
@@ -96,7 +112,7 @@ class _Lowering:
         self.in_place = InPlace(self.builders, self.steps)
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
-        self.uniform: dict[Any, Ref] = {}
+        self.calls = Calls(self.builders, self._new, plain)
         self.number: dict[int, int] = {}
 
     def plan(self) -> Plan:
@@ -107,7 +123,7 @@ class _Lowering:
         for ref in wanted:
             self.builders[ref.slot].last = ends
         self.in_place.over_operands()
-        if not self.plain:
+        if not self.plain and not self.parts_last:
             self.in_place.into_joined()
         ends = len(self.steps) + len(wanted)
         results, nexts = self._deliver(wanted, ends)
@@ -149,7 +165,8 @@ class _Lowering:
         return tiling or parted(self.native, graph, self.sizes)
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
-        return lower(tile, {}, nexts) if trial else self._inner(tile, {}, nexts, within=True)
+        planned = lower if trial else self._inner
+        return planned(tile, {}, nexts, within=True)
 
     def _inner(
         self, graph: Graph, sizes: Any, nexts: Sequence[Node], times: int = 1, **options: Any
@@ -220,13 +237,12 @@ class _Lowering:
         return result
 
     def _shape(self, ref: Ref) -> Any:
-        t = self.builders[ref.slot].type
-        return ref.layout(t).shape if ref.views else t.shape
+        return ref.shape(self.builders[ref.slot].type)
 
     def _type(self, ref: Ref) -> TensorType:
         """The type of a value as it is seen."""
         t = self.builders[ref.slot].type
-        return t.with_shape(self._shape(ref)) if ref.views else t
+        return t.with_shape(ref.shape(t)) if ref.views else t
 
     def _reshapes_in_place(self, source: Ref, attrs: Attrs) -> bool:
         if not source.views:
@@ -256,14 +272,16 @@ class _Lowering:
             return results
         wanted = node.op.storage.scratch if types[0].shape and not self.plain else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
-        self._append(self._call(task, operands, results, self._temporaries(asked, "bits")))
+        scratch = self._temporaries(asked, "bits")
+        self._append(self.calls.step(task, operands, results, scratch))
         return results
 
     def _body(self, body: Graph, times: int = 1) -> Plan:
         """The plan of a body, each of whose results is written where it belongs."""
         tiled, threads = self.threads > 0, max(self.threads, 1)
         sizes = {n: size for n, size in self.sizes.items() if not isinstance(size, Dim)}
-        plan = self._inner(body, sizes, targets_of(body), times, tiled=tiled, threads=threads)
+        options = {"tiled": tiled, "threads": threads, "parts_last": self.parts_last}
+        plan = self._inner(body, sizes, targets_of(body), times, **options)
         return replace(plan, graph=body)
 
     def _sized(self, graph: Graph, sizes: Mapping[str, Any]) -> Plan:
@@ -303,50 +321,6 @@ class _Lowering:
     def _temporaries(self, types: Sequence[TensorType], stem: str) -> tuple[Ref, ...]:
         """Slots that only this step uses; their names begin with the stem."""
         return tuple([self._new("arena", t, stem, len(self.steps)) for t in types])
-
-    def _call(
-        self,
-        task: Task,
-        operands: tuple[Ref, ...],
-        results: tuple[Ref, ...],
-        scratch: tuple[Ref, ...],
-    ) -> Call:
-        """The call of a kernel, with the constants that it is best done with.
-
-        An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
-        """
-        kind, op, attrs = Call, task.node.op, task.attrs
-        known = not self.plain and (op in (row_sums.op, relu.op) or op.kernel in EXTREMA)
-        if known and max((s for r in operands for s in self._shape(r)), default=0) <= MOST_KEPT:
-            t = self.builders[results[0].slot].type
-            shape: Any = t.shape
-            is_large = math.prod(shape) >= LEAST_SIZE and shape[-1] >= LEAST_ROW
-            is_large &= t.dtype.kind == "f"
-            if op is row_sums.op:
-                ones = (self._shape(operands[0])[-1], *(1,) * task.node.attr("keepdims"))
-                kind, op, attrs = RowSums, matmul_p.op, ()
-                operands = (*operands, self._filled(t.dtype.type(1), ones))
-            elif is_large and op is relu.op:
-                op, attrs = maximum.op, ()
-                operands = (*operands, self._filled(t.dtype.type(0), shape[-1:]))
-            elif is_large and op.kernel in EXTREMA:
-                operands = tuple([self._as_row(r, shape[-1:]) for r in operands])
-        return kind(task.node, operands, results, task.group, scratch, op=op, attrs=attrs)
-
-    def _as_row(self, ref: Ref, shape: tuple[int, ...]) -> Ref:
-        """A number that is a constant as a row of it; any other value as it is."""
-        d = self.builders[ref.slot]
-        is_number = d.kind == "constant" and not d.type.shape
-        return self._filled(d.value, shape) if is_number else ref
-
-    def _filled(self, value: Any, shape: tuple[int, ...]) -> Ref:
-        """A constant that is one number throughout."""
-        key = value.tobytes(), value.dtype, shape
-        if key not in self.uniform:
-            array = np.full(shape, value)
-            array.flags.writeable = False
-            self.uniform[key] = self._new("constant", TensorType(shape, array.dtype), array)
-        return self.uniform[key]
 
     def _append(self, step: Step) -> None:
         for ref in step.operands:

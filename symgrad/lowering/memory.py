@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
+from random import Random
 from typing import TypeAlias
 
 from symgrad.lowering.plan import ALIGNMENT
 
 SMALL = 16  # a value is small if that many are no larger than the largest
 WORTH, MOST = 2**16, 256  # bytes of an arena, and values, with which other ways are tried
+TRIED = 2500  # values that each walk places in all
 Lifetimes: TypeAlias = "Sequence[tuple[int, int, int]]"
 
 
@@ -21,9 +24,8 @@ def assign_offsets(lifetimes: Lifetimes) -> tuple[list[int], int]:
     Two values that live at the same step never overlap. Best fit: a value takes the smallest free
     block that holds it; neighbouring free blocks are joined. A small value in a large block leaves
     no room for the next large one: if all take less so, the small ones have an arena of their own.
-    O(n log n) in the number of values. Where that takes more than what is alive at once, values
-    are also placed the largest first, and those first that are large for long (Pisarchyk and Lee,
-    Efficient memory management for deep neural net inference, 2020).
+    O(n log n) in the number of values. Where that takes more than what is alive at once, other
+    orders are tried: see `_Gaps`.
     """
     sizes = [_rounded(nbytes) for _, _, nbytes in lifetimes]
     ordered = sorted(range(len(sizes)), key=lambda i: lifetimes[i][0])
@@ -34,13 +36,10 @@ def assign_offsets(lifetimes: Lifetimes) -> tuple[list[int], int]:
     if large_top + small_top < top:
         best = large | {i: large_top + offset for i, offset in small.items()}
         top = large_top + small_top
-    if top >= WORTH and len(sizes) <= MOST and top > _alive(lifetimes, sizes):
-        steps = [last - first + 1 for first, last, _ in lifetimes]
-        for weight in (sizes, [s * n for s, n in zip(sizes, steps, strict=True)]):
-            order = sorted(ordered, key=lambda i: -weight[i])
-            found, found_top = _in_gaps(lifetimes, sizes, order)
-            if found_top < top:
-                best, top = found, found_top
+    if top >= WORTH and len(sizes) <= MOST and top > (least := _alive(lifetimes, sizes)):
+        found, found_top = _Gaps(lifetimes, sizes).searched(least)
+        if found_top < top:
+            best, top = dict(enumerate(found)), found_top
     return [best[i] for i in range(len(sizes))], top
 
 
@@ -53,22 +52,58 @@ def _alive(lifetimes: Lifetimes, sizes: Sequence[int]) -> int:
     return max(accumulate(change[step] for step in sorted(change)))
 
 
-def _in_gaps(
-    lifetimes: Lifetimes, sizes: Sequence[int], ordered: Sequence[int]
-) -> tuple[dict[int, int], int]:
-    """Offsets for values in an order, each in the smallest gap that there is while it lives."""
-    offsets, top = dict[int, int](), 0
-    for i in ordered:
-        first, last, _ = lifetimes[i]
-        beside = (j for j in offsets if lifetimes[j][0] <= last and first <= lifetimes[j][1])
-        end, gaps = 0, list[tuple[int, int]]()
-        for start, size in sorted((offsets[j], sizes[j]) for j in beside):
-            if start - end >= sizes[i]:
-                gaps.append((start - end, end))
-            end = max(end, start + size)
-        offsets[i] = min(gaps)[1] if gaps else end
-        top = max(top, offsets[i] + sizes[i])
-    return offsets, top
+class _Gaps:
+    """Offsets for values in an order, each in the smallest gap that there is while it lives.
+
+    Tried are the largest first, those first that are large for long (Pisarchyk and Lee, Efficient
+    memory management for deep neural net inference, 2020), and those beside which most lies. From
+    each a walk goes on: what reaches the top is placed earlier.
+    """
+
+    def __init__(self, lifetimes: Lifetimes, sizes: Sequence[int]) -> None:
+        self.lifetimes, self.sizes = lifetimes, sizes
+        spans = list(enumerate(lifetimes))
+        self.beside = [
+            [j for j, (a, b, _) in spans if a <= last and first <= b and j != i]
+            for i, (first, last, _) in spans
+        ]
+
+    def searched(self, least: int) -> tuple[list[int], int]:
+        """The best offsets that were found, and the bytes they take: `least`, if all goes well."""
+        values, random = range(len(self.sizes)), Random(0)
+        load = [sum([self.sizes[j] for j in (i, *self.beside[i])]) for i in values]
+        steps = [last - first + 1 for first, last, _ in self.lifetimes]
+        best: tuple[list[int], int] = [], sys.maxsize
+        for weight in (
+            self.sizes,
+            [s * n for s, n in zip(self.sizes, steps, strict=True)],
+            load,
+        ):
+            order = sorted(values, key=lambda i: -weight[i])
+            for _ in range(max(1, TRIED // len(order))):
+                offsets, top = self.placed(order)
+                best = min(best, (offsets, top), key=lambda found: found[1])
+                if top <= least:
+                    return best
+                at = next(k for k, i in enumerate(order) if offsets[i] + self.sizes[i] == top)
+                order.insert(random.choice((0, random.randrange(at + 1))), order.pop(at))
+        return best
+
+    def placed(self, order: Sequence[int]) -> tuple[list[int], int]:
+        """Offsets for values in this order, and the bytes they take."""
+        sizes, top = self.sizes, 0
+        offsets = [-1] * len(sizes)
+        for i in order:
+            size, end, room, found = sizes[i], 0, sys.maxsize, -1
+            for start, stop in sorted(
+                [(offsets[j], offsets[j] + sizes[j]) for j in self.beside[i] if offsets[j] >= 0]
+            ):
+                if size <= start - end < room:
+                    room, found = start - end, end
+                end = max(end, stop)
+            offsets[i] = end if found < 0 else found
+            top = max(top, offsets[i] + size)
+        return offsets, top
 
 
 def _best_fit(

@@ -50,6 +50,8 @@ def over_sequences(loop: Loop, index: int, in_place: InPlace) -> None:
             if fits and _may_move(ref.slot, new, index, in_place.steps, row == room):
                 if _is_written_after(loop.turns.plan, k, inputs):
                     starts[ref.slot], taken = taken, taken + row
+                else:
+                    in_place.waits_for_parts = True
         if taken * 4 < room * 3:  # too much would be kept for nothing
             continue
         for slot, start in starts.items():

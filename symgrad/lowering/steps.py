@@ -84,6 +84,10 @@ class Ref(NamedTuple):
             array = view.op.kernel(array, **dict(view.attrs))
         return array
 
+    def shape(self, t: TensorType) -> Any:
+        """The shape of the value of a slot of this type as it is seen."""
+        return self.layout(t).shape if self.views else t.shape
+
     def layout(self, t: TensorType) -> Any:
         """An array as the value of a slot of this type is seen, with no memory to speak of."""
         shape: Any = t.shape

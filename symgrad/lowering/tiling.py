@@ -32,7 +32,7 @@ from symgrad.ops.rows import is_row_source, keeps_rows, rows
 # size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
 LEAST_BYTES = 2**22
 TILE_BYTES = 2**21
-LEAST_TILES = 4
+LEAST_TILES = 8
 
 T = TypeVar("T")
 # The plan of a tile, whose last outputs are the next values of some nodes; a trial is not run.

@@ -159,7 +159,7 @@ def test_a_schedule_knows_all_sizes():
     ("name", "expected"),
     [("x", "x"), ("", "_unnamed"), ("1", "_1"), ("a b", "a_b"), ("λ", "_unnamed"), ("__x", "_x"),
      ("class", "class_"), ("np", "np_"), ("self", "self_"), ("step", "step_"), ("match", "match_"),
-     ("print", "print_"), ("x" * 100, "x" * 40), ("select", "select_"), ("__debug__", "_debug__")],
+     ("print", "print_"), ("x" * 100, "x" * 80), ("select", "select_"), ("__debug__", "_debug__")],
 )  # fmt: skip
 def test_identifiers(name, expected):
     assert identifier(name) == expected

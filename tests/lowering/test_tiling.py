@@ -18,6 +18,7 @@ def tiny(monkeypatch):
     """Tiles of a row or two, even of small arrays."""
     monkeypatch.setattr(tiling, "LEAST_BYTES", 0)
     monkeypatch.setattr(tiling, "TILE_BYTES", 100)
+    monkeypatch.setattr(tiling, "LEAST_TILES", 4)
 
 
 def in_numpy(inputs, outputs):
