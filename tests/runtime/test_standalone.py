@@ -176,7 +176,7 @@ def test_hostile_names_of_variables_and_results(tmp_path):
     text = (tmp_path / "named.py").read_text()
     compile(text, "named.py", "exec")
     assert "<script>" in text.split('"""')[1]
-    assert "x" * 61 not in text.rpartition("return {")[0]
+    assert "x" * 81 not in text.rpartition("return {")[0]
 
 
 def test_a_written_program_refuses_what_does_not_fit(tmp_path):
