@@ -413,6 +413,8 @@ from symgrad.ops.trigonometry import sinh as sinh
 from symgrad.ops.trigonometry import tan as tan
 from symgrad.ops.trigonometry import tanh as tanh
 from symgrad.passes import graph_pass as graph_pass
+from symgrad.proof.same import Equality as Equality
+from symgrad.proof.same import same as same
 from symgrad.rewrite.pattern import Attr as Attr
 from symgrad.rewrite.pattern import Const as Const
 from symgrad.rewrite.pattern import Var as Var

@@ -23,7 +23,7 @@ FLOORS = (
     ("symgrad.runtime",), ("symgrad.backends",), ("symgrad.compiler",),
     ("symgrad.distributed", "symgrad.dtypes", "symgrad.export", "symgrad.fft", "symgrad.linalg",
      "symgrad.random", "symgrad.special"),
-    ("symgrad.solve", "symgrad.stats"),
+    ("symgrad.proof", "symgrad.solve", "symgrad.stats"),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
     ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
 )  # fmt: skip
@@ -52,7 +52,8 @@ READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executabl
 DOORS = ("symgrad.display", "symgrad.__init__")
 # The registry, the kernels of a user's own and ONNX's words go by names of ops; files hold them.
 OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
-BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.", "symgrad.export.")
+BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.", "symgrad.export.",
+           "symgrad.proof.")
 LONGEST = 420
 
 

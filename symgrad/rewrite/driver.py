@@ -234,7 +234,7 @@ class _Sweep:
                     made = found.build()
                     if made is None or made is node:
                         continue
-                    made = _moved(_fitted(made, node, rule), found, origin)
+                    made = _moved(fitted(made, node, rule), found, origin)
                     if not self.keep_layout or self._keeps_layout(node, made):
                         self._note(rule, node, made)
                         return made
@@ -298,7 +298,7 @@ def _readers(graph: Graph) -> Counter[Node]:
     return readers
 
 
-def _fitted(made: Node, node: Node, rule: Rule) -> Node:
+def fitted(made: Node, node: Node, rule: Rule) -> Node:
     """The replacement repeated to the shape of what it replaces. Its dtype must be the same.
 
     Where a pattern sums or reshapes, a smaller result is a mistake, and not to be repeated.

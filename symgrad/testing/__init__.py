@@ -1,5 +1,6 @@
 """The checks of symgrad's own tests, for the tests of others: programs, rules, random graphs."""
 
+from symgrad.testing.by_hand import assert_same_gradient as assert_same_gradient
 from symgrad.testing.equality import assert_equivalent as assert_equivalent
 from symgrad.testing.equality import assert_same as assert_same
 from symgrad.testing.equality import tolerances as tolerances

@@ -12,12 +12,13 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
+from symgrad.proof.values import WIDE
+from symgrad.proof.values import Run as WideRun
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import random_feeds
 from symgrad.testing.spellings import gradients, is_elementwise, named_in, points_of
 
-WIDE = np.dtype(np.longdouble)
 ROOM = 32  # units in the last place
 MAGNITUDES = ((-1e-9, 1e-9), (-1e-3, 1e-3), (-30.0, 30.0), (-1e3, 1e3), (999.0, 1001.0))
 
@@ -162,22 +163,5 @@ def _exactly(
     lost in long double, too.
     """
     rng = None if noise is None else np.random.default_rng(noise)
-    extreme: list[str] = []
-    values = {x: _wide(v) for x, v in feeds.items()}
-    with np.errstate(all="ignore", over="call", under="call", call=lambda k, f: extreme.append(k)):
-        for node in topological(outputs, known=values.keys()):
-            operands, attrs = [values[x] for x in node.inputs], dict(node.attrs)
-            made = _wide(node.op.kernel(*operands, **attrs))
-            if rng is not None and operands and made.dtype == WIDE:
-                size = np.abs(made)
-                if not node.op.elementwise:
-                    size = np.fmax(size, np.abs(node.op.kernel(*map(np.abs, operands), **attrs)))
-                size = np.where(np.isfinite(size), size, 0)
-                made = made + 4 * np.finfo(WIDE).eps * size * rng.standard_normal(made.shape)
-            values[node] = made
-    return None if extreme else [values[y] for y in outputs]
-
-
-def _wide(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.astype(WIDE) if array.dtype.kind == "f" else array
+    run = WideRun(outputs, feeds, noise=rng, unit=float(np.finfo(WIDE).eps))
+    return None if run.extreme else run.results()

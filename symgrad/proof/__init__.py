@@ -1,0 +1,1 @@
+"""Proof of equality: normal forms, searches among rules, counterexamples."""

@@ -1,0 +1,209 @@
+"""Points at which two nodes differ, sought at random and then made as simple as they get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, evaluate
+from symgrad.ir.node import Node
+from symgrad.proof.values import Run
+from symgrad.rewrite.rule import Exact
+
+SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5)
+EXTREME = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan)
+NOISES = range(4)
+MOST_TRIALS = 300  # of simpler points
+FAR = 100  # times what noise does
+
+
+class Counterexample(NamedTuple):
+    """A point at which two nodes differ: the arrays that are fed, and what each node is there.
+
+    `place` is the index of the element that differs most.
+    """
+
+    feeds: Mapping[str, Any]
+    first: Any
+    second: Any
+    place: tuple[int, ...]
+
+    def __str__(self) -> str:
+        lines = [f"  {name} = {_short(value)}" for name, value in self.feeds.items()]
+        at = f" at {list(self.place)}" if self.place else ""
+        first, second = (np.asarray(v)[self.place] for v in (self.first, self.second))
+        return "\n".join([*lines, f"there the first is {first}, the second {second}{at}"])
+
+
+def _short(value: Any) -> str:
+    return np.array2string(np.asarray(value), threshold=24, separator=", ").replace("\n", "\n    ")
+
+
+def find(
+    f: Node, g: Node, inputs: Sequence[Node], exact: Exact, points: int
+) -> tuple[Counterexample | None, int]:
+    """A point at which two nodes of one type differ at a grade, and at how many they agreed."""
+    agreed = 0
+    for feeds in _points(inputs, exact, points):
+        verdict = _differs(f, g, feeds, exact)
+        if verdict:
+            return _told(f, g, _simplified(f, g, feeds, exact), exact), agreed
+        agreed += verdict is False
+    return None, agreed
+
+
+def _told(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Counterexample:
+    first, second = Run([f, g], feeds, wide=False).results()
+    if np.asarray(first).dtype.kind == "b":
+        apart = np.not_equal(first, second).astype(float)
+    else:
+        with np.errstate(all="ignore"):
+            apart = np.abs(np.subtract(first, second))
+            apart = np.where(np.isnan(apart) & ~(np.isnan(first) & np.isnan(second)), np.inf, apart)
+    index = np.unravel_index(int(np.argmax(apart)), np.shape(apart))
+    place = tuple(int(i) for i in index)
+    return Counterexample({str(x.name): v for x, v in feeds.items()}, first, second, place)
+
+
+def _differs(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> bool | None:
+    """Whether two nodes differ at a point, None where rounding or what is undefined hides it."""
+    try:
+        plain = Run([f, g], feeds, wide=False)
+    except Exception:  # a kernel refuses the point, as a singular matrix
+        return None
+    a, b = map(np.asarray, plain.results())
+    if exact <= Exact.VALUES:
+        if exact == Exact.VALUES or a.dtype.kind not in "fc":
+            return not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        return bool((np.isnan(a) != np.isnan(b)).any()) or _bytes(a) != _bytes(b)
+    if a.dtype.kind not in "fc":
+        return None if _moves(plain, f, g, feeds) is None else not np.array_equal(a, b)
+    wide = _long(f, g, feeds)
+    if wide is not None and _is_exact(plain, wide):
+        fine = np.isfinite(a) & np.isfinite(b)
+        return bool((a != b)[fine].any()) if fine.any() else None
+    moves = _moves(plain if wide is None else wide, f, g, feeds)
+    if moves is None:
+        return None
+    a, b = map(np.asarray, (plain if wide is None else wide).results())
+    fine = np.isfinite(a) & np.isfinite(b)
+    if not fine.any():
+        return None
+    with np.errstate(all="ignore"):
+        return bool((np.abs(a - b) > FAR * moves + np.finfo(_real_dtype(f)).tiny)[fine].any())
+
+
+def _real_dtype(node: Node) -> Any:
+    """The dtype of a node's real part."""
+    return np.finfo(node.dtype).dtype
+
+
+def _bytes(a: Any) -> bytes:
+    return bytes(np.where(np.isnan(a), a.dtype.type(1), a).tobytes()) if a.dtype.kind in "fc" else a
+
+
+def _long(f: Node, g: Node, feeds: Mapping[Node, Any]) -> Run | None:
+    try:
+        return Run([f, g], feeds)
+    except Exception:  # no kernel of LAPACK's takes long doubles
+        return None
+
+
+def _is_exact(plain: Run, wide: Run) -> bool:
+    """Whether nothing was rounded: every number is the same in long double."""
+    return all(
+        isinstance(v, tuple) or np.array_equal(v, wide.values[n], equal_nan=True)
+        for n, v in plain.values.items()
+    )
+
+
+def _moves(base: Run, f: Node, g: Node, feeds: Mapping[Node, Any]) -> Any:
+    """How far noise moves the two; None if it makes another choice somewhere."""
+    found: Any = 0.0
+    for seed in NOISES:
+        try:
+            noisy = Run([f, g], feeds, wide=base.wide, noise=np.random.default_rng(seed))
+        except Exception:  # as above
+            return None
+        for node, value in base.values.items():
+            if isinstance(value, tuple):
+                continue
+            other = noisy.values[node]
+            if value.dtype.kind in "fc":
+                if not np.array_equal(np.isfinite(value), np.isfinite(other)):
+                    return None
+            elif not np.array_equal(value, other):
+                return None
+        with np.errstate(all="ignore"):
+            for y in (f, g):
+                if y.dtype.kind in "fc":
+                    found = np.fmax(found, np.abs(noisy.values[y] - base.values[y]))
+    return found
+
+
+# ---- points ---------------------------------------------------------------------------------
+
+
+def _points(inputs: Sequence[Node], exact: Exact, count: int) -> Iterator[dict[Node, Any]]:
+    """Arrays for the inputs: small numbers that tie, ordinary, positive ones, probabilities."""
+    rng = np.random.default_rng(0)
+    kinds: tuple[str, ...] = ("ties", "normal", "unit", "positive", "wide", "definite")
+    if exact < Exact.REALS:
+        kinds = ("extreme", *kinds)
+    names = sorted(
+        {name for x in inputs for d in x.shape if isinstance(d, Dim) for name in d.names}
+    )
+    for number, kind in zip(range(count), cycle(kinds), strict=False):
+        sizes = {name: 1 + (number + i) % 4 for i, name in enumerate(names)}
+        shapes = [tuple(evaluate(d, sizes) for d in x.shape) for x in inputs]
+        pairs = zip(inputs, shapes, strict=True)
+        yield {x: np.asarray(_draw(rng, x, shape, kind)).astype(x.dtype) for x, shape in pairs}
+
+
+def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) -> Any:
+    if x.dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if x.dtype.kind in "iu":
+        return rng.integers(0, 4, shape)
+    if x.dtype.kind == "c":
+        return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    if kind == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
+        a = rng.standard_normal(shape)
+        return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+    draws: dict[str, Callable[[], Any]] = {
+        "extreme": lambda: rng.choice(EXTREME, shape),
+        "ties": lambda: rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], shape),
+        "unit": lambda: rng.uniform(0.05, 0.95, shape),
+        "positive": lambda: rng.uniform(0.2, 3, shape),
+        "wide": lambda: rng.standard_normal(shape) * np.exp2(rng.integers(-8, 5, shape)),
+    }
+    return draws[kind]() if kind in draws else rng.standard_normal(shape)
+
+
+def _simplified(f: Node, g: Node, feeds: dict[Node, Any], exact: Exact) -> dict[Node, Any]:
+    """A point that still shows the difference, of numbers that are as simple as may be."""
+    left = MOST_TRIALS
+    for x in feeds:
+        if feeds[x].dtype.kind not in "fiu" or not feeds[x].size:
+            continue
+        whole = (np.full_like(feeds[x], v) for v in SIMPLE if feeds[x].dtype.kind != "u" or v >= 0)
+        simple = next((a for a in whole if _differs(f, g, feeds | {x: a}, exact)), None)
+        if simple is not None:
+            feeds = feeds | {x: simple}
+            continue
+        for i in range(min(feeds[x].size, 64)):
+            for v in (*SIMPLE, np.round(feeds[x].flat[i])):
+                if left <= 0:
+                    return feeds
+                if feeds[x].flat[i] == v:
+                    break
+                trial = feeds[x].copy()
+                trial.flat[i] = v
+                left -= 1
+                if _differs(f, g, feeds | {x: trial}, exact):
+                    feeds = feeds | {x: trial}
+                    break
+    return feeds

@@ -1,0 +1,72 @@
+"""Values of graphs in long double, and how far rounding may move them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.evaluate import resolve, sizes_of
+from symgrad.ir.node import Node, Variable
+from symgrad.ir.walk import topological
+
+WIDE = np.dtype(np.longdouble)
+SPREAD = 4  # units in the last place that noise moves a number by
+
+
+class Run:
+    """The value of every node by its kernel, in long double if `wide`, else as the graph says.
+
+    With `noise`, what is computed is off by a few units in the last place: of its dtype, or of long
+    double if `unit` says so. `extreme` tells whether a number overflowed or underflowed on the way.
+    """
+
+    def __init__(
+        self,
+        outputs: Iterable[Node],
+        feeds: Mapping[Node, Any],
+        *,
+        wide: bool = True,
+        noise: np.random.Generator | None = None,
+        unit: float | None = None,
+    ) -> None:
+        self.outputs = list(outputs)
+        self.wide, self.noise, self.unit = wide, noise, unit
+        self.extreme = False
+        self.values: dict[Node, Any] = {x: self._wide(v) for x, v in feeds.items()}
+        sizes = sizes_of(self.values)
+        with np.errstate(all="ignore", over="call", under="call", call=self._note):
+            for node in topological(self.outputs, known=self.values.keys()):
+                self.values[node] = self._value(node, resolve(dict(node.attrs), sizes))
+
+    def _note(self, kind: str, flag: int) -> None:
+        self.extreme = True
+
+    def _value(self, node: Node, attrs: Mapping[str, Any]) -> Any:
+        if isinstance(node, Variable):
+            return self._wide(node.value)
+        operands = [self.values[x] for x in node.inputs]
+        made = node.op.kernel(*operands, **attrs)
+        if isinstance(made, tuple):
+            return tuple(map(self._wide, made))
+        made = self._wide(made)
+        if self.noise is None or not operands or made.dtype.kind not in "fc":
+            return made
+        size = np.abs(made)
+        if not node.op.elementwise:  # a sum is as uncertain as its terms are large
+            sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
+            size = np.fmax(size, np.abs(node.op.kernel(*sizes, **attrs)))
+        unit = np.finfo(node.dtype).eps if self.unit is None else self.unit
+        size = np.where(np.isfinite(size), size, 0)
+        return made + SPREAD * unit * size * self.noise.standard_normal(made.shape)
+
+    def _wide(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return value
+        array = np.asarray(value)
+        return array.astype(WIDE) if self.wide and array.dtype.kind == "f" else array
+
+    def results(self) -> list[Any]:
+        """The values of the outputs."""
+        return [self.values[y] for y in self.outputs]

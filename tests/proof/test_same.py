@@ -1,0 +1,168 @@
+"""`sg.same`: pairs that are equal, pairs that are not, and what it is asked with."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+x, y = sg.placeholder("x", (3, 4)), sg.placeholder("y", (3, 4))
+A, B, v = sg.placeholder("A", (4, 4)), sg.placeholder("B", (4, 4)), sg.placeholder("v", 4)
+W1, W2 = sg.placeholder("W1", (4, 5)), sg.placeholder("W2", (5, 2))
+X, t, w = sg.placeholder("X", ("N", 4)), sg.placeholder("t", "N"), sg.placeholder("w", 4)
+T = sg.placeholder("T", (3, 2))
+s = sg.sigmoid(x)
+rest = X @ w - t
+hidden = sg.relu(x @ W1)
+net = sg.sum((hidden @ W2 - T) ** 2)
+entropy = -sg.mean(sg.sum(y * sg.log_softmax(x, axis=1), axis=1))
+losses = sg.log(1 + sg.exp(-v))
+
+EQUAL = {
+    "binomial": ((x + y) ** 2, x * x + 2 * x * y + y * y),
+    "third binomial": ((x - y) * (x + y), x**2 - y**2),
+    "fractions": (1 / (1 + x) + 1 / (1 - x), 2 / (1 - x * x)),
+    "sigmoid": (s * (1 - s), sg.exp(-x) / (1 + sg.exp(-x)) ** 2),
+    "tanh by sigmoid": (sg.tanh(x), 2 * sg.sigmoid(2 * x) - 1),
+    "tanh's slope": (1 - sg.tanh(x) ** 2, 1 / sg.cosh(x) ** 2),
+    "softplus": (sg.softplus(x) - sg.softplus(-x), x),
+    "addition theorem": (sg.sin(x + y), sg.sin(x) * sg.cos(y) + sg.cos(x) * sg.sin(y)),
+    "double angle": (sg.cos(2 * x), 1 - 2 * sg.sin(x) ** 2),
+    "error function": (sg.erf(-x) + sg.erfc(-x), sg.ones_like(x)),
+    "magnitude": (sg.sqrt(x * x), sg.maximum(x, -x)),
+    "relu twice": (sg.relu(x) + sg.relu(-x), sg.abs(x)),
+    "relu of relu": (sg.relu(sg.relu(x) - 0.5 * sg.relu(-x)), sg.relu(x)),
+    "larger and smaller": (sg.maximum(x, y) - sg.minimum(x, y), sg.abs(x - y)),
+    "masks": (sg.where((x > 0) & (x > 0), x, 0 * x), sg.where(x >= 0, x, 0)),
+    "exp of relu": (sg.exp(sg.relu(x)), sg.where(x > 0, sg.exp(x), 1)),
+    "leaky relu": (sg.maximum(x, 0.1 * x), sg.nn.leaky_relu(x, 0.1)),
+    "products": ((A @ B).T, B.T @ A.T),
+    "association": ((x @ A) @ B, x @ (A @ B)),
+    "trace": (sg.linalg.trace(A @ B), sg.sum(A * B.T)),
+    "cyclic trace": (sg.linalg.trace(A @ B @ A), sg.linalg.trace(A @ A @ B)),
+    "quadratic form": (v @ A @ v, v @ ((A + A.T) / 2) @ v),
+    "norm": (sg.linalg.vector_norm(v - w) ** 2, v @ v - 2 * (v @ w) + w @ w),
+    "variance": (sg.var(x, axis=0), sg.mean(x**2, axis=0) - sg.mean(x, axis=0) ** 2),
+    "softmax shifted": (sg.softmax(x + sg.sum(y, axis=1, keepdims=True), axis=1), sg.softmax(x, axis=1)),
+    "softmax sums to 1": (sg.sum(sg.softmax(x, axis=1), axis=1), sg.ones(3)),
+    "least squares": (sg.grad(sg.mean(rest**2), w), 2 * X.T @ rest / sg.sum(sg.ones_like(t))),
+    "normal equations": (sg.hessian(sg.sum(rest**2), w), 2 * X.T @ X),
+    "two layers": (sg.grad(net, W1), x.T @ ((2 * (hidden @ W2 - T) @ W2.T) * (x @ W1 > 0))),
+    "cross entropy": (
+        sg.grad(entropy, x),
+        (sg.softmax(x, axis=1) * sg.sum(y, axis=1, keepdims=True) - y) / 3,
+    ),
+    "logistic curvature": (
+        sg.hessian(sg.sum(losses), v),
+        sg.eye(4) * (sg.sigmoid(v) * sg.sigmoid(-v)),
+    ),
+    "solve": (sg.linalg.solve(A, v), sg.linalg.inv(A) @ v),
+    "ends": (sg.max(-x, axis=0), -sg.min(x, axis=0)),
+}  # fmt: skip
+
+DIFFERENT = {
+    "forgotten factor": (sg.grad(sg.sum(rest**2), w), X.T @ rest),
+    "forgotten sign": (sg.grad(sg.sum(losses), v), sg.sigmoid(-v)),
+    "transposed": (A @ B, B @ A),
+    "at the tie only": (x > 0, x >= 0),
+    "a tie that is summed": (sg.sum(sg.sign(x)), sg.sum(2 * sg.astype(x > 0, "float64") - 1)),
+    "small": (x * (1 + 1e-10), x),
+    "for large numbers only": (sg.relu(x - 1.7) * 1e-3, 0 * x),
+    "rounding to even": (sg.floor(x + 0.5), sg.rint(x)),
+    "without the mask": (sg.grad(net, W1), x.T @ (2 * (hidden @ W2 - T) @ W2.T)),
+    "mean for sum": (sg.mean(rest**2), sg.sum(rest**2)),
+    "wrong axis": (sg.softmax(A, axis=0), sg.softmax(A, axis=1)),
+    "types": (x, sg.astype(x, "float32")),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal(name):
+    found = sg.same(*EQUAL[name])
+    assert found, str(found)
+    assert found.grade is not None
+    assert str(found).startswith("equal at ")
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different(name):
+    f, g = DIFFERENT[name]
+    found = sg.same(f, g)
+    assert found.verdict == "different", str(found)
+    if name == "types":
+        assert "float32" in str(found)
+        return
+    point = found.counterexample
+    fed = {n.name: n for n in sg.Graph([f, g]).inputs}
+    values = sg.compile(list(fed.values()), [f, g])(**{k: v for k, v in point.feeds.items()})
+    for value, told in zip(values, (point.first, point.second), strict=True):
+        np.testing.assert_allclose(value, told)
+    assert values[0][point.place] != values[1][point.place]
+    assert str(point.first[point.place]) in str(found)
+
+
+def test_a_counterexample_is_simple():
+    assert sg.same(sg.relu(v) + 1, sg.abs(v) + 1).counterexample.feeds["v"].tolist() == [-1.0] * 4
+
+
+def test_the_finest_grade_is_told():
+    assert sg.same(x, x).grade == sg.Exact.BITS
+    assert sg.same(-(-x), x).grade == sg.Exact.BITS
+    assert sg.same(x + 0, x).grade == sg.Exact.VALUES
+    assert sg.same(sg.exp(x) * sg.exp(y), sg.exp(x + y)).grade == sg.Exact.REALS
+
+
+def test_equal_as_reals_and_not_to_the_bit():
+    assert sg.same((x + y) + 1, x + (y + 1))
+    found = sg.same((x + y) + 1, x + (y + 1), exact="bits")
+    assert found.verdict == "different"
+    assert sg.same(x + 0, x, exact="bits").counterexample.feeds["x"].flat[0] == 0
+
+
+def test_undecided_says_what_was_tried():
+    found = sg.same(sg.linalg.det(A), sg.linalg.det(A.T))
+    assert found.verdict == "undecided"
+    assert not found
+    assert "normal forms" in str(found)
+    assert "agree at" in str(found)
+
+
+def test_several_at_once():
+    both = sg.grad(sg.sum(rest**2), [w, t])
+    assert sg.same(both, [2 * X.T @ rest, -2 * rest])
+    assert not sg.same(both, [2 * X.T @ rest, 2 * rest])
+    with pytest.raises(sg.ArgumentError, match="given 2 and 1 part;"):
+        sg.same(both, w)
+
+
+def test_placeholders_are_the_same_by_name():
+    other = sg.placeholder("x", (3, 4))
+    assert sg.same(other * 2, x + x)
+    with pytest.raises(sg.GraphError, match="two inputs are called 'x'"):
+        sg.same(sg.sum(sg.placeholder("x", 4)), sg.sum(x))
+
+
+def test_variables_and_numbers():
+    parameter = sg.variable("parameter", np.ones(3))
+    assert sg.same(parameter * 0 + 1, np.ones(3))
+    assert not sg.same(parameter, np.ones(3))
+
+
+def test_a_gradient_by_hand():
+    loss = sg.mean(rest**2)
+    n = sg.sum(sg.ones_like(t))
+    assert sg.testing.assert_same_gradient(loss, w, by_hand=2 * X.T @ rest / n, proved=True)
+    with pytest.raises(AssertionError, match=r"0.5 times the derived one"):
+        sg.testing.assert_same_gradient(loss, w, by_hand=X.T @ rest / n)
+    product = sg.sum(x @ A * 3)
+    by_hand = sg.grad(product, A)
+    with pytest.raises(AssertionError, match="it is the transposed one"):
+        sg.testing.assert_same_gradient(product, A, by_hand=by_hand.T)
+    with pytest.raises(sg.ArgumentError, match="transpose it"):
+        sg.testing.assert_same_gradient(net, W1, by_hand=W1.T)
+    with pytest.raises(AssertionError, match="elements differ at this point"):
+        sg.testing.assert_same_gradient(net, W1, by_hand=W1)
+    with pytest.raises(AssertionError, match="not proved"):
+        determinant = sg.linalg.det(A.T)
+        sg.testing.assert_same_gradient(
+            sg.sum(v) * determinant, v, by_hand=sg.ones(4) * sg.linalg.det(A), proved=True
+        )
