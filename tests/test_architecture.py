@@ -52,8 +52,13 @@ READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executabl
 DOORS = ("symgrad.display", "symgrad.__init__")
 # The registry, the kernels of a user's own and ONNX's words go by names of ops; files hold them.
 OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
-BY_NAME = ("symgrad.ir.op.", "symgrad.ir.formats.", "symgrad.runtime.codegen.", "symgrad.export.",
-           "symgrad.proof.")
+BY_NAME = (
+    "symgrad.ir.op.",
+    "symgrad.ir.formats.",
+    "symgrad.runtime.codegen.",
+    "symgrad.export.",
+    "symgrad.proof.",
+)
 LONGEST = 420
 
 

@@ -77,7 +77,7 @@ class Walk(Forms):
         return self.whole(node, ("constant", node.attr("value")))
 
     def _opaque(self, node: Node, source: Node, operands: Sequence[Terms]) -> Terms:
-        """What an op computes that is not taken apart."""
+        """The result of an op that is not taken apart: an atom."""
         if source.op.opaque:
             return self.whole(node, ("code", node))
         if source.op.elementwise and len(operands) == 1 and source is node:

@@ -150,7 +150,7 @@ def _moves(base: Run, f: Node, g: Node, feeds: Mapping[Node, Any]) -> Any:
 def _points(inputs: Sequence[Node], exact: Exact, count: int) -> Iterator[dict[Node, Any]]:
     """Arrays for the inputs: small numbers that tie, ordinary, positive ones, probabilities."""
     rng = np.random.default_rng(0)
-    kinds: tuple[str, ...] = ("ties", "normal", "unit", "positive", "wide", "definite")
+    kinds: tuple[str, ...] = ("ties", "normal", "unit", "positive", "negative", "wide", "definite")
     if exact < Exact.REALS:
         kinds = ("extreme", *kinds)
     names = sorted(
@@ -167,7 +167,8 @@ def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) 
     if x.dtype.kind == "b":
         return rng.random(shape) < 0.5
     if x.dtype.kind in "iu":
-        return rng.integers(0, 4, shape)
+        low, high = {"ties": (-3, 4), "negative": (-9, 0), "wide": (0, 99)}.get(kind, (0, 4))
+        return rng.integers(low, high, shape) if x.dtype.kind == "i" else rng.integers(0, 4, shape)
     if x.dtype.kind == "c":
         return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     if kind == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
@@ -178,9 +179,14 @@ def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) 
         "ties": lambda: rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], shape),
         "unit": lambda: rng.uniform(0.05, 0.95, shape),
         "positive": lambda: rng.uniform(0.2, 3, shape),
+        "negative": lambda: rng.uniform(-9, -0.2, shape),
         "wide": lambda: rng.standard_normal(shape) * np.exp2(rng.integers(-8, 5, shape)),
     }
     return draws[kind]() if kind in draws else rng.standard_normal(shape)
+
+
+def _holds(kind: str, number: float) -> bool:
+    return kind == "f" or (number == int(number) and (kind == "i" or number >= 0))
 
 
 def _simplified(f: Node, g: Node, feeds: dict[Node, Any], exact: Exact) -> dict[Node, Any]:
@@ -189,13 +195,14 @@ def _simplified(f: Node, g: Node, feeds: dict[Node, Any], exact: Exact) -> dict[
     for x in feeds:
         if feeds[x].dtype.kind not in "fiu" or not feeds[x].size:
             continue
-        whole = (np.full_like(feeds[x], v) for v in SIMPLE if feeds[x].dtype.kind != "u" or v >= 0)
+        values = [v for v in SIMPLE if _holds(x.dtype.kind, v)]
+        whole = (np.full_like(feeds[x], v) for v in values)
         simple = next((a for a in whole if _differs(f, g, feeds | {x: a}, exact)), None)
         if simple is not None:
             feeds = feeds | {x: simple}
             continue
         for i in range(min(feeds[x].size, 64)):
-            for v in (*SIMPLE, np.round(feeds[x].flat[i])):
+            for v in (*values, np.round(feeds[x].flat[i])):
                 if left <= 0:
                     return feeds
                 if feeds[x].flat[i] == v:

@@ -147,7 +147,7 @@ class Functions(Algebra):
         return found
 
     def _inside_log(self, term: Term) -> Terms | None:
-        """What a term is the logarithm of, if it is one."""
+        """The sum that a term is the logarithm of; None if it is none."""
         if len(term) == 1 and term[0].power == 1 and self.atoms[term[0].atom].kind == "log":
             of = self.atoms[term[0].atom].of
             assert isinstance(of, Terms)
@@ -234,7 +234,7 @@ class Functions(Algebra):
         return next((f for f in found if min(f.labels, default=0) >= 0), None)
 
     def where(self, a: Terms, mask: Factor, holds: bool) -> Terms:
-        """What a sum is where a mask holds, or where it does not."""
+        """The sum that another is where a mask holds, or where it does not."""
         kind, of, shape = self.atoms[mask.atom]
         other = self.number_of(Atom(MASKS[kind == MASKS[0]], of, shape))
         known = {(mask.atom, mask.labels): holds}

@@ -67,7 +67,7 @@ class _Side:
 
 
 def _steps(y: Node, index: Index) -> Iterator[tuple[Rule, Node]]:
-    """What one rule at one place makes of a node."""
+    """The nodes that one rule at one place makes of a node, each with the rule."""
     order = topological([y])
     for node in order:
         for rule, forms in index.at(node):

@@ -60,7 +60,7 @@ class Terms(NamedTuple):
 
 
 class Atom(NamedTuple):
-    """What is not taken apart: its kind, what it is of, and the sizes of its labels.
+    """A value that is not taken apart: its kind, what it is of, and the sizes of its labels.
 
     "leaf" and "op" are values; "sum" is a sum, which only has negative or fractional powers; "exp",
     "log", "sin", "cos", "erf" are functions of sums; "positive" and "negative" are the masks of

@@ -59,6 +59,9 @@ class Run:
             size = np.fmax(size, np.abs(node.op.kernel(*sizes, **attrs)))
         unit = np.finfo(node.dtype).eps if self.unit is None else self.unit
         size = np.where(np.isfinite(size), size, 0)
+        if node.op.cast or node.op.view or node.op.kinks or node.op.zero_filled:
+            moved = np.concatenate([np.ravel(np.abs(x)) for x in operands])
+            size = np.where(np.isin(np.abs(made), moved), 0, size)
         return made + SPREAD * unit * size * self.noise.standard_normal(made.shape)
 
     def _wide(self, value: Any) -> Any:

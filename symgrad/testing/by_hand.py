@@ -49,7 +49,7 @@ def assert_same_gradient(
 
 
 def _between(point: Counterexample) -> str:
-    """What stands between two arrays: a factor, a transposition, or elements that differ."""
+    """The difference of two arrays in words: a factor, a transposition, or elements that differ."""
     a, b = np.asarray(point.first, float), np.asarray(point.second, float)
     if a.ndim == 2 and a.shape[0] == a.shape[1] and np.allclose(a, b.T) and not np.allclose(a, a.T):
         return "it is the transposed one"

@@ -89,8 +89,9 @@ def test_random_programs_have_the_value_of_their_forms(seed):
         lambda a, b: sg.relu(a) - b, lambda a, b: sg.maximum(a, b), lambda a, b: a.T + 1,
         lambda a, b: sg.sum(a, axis=0) * b, lambda a, b: a / (1 + b * b),
         lambda a, b: sg.where(a > b, a, 2 * b), lambda a, b: sg.abs(a - b),
-        lambda a, b: sg.sqrt(1 + a * a), lambda a, b: sg.sigmoid(a / 8), lambda a, b: sg.tanh(b / 8),
-        lambda a, b: sg.softmax(a / 8, axis=1), lambda a, b: sg.eye(3) * a, lambda a, b: sg.sin(a + b),
+        lambda a, b: sg.sqrt(1 + a * a), lambda a, b: sg.sigmoid(a / 8),
+        lambda a, b: sg.tanh(b / 8), lambda a, b: sg.softmax(a / 8, axis=1),
+        lambda a, b: sg.eye(3) * a, lambda a, b: sg.sin(a + b),
         lambda a, b: sg.linalg.trace(a) * b, lambda a, b: sg.logsumexp(a / 8, axis=0) + b,
     ]  # fmt: skip
     for _ in range(5):
