@@ -225,9 +225,16 @@ DEFAULT: tuple[Pass, ...] = (
 
 # Those that come before the loops, of which the bodies have some of their own.
 SIMPLIFYING = DEFAULT[: next(i for i, p in enumerate(DEFAULT) if p.name == "loops")]
+# Rules that save multiplications, which compilers that join loops do for nothing.
+SAVED_BY_LOOPS = matmul.scalar_through_matmul, matmul.scalar_through_matmul_right
 # Those without kernels made for NumPy and without fusion, for compilers that have their own.
 PORTABLE: tuple[Pass, ...] = (
-    *SIMPLIFYING,
+    *(
+        rules_pass(p.name, p.reason, [r for r in RULES if r not in SAVED_BY_LOOPS])
+        if p.name == "simplify"
+        else p
+        for p in SIMPLIFYING
+    ),
     Pass(
         "loops",
         "when what loops are given is merged; their bodies are improved in the same way",

@@ -41,7 +41,7 @@ class Feeder:
 
     def feed(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[list[Any], dict[str, int]]:
+    ) -> tuple[Sequence[Any], dict[str, int]]:
         """The arrays in order, and the sizes of the named dimensions.
 
         Raises `FeedError` for a name that is missing, unknown or given twice, for a dtype that
@@ -71,7 +71,7 @@ class Feeder:
             if len(self.seen) >= MOST_SHAPES:
                 self.seen.clear()
             self.seen[shapes] = sizes
-        return [a if a.ndim else a[()] for a in arrays], sizes
+        return [a if a.ndim or type(a) is not np.ndarray else a[()] for a in arrays], sizes
 
     def _flat(self, args: tuple[Any, ...], forms: tuple[Any, ...]) -> Iterator[Any]:
         """The arrays in arguments that hold several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 
 from symgrad.ir.errors import AllocationError, GraphError, KernelError, UnsupportedError
 from symgrad.ir.evaluate import SMALLER
-from symgrad.ir.node import Node
 
 OLDEST = (0, 10)
 
@@ -67,15 +66,13 @@ class Device:
         """Let JAX compute on the device, with numbers of 64 bits as well.
 
         That is so in this thread and for this while: of the state of JAX nothing stays changed.
+        What is compiled and is given arrays of JAX's alone needs none of it.
         """
         x64, device, config = self.jax.enable_x64, self.jax.default_device, self.jax.config
         # Ctrl-C may come before JAX has noted what to go back to: the outer two know it.
         outer = x64(config.jax_enable_x64), device(config.jax_default_device)
         with outer[0], outer[1], x64(True), device(self.device):
-            try:
-                yield
-            except self.jax.errors.JaxRuntimeError as error:
-                raise self.failed(error) from error
+            yield
 
     def failed(self, error: Exception) -> KernelError:
         """The error of XLA as one of symgrad's."""
@@ -84,15 +81,14 @@ class Device:
             return AllocationError(f"there is no memory on {self.device}: {text}; {SMALLER}")
         return KernelError(f"the program failed on {self.device}: {text}")
 
-    def put(self, array: Any) -> Any:
-        """An array on the device."""
-        return self.jax.device_put(array, self.device)
+    def put(self, array: Any, place: Any = None) -> Any:
+        """An array on the device, or at another place."""
+        with self.here():
+            return self.jax.device_put(array, place or self.device)
 
-    def fed(
-        self, inputs: Sequence[Node], arrays: Sequence[Any], sizes: Mapping[str, int]
-    ) -> Sequence[Any]:
-        """Arrays for placeholders; JAX puts them on the device when it calls a function."""
-        return arrays
+    def moved(self, arrays: Sequence[Any]) -> list[Any]:
+        """Arrays of which some may be on another device, on this one."""
+        return self.put([*arrays])  # type: ignore[no-any-return]
 
     def kept(self, value: Any) -> Any:
         """A next value within a function, as it is kept."""
@@ -105,7 +101,7 @@ class Device:
     @cached_property
     def array_type(self) -> Any:
         """The type of arrays on devices."""
-        return self.jax.Array
+        return type(self.put(0))
 
 
 def _numbered(devices: Any) -> Iterator[tuple[Any, int]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from operator import itemgetter
 from threading import RLock
 from typing import Any
 
@@ -66,6 +67,13 @@ class Stage:
     gives: tuple[int, ...] = ()
     checked: tuple[int, ...] = ()
     function: Any = None
+
+
+def picker(places: Sequence[int]) -> Callable[[Any], Sequence[Any]]:
+    """A function that picks what lies at these places, in one call in C."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: [values[i] for i in places]
 
 
 class Lowering(Loops):
@@ -125,7 +133,8 @@ class Lowering(Loops):
     def function(self, stage: Stage, gives: Sequence[int]) -> Callable[..., Any]:
         """The function of a stage, to be compiled: from what it takes to what is to be given.
 
-        It gives flags, too, that tell which of the tasks that can fail have failed.
+        It gives flags, too, that tell which of the tasks that can fail have failed: one array, if
+        there are such.
         """
 
         def run(*arrays: Any) -> Any:
@@ -139,7 +148,7 @@ class Lowering(Loops):
             # What is only passed on would be the memory of what was given.
             passed = set(map(id, arrays))
             made = [self.jnp.copy(y) if id(y := values[i]) in passed else y for i in gives]
-            return made, self.jnp.stack(list(flags.values())) if flags else ()
+            return made, (self.jnp.stack(list(flags.values())),) if flags else ()
 
         return run
 

@@ -47,9 +47,9 @@ class Mesh(Device):
         self._mesh = sharding.Mesh(grid, tuple(self.shard))
         self._whole = sharding.NamedSharding(self._mesh, sharding.PartitionSpec())
 
-    def put(self, array: Any) -> Any:
-        """An array whole on every device."""
-        return self.jax.device_put(array, self._whole)
+    def put(self, array: Any, place: Any = None) -> Any:
+        """An array whole on every device, or at another place."""
+        return super().put(array, place or self._whole)
 
     def fed(
         self, inputs: Sequence[Node], arrays: Sequence[Any], sizes: Mapping[str, int]
@@ -63,7 +63,13 @@ class Mesh(Device):
                     f"{name} = {sizes[name]} rows are not shared out evenly among {number} "
                     f"devices; feed {near}"
                 )
-        return [self.jax.device_put(a, self._parts(x)) for x, a in zip(inputs, arrays, strict=True)]
+        return [self.put(a, self._parts(x)) for x, a in zip(inputs, arrays, strict=True)]
+
+    def moved(self, arrays: Sequence[Any]) -> list[Any]:
+        """Arrays of which some may be elsewhere, whole on every device; parts stay parts."""
+        lies = [getattr(a, "sharding", self._whole).device_set for a in arrays]
+        here = self._whole.device_set
+        return [a if d == here else self.put(a) for a, d in zip(arrays, lies, strict=True)]
 
     def _parts(self, x: Node) -> Any:
         """How an input lies: cut along the first axis that is of each name."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
 
 from symgrad.backends.jax.device import Device
-from symgrad.backends.jax.lowering import Lowering
+from symgrad.backends.jax.lowering import Lowering, Stage, picker
 from symgrad.backends.jax.mesh import Mesh
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
-from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, Variable
 from symgrad.lowering.plan import Plan
 from symgrad.runtime.executable import Executable, Executables
-from symgrad.runtime.feeding import Feeder
+from symgrad.runtime.feeding import MOST_SHAPES, Feeder
 from symgrad.runtime.program import Program
 from symgrad.runtime.store import VariableStore
 
@@ -40,21 +40,23 @@ class JaxExecutable(Executable):
         plan: Callable[[Mapping[str, int]], Plan],
     ) -> None:
         self.device, self.sizes, self._planned = device, dict(sizes), plan
+        self._on_device = frozenset([device.array_type])
         self.filename, self.backend, self.annotate = "<symgrad program>", "jax", None
         self.lowering = Lowering(graph, sizes, device.jax, device.in_turn)
         number = {node: i for i, node in self.lowering.given.items()}
-        self._inputs = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
-        self._variables = [number[x] for x in graph.inputs if isinstance(x, Variable)]
-        self.count = len(self.lowering.outputs) - count
-        nexts = {*self.lowering.outputs[self.count :]}
-        made = {i for stage in self.lowering.stages for i in stage.gives}
+        fed = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
+        fed += [number[x] for x in graph.inputs if isinstance(x, Variable)]
+        # Values in the order in which they come: what is given, constants, what the stages make.
+        stages, outputs = self.lowering.stages, self.lowering.outputs
+        self._held = [i for i in (*self.lowering.given, *self.lowering.written) if i not in fed]
+        self._order = [*fed, *self._held, *(i for s in stages for i in (*s.gives, *s.host))]
+        place = {i: k for k, i in enumerate(self._order)}
+        self._stages = [(s, picker([place[i] for i in s.takes])) for s in stages]
+        self._results = picker([place[i] for i in outputs])
+        self.count = len(outputs) - count
         # Next values that no function makes: inputs, constants, and what NumPy has computed.
-        last = range(self.count, len(self.lowering.outputs))
-        self._foreign = [k for k in last if self.lowering.outputs[k] not in made]
-        for stage in self.lowering.stages:
-            kept = [device.kept if i in nexts else _as_it_is for i in stage.gives]
-            run = partial(_kept, self.lowering.function(stage, stage.gives), kept)
-            stage.function = device.jax.jit(run)
+        made = {i for s in stages for i in s.gives}
+        self._foreign = {k for k, i in enumerate(outputs) if k >= self.count and i not in made}
 
     def __getattr__(self, name: str) -> Any:
         """The plan, which is made when somebody asks for it."""
@@ -64,11 +66,14 @@ class JaxExecutable(Executable):
         return self.plan
 
     @cached_property
-    def _constants(self) -> dict[int, Any]:
+    def _constants(self) -> list[Any]:
         """Values of every call: large constants, on the device, and small ones."""
-        given = self.lowering.given.items()
-        large = {i: self.device.put(n.attr("value").array) for i, n in given if n.op is CONSTANT}
-        return self.lowering.written | large
+        given, written = self.lowering.given, self.lowering.written
+        arrays = [written[i] if i in written else given[i].attr("value").array for i in self._held]
+        return [
+            a if i in written else self.device.put(a)
+            for i, a in zip(self._held, arrays, strict=True)
+        ]
 
     def run(
         self,
@@ -81,31 +86,62 @@ class JaxExecutable(Executable):
 
         Raises `KernelError` for a step that fails.
         """
-        lowering = self.lowering
-        values = self._constants | dict(zip(self._inputs, inputs, strict=True))
-        values.update(zip(self._variables, current, strict=True))
-        for stage in lowering.stages:
+        values = [*inputs, *current, *self._constants]
+        for stage, taken in self._stages:
             if stage.tasks:
-                arrays = [values[i] for i in stage.takes]
-                made, flags = stage.function(*arrays)
-                if stage.checked and (failed := np.asarray(flags)).any():
-                    raise lowering.failure(stage, failed, arrays)
-                if not stage.checked and made:
+                arrays = taken(values)
+                try:
+                    made = self._ran(stage, arrays)
+                except ValueError:  # of JAX's, for arrays that are on other devices
+                    made = self._ran(stage, self.device.moved(arrays))
+                if stage.checked:
+                    *made, flags = made
+                    if (failed := np.asarray(flags)).any():
+                        with self.device.here():
+                            raise self.lowering.failure(stage, failed, arrays)
+                elif made:
                     # All results are there when one is; to wait for each takes twice as long.
                     made[0].block_until_ready()
-                values.update(zip(stage.gives, made, strict=True))
-            for i in stage.host:
-                values[i] = lowering.on_host(i, values)
-        results = [values[i] for i in lowering.outputs]
-        for k in self._foreign:
-            results[k] = self.device.own(results[k])
+                values += made
+            if stage.host:
+                known = dict(zip(self._order, values, strict=False))
+                for i in stage.host:
+                    known[i] = self.lowering.on_host(i, known)
+                    values.append(known[i])
+        results = self._results(values)
+        if self._foreign:
+            own, foreign = self.device.own, self._foreign
+            results = [own(y) if k in foreign else y for k, y in enumerate(results)]
         return results
+
+    def _ran(self, stage: Stage, arrays: Sequence[Any]) -> Any:
+        """What the function of a stage gives, which is compiled when it is first called.
+
+        Outside of `here`, JAX would give an array of NumPy's half of its bits.
+        """
+        if stage.function is not None and self._on_device.issuperset(map(type, arrays)):
+            return stage.function(*arrays)
+        with self.device.here():
+            if stage.function is None:
+                self._compile(stage, arrays)
+            return stage.function(*arrays)
+
+    def _compile(self, stage: Stage, arrays: Sequence[Any]) -> None:
+        nexts = {*self.lowering.outputs[self.count :]}
+        kept = [self.device.kept if i in nexts else _as_it_is for i in stage.gives]
+        run = partial(_kept, self.lowering.function(stage, stage.gives), kept)
+        with self.lowering.tracing:  # the first of several threads compiles it
+            if stage.function is None:
+                stage.function = self.device.jax.jit(run).lower(*arrays).compile()
 
 
 def _kept(run: Callable[..., Any], kept: Sequence[Callable[[Any], Any]], *arrays: Any) -> Any:
-    """The results of a function of the lowering, those that are kept as the device keeps them."""
+    """The results of a function of the lowering, those that are kept as the device keeps them.
+
+    The flags of what can fail are the last one, if there are any.
+    """
     made, flags = run(*arrays)
-    return [keep(y) for keep, y in zip(kept, made, strict=True)], flags
+    return *(keep(y) for keep, y in zip(kept, made, strict=True)), *flags
 
 
 def _as_it_is(value: Any) -> Any:
@@ -120,31 +156,32 @@ class DeviceStore(VariableStore):
     ) -> None:
         super().__init__(variables, updated)
         self.device = device
-        # Contents of variables with what they are on the device, which only new ones are put on.
+        self._on_device = frozenset([device.array_type])
+        # Contents that are arrays of NumPy's with what they are on the device: new ones are put
+        # there. That a content is held is what keeps other programs from writing into it.
         self._known: list[tuple[Any, Any]] = [(None, None)] * len(self.variables)
-        place = {v: i for i, v in enumerate(self.variables)}
-        self._places = [place[v] for v in self.updated]
 
-    def placed(self) -> list[Any]:
-        """The values of all variables at one moment, on the device."""
+    def _placed(self, contents: Sequence[Any]) -> list[Any]:
+        """What contents of variables are on the device."""
         found = []
-        for i, content in enumerate(self.contents()):
-            # That a content is held is what keeps other programs from writing into it.
+        for i, content in enumerate(contents):
             held, there = self._known[i]
-            if held is not content:
+            if type(content) in self._on_device:
+                there = content
+            elif held is not content:
                 there = self.device.put(content)
                 self._known[i] = content, there
             found.append(there)
         return found
 
     def _step(self, executable: Any, inputs: Sequence[Any], workspace: Sequence[Any]) -> Any:
-        results = executable.run(inputs, self.placed())
-        count = len(results) - len(self.updated)
+        there = self.contents()
+        if not self._on_device.issuperset(map(type, there)):
+            there = self._placed(there)
+        results = executable.run(inputs, there)
         if self._commits:
-            self.exchange(nexts := results[count:])
-            for i, value in zip(self._places, nexts, strict=True):
-                self._known[i] = value, value
-        return results[:count]
+            self.exchange(results[executable.count :])
+        return results[: executable.count]
 
 
 class JaxExecutables(Executables):
@@ -165,10 +202,34 @@ class DeviceFeeder(Feeder):
 
     def __init__(self, inputs: Sequence[Node], forms: Any, device: Device) -> None:
         super().__init__(inputs, forms)
-        self.device = device
+        self._array_type = device.array_type
+        self._arrays = frozenset([np.ndarray, device.array_type])
+        # The sizes for shapes and dtypes of arguments that were taken as they are.
+        self._fitting: dict[Any, dict[str, int]] = {}
+
+    def feed(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, int]]:
+        """See `Feeder.feed`: arguments of types that were taken as they are need no other look."""
+        if kwargs or not self._arrays.issuperset(map(type, args)):
+            return super().feed(args, kwargs)
+        types = tuple([(a.shape, a.dtype) for a in args])
+        sizes = self._fitting.get(types)
+        if sizes is not None:
+            return args, sizes
+        inputs, sizes = super().feed(args, kwargs)
+        if len(self._fitting) >= MOST_SHAPES:
+            self._fitting.clear()
+        if all(map(is_, inputs, args)):
+            self._fitting[types] = sizes
+        return inputs, sizes
 
     def _array(self, p: Node, value: Any) -> Any:
-        if isinstance(value, self.device.array_type) and value.dtype == p.dtype:
+        if (
+            type(value) in self._arrays
+            and value.__class__ is not np.ndarray
+            and value.dtype == p.dtype
+        ):
             return value
         return super()._array(p, value)
 
@@ -187,7 +248,8 @@ class JaxProgram(Program):
     ) -> tuple[Feeder, Executables, VariableStore]:
         names = {name for n in placeholders for name in n.tensor.names}
         name, shard = self.interface.device, self.interface.shard
-        device = self.device = Device(name) if shard is None else Mesh(name, shard, names)
+        self.mesh = None if shard is None else Mesh(name, shard, names)
+        device = self.device = self.mesh or Device(name)
         updated = self.interface.updated
         make = partial(
             JaxExecutable,
@@ -203,8 +265,7 @@ class JaxProgram(Program):
         )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        with self.device.here():
-            return self.form(list(map(_owned, self._results(args, kwargs))))
+        return self._called(_owned, args, kwargs)
 
     def on_device(self, /, *args: Any, **kwargs: Any) -> Any:
         """The same call, whose results are left on the device, as arrays of JAX's.
@@ -212,13 +273,20 @@ class JaxProgram(Program):
         Numbers of 64 bits become such of 32 bits in what JAX then computes of them, unless it is
         told otherwise: `with jax.enable_x64(True)`.
         """
-        with self.device.here():
-            return self.form(list(map(self.device.own, self._results(args, kwargs))))
+        return self._called(self.device.own, args, kwargs)
 
-    def _results(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+    def _called(
+        self, as_given: Callable[[Any], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
         inputs, sizes = self.feeder.feed(args, kwargs)
         executable = self.executables.fixed or self.executables.of(sizes)
-        return self.store.run(executable, self.device.fed(self.feeder.inputs, inputs, sizes), ())
+        try:
+            if self.mesh is not None:
+                inputs = self.mesh.fed(self.feeder.inputs, inputs, sizes)
+            results = self.store.run(executable, inputs, ())
+            return self.form(list(map(as_given, results)))
+        except self.device.jax.errors.JaxRuntimeError as error:
+            raise self.device.failed(error) from error
 
     def profile(self, /, *args: Any, **options: Any) -> NoReturn:
         raise UnsupportedError(
