@@ -88,7 +88,7 @@ class Device:
 
     def moved(self, arrays: Sequence[Any]) -> list[Any]:
         """Arrays of which some may be on another device, on this one."""
-        return self.put([*arrays])  # type: ignore[no-any-return]
+        return list(self.put([*arrays]))
 
     def kept(self, value: Any) -> Any:
         """A next value within a function, as it is kept."""

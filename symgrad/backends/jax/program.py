@@ -115,7 +115,7 @@ class JaxExecutable(Executable):
         return results
 
     def _ran(self, stage: Stage, arrays: Sequence[Any]) -> Any:
-        """What the function of a stage gives, which is compiled when it is first called.
+        """The results of a stage's function, which is compiled when it is first called.
 
         Outside of `here`, JAX would give an array of NumPy's half of its bits.
         """
@@ -162,7 +162,7 @@ class DeviceStore(VariableStore):
         self._known: list[tuple[Any, Any]] = [(None, None)] * len(self.variables)
 
     def _placed(self, contents: Sequence[Any]) -> list[Any]:
-        """What contents of variables are on the device."""
+        """Contents of variables, on the device."""
         found = []
         for i, content in enumerate(contents):
             held, there = self._known[i]
