@@ -126,11 +126,9 @@ from symgrad.ops.elementwise import add as add
 from symgrad.ops.elementwise import ceil as ceil
 from symgrad.ops.elementwise import copysign as copysign
 from symgrad.ops.elementwise import divide as divide
-from symgrad.ops.elementwise import divmod as divmod
 from symgrad.ops.elementwise import exp as exp
 from symgrad.ops.elementwise import expm1 as expm1
 from symgrad.ops.elementwise import floor as floor
-from symgrad.ops.elementwise import floor_divide as floor_divide
 from symgrad.ops.elementwise import hypot as hypot
 from symgrad.ops.elementwise import log as log
 from symgrad.ops.elementwise import log1p as log1p
@@ -143,7 +141,6 @@ from symgrad.ops.elementwise import nextafter as nextafter
 from symgrad.ops.elementwise import positive as positive
 from symgrad.ops.elementwise import pow as pow
 from symgrad.ops.elementwise import reciprocal as reciprocal
-from symgrad.ops.elementwise import remainder as remainder
 from symgrad.ops.elementwise import rint as rint
 from symgrad.ops.elementwise import round as round
 from symgrad.ops.elementwise import sign as sign
@@ -348,6 +345,9 @@ from symgrad.ops.reduce import min as min
 from symgrad.ops.reduce import prod as prod
 from symgrad.ops.reduce import sum as sum
 from symgrad.ops.reduce import var as var
+from symgrad.ops.remainders import divmod as divmod
+from symgrad.ops.remainders import floor_divide as floor_divide
+from symgrad.ops.remainders import remainder as remainder
 from symgrad.ops.select import clip as clip
 from symgrad.ops.select import maximum as maximum
 from symgrad.ops.select import minimum as minimum

@@ -13,11 +13,11 @@ from itertools import count
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.locking import Lock
 from symgrad.autodiff.normal import normal_form
 from symgrad.autodiff.reverse import is_differentiable, pull_back
 from symgrad.ir.dims import Size
 from symgrad.ir.graph import Graph
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ops.batch import batch_size
@@ -64,11 +64,11 @@ class _Choice:
         return [made.get(i) for i in range(len(like))]
 
 
-def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def vjp(flows: Sequence[Cotangent], y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand of a choice, from those of its results."""
     choice = _Choice(y)
     inputs = [
-        x for x, on in zip(choice.inputs, kinks.active[1:], strict=True)
+        x for x, on in zip(choice.inputs, active[1:], strict=True)
         if on and is_differentiable(x)
     ]  # fmt: skip
     place = {x: i for i, x in enumerate(choice.inputs)}
@@ -77,7 +77,7 @@ def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, 
     for outputs in choice.sides:
         form = normal_form(outputs, inputs)
         ys = [form.ys[i] for i in seeds]
-        pulled = pull_back(ys, [*seeds.values()], form.xs, kinks.policy, sparse=True)
+        pulled = pull_back(ys, [*seeds.values()], form.xs, sparse=True)
         reached = [(x, z) for x, z in zip(inputs, form.xs, strict=True) if z in pulled]
         written = form.as_written([pulled[z] for _, z in reached])
         found.append({place[x]: g for (x, _), g in zip(reached, written, strict=True)})
@@ -85,7 +85,7 @@ def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, 
     return (None, *choice.of(found, choice.inputs, fresh))
 
 
-def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def jvp(tangents: Sequence[Cotangent], y: Node) -> tuple[Cotangent, ...]:
     """A tangent for each result of a choice, from those of its operands."""
     choice = _Choice(y)
     given = {x: t for x, t in zip(choice.inputs, tangents[1:], strict=True) if t is not None}
@@ -93,12 +93,23 @@ def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangen
     found = []
     for outputs in choice.sides:
         form = normal_form(outputs, [*given])
-        pushed = push_forward(form.ys, form.xs, [*seeds.values()], kinks.policy)
+        pushed = push_forward(form.ys, form.xs, [*seeds.values()])
         ends = [i for i, z in enumerate(form.ys) if z in pushed]
         written = form.as_written([pushed[form.ys[i]] for i in ends])
         found.append(dict(zip(ends, written, strict=True)))
     fresh = {seeds[x]: t for x, t in given.items()}
     return tuple(choice.of(found, choice.sides[0], fresh))
+
+
+def locked(lock: Lock, y: Node) -> list[Node]:
+    """The results of a choice between graphs that are locked, which are given the tangents too."""
+    choice = _Choice(y)
+    operands = dict(zip(choice.inputs, choice.operands, strict=True))
+    found = {x for x, o in operands.items() if any(t is not None for t in lock.tangents(o))}
+    rows = lock.rows(choice.inputs, found, choice.like)
+    true, false = (lock.body(outputs, rows)[0] for outputs in choice.sides)
+    here, there = lock.beside(choice.inputs, rows, choice.operands)
+    return chosen_of(choice.p, true, false, here, there)
 
 
 def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node, ...]:

@@ -11,9 +11,9 @@ from itertools import count
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.choices import row_by_row
 from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.locking import Lock, refuse_kinks
 from symgrad.autodiff.reverse import is_differentiable, pull_back
 from symgrad.ir.dims import Size
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ops.batch import batch_size
@@ -53,24 +53,22 @@ class Sized:
         results = dict(zip(made, found, strict=True))
         return [results.get(i) for i in range(most)]
 
-    def vjp(
-        self, flows: Sequence[Cotangent], active: Sequence[bool], kinks: Choice
-    ) -> list[Cotangent]:
+    def vjp(self, flows: Sequence[Cotangent], active: Sequence[bool]) -> list[Cotangent]:
         """A cotangent for each operand, from those of the outputs."""
         seeds = {
             self.like(y): (y, f) for y, f in zip(self.outputs, flows, strict=True) if f is not None
         }
         xs = [x for x, on in zip(self.inputs, active, strict=True) if on and is_differentiable(x)]
         ys = [y for y, _ in seeds.values()]
-        pulled = pull_back(ys, [*seeds], xs, kinks.policy, sparse=True)
+        pulled = pull_back(ys, [*seeds], xs, sparse=True)
         made = {i: pulled[x] for i, x in enumerate(self.inputs) if x in pulled}
         return self.of(made, len(self.inputs), {s: f for s, (_, f) in seeds.items()})
 
-    def jvp(self, tangents: Sequence[Cotangent], kinks: Choice) -> list[Cotangent]:
+    def jvp(self, tangents: Sequence[Cotangent]) -> list[Cotangent]:
         """A tangent for each output, from those of the operands."""
         given = {x: t for x, t in zip(self.inputs, tangents, strict=True) if t is not None}
         seeds = {x: self.like(x) for x in given}
-        pushed = push_forward(self.outputs, [*given], [*seeds.values()], kinks.policy)
+        pushed = push_forward(self.outputs, [*given], [*seeds.values()])
         made = {i: pushed[y] for i, y in enumerate(self.outputs) if y in pushed}
         return self.of(made, len(self.outputs), {seeds[x]: t for x, t in given.items()})
 
@@ -80,14 +78,19 @@ def _as_sized(y: Node) -> Sized:
     return Sized(y.inputs[0], y.attr("name"), graph.outputs, graph.inputs, y.inputs[1:])
 
 
-def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def vjp(flows: Sequence[Cotangent], y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand, from those of the results."""
-    return (None, *_as_sized(y).vjp(flows, kinks.active[1:], kinks))
+    return (None, *_as_sized(y).vjp(flows, active[1:]))
 
 
-def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def jvp(tangents: Sequence[Cotangent], y: Node) -> tuple[Cotangent, ...]:
     """A tangent for each result, from those of the operands."""
-    return tuple(_as_sized(y).jvp(tangents[1:], kinks))
+    return tuple(_as_sized(y).jvp(tangents[1:]))
+
+
+def locked(lock: Lock, y: Node) -> list[Node]:
+    """Refused."""
+    refuse_kinks(y, "the derivative of a while loop")
 
 
 def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node, ...]:

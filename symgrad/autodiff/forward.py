@@ -7,7 +7,6 @@ from typing import Any
 
 from symgrad.autodiff.reverse import active_nodes, nothing_through_zeros, require_slopes, sources
 from symgrad.ir.errors import GradientError
-from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import TensorType
@@ -16,7 +15,7 @@ from symgrad.ops.shape import astype, broadcast_to
 
 
 def push_forward(
-    ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node | None], kinks: Kinks
+    ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node | None]
 ) -> dict[Node, Node]:
     """The tangents of those of `ys` that the tangents of `xs`, of which None is 0, reach.
 
@@ -29,10 +28,7 @@ def push_forward(
     for node in order:
         if node not in flows and any(x in flows for x in node.inputs):
             active = tuple(x in varies for x in node.inputs)
-            given = [flows.get(x) for x in node.inputs]
-            if node.op.unbounded_slope:
-                given = [nothing_through_zeros(t) for t in given]
-            flow = _tangent(node, given, active, kinks)
+            flow = tangent_of(node, [flows.get(x) for x in node.inputs], active)
             if flow is not None:
                 flows[node] = flow
     return {y: flows[y] for y in ys if y in flows}
@@ -49,7 +45,8 @@ def _reaching(ys: Sequence[Node]) -> set[Node]:
     return found
 
 
-def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: Kinks) -> Any:
+def tangent_of(node: Node, tangents: list[Any], active: tuple[bool, ...]) -> Any:
+    """The tangent of a node from those of its operands; of several results, one for each."""
     if node.op.of_several:
         return tangents[0][node.attr("index")]
     if node.op.jvp is None:
@@ -58,9 +55,11 @@ def _tangent(node: Node, tangents: list[Any], active: tuple[bool, ...], kinks: K
             "take stop_gradient(...) of it if none is meant to flow"
         )
     require_slopes(node, [t is not None for t in tangents])
+    if node.op.unbounded_slope:
+        tangents = [nothing_through_zeros(t) for t in tangents]
     attrs = dict(node.attrs)
-    if node.op.one_sided:
-        attrs["kinks"] = (node.origin.kinks or kinks).at(node.op.name, active)
+    if node.op.by_activity:
+        attrs["active"] = active
     with built_as(node.origin.then(Maker("jvp", node.op.name))):
         flow = node.op.jvp(tuple(tangents), node, *node.inputs, **attrs)
         if isinstance(flow, tuple):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symgrad.autodiff.batching import batched
+from symgrad.autodiff.locking import Lock, refuse_kinks
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.transforms import jacobian
 from symgrad.autodiff.transforms import jvp as pushed
 from symgrad.autodiff.transforms import vjp as pulled
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ops.batch import batch_size
@@ -30,40 +30,43 @@ from symgrad.ops.shape import broadcast_to, matrix_transpose
 _Rule = Callable[[Node, Sequence[Cotangent]], list[Cotangent]]
 
 
-def vjp(flow: Node, y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def vjp(flow: Node, y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand of a solution, from that of the solution."""
 
     def rule(one: Node, flows: Sequence[Cotangent]) -> list[Cotangent]:
         (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
         g = placeholder("g", x.shape, x.dtype)
-        wrt = [
-            k for k, on in zip(fixed, kinks.active[1:], strict=True) if on and is_differentiable(k)
-        ]
-        slopes = jacobian(f, x, kinks=kinks.policy, disconnected="zero")
+        wrt = [k for k, on in zip(fixed, active[1:], strict=True) if on and is_differentiable(k)]
+        slopes = jacobian(f, x, disconnected="zero")
         back = negative(solve(matrix_transpose(slopes), g))
-        found = pulled([f], wrt, [back], kinks=kinks.policy, disconnected="zero")
+        found = pulled([f], wrt, [back], disconnected="zero")
         made = dict(zip(wrt, _at(one, found, {g: flows[0]}), strict=True))
         return [None, *(made.get(k) for k in fixed)]
 
     return tuple(_by_rows(y, [flow], rule, of_operands=False))
 
 
-def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> Cotangent:
+def jvp(tangents: Sequence[Cotangent], y: Node) -> Cotangent:
     """The tangent of a solution, from those of its operands."""
 
     def rule(one: Node, flows: Sequence[Cotangent]) -> list[Cotangent]:
         (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
         given = {k: t for k, t in zip(fixed, flows[1:], strict=True) if t is not None}
         seeds = {k: placeholder("t", k.shape, k.dtype) for k in given}
-        slopes = jacobian(f, x, kinks=kinks.policy, disconnected="zero")
+        slopes = jacobian(f, x, disconnected="zero")
         tangents = [*seeds.values()]
-        (moved,) = pushed([f], [*given], tangents, kinks=kinks.policy, disconnected="zero")
+        (moved,) = pushed([f], [*given], tangents, disconnected="zero")
         made = [negative(solve(slopes, moved))]
         return [*_at(one, made, {seeds[k]: t for k, t in given.items()})]
 
     if all(t is None for t in tangents[1:]):
         return None
     return _by_rows(y, tangents, rule, of_operands=True)[0]
+
+
+def locked(lock: Lock, y: Node) -> list[Node]:
+    """Refused: on a side, the solution of equations with kinks solves other equations."""
+    refuse_kinks(y, "the equations of a solution (root, fixed_point, minimizer)")
 
 
 def _at(one: Node, made: Sequence[Node], flows: dict[Node, Cotangent]) -> list[Node]:

@@ -20,11 +20,11 @@ from symgrad.autodiff.batching import batched
 from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.autodiff.forward import push_forward
+from symgrad.autodiff.locking import Lock
 from symgrad.autodiff.normal import normal_form
 from symgrad.autodiff.reverse import active_nodes, is_differentiable, pull_back
 from symgrad.ir.dims import Size
 from symgrad.ir.graph import Graph
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ir.walk import topological
@@ -68,13 +68,13 @@ class _Loop:
 # ---- reverse mode ---------------------------------------------------------------------------
 
 
-def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def vjp(flows: Sequence[Cotangent], y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand of a loop, from those of its results."""
     loop = _Loop(y)
     outputs = loop.body.outputs
     seeds = [loop.like(y) for y in outputs]
     flowing = {i for i, f in enumerate(flows) if f is not None}
-    pulled = _pulled_back(loop, seeds, flowing, kinks)
+    pulled = _pulled_back(loop, seeds, flowing, active)
     states, slices, fixed = (
         [x for x in xs if x in pulled] for xs in (loop.states, loop.slices, loop.fixed)
     )
@@ -110,15 +110,15 @@ def _zeros(x: Node) -> Node:
 
 
 def _pulled_back(
-    loop: _Loop, seeds: Sequence[Node], flowing: set[int], kinks: Choice
+    loop: _Loop, seeds: Sequence[Node], flowing: set[int], active: Sequence[bool]
 ) -> dict[Node, Node]:
     """The cotangents of the body's inputs, of those carries, too, that always have none."""
     inputs, outputs = loop.body.inputs, loop.body.outputs
-    xs = {x for x, on in zip(inputs, kinks.active, strict=True) if on and is_differentiable(x)}
+    xs = {x for x, on in zip(inputs, active, strict=True) if on and is_differentiable(x)}
     while not loop.closed(xs, active_nodes(loop.body.nodes, [*xs])):
         pass
-    active = [x for x in inputs if x in xs]
-    form = normal_form(outputs, active)
+    varying = [x for x in inputs if x in xs]
+    form = normal_form(outputs, varying)
     while True:
         some = sorted(i for i in flowing if is_differentiable(outputs[i]))
         # The cotangent of a carry may be 0 in some steps, through which nothing is to flow.
@@ -126,10 +126,9 @@ def _pulled_back(
             [form.ys[i] for i in some],
             [seeds[i] for i in some],
             form.xs,
-            kinks.policy,
             sparse=True,
         )
-        pulled = {x: found[z] for x, z in zip(active, form.xs, strict=True) if z in found}
+        pulled = {x: found[z] for x, z in zip(varying, form.xs, strict=True) if z in found}
         fresh = {i for i, x in enumerate(loop.states) if x in pulled} - flowing
         if not fresh:
             break
@@ -215,7 +214,7 @@ def _stacked(loop: _Loop, nodes: Sequence[Node]) -> _Reads:
 # ---- forward mode ---------------------------------------------------------------------------
 
 
-def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def jvp(tangents: Sequence[Cotangent], y: Node) -> tuple[Cotangent, ...]:
     """A tangent for each result of a loop, from those of its operands."""
     loop = _Loop(y)
     inputs, outputs = loop.body.inputs, loop.body.outputs
@@ -226,7 +225,7 @@ def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangen
     moving = [x for x in inputs if x in found]
     form = normal_form(outputs, moving)
     stands = {x: loop.like(x) for x in moving}
-    flows = push_forward(form.ys, form.xs, list(stands.values()), kinks.policy)
+    flows = push_forward(form.ys, form.xs, list(stands.values()))
     ends = [i for i, y in enumerate(form.ys) if y in flows]
     written = dict(zip(ends, form.as_written([flows[form.ys[i]] for i in ends]), strict=True))
     states = [(i, x) for i, x in enumerate(loop.states) if x in found]
@@ -251,6 +250,41 @@ def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangen
     places = [*(i for i, _ in states), *stacks]
     moves = dict(zip(places, results[loop.carries :], strict=True))
     return tuple(moves.get(i) for i in range(len(outputs)))
+
+
+# ---- on a side of kinks ---------------------------------------------------------------------
+
+
+def locked(lock: Lock, y: Node) -> list[Node]:
+    """The results of a loop whose body is locked, which carries its tangents beside the carries."""
+    loop = _Loop(y)
+    found = {x for x, o in loop.given.items() if any(t is not None for t in lock.tangents(o))}
+    while not loop.closed(found, active_nodes(loop.body.nodes, [*found])):
+        pass
+    rows = lock.rows(loop.body.inputs, found, loop.like)
+    outputs, moves = lock.body(loop.body.outputs, rows)
+    ends = [i for i, y in enumerate(outputs) if i >= loop.carries and moves[i] is not None]
+    parts = [
+        lock.beside(xs, rows, [loop.given[x] for x in xs])
+        for xs in (loop.states, loop.slices, loop.fixed)
+    ]
+    made = [*outputs[: loop.carries]]
+    for i, x in enumerate(loop.states):
+        made += lock.filled(moves[i], x) if x in rows else []
+    made += outputs[loop.carries :]
+    for i in ends:
+        made += lock.filled(moves[i], outputs[i])
+    init, xs, fixed = (there for _, there in parts)
+    body = Graph(made, [x for here, _ in parts for x in here])
+    results = iter(looped(body, init, xs, fixed, loop.length, loop.reverse))
+    carries = [next(results) for _ in loop.states]
+    for x, carry in zip(loop.states, carries, strict=True):
+        if x in rows:
+            lock.know(carry, results)
+    stacks = [next(results) for _ in outputs[loop.carries :]]
+    for i in ends:
+        lock.know(stacks[i - loop.carries], results)
+    return [*carries, *stacks]
 
 
 # ---- batches --------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from symgrad.ir.errors import GradientError
-from symgrad.ir.kinks import Kinks
 from symgrad.ir.node import Node, describe
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import types_of
@@ -36,7 +35,6 @@ def pull_back(
     ys: Sequence[Node],
     seeds: Sequence[Node],
     xs: Sequence[Node],
-    kinks: Kinks | None = None,
     *,
     sparse: bool = False,
 ) -> dict[Node, Node]:
@@ -45,17 +43,16 @@ def pull_back(
     `sparse` says that the seeds may have zeros, through which nothing is to flow.
     Raises `GradientError` for an op on the way that has no derivative.
     """
-    walk = _Walk(ys, xs, kinks or Kinks())
+    walk = _Walk(ys, xs)
     for y, seed in zip(ys, seeds, strict=True):
         walk.add(y, conjugated(seed), sparse)
     return {x: conjugated(g) for x, g in walk.run().items()}
 
 
 class _Walk:
-    def __init__(self, ys: Sequence[Node], xs: Sequence[Node], kinks: Kinks) -> None:
+    def __init__(self, ys: Sequence[Node], xs: Sequence[Node]) -> None:
         self.order = topological(ys)
         self.xs = xs
-        self.kinks = kinks
         self.depends = active_nodes(self.order, xs)
         self.flows: dict[Node, Any] = {}
         self.several: set[Node] = set()  # what has had two cotangents or more
@@ -108,9 +105,8 @@ class _Walk:
             require_slopes(node, [x in varying for x in node.inputs])
         if not op.holomorphic:
             flow = conjugated(flow)
-        if op.one_sided:
-            active = tuple(x in self.depends for x in node.inputs)
-            attrs["kinks"] = (node.origin.kinks or self.kinks).at(op.name, active)
+        if op.by_activity:
+            attrs["active"] = tuple(x in self.depends for x in node.inputs)
         if op.data_movement and is_selection(flow):
             masks, values = (
                 op.vjp(

@@ -15,7 +15,8 @@ from symgrad.autodiff.batching import batched
 from symgrad.autodiff.checks import Several, check_loss, check_outputs, check_wrt, several
 from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.forward import push_forward
-from symgrad.autodiff.normal import normal_form
+from symgrad.autodiff.locking import is_sided, lockings, on_each_side, weighted
+from symgrad.autodiff.normal import NormalForm, normal_form
 from symgrad.autodiff.reverse import active_nodes, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
@@ -54,12 +55,18 @@ def grad(
     `wrt` is a node, or lists, tuples and dicts of nodes, nested as you like, and the answer has the
     same form. Each has the shape and dtype of its `wrt`, and can be differentiated again.
 
-    `kinks` chooses the subgradient where there is no derivative: `"zero"` (the default: the one
-    nearest to 0), `"left"`, `"right"`, `"split"`, a number from 0 (left) to 1 (right), or a dict of
-    these by the name of an op. By a complex z = a + ib the gradient is dL/da + i dL/db, so that
-    z - lr * g descends. Raises `GradientError` for a loss that is no scalar or no real float, and
-    for a `wrt` that is neither float nor complex, or on which the loss does not depend;
-    `disconnected="zero"` gives zeros then.
+    `kinks` chooses the subgradient where there is no derivative. `"zero"`, the default, takes for
+    each op the slope nearest to 0. The others are chosen for the function, however it is spelled:
+    `"right"` is the side to which every element of every `wrt` grows, `"left"` to which it
+    decreases, `"split"` their mean, a number from 0 (left) to 1 (right) one between. A dict of
+    nodes of `wrt` is any direction: each with an array of its shape; a tuple has several, each for
+    what those before it leave tied. Along the direction d of a side g · d is the one-sided
+    derivative of the loss (`symgrad/autodiff/KINKS.md`). Taken twice, it is the derivative of the
+    branches that were taken first.
+
+    By a complex z = a + ib the gradient is dL/da + i dL/db, so that z - lr * g descends. Raises
+    `GradientError` for a loss that is no scalar or no real float, and for a `wrt` that is neither
+    float nor complex, or on which the loss does not depend; `disconnected="zero"` gives zeros then.
 
     >>> x = placeholder("x", 3)
     >>> grad(sum(x * x), x).type, grad(sum(x * x), {"x": x})["x"].type
@@ -129,15 +136,30 @@ def _pulled(
     reached: dict[Node, Node] = {}
     with without_collection():
         # What lies inside the graph is held fast in the normal form; the leaves need no such thing.
-        for group in ([x for x in xs if not x.inputs], [x for x in xs if x.inputs]):
-            if group:
-                form = normal_form(ys, group)
-                flows = pull_back(form.ys, seeds, form.xs, policy, sparse=sparse)
-                there = [(x, flows[z]) for x, z in zip(group, form.xs, strict=True) if z in flows]
-                written = form.as_written([g for _, g in there])
-                reached.update(zip([x for x, _ in there], written, strict=True))
+        # A side is one for all of them.
+        groups = [[x for x in xs if not x.inputs], [x for x in xs if x.inputs]]
+        if all(groups) and is_sided(ys, policy):
+            groups = [xs]
+        for group in filter(None, groups):
+            parts = [
+                (weight, _pulled_once(form, group, seeds, sparse=sparse))
+                for weight, form in lockings(normal_form(ys, group), group, policy)
+            ]
+            for x in group:
+                flow = weighted([(weight, found.get(x)) for weight, found in parts])
+                if flow is not None:
+                    reached[x] = flow
     _check_connected([reached.get(x) for x in xs], disconnected, ys, xs)
     return [reached[x] if x in reached else zeros_like(x) for x in xs]
+
+
+def _pulled_once(
+    form: NormalForm, xs: Sequence[Node], seeds: Sequence[Node], *, sparse: bool
+) -> dict[Node, Node]:
+    flows = pull_back(form.ys, seeds, form.xs, sparse=sparse)
+    there = [(x, flows[z]) for x, z in zip(xs, form.xs, strict=True) if z in flows]
+    written = form.as_written([g for _, g in there])
+    return dict(zip([x for x, _ in there], written, strict=True))
 
 
 @overload
@@ -178,14 +200,17 @@ def _pushed(
 ) -> list[Node]:
     policy = Kinks.of(kinks)
     with without_collection():
-        form = normal_form(ys, xs)
-        found = push_forward(form.ys, form.xs, tangents, policy)
-        flows = [found.get(y) for y in form.ys]
+        parts = []
+        for weight, form in lockings(normal_form(ys, xs), xs, policy):
+            found = push_forward(form.ys, form.xs, tangents)
+            ends = [i for i, y in enumerate(form.ys) if y in found]
+            written = form.as_written([found[form.ys[i]] for i in ends])
+            parts.append((weight, dict(zip(ends, written, strict=True))))
+        flows = [weighted([(w, of.get(i)) for w, of in parts]) for i in range(len(ys))]
         given = [x for x, t in zip(xs, tangents, strict=True) if t is not None]
         for y, flow in zip(ys, flows, strict=True):
             _check_connected([flow] * len(given), disconnected, [y], given)
-        filled = [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
-        return form.as_written(filled)
+        return [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
 
 
 @overload
@@ -210,8 +235,12 @@ def hvp(
     float64[3]
     """
     wrt = several(wrt, "wrt").given
-    first = grad(loss, wrt, kinks=kinks, disconnected=disconnected)
-    return jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
+
+    def on_side(kinks: Kinks) -> Any:
+        first = grad(loss, wrt, kinks=kinks, disconnected=disconnected)
+        return jvp(first, wrt, vectors, kinks=kinks, disconnected="zero")
+
+    return on_each_side(kinks, on_side)
 
 
 @explaining
@@ -267,10 +296,13 @@ def hessian(
     """
     asked = several(wrt, "wrt")
     wrt = asked.given
-    first, _ = flatten(grad(loss, wrt, kinks=kinks, disconnected=disconnected), "wrt")
-    return asked.form(
-        [jacobian(g.value, wrt, mode="forward", kinks=kinks, disconnected="zero") for g in first]
-    )
+
+    def on_side(kinks: Kinks) -> Any:
+        first, _ = flatten(grad(loss, wrt, kinks=kinks, disconnected=disconnected), "wrt")
+        options: Options = {"kinks": kinks, "disconnected": "zero"}
+        return asked.form([jacobian(g.value, wrt, mode="forward", **options) for g in first])
+
+    return on_each_side(kinks, on_side)
 
 
 _depth: ContextVar[int] = ContextVar("depth of vmap", default=0)

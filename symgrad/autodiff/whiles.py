@@ -12,13 +12,14 @@ for such a row does not run for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count as counting
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.dynamic_shapes import Sized
+from symgrad.autodiff.locking import Lock
+from symgrad.autodiff.reverse import active_nodes
 from symgrad.ir.dims import Dim, Size
 from symgrad.ir.graph import Graph
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node
 from symgrad.ir.op import Cotangent
 from symgrad.ops.batch import batch_size
@@ -39,14 +40,45 @@ def _as_loop(y: Node) -> Sized:
     return Sized(y[0], name, results, inputs, y.inputs)
 
 
-def vjp(flows: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def vjp(flows: Sequence[Cotangent], y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand of a while loop, from those of its results."""
-    return tuple(_as_loop(y).vjp(flows[1:], kinks.active, kinks))
+    return tuple(_as_loop(y).vjp(flows[1:], active))
 
 
-def jvp(tangents: Sequence[Cotangent], y: Node, kinks: Choice) -> tuple[Cotangent, ...]:
+def jvp(tangents: Sequence[Cotangent], y: Node) -> tuple[Cotangent, ...]:
     """A tangent for each result of a while loop, from those of its operands."""
-    return (None, *_as_loop(y).jvp(tangents, kinks))
+    return (None, *_as_loop(y).jvp(tangents))
+
+
+def locked(lock: Lock, y: Node) -> list[Node]:
+    """The results of a while loop whose step is locked, which carries its tangents beside."""
+    step, test = y.attr("step"), y.attr("test")
+    (goes,) = substituted(test.outputs, dict(zip(test.inputs, step.inputs, strict=True)))
+    given, count = dict(zip(step.inputs, y.inputs, strict=True)), len(step.outputs)
+    states, taken = step.inputs[:count], {x.name for x in step.inputs}
+    names = (name for i in counting() if (name := f"p{i}") not in taken)
+    found = {x for x, o in given.items() if any(t is not None for t in lock.tangents(o))}
+    while True:
+        reached = active_nodes(step.nodes, [*found])
+        if not (
+            fresh := {x for x, z in zip(states, step.outputs, strict=True) if z in reached} - found
+        ):
+            break
+        found |= fresh
+    rows = lock.rows(step.inputs, found, lambda x: placeholder(next(names), x.shape, x.dtype))
+    outputs, moves = lock.body(step.outputs, rows)
+    parts = [lock.beside(xs, rows, [given[x] for x in xs]) for xs in (states, step.inputs[count:])]
+    made = [*outputs]
+    for x, t in zip(states, moves, strict=True):
+        made += lock.filled(t, x) if x in rows else []
+    inputs, operands = ([v for part in parts for v in part[i]] for i in (0, 1))
+    limit = y.attr("most"), y.attr("what")
+    steps, *results = whiled(goes, made, inputs, operands, limit)
+    rest = iter(results[count:])
+    for x, carry in zip(states, results, strict=False):
+        if x in rows:
+            lock.know(carry, rest)
+    return [steps, *results[:count]]
 
 
 def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node, ...]:
@@ -70,7 +102,7 @@ def batch(inputs: Sequence[Node], flags: Sequence[bool], y: Node) -> tuple[Node,
             break
         found |= fresh
     taken = {x.name for x in step.inputs}
-    names = (name for i in count() if (name := f"p{i}") not in taken)
+    names = (name for i in counting() if (name := f"p{i}") not in taken)
     given = [
         broadcast_to(x, (size, *x.shape)) if own in found and not flag else x
         for x, own, flag in zip(inputs, step.inputs, flags, strict=True)

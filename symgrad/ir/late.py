@@ -37,12 +37,16 @@ LoopKind: TypeAlias = Literal[
 class Loops(Protocol):
     """How an op that runs graphs is differentiated, and works on a batch; see `Op`."""
 
-    def vjp(self, flows: Any, y: Any, kinks: Any) -> tuple[Any, ...]:
+    def vjp(self, flows: Any, y: Any, active: Any) -> tuple[Any, ...]:
         """A cotangent for each operand of a loop, from those of its results."""
         ...
 
-    def jvp(self, tangents: Any, y: Any, kinks: Any) -> tuple[Any, ...]:
+    def jvp(self, tangents: Any, y: Any) -> tuple[Any, ...]:
         """A tangent for each result of a loop, from those of its operands."""
+        ...
+
+    def locked(self, lock: Any, y: Any) -> Any:
+        """The results of a loop whose graphs have one branch at each of their kinks."""
         ...
 
     def batch(self, inputs: Any, flags: Any, y: Any) -> Any:

@@ -123,8 +123,14 @@ class Op:
     # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis; of
     # an op with several results, it may be a tuple of these.
     batch: Callable[..., Node | tuple[Node, ...]] | None = None
-    # Whether vjp and jvp take `kinks=`, the choice of a slope where there are two.
-    one_sided: bool = False
+    # Whether vjp and jvp take `active=`: which operands depend on what is differentiated by.
+    by_activity: bool = False
+    # What it is on the side of a kink or jump to which its operands move, with one slope there:
+    # locked(side, y, *operands, **attrs) -> node, side being a `Side` of `ops/sides.py`; of an op
+    # that runs graphs, its results. It has the value of y, unless the op `jumps`.
+    locked: Callable[..., Any] | None = None
+    # Whether what it has on one side of such a point may be another value than it has there.
+    jumps: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
     data_movement: bool = False
     # Whether it is its second operand where its first, a mask, is true, and 0 elsewhere.

@@ -32,6 +32,7 @@ import symgrad.ops.order
 import symgrad.ops.padding
 import symgrad.ops.random.kernels
 import symgrad.ops.reduce
+import symgrad.ops.remainders
 import symgrad.ops.select
 import symgrad.ops.shape
 import symgrad.ops.special.elementary_kernels

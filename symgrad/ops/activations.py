@@ -15,7 +15,6 @@ import numpy as np
 
 from symgrad.ir.along import Along, AlongRule, Cuts, Spelling
 from symgrad.ir.errors import DtypeError
-from symgrad.ir.kinks import Choice
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, REAL, Builder, case
 from symgrad.ir.operators import call
@@ -33,9 +32,10 @@ from symgrad.ops.declare import (
 )
 from symgrad.ops.elementwise import exp, expm1, log, log1p, negative
 from symgrad.ops.flows import Masked, Partial
-from symgrad.ops.logic import equal, logical_and, logical_not
+from symgrad.ops.logic import equal, isnan, logical_and, logical_not
 from symgrad.ops.reduce import CASES, kept, normalize_over, reduced, sum, sum_along
 from symgrad.ops.select import clip, extremum, where
+from symgrad.ops.sides import held
 
 # ---- sigmoids and hinges --------------------------------------------------------------------
 
@@ -86,9 +86,9 @@ def _slope(t: TensorType, slope: Any) -> dict[str, Any]:
     return {"slope": float(slope)}
 
 
-def _leaky_relu_partials(y: Node, x: Node, slope: float, kinks: Choice) -> tuple[Partial, ...]:
+def _leaky_relu_partials(y: Node, x: Node, slope: float) -> tuple[Partial, ...]:
     # Where x is not below it is above, or NaN: as in an extremum, a gradient flows to that.
-    here = kinks.pick(slope, 1)
+    here = min(max(slope, 0), 1)  # the slope nearest to 0
     above = logical_not(x < 0 if here == 1 else x <= 0)
     below = x <= 0 if here == slope != 1 else x < 0
     between = () if here in (slope, 1) else ((equal(x, 0), here),)
@@ -107,7 +107,7 @@ def _leaky_relu_infer(t: TensorType, *, slope: float) -> TensorType:
     normalize=_slope,
     preserves_zero=True,
     kinks="at 0, from slope to 1",
-    one_sided=True,
+    locked=lambda side, y, x, slope: side.choose(side.lead(x), x, x * slope, isnan(held(x))),
     cases=(case((3, 4), slope=0.01), case((), slope=0.5), case((5,), slope=-2)),
 )
 def leaky_relu(x: NodeLike, /, slope: float = 0.01) -> Node:
@@ -239,13 +239,13 @@ def log_softmax(x: NodeLike, /, *, axis: Any = -1) -> Node:
 # ---- extrema that pass over NaN -------------------------------------------------------------
 
 
-@extremum(np.fmax, dual="fmin", below=0, above=1)
+@extremum(np.fmax, dual="fmin", largest=True, passes_nan=True)
 def fmax(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; if one is NaN, the other. At a tie each gets half of the gradient."""
     ...
 
 
-@extremum(np.fmin, dual="fmax", below=1, above=0)
+@extremum(np.fmin, dual="fmax", largest=False, passes_nan=True)
 def fmin(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; if one is NaN, the other. At a tie each gets half of the gradient."""
     ...

@@ -84,6 +84,8 @@ def _across(flow: Node, y: Node, x: Node) -> Node:
     pushforward=_across,
     holomorphic=False,
     preserves_zero=True,
+    locked=lambda side, y, x: call("where", y == 0, side.unit(x, partial(call, "abs")), y),
+    jumps=True,
     kinks="at 0, where it is 0",
     dtypes=COMPLEX,
     public=False,

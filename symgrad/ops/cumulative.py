@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, Cotangent, case
+from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
@@ -24,6 +25,7 @@ from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
 from symgrad.ops.select import is_result, select
 from symgrad.ops.shape import astype, concat, flattened, reshape
+from symgrad.ops.sides import Side, held
 
 
 def wide(t: TensorType) -> DType:
@@ -175,6 +177,30 @@ def _along_runs(b: Node, stays: Node, axis: int) -> Node:
     return select(stays, scan(kept, b, axis=axis, reverse=False)) + b
 
 
+def ranks(side: Side, x: Node, axis: int) -> Node:
+    """Numbers in the order of x along an axis, where elements tie in that of their tangents."""
+    columns = [held(x), *side.tangents(x)]
+    order = call("argsort", columns[-1], axis=axis)
+    for column in reversed(columns[:-1]):
+        moved = call("take_along_axis", column, order, axis=axis)
+        order = call("take_along_axis", order, call("argsort", moved, axis=axis), axis=axis)
+    new: Any = None
+    for column in columns:
+        ordered = call("take_along_axis", column, order, axis=axis)
+        after = changes(ordered, axis)
+        new = after if new is None else new | after
+    counted = cumulative_sum(astype(new, "float64"), axis=axis)
+    return call("take_along_axis", counted, call("argsort", order, axis=axis), axis=axis)
+
+
+def _running_extremum_locked(side: Side, y: Node, x: Node, axis: int, largest: bool) -> Node:
+    # It is made of elements, so that it is its own derivative along x itself.
+    order = ranks(side, x, axis)
+    first = running_extremum(order, axis=axis, largest=largest)
+    moved = _running_extremum_pushforward(x, first, order, axis, largest)
+    return astype(moved, y.dtype)
+
+
 def _running_extremum_pullback(g: Node, y: Node, x: Node, axis: int, largest: bool) -> Node:
     stays, tie, count = _ties(y, x, axis)
     share = g / count
@@ -197,6 +223,7 @@ def _running_extremum_pushforward(t: Node, y: Node, x: Node, axis: int, largest:
     },
     pullback=_running_extremum_pullback,
     pushforward=_running_extremum_pushforward,
+    locked=_running_extremum_locked,
     flops=lambda t, **attrs: t.size,
     batch=batch.over_axes,
     out=True,

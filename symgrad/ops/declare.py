@@ -49,8 +49,8 @@ def elementwise(
 
     `partials(y, *inputs)` gives the derivative of the result by each input and so both the vjp and
     the jvp: a node, a number, or None where it is zero everywhere; of a real result by a complex
-    input, the gradient. A boolean node is a mask: what flows is selected by it, not multiplied. An
-    op that is `one_sided` has partials that take `kinks`, a `Choice`, too. A ufunc knows its
+    input, the gradient. A boolean node is a mask: what flows is selected by it, not multiplied.
+    Those of an op that is `by_activity` take `active`, too: which inputs vary. A ufunc knows its
     dtypes; another kernel has those of the ufunc that it is `like`, or `promote` and `result` say
     them. One with attributes gives an `infer`, which checks them. A `real` op refuses complex
     numbers, though its kernel takes them.

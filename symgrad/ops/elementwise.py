@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from operator import index
+from typing import Any
 
 import numpy as np
 
-from symgrad.ir.kinks import Choice
-from symgrad.ir.node import Node, as_node, constant_value
-from symgrad.ir.op import POSITIVE, REAL
+from symgrad.ir.node import Node, apply, as_node, constant_value
+from symgrad.ir.op import POSITIVE, REAL, Builder
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.complexes import complex_sign
-from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
-from symgrad.ops.flows import Partial, total
+from symgrad.ops.declare import NodeLike, P, as_floats, composite, elementwise
+from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
+from symgrad.ops.sides import Side, held
 
 # ---- arithmetic ----------------------------------------------------------------------------
 
@@ -54,64 +56,6 @@ def divide(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(
-    kernels.floor_of_quotient,
-    like=np.floor_divide,
-    piecewise_constant=True,
-    domain=(REAL, POSITIVE),
-)
-def floor_divide(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """x1 / x2 rounded down. Its derivative is 0.
-
-    Where one of them is infinite it is x1 / x2, as the array API standard prefers; NumPy's is NaN
-    for an infinite x1, and -1 for an infinite x2 of the other sign.
-    """
-    ...
-
-
-@elementwise(
-    np.floor_divide, numpy=(), piecewise_constant=True, domain=(REAL, POSITIVE), public=False
-)
-def times(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """How often x2 is taken from x1 to leave the remainder: (x1 - remainder(x1, x2)) / x2.
-
-    It is floor_divide(x1, x2) but at infinities, where the remainder may be x2 itself.
-    """
-    ...
-
-
-def _remainder_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
-    return 1, -times(a, b)
-
-
-@elementwise(np.remainder, partials=_remainder_partials, domain=(REAL, POSITIVE))
-def remainder(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """x1 - x2 * floor(x1 / x2): the remainder, with the sign of x2."""
-    ...
-
-
-def _divmod_vjp(g: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    return (None, None) if g[1] is None else (g[1], -(g[1] * times(a, b)))
-
-
-def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[Node | None, ...]:
-    return None, total(t[0], None if t[1] is None else -(t[1] * times(a, b)))
-
-
-@elementwise(
-    kernels.quotient_and_remainder,
-    like=np.divmod,
-    vjp=_divmod_vjp,
-    jvp=_divmod_jvp,
-    domain=(REAL, POSITIVE),
-    projections=("floor_divide", "remainder"),
-    in_place=(),
-)
-def divmod(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """floor_divide(x1, x2) and remainder(x1, x2), as a node with two results."""
-    ...
-
-
 @elementwise(np.negative, partials=lambda y, x: (-1,), preserves_zero=True)
 def negative(x: NodeLike, /) -> Node:
     """-x."""
@@ -124,22 +68,25 @@ def positive(x: NodeLike, /) -> Node:
     ...
 
 
-def _abs_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
-    slope = kinks.pick(-1, 1)
-    signs = sign(x)
-    if slope == 0 or x.tensor.is_complex:
-        return (signs,)
-    return (call("where", x == 0, slope, signs),)
+def _abs_partials(y: Node, x: Node) -> tuple[Partial, ...]:
+    return (sign(x),)
+
+
+def _abs_locked(side: Side, y: Node, x: Node) -> Node:
+    if not x.tensor.is_complex:
+        return multiply(x, sign_p(side.lead(x)))
+    away = call("conj", side.unit(x, abs))
+    return where(held(y) == 0, call("real", multiply(x, away)), y)
 
 
 @elementwise(
     np.absolute,
     partials=_abs_partials,
+    locked=_abs_locked,
     preserves_zero=True,
     idempotent=True,
     holomorphic=False,
     kinks="at 0, from -1 to 1",
-    one_sided=True,
 )
 def abs(x: NodeLike, /) -> Node:
     """The absolute value, of a complex number too. Its gradient is sign(x), 0 at 0."""
@@ -147,7 +94,14 @@ def abs(x: NodeLike, /) -> Node:
 
 
 @elementwise(
-    np.sign, real=True, piecewise_constant=True, preserves_zero=True, idempotent=True, public=False
+    np.sign,
+    real=True,
+    piecewise_constant=True,
+    locked=lambda side, y, x: apply(y.op, (side.lead(x),)),
+    jumps=True,
+    preserves_zero=True,
+    idempotent=True,
+    public=False,
 )
 def sign_p(x: NodeLike, /) -> Node:
     """-1, 0 or 1. Its derivative is 0."""
@@ -167,9 +121,17 @@ def sign(x: NodeLike, /) -> Node:
     return complex_sign(node) if node.tensor.is_complex else sign_p(node)
 
 
+def _copysign_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
+    way = side.lead(b)
+    other = call("copysign", ones_like(way), where(way == 0, held(b), way))
+    return multiply(multiply(a, sign_p(side.lead(a))), other)
+
+
 @elementwise(
     np.copysign,
     partials=lambda y, a, b: (sign(a) * call("copysign", ones_like(b), b), None),
+    locked=_copysign_locked,
+    jumps=True,
     kinks="at x1 = 0",
 )
 def copysign(x1: NodeLike, x2: NodeLike, /) -> Node:
@@ -194,25 +156,45 @@ def reciprocal(x: NodeLike, /) -> Node:
 # ---- rounding -------------------------------------------------------------------------------
 
 
-@elementwise(np.ceil, piecewise_constant=True, preserves_zero=True, idempotent=True, dual="floor")
+def _rounding(
+    kernel: np.ufunc, to_side: Callable[[Node, Node, Node], Node], **facts: Any
+) -> Callable[[Callable[P, Node]], Builder[P]]:
+    """Declare a rounding; `to_side(x, y, m)` gives it where x moves to the side of m."""
+    return elementwise(
+        kernel,
+        piecewise_constant=True,
+        locked=lambda side, y, x: to_side(held(x), held(y), side.motion(x)),
+        jumps=True,
+        preserves_zero=True,
+        idempotent=True,
+        **facts,
+    )
+
+
+@_rounding(np.ceil, lambda x, y, m: where((x == y) & (m > 0), y + 1, y), dual="floor")
 def ceil(x: NodeLike, /) -> Node:
     """x rounded up."""
     ...
 
 
-@elementwise(np.floor, piecewise_constant=True, preserves_zero=True, idempotent=True, dual="ceil")
+@_rounding(np.floor, lambda x, y, m: where((x == y) & (m < 0), y - 1, y), dual="ceil")
 def floor(x: NodeLike, /) -> Node:
     """x rounded down."""
     ...
 
 
-@elementwise(np.trunc, piecewise_constant=True, preserves_zero=True, idempotent=True)
+@_rounding(np.trunc, lambda x, y, m: where((x == y) & (m * x < 0), y - sign_p(x), y))
 def trunc(x: NodeLike, /) -> Node:
     """x rounded towards 0."""
     ...
 
 
-@elementwise(np.rint, piecewise_constant=True, preserves_zero=True, idempotent=True)
+def _rint_to_side(x: Node, y: Node, m: Node) -> Node:
+    half = abs(x - y) == 0.5
+    return where(half & (m > 0), ceil(x), where(half & (m < 0), floor(x), y))
+
+
+@_rounding(np.rint, _rint_to_side)
 def rint(x: NodeLike, /) -> Node:
     """x rounded to the nearest integer, halves to the even one."""
     ...
@@ -276,6 +258,12 @@ def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
+def _hypot_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
+    both = call("stack", [a, b])
+    way = side.unit(both, lambda t: call("norm2", t, axis=0, keepdims=True))
+    return where(held(y) == 0, call("sum", multiply(both, way), axis=0), y)
+
+
 def _hypot_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     # At the origin any point of the unit disc is a subgradient; this takes its middle.
     safe = where(y == 0, ones_like(y), y)
@@ -283,7 +271,12 @@ def _hypot_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
 
 
 @elementwise(
-    np.hypot, partials=_hypot_partials, commutative=True, kinks="at (0, 0)", expensive=True
+    np.hypot,
+    partials=_hypot_partials,
+    locked=_hypot_locked,
+    commutative=True,
+    kinks="at (0, 0)",
+    expensive=True,
 )
 def hypot(x1: NodeLike, x2: NodeLike, /) -> Node:
     """sqrt(x1**2 + x2**2) without overflow on the way."""

@@ -12,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from symgrad.ir.errors import GradientError, GraphError, ShapeError
-from symgrad.ir.kinks import Choice
 from symgrad.ir.late import SLOTS
 from symgrad.ir.node import Node, apply, constant_value, describe
 from symgrad.ir.op import Cotangent, case
@@ -209,11 +208,11 @@ class CustomRule(Protocol):
     `y` is the custom node: its inputs are the results, then what the rule wants to be given.
     """
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Choice) -> Sequence[Cotangent]:
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """A cotangent for each input of `y` behind the results, from those of the results."""
         ...
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Choice) -> Sequence[Cotangent]:
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """A tangent for each result, from those of all the inputs of `y`."""
         ...
 
@@ -238,16 +237,16 @@ def _custom_kernel(*arrays: Any, count: int, rule: CustomRule | None = None) -> 
 
 
 def _custom_vjp(
-    g: Any, y: Node, *inputs: Node, rule: CustomRule, count: int, kinks: Choice
+    g: Any, y: Node, *inputs: Node, rule: CustomRule, count: int
 ) -> tuple[Cotangent, ...]:
     flows = g if count > 1 else (g,)
-    return *(None,) * count, *rule.vjp(flows, y, kinks)
+    return *(None,) * count, *rule.vjp(flows, y)
 
 
 def _custom_jvp(
-    t: tuple[Cotangent, ...], y: Node, *inputs: Node, rule: CustomRule, count: int, kinks: Choice
+    t: tuple[Cotangent, ...], y: Node, *inputs: Node, rule: CustomRule, count: int
 ) -> Any:
-    found = tuple(rule.jvp(t, y, kinks))
+    found = tuple(rule.jvp(t, y))
     return found if count > 1 else found[0]
 
 
@@ -259,7 +258,6 @@ def _custom_jvp(
     batch=lambda inputs, flags, node, rule, count: rule.batch(inputs, flags, node),
     identity=True,
     holomorphic=False,
-    one_sided=True,
 )
 def custom_p(*operands: Node, rule: CustomRule, count: int) -> Node:
     """The first `count` operands, differentiated by a rule of a user's own."""
@@ -287,16 +285,16 @@ def _checkpointed_infer(*types: TensorType, count: int) -> Type:
 
 
 def _checkpointed_vjp(
-    g: Any, y: Node, *inputs: Node, count: int, kinks: Choice
+    g: Any, y: Node, *inputs: Node, count: int, active: tuple[bool, ...]
 ) -> tuple[Cotangent, ...]:
     flows = g if count > 1 else (g,)
-    return *(None,) * count, *SLOTS.loops("custom.checkpoint").vjp(flows, y, kinks)
+    return *(None,) * count, *SLOTS.loops("custom.checkpoint").vjp(flows, y, active)
 
 
 def _checkpointed_jvp(
-    t: tuple[Cotangent, ...], y: Node, *inputs: Node, count: int, kinks: Choice
+    t: tuple[Cotangent, ...], y: Node, *inputs: Node, count: int, active: tuple[bool, ...]
 ) -> Any:
-    found = tuple(SLOTS.loops("custom.checkpoint").jvp(t, y, kinks))
+    found = tuple(SLOTS.loops("custom.checkpoint").jvp(t, y))
     return found if count > 1 else found[0]
 
 
@@ -310,7 +308,7 @@ def _checkpointed_jvp(
     ),
     identity=True,
     holomorphic=False,
-    one_sided=True,
+    by_activity=True,
     public=False,
 )
 def checkpointed(*operands: Node, count: int) -> Node:

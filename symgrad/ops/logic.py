@@ -6,13 +6,19 @@ from functools import partial
 
 import numpy as np
 
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, apply
 from symgrad.ops.declare import NodeLike, elementwise
 
 INTEGERS = "int32 uint8"
 LOGICAL = "bool"
 
 _comparison = partial(elementwise, compares=True, piecewise_constant=True)
+_order = partial(
+    _comparison,
+    real=True,
+    locked=lambda side, y, a, b: apply(y.op, (side.lead(a, b), 0)),
+    jumps=True,
+)
 _connective = partial(elementwise, piecewise_constant=True, commutative=True)
 
 
@@ -28,25 +34,25 @@ def not_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@_comparison(np.less, real=True, converse="greater", complement="greater_equal")
+@_order(np.less, converse="greater", complement="greater_equal")
 def less(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 < x2."""
     ...
 
 
-@_comparison(np.less_equal, real=True, converse="greater_equal", complement="greater")
+@_order(np.less_equal, converse="greater_equal", complement="greater")
 def less_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 <= x2."""
     ...
 
 
-@_comparison(np.greater, real=True, converse="less", complement="less_equal")
+@_order(np.greater, converse="less", complement="less_equal")
 def greater(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 > x2."""
     ...
 
 
-@_comparison(np.greater_equal, real=True, converse="less_equal", complement="less")
+@_order(np.greater_equal, converse="less_equal", complement="less")
 def greater_equal(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 >= x2."""
     ...

@@ -21,6 +21,7 @@ from symgrad.ir.op import Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import along, batch, kernels
+from symgrad.ops.cumulative import ranks
 from symgrad.ops.declare import NodeLike, P, again, common_dtype, composite, op, require
 from symgrad.ops.elementwise import abs
 from symgrad.ops.index.take import take
@@ -29,6 +30,7 @@ from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import any, as_float, max, min, reduced_shape, sum
 from symgrad.ops.select import is_result, select, where
 from symgrad.ops.shape import astype, expand_dims, flattened, joined_last, reshape
+from symgrad.ops.sides import Side, held
 
 CASES = (
     case((5,), axis=0, descending=False),
@@ -82,6 +84,9 @@ def in_order(t: NodeLike, x: NodeLike, /, axis: int, descending: bool, back: boo
     normalize=_normalize,
     pullback=lambda g, y, x, **attrs: in_order(g, x, **attrs, back=True),
     pushforward=lambda t, y, x, **attrs: in_order(t, x, **attrs, back=False),
+    locked=lambda side, y, x, axis, descending: in_order(
+        x, ranks(side, x, axis), axis=axis, descending=descending, back=False
+    ),
     flops=lambda t, **attrs: 0,
     batch=batch.over_axes,
     out=True,
@@ -117,6 +122,8 @@ def _argsort_infer(t: TensorType, *, axis: int, descending: bool) -> TensorType:
     normalize=_normalize,
     batch=batch.over_axes,
     piecewise_constant=True,
+    locked=lambda side, y, x, **attrs: apply(y.op, (ranks(side, x, attrs["axis"]),), attrs),
+    jumps=True,
     expensive=True,
     cases=CASES,
 )
@@ -147,15 +154,27 @@ def _position_infer(t: TensorType, *, axis: int) -> TensorType:
 POSITIONS = (case((5,), axis=0), case((3, 4), axis=-1), case((2, 3, 4), axis=1))
 
 
+def _first_of(found: Node, axis: int) -> Node:
+    """The least of the numbers of those that are found along an axis."""
+    size = found.shape[axis]
+    numbers = reshape(arange(size), (-1, *(1,) * (found.ndim - axis - 1)))
+    return min(where(found, numbers, size), axis=axis)
+
+
 def _position(
-    kernel: Callable[..., Any], dual: str, extremum: Callable[..., Node]
+    kernel: Callable[..., Any], dual: str, extremum: Builder[...]
 ) -> Callable[[Callable[P, Node]], Builder[P]]:
+    def found(x: Node, axis: int) -> Node:
+        return is_result(x, extremum(x, axis=axis, keepdims=True))
+
     def first(x: Node, axis: int) -> Node:
         """The least of the numbers of those elements that are the extremum."""
-        size = x.shape[axis]
-        numbers = reshape(arange(size), (-1, *(1,) * (x.ndim - axis - 1)))
-        found = is_result(x, extremum(x, axis=axis, keepdims=True))
-        return min(where(found, numbers, size), axis=axis)
+        return _first_of(found(x, axis), axis)
+
+    def locked(side: Side, y: Node, x: Node, axis: int) -> Node:
+        if x.tensor.is_complex:
+            return y
+        return _first_of(side.winners(x, found(held(x), axis), extremum.op.name, axis), axis)
 
     def rule(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along:
         return first if cuts[0] is not None and cuts[0].axis == axis else Piecewise.KEPT
@@ -167,6 +186,8 @@ def _position(
         batch=batch.over_axes,
         along=rule,
         piecewise_constant=True,
+        locked=locked,
+        jumps=True,
         out=True,
         cases=POSITIONS,
         dual=dual,

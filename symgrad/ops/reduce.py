@@ -22,6 +22,7 @@ from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import is_result, select, where
 from symgrad.ops.shape import astype, broadcast_to, joined_last, permute_dims, reshape, reshaped
+from symgrad.ops.sides import Side, held
 
 CASES = (
     case((3, 4), axis=None),
@@ -168,12 +169,22 @@ def _where_extreme(y: Node, x: Node, axis: tuple[int, ...]) -> tuple[Node, Node]
     return found, count
 
 
+def _extremum_locked(side: Side, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
+    if x.tensor.is_complex:
+        return y
+    found = is_result(held(x), held(kept(y, x, axis)))
+    found = side.winners(x, found, y.op.name, axis)
+    count = sum(astype(found, np.result_type(x.dtype, np.float32)), axis=axis, keepdims=True)
+    return astype(sum(select(found, x) / count, axis=axis, keepdims=keepdims), y.dtype)
+
+
 _extremum = partial(
     op,
     infer=_extremum_infer,
     normalize=normalize_over,
     pullback=_extremum_pullback,
     pushforward=_extremum_pushforward,
+    locked=_extremum_locked,
     kinks="at ties, which share the gradient",
 )
 _quantifier = partial(op, infer=_flag_infer, normalize=normalize_over, piecewise_constant=True)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.errors import DtypeError
-from symgrad.ir.kinks import Choice
-from symgrad.ir.node import Node, as_node, constant_value
+from symgrad.ir.node import Node, apply, as_node, constant_value
 from symgrad.ir.op import Builder, case
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, P, composite, elementwise, require
 from symgrad.ops.flows import Masked, Partial
-from symgrad.ops.logic import isnan, logical_not
+from symgrad.ops.logic import isfinite, isnan, logical_not
+from symgrad.ops.sides import Side, held
 
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
@@ -43,9 +43,19 @@ _kept = partial(
 )
 
 
+def _chosen(side: Side, y: Node, mask: Node, *operands: Node) -> Node:
+    # What is guarded against, such as 1 / x where x > 0, is not taken from the side.
+    written = side.written(mask)
+    if written is mask or not y.tensor.is_inexact:
+        return y
+    taken = where(isfinite(held(y)), mask, written)
+    return apply(y.op, (taken, *operands))
+
+
 @_kept(
     kernels.select,
     partials=lambda y, mask, x: (None, mask),
+    locked=_chosen,
     promote=_mask_promote,
     scratch=lambda mask, x: bits_like(x, mask),
     zero_filled=True,
@@ -104,6 +114,7 @@ def keep_by_bits(mask: Node, x: Node) -> Node:
 @elementwise(
     kernels.where,
     partials=lambda y, c, a, b: (None, c, logical_not(c)),
+    locked=_chosen,
     promote=_mask_promote,
     result=lambda c, a, b: a.dtype,
     weak=(1, 2),
@@ -127,23 +138,16 @@ def _relu_dtype(t: TensorType) -> DType:
     return t.dtype
 
 
-def _relu_partials(y: Node, x: Node, kinks: Choice) -> tuple[Partial, ...]:
-    # The mask is taken from the output, which is alive anyway, wherever that can tell.
-    slope = kinks.pick(0, 1)
-    if slope in (0, 1):
-        return (x >= 0 if slope else y > 0,)
-    return (Masked(((x > 0, 1), (x == 0, slope))),)
-
-
 @elementwise(
     relu_kernel,
-    partials=_relu_partials,
+    # The mask is taken from the output, which is alive anyway.
+    partials=lambda y, x: (y > 0,),
+    locked=lambda side, y, x: side.choose(side.lead(x), x, 0),
     result=_relu_dtype,
     source="np.maximum({0}, 0, out={out})",
     preserves_zero=True,
     idempotent=True,
     kinks="at 0, from 0 to 1",
-    one_sided=True,
 )
 def relu(x: NodeLike, /) -> Node:
     """max(x, 0), NaN where x is NaN. Its derivative at 0 is 0, unless `kinks` says otherwise.
@@ -184,32 +188,41 @@ def is_result(x: Node, y: Node) -> Node:
     return found
 
 
+def extremum_on(side: Side, a: Node, b: Node, *, largest: bool, passes_nan: bool = False) -> Node:
+    """The larger or smaller of two, on the side to which they move; a NaN, or what is beside it."""
+    lead = side.lead(a, b)
+    known = isnan(held(b if passes_nan else a)) if a.tensor.is_inexact else None
+    return side.choose(lead if largest else -lead, a, b, known)
+
+
 def extremum(
-    ufunc: np.ufunc, *, dual: str, below: int, above: int
+    ufunc: np.ufunc, *, dual: str, largest: bool, passes_nan: bool = False
 ) -> Callable[[Callable[P, Node]], Builder[P]]:
     """Declare an extremum of two, of which one is the result, or both.
 
-    A tie of two that vary is shared; at a tie with what does not vary the slope goes from `below`
-    to `above` and is chosen.
+    A tie of two that vary is shared; at a tie with what does not vary the slope is 0.
     """
 
-    def partials(y: Node, a: Node, b: Node, kinks: Choice) -> tuple[Partial, ...]:
-        slope = 0.5 if all(kinks.active) else kinks.pick(below, above)
+    def partials(y: Node, a: Node, b: Node, active: tuple[bool, ...]) -> tuple[Partial, ...]:
+        slope = 0.5 if all(active) else 0
         masks = [_or_other(y, x, other) for x, other in ((a, b), (b, a))]
         return tuple(
-            Masked(((mask, 1), (tie, slope))) if active else None
-            for (mask, tie), active in zip(masks, kinks.active, strict=True)
+            Masked(((mask, 1), (tie, slope))) if varies else None
+            for (mask, tie), varies in zip(masks, active, strict=True)
         )
 
     return elementwise(
         ufunc,
         real=True,
         partials=partials,
+        locked=lambda side, y, a, b: extremum_on(
+            side, a, b, largest=largest, passes_nan=passes_nan
+        ),
         commutative=True,
         idempotent=True,
         dual=dual,
-        kinks=f"at ties: shared by two that vary, else from {below} to {above}",
-        one_sided=True,
+        kinks=f"at ties: shared by two that vary, else from {1 - largest} to {int(largest)}",
+        by_activity=True,
     )
 
 
@@ -222,13 +235,13 @@ def _or_other(y: Node, x: Node, other: Node) -> tuple[Node, Node]:
     return logical_not(is_other), is_other & is_result(x, y)
 
 
-@extremum(np.maximum, dual="minimum", below=0, above=1)
+@extremum(np.maximum, dual="minimum", largest=True)
 def maximum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The larger one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...
 
 
-@extremum(np.minimum, dual="maximum", below=1, above=0)
+@extremum(np.minimum, dual="maximum", largest=False)
 def minimum(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The smaller one; NaN if either is NaN. At a tie each gets half of the gradient."""
     ...

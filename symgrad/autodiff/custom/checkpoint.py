@@ -91,7 +91,7 @@ def _is_computed(held: Node) -> bool:
 # was written in between.
 
 
-def vjp(flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+def vjp(flows: tuple[Cotangent, ...], y: Node, active: Sequence[bool]) -> Sequence[Cotangent]:
     """Reverse mode through a copy, which waits for the cotangents."""
     count = y.attr("count")
     inputs = y.inputs[count:]
@@ -100,8 +100,8 @@ def vjp(flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent
     again = [barrier(x, *seeds) for x in inputs]
     becomes = dict(zip(inputs, again, strict=True))
     results = replaced([r for r, _ in pairs], becomes, maker=Maker("vjp", "checkpoint"))
-    wanted = [a for a, active in zip(again, kinks.active[count:], strict=True) if active]
-    found = pull_back(results, seeds, wanted, kinks.policy)
+    wanted = [a for a, active in zip(again, active[count:], strict=True) if active]
+    found = pull_back(results, seeds, wanted)
     # What flows on waits for what ends here, such as gradients of weights, so that the copy is done
     # with before the next one is begun.
     return [
@@ -112,11 +112,11 @@ def vjp(flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent
     ]
 
 
-def jvp(tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+def jvp(tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
     """Forward mode keeps nothing, and needs no copy."""
     count = y.attr("count")
     results, inputs = y.inputs[:count], y.inputs[count:]
-    found = push_forward(results, inputs, tangents[count:], kinks.policy)
+    found = push_forward(results, inputs, tangents[count:])
     return [found.get(r) for r in results]
 
 

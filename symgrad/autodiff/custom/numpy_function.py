@@ -91,7 +91,7 @@ class _Rule(PerElement):
     def __repr__(self) -> str:
         return repr(self.place.call.name)
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """A node that runs the body of backward."""
         place, ys = self.place, results_of(y)
         place.call.method("backward")
@@ -116,7 +116,7 @@ class _Rule(PerElement):
             found[i] = g
         return found
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """Refused."""
         Forward(self.place).no_derivative()
 
@@ -130,10 +130,10 @@ class _Refused(PerElement):
     def __repr__(self) -> str:
         return repr(self.body)
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """Refused."""
         self.body.no_derivative()
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """Refused."""
         self.body.no_derivative()

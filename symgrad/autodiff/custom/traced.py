@@ -99,7 +99,7 @@ class Traced(PerElement):
     def __repr__(self) -> str:
         return repr(self.call.name)
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """The body of backward, on cotangents."""
         ys = results_of(y)
         with built_as(y.origin.then(Maker("vjp", self.call.name))):
@@ -109,7 +109,7 @@ class Traced(PerElement):
             found = _where_any(grads, lambda some: replaced(some, becomes, seeds))
         return found + [None] * (len(y.inputs) - len(ys) - len(grads))
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """The body of `jvp`, or the transpose of backward, which is linear."""
         ys = results_of(y)
         given = tangents[len(ys) : len(ys) + len(self.call.operands)]
@@ -121,7 +121,7 @@ class Traced(PerElement):
             pairs = [
                 (g, t) for g, t in zip(rows, given, strict=True) if g is not None and t is not None
             ]
-            flows = pull_back([g for g, _ in pairs], [t for _, t in pairs], seeds, kinks.policy)
+            flows = pull_back([g for g, _ in pairs], [t for _, t in pairs], seeds)
             if not {*seeds}.isdisjoint(topological(flows.values())):
                 raise self.call.error(
                     "backward",
@@ -249,13 +249,13 @@ class Batched(PerElement):
     def __repr__(self) -> str:
         return repr(self.rule)
 
-    def vjp(self, flows: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def vjp(self, flows: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """The cotangents of one element, for all."""
-        return self._of_all(self.rule.vjp, flows, results_of(self.one), y, kinks)
+        return self._of_all(self.rule.vjp, flows, results_of(self.one), y)
 
-    def jvp(self, tangents: tuple[Cotangent, ...], y: Node, kinks: Any) -> Sequence[Cotangent]:
+    def jvp(self, tangents: tuple[Cotangent, ...], y: Node) -> Sequence[Cotangent]:
         """The tangents of one element, for all."""
-        return self._of_all(self.rule.jvp, tangents, self.one.inputs, y, kinks)
+        return self._of_all(self.rule.jvp, tangents, self.one.inputs, y)
 
     def _of_all(
         self,
@@ -263,7 +263,6 @@ class Batched(PerElement):
         flows: Sequence[Cotangent],
         like: Sequence[Node],
         y: Node,
-        kinks: Any,
     ) -> Sequence[Cotangent]:
         single = [placeholder(describe(x), x.shape, x.dtype) for x in self.one.inputs]
         one = Node(self.one.op, tuple(single), self.one.attrs, self.one.type, self.one.origin)
@@ -273,5 +272,5 @@ class Batched(PerElement):
             seeds.append(None if f is None else placeholder("flow", x.shape, x.dtype))
             if (seed := seeds[-1]) is not None and f is not None:
                 given[seed] = f
-        found = derive(tuple(seeds), one, kinks)
+        found = derive(tuple(seeds), one)
         return _where_any(found, lambda some: batched(some, given, self.size))

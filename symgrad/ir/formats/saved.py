@@ -117,7 +117,7 @@ class _Writer:
         rest: dict[str, list[Any]] = {"lines": self.places(origin)}
         rest |= {"scope": list(origin.scope), "made_by": list(map(str, origin.made_by))}
         if origin.kinks is not None:
-            written["kinks"] = origin.kinks.policy
+            written["kinks"] = origin.kinks.side
         return written | {k: v for k, v in rest.items() if v}
 
     def places(self, origin: Origin) -> list[int]:
@@ -221,7 +221,7 @@ class SavedReader(Reader[G]):
         attrs = {k: self.attr_value(v) for k, v in _field(record, "attrs", dict).items()}
         frames = [(_place(i, self.lines), 0) for i in _field(record, "lines", list, [])]
         scope, made_by = (_texts(_field(record, k, list, [])) for k in _LISTS)
-        kinks = Kinks.of(record["kinks"]) if record.get("kinks") is not None else None
+        kinks = Kinks.of_region(record["kinks"]) if record.get("kinks") is not None else None
         type = parse_type(_field(record, "type", str))
         makers = tuple(map(Maker.parse, made_by))
         with built_as(Origin(tuple(frames), scope, makers, kinks)):

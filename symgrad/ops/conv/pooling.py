@@ -26,7 +26,9 @@ from symgrad.ops.flows import widened
 from symgrad.ops.leaves import ones
 from symgrad.ops.padding import pad, zeros_around
 from symgrad.ops.reduce import as_float
+from symgrad.ops.select import extremum_on
 from symgrad.ops.shape import reshape
+from symgrad.ops.sides import Side
 
 # ---- along one axis -------------------------------------------------------------------------
 
@@ -138,6 +140,24 @@ def _max_pullback(g: Node, y: Node, x: Node, size: int, stride: int, **attrs: An
     return at_window_max(g, x, y, size=size, stride=stride, **attrs, back=True)
 
 
+def _max_locked(
+    side: Side, y: Node, x: Node, axis: int, size: int, stride: int, dilation: int
+) -> Node:
+    count = y.shape[axis]
+    along = (slice(None),) * axis
+
+    def at(i: int) -> Node:
+        """The elements that are the i-th of their windows."""
+        start = i * dilation
+        found: Node = x[(*along, slice(start, start + (count - 1) * stride + 1, stride))]
+        return found
+
+    found = at(0)
+    for i in range(1, size):
+        found = extremum_on(side, found, at(i), largest=True)
+    return found
+
+
 @op(
     infer=_max_infer,
     kernel=window_kernels.window_max,
@@ -147,6 +167,7 @@ def _max_pullback(g: Node, y: Node, x: Node, size: int, stride: int, **attrs: An
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
     batch=batch.over_axes,
     out=True,
+    locked=_max_locked,
     kinks="at ties, where the first has the whole gradient",
     cases=CASES,
     public=False,

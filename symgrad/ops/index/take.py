@@ -13,11 +13,11 @@ from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_axis
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.elementwise import remainder
 from symgrad.ops.index import kernels
 from symgrad.ops.index.gather import as_integers, gather
 from symgrad.ops.index.indexing import in_bounds, known
 from symgrad.ops.leaves import arange
+from symgrad.ops.remainders import remainder
 from symgrad.ops.select import clip
 from symgrad.ops.shape import astype, broadcast_to, expand_dims, flattened, moveaxis, reshape
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from symgrad.ops.reduce import (
 )
 from symgrad.ops.select import select, where
 from symgrad.ops.shape import astype, moveaxis, reshape
+from symgrad.ops.sides import Side, held
 
 
 def _infer(t: TensorType, *, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -44,6 +46,11 @@ def _direction(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     """x / norm2(x); at the zero vector 0, the middle of the unit ball of subgradients."""
     length = kept(y, x, axis)
     return divide(x, where(length == 0, 1, length))
+
+
+def _norm2_locked(side: Side, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> Node:
+    way = side.unit(x, partial(norm2, axis=axis, keepdims=True))
+    return where(held(y) == 0, sum(x * way, axis=axis, keepdims=keepdims), y)
 
 
 @op(
@@ -59,6 +66,7 @@ def _direction(y: Node, x: Node, axis: tuple[int, ...]) -> Node:
     along=along.reducing("hypot"),
     out=True,
     preserves_zero=True,
+    locked=_norm2_locked,
     kinks="at the zero vector, where it is 0",
     cases=CASES,
     public=False,

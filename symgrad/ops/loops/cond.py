@@ -142,11 +142,12 @@ def _kernel(
 @op(
     infer=_infer,
     kernel=_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("choices").vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("choices").jvp(t, y, kinks),
+    vjp=lambda g, y, *inputs, active, **attrs: SLOTS.loops("choices").vjp(g, y, active),
+    jvp=lambda t, y, *inputs, active, **attrs: SLOTS.loops("choices").jvp(t, y),
+    locked=lambda lock, y, *inputs, **attrs: SLOTS.loops("choices").locked(lock, y),
     batch=lambda inputs, flags, node, **attrs: SLOTS.loops("choices").batch(inputs, flags, node),
     holomorphic=False,
-    one_sided=True,
+    by_activity=True,
     graphs=("true", "false"),
     public=False,
 )

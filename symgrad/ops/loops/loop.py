@@ -130,11 +130,12 @@ def _nothing(y: Node, sizes: Mapping[str, int]) -> Any:
 @op(
     infer=_infer,
     kernel=_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("loops").vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("loops").jvp(t, y, kinks),
+    vjp=lambda g, y, *inputs, active, **attrs: SLOTS.loops("loops").vjp(g, y, active),
+    jvp=lambda t, y, *inputs, active, **attrs: SLOTS.loops("loops").jvp(t, y),
+    locked=lambda lock, y, *inputs, **attrs: SLOTS.loops("loops").locked(lock, y),
     batch=lambda inputs, flags, node, **attrs: SLOTS.loops("loops").batch(inputs, flags, node),
     holomorphic=False,
-    one_sided=True,
+    by_activity=True,
     body="body",
     public=False,
 )

@@ -170,11 +170,12 @@ def _kernel(
 @op(
     infer=_infer,
     kernel=_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("whiles").vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("whiles").jvp(t, y, kinks),
+    vjp=lambda g, y, *inputs, active, **attrs: SLOTS.loops("whiles").vjp(g, y, active),
+    jvp=lambda t, y, *inputs, active, **attrs: SLOTS.loops("whiles").jvp(t, y),
+    locked=lambda lock, y, *inputs, **attrs: SLOTS.loops("whiles").locked(lock, y),
     batch=lambda inputs, flags, node, **attrs: SLOTS.loops("whiles").batch(inputs, flags, node),
     holomorphic=False,
-    one_sided=True,
+    by_activity=True,
     graphs=("test", "step"),
     public=False,
 )
@@ -238,13 +239,14 @@ def _sized_kernel(
 @op(
     infer=_sized_infer,
     kernel=_sized_kernel,
-    vjp=lambda g, y, *inputs, kinks, **attrs: SLOTS.loops("dynamic_shapes").vjp(g, y, kinks),
-    jvp=lambda t, y, *inputs, kinks, **attrs: SLOTS.loops("dynamic_shapes").jvp(t, y, kinks),
+    vjp=lambda g, y, *inputs, active, **attrs: SLOTS.loops("dynamic_shapes").vjp(g, y, active),
+    jvp=lambda t, y, *inputs, active, **attrs: SLOTS.loops("dynamic_shapes").jvp(t, y),
+    locked=lambda lock, y, *inputs, **attrs: SLOTS.loops("dynamic_shapes").locked(lock, y),
     batch=lambda inputs, flags, node, **attrs: SLOTS.loops("dynamic_shapes").batch(
         inputs, flags, node
     ),
     holomorphic=False,
-    one_sided=True,
+    by_activity=True,
     graphs=("graph",),
     public=False,
 )

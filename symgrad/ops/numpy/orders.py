@@ -12,7 +12,7 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import in_order, normalize_axis
 from symgrad.ops.cumulative import cumulative_sum
 from symgrad.ops.declare import NodeLike, composite
-from symgrad.ops.elementwise import abs, remainder
+from symgrad.ops.elementwise import abs
 from symgrad.ops.index.slices import part_along
 from symgrad.ops.index.take import take_along_axis
 from symgrad.ops.leaves import zeros
@@ -20,6 +20,7 @@ from symgrad.ops.logic import isnan
 from symgrad.ops.manipulate import diff, unstack
 from symgrad.ops.order import argmax, argmin, argsort, sort
 from symgrad.ops.reduce import sum
+from symgrad.ops.remainders import remainder
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype, concat, reshape
 from symgrad.ops.statistics import binned, histogram

@@ -18,6 +18,7 @@ from symgrad.ops.elementwise import abs, negative, sign
 from symgrad.ops.flows import Partial
 from symgrad.ops.logic import isinf
 from symgrad.ops.select import where
+from symgrad.ops.sides import held
 from symgrad.ops.special.gamma import BINARY, PAIR
 from symgrad.ops.special.normal import UNARY
 from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
@@ -112,7 +113,12 @@ def bessel_gap(x: Node) -> Node:
 
 
 @from_scipy(
-    "i0e", lambda y, x: (-sign(x) * y * bessel_gap(abs(x)),), (POSITIVE,), UNARY, kinks="at 0"
+    "i0e",
+    lambda y, x: (-sign(x) * y * bessel_gap(abs(x)),),
+    (POSITIVE,),
+    UNARY,
+    locked=lambda side, y, x: where(held(x) == 0, 1 - x * sign(side.lead(x)), y),
+    kinks="at 0",
 )
 def i0e(x: NodeLike, /) -> Node:
     """exp(-abs(x)) * i0(x), without overflow. Its derivative at 0 is 0."""

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from symgrad.ir.dims import guess
 from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ops.activations import log1mexp, logsumexp, sigmoid
 from symgrad.ops.elementwise import (
@@ -139,13 +138,13 @@ def square_of_mean_norm(x: Var, n: Var, axis: Attr, k: Attr) -> Rewrite:
     examples=(lambda x: square(reshape(norm2(x), (1,))),),
 )
 def square_of_view(node: Node) -> Node | None:
-    """The square of a view is the view of the square, which may have no kink."""
-    view = node.inputs[0]
-    source = view.inputs[0]
-    is_part = guess(view.size) < guess(source.size)
-    if is_part and not (source.op.kinks or source.op.unbounded_slope):
-        return None  # elements would be squared that nobody reads
-    return apply(view.op, [square(source)], dict(view.attrs))
+    """The square of a view of what has a kink is the view of the square, which may have none."""
+    view = source = node.inputs[0]
+    while source.op.view:
+        source = source.inputs[0]
+    if not (source.op.kinks or source.op.unbounded_slope):
+        return None  # a root of the square is to find it
+    return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
 
 
 @rule(exact=Exact.REALS, kinds="f")

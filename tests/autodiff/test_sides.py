@@ -1,0 +1,240 @@
+"""Kinks by function and not by op: the branch is taken to which what is differentiated by moves."""
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.ir.evaluate import evaluate
+from tests.autodiff import kinks_campaign
+
+x = sg.placeholder("x", ())
+v = sg.placeholder("v", 3)
+
+
+def both(y, by, kinks):
+    """The gradient of a scalar by another in both modes, raw and optimised, which agree."""
+    nodes = [
+        sg.grad(y, by, kinks=kinks, disconnected="zero"),
+        sg.jvp(y, by, 1.0, kinks=kinks, disconnected="zero"),
+    ]
+    found = evaluate(nodes, {by: 0.0}) + list(sg.compile([by], nodes)(0.0))
+    np.testing.assert_allclose(found, found[0], rtol=1e-14)
+    return float(found[0])
+
+
+def three(u):
+    return sg.stack([u, -2 * u, 3 * u])
+
+
+AT_ZERO = {
+    "-min(-x, 0)": (lambda u: -sg.minimum(-u, 0), 0, 1),
+    "relu(x) + relu(-x)": (lambda u: sg.relu(u) + sg.relu(-u), -1, 1),
+    "sign(x) * x": (lambda u: sg.sign(u) * u, -1, 1),
+    "relu(x) - .1 relu(-x)": (lambda u: sg.relu(u) - 0.1 * sg.relu(-u), 0.1, 1),
+    "max(x, 2x)": (lambda u: sg.maximum(u, 2 * u), 1, 2),
+    "relu of relus": (lambda u: sg.relu(sg.relu(u) - sg.relu(-u)), 0, 1),
+    "abs(abs(x) - relu(x))": (lambda u: abs(abs(u) - sg.relu(u)), -1, 0),
+    "sort": (lambda u: sg.sort(sg.stack([u, -2 * u]))[1], -2, 1),
+    "relu(x) - relu(-x)": (lambda u: sg.relu(u) - sg.relu(-u), 1, 1),
+    "max + min": (lambda u: sg.maximum(u, 0) + sg.minimum(u, 0), 1, 1),
+    "clip + clip": (lambda u: sg.clip(u, 0, None) + sg.clip(u, None, 0), 1, 1),
+    "jumps that cancel": (
+        lambda u: sg.where(u > 0, u + 1, 0) - sg.where(u >= 0, 1.0, 0), 0, 1),
+    "floor": (lambda u: sg.floor(u) * u, -1, 0),
+    "ceil": (lambda u: sg.ceil(u) * u, 0, 1),
+    "trunc": (lambda u: sg.trunc(1 + u) * (2 + u), 0, 1),
+    "round": (lambda u: sg.round(0.5 + u) * u, 0, 1),
+    "remainder": (lambda u: (1 + u) % 1 * u, 1, 0),
+    "floor_divide": (lambda u: (2 + u) // 2 * u, 0, 1),
+    "copysign": (lambda u: sg.copysign(u, u) + sg.copysign(u, -1.0), 2, 0),
+    "i0e": (sg.special.i0e, 1, -1),
+    "max": (lambda u: sg.max(three(u)), -2, 3),
+    "min": (lambda u: sg.min(three(u)), 3, -2),
+    "median": (lambda u: sg.median(three(u)), 1, 1),
+    "quantile": (lambda u: sg.quantile(three(u), 0.75), -0.5, 2),
+    "argmax": (lambda u: three(u)[sg.argmax(three(u))], -2, 3),
+    "argmin": (lambda u: three(u)[sg.argmin(three(u))], 3, -2),
+    "argsort": (lambda u: sg.take_along_axis(three(u), sg.argsort(three(u)), axis=0)[2], -2, 3),
+    "top_k": (lambda u: sg.top_k(three(u), 2)[0][1], 1, 1),
+    "cummax": (lambda u: sg.sum(sg.cummax(three(u))), -3, 5),
+    "cummin": (lambda u: sg.sum(sg.cummin(three(u))), 5, -3),
+    "max_pool": (lambda u: sg.max_pool(sg.reshape(three(u), (1, 1, 3)), 2, stride=1)[0, 0, 1],
+        -2, 3),
+    "norm": (lambda u: sg.vector_norm(sg.stack([3 * u, 4 * u])), -5, 5),
+    "norm 1": (lambda u: sg.vector_norm(three(u), ord=1), -6, 6),
+    "norm inf": (lambda u: sg.vector_norm(three(u), ord=np.inf), -3, 3),
+    "hypot": (lambda u: sg.hypot(3 * u, 4 * u), -5, 5),
+    "complex abs": (lambda u: abs(3 * u + 4j * u), -5, 5),
+    "complex sign": (lambda u: sg.real(sg.sign(3j * u) * 2j * u), 2, -2),
+    "std": (lambda u: sg.std(sg.stack([u, -u])), -1, 1),
+    "leaky": (lambda u: sg.leaky_relu(u, 0.1), 0.1, 1),
+    "elu": (lambda u: sg.nn.elu(u, alpha=0.5), 0.5, 1),
+    "relu6": (lambda u: sg.relu6(u) + sg.relu6(6 + u), 1, 1),
+    "hard_tanh": (lambda u: sg.hard_tanh(1 + u), 1, 0),
+    "a root that is guarded": (lambda u: sg.where(u > 0, sg.sqrt(u), 0), 0, np.inf),
+    "a quotient that is guarded": (lambda u: sg.where(u > 0, sg.sin(u) / u, 1), 0, 0),
+    "cond": (lambda u: sg.cond(u > 0, lambda: sg.relu(u), lambda: 2 * u), 2, 1),
+    "cond that captures": (lambda u: sg.cond(u > -1, lambda: sg.relu(u), lambda: u), 0, 1),
+    "scan": (lambda u: sg.fori(3, lambda i, c: c + sg.relu(c), u), 1, 8),
+    "scan of slices": (
+        lambda u: sg.scan(lambda c, r: (sg.maximum(c, r), c), u, three(u))[0], -2, 3),
+    "while": (
+        lambda u: sg.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + sg.relu(c[1])),
+                                (0, u))[1], 1, 8),
+    "checkpoint": (lambda u: sg.checkpoint(lambda t: sg.relu(t) - 0.1 * sg.relu(-t))(u), 0.1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_at_zero(name):
+    function, left, right = AT_ZERO[name]
+    y = function(x)
+    assert both(y, x, "left") == pytest.approx(left)
+    assert both(y, x, "right") == pytest.approx(right)
+    if np.isfinite(right):
+        assert both(y, x, "split") == pytest.approx((left + right) / 2)
+        assert both(y, x, 0.25) == pytest.approx(left + 0.25 * (right - left))
+        assert both(y, x, {x: 3}) == pytest.approx(right)
+        assert both(y, x, {x: -0.5}) == pytest.approx(left)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_at_their_kinks(seed):
+    kinks_campaign.check(seed, compiled=seed < 2)
+
+
+def at_origin(y, by, kinks):
+    return [np.asarray(g).tolist() for g in evaluate(sg.grad(y, by, kinks=kinks), dict.fromkeys(
+        by, 0.0))]  # fmt: skip
+
+
+def test_a_direction_of_several_nodes():
+    a, b = sg.placeholder("a", ()), sg.placeholder("b", ())
+    y = sg.relu(a - b)
+    assert at_origin(y, [a, b], {a: 1}) == [1, -1]
+    assert at_origin(y, [a, b], {b: 1}) == [0, 0]
+    assert at_origin(y, [a, b], {a: 1, b: 1}) == [0.5, -0.5], "what stays tied is split"
+    assert at_origin(y, [a, b], ({a: 1, b: 1}, {b: -1})) == [1, -1]
+    assert at_origin(y, [a, b], "right") in ([1, -1], [0, 0]), "a piece, by the second direction"
+    assert at_origin(sg.maximum(a, b), [a, b], {a: 1, b: 1}) == [0.5, 0.5]
+    assert at_origin(sg.max(sg.stack([a, b])), [a, b], {a: 1, b: 1}) == [0.5, 0.5]
+
+
+def test_a_direction_may_be_a_node():
+    d = sg.placeholder("d", 3)
+    g = sg.grad(sg.sum(abs(v)), v, kinks={v: d})
+    assert evaluate([g], {v: np.zeros(3), d: np.array([2.0, -1, 0])})[0].tolist() == [1, -1, 0]
+
+
+def test_a_node_inside_moves_of_itself_and_with_what_it_is_made_of():
+    h = x * 1.5
+    y = sg.relu(h) - 0.1 * sg.relu(-h)
+    assert at_origin_inside(y, h, "right") == [1.5, 1]
+    assert at_origin_inside(y, h, "left") == [pytest.approx(0.15), pytest.approx(0.1)]
+
+
+def at_origin_inside(y, h, kinks):
+    return evaluate(sg.grad(y, [x, h], kinks=kinks), {x: 0.0})
+
+
+def test_what_has_no_kink_is_what_it_is_without_a_choice():
+    w = sg.placeholder("w", (3, 2))
+    loss = sg.sum(sg.tanh(v @ w) ** 2) + sg.sum(sg.relu(sg.stop_gradient(v)))
+    plain = sg.Graph([sg.grad(loss, w)])
+    for kinks in ("right", "split", {w: np.ones((3, 2))}):
+        assert sg.Graph([sg.grad(loss, w, kinks=kinks)]) == plain
+
+
+def test_the_forward_is_computed_once():
+    w = sg.placeholder("w", (3, 4))
+    h = v @ w
+    loss = sg.sum(sg.tanh(sg.relu(h)))
+    graph = sg.compile([v, w], [loss, sg.grad(loss, w, kinks="right")], passes=()).graph
+    ops = [n.op.name for n in graph.nodes]
+    assert ops.count("tanh") == ops.count("relu") == 1
+
+
+def test_second_derivatives_are_of_the_branch_that_was_taken():
+    y = sg.relu(x) ** 2 + sg.relu(-x) * 3 + abs(x) * x
+    for kinks, expected in (("right", 4), ("left", -2), ("split", 1)):
+        twice = [sg.hessian(y, x, kinks=kinks), sg.hvp(y, x, 1.0, kinks=kinks)]
+        if kinks != "split":
+            twice.append(sg.grad(sg.grad(y, x, kinks=kinks), x, kinks=kinks))
+        assert evaluate(twice, {x: 0.0}) == [expected] * len(twice)
+
+
+def test_a_region_is_on_its_side():
+    with sg.kinks("right"):
+        inside = sg.relu(x) - 0.1 * sg.relu(-x)
+    with sg.kinks(0.25):
+        between = sg.relu(x)
+    y = inside + 10 * sg.relu(x) + 100 * between
+    assert evaluate([sg.grad(y, x)], {x: 0.0}) == [1 + 0 + 25]
+    assert evaluate([sg.grad(y, x, kinks="left")], {x: 0.0}) == [1 + 0 + 25]
+    assert evaluate([sg.grad(y, x, kinks="right")], {x: 0.0}) == [1 + 10 + 25]
+    with sg.kinks("zero"):
+        y = sg.relu(x)
+    assert evaluate([sg.grad(y + sg.relu(x), x, kinks="right")], {x: 0.0}) == [1]
+
+
+def test_in_a_batch():
+    rows = np.array([[0.0, 1, -1], [0, 0, 0]])
+    g = sg.vmap(lambda r: sg.grad(sg.sum(sg.relu(r) - 0.1 * sg.relu(-r)), r, kinks="left"))
+    found = sg.compile([m := sg.placeholder("m", ("N", 3))], g(m))(rows)
+    np.testing.assert_allclose(found, [[0.1, 1, 0.1], [0.1, 0.1, 0.1]])
+
+
+def test_a_named_dimension_has_a_second_direction():
+    m = sg.placeholder("m", ("N",))
+    g = sg.grad(sg.sum(sg.relu(m - sg.flip(m))), m, kinks="right")
+    found = sg.compile([m], g)(np.zeros(4))
+    assert sorted(found) == [-1, -1, 1, 1]
+
+
+class Cube(sg.Function):
+    """A function without a forward mode of its own; its kinks are the user's."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return sg.relu(t) ** 3
+
+    @staticmethod
+    def backward(ctx, g):
+        (t,) = ctx.saved_tensors
+        return g * 3 * (t > 0) * t**2
+
+
+def test_through_a_function_of_the_users():
+    y = sg.relu(x + Cube.apply(x)) - 0.5 * sg.relu(-x)
+    assert both(y, x, "right") == 1
+    assert both(y, x, "left") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("kinks", "words"),
+    [
+        ({"relu": "right"}, "not op by op"),
+        ({v: np.ones(2)}, "has its shape"),
+        ({v: "up"}, "numbers|no array|cannot"),
+        ({x: 1.0}, "by which is not differentiated"),
+        (1.5, "a number from 0"),
+        (("right", "split"), "each is"),
+        ({}, "of several directions"),
+    ],
+)
+def test_what_is_no_choice_is_refused(kinks, words):
+    with pytest.raises(sg.SymgradError, match=words):
+        sg.grad(sg.sum(sg.relu(v)), v, kinks=kinks)
+
+
+def test_a_region_has_no_direction():
+    with pytest.raises(sg.GradientError, match="belongs to what"), sg.kinks({v: np.ones(3)}):
+        pass
+
+
+def test_kinks_of_equations_that_are_solved_are_refused_on_a_side():
+    y = sg.root(lambda z: z + sg.relu(z) - x, 0.0)
+    assert np.isfinite(evaluate([sg.grad(y, x)], {x: 1.0})[0])
+    with pytest.raises(sg.GradientError, match="kinks='zero'"):
+        sg.grad(y, x, kinks="right")
