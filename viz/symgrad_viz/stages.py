@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from symgrad.ir.graph import Graph
@@ -17,12 +18,12 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.bodies import Body, bodies_of, own_size
-from symgrad_viz.builder import scene_of
+from symgrad_viz.builder import NESTED, Details, scene_of
 from symgrad_viz.closing import QUOTE, Closing, closing_of
 from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
-from symgrad_viz.sheet import Placed, Stage, laid_out
-from symgrad_viz.words import shortened
+from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
+from symgrad_viz.words import name_text, shortened
 
 _INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
 _FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
@@ -38,6 +39,7 @@ class Elements:
         self.lineage = lineage
         self.nodes: list[Node] = []
         self._numbers: dict[tuple[Any, int], int] = {}
+        self._of_graphs: dict[int, set[int]] = {}
         # Graphs that were drawn, each with what is inside its fused nodes or without.
         self.views: dict[tuple[int, bool], _View] = {}
 
@@ -63,6 +65,17 @@ class Elements:
     def of_form(self, form: Any) -> int | None:
         """The number of what has this form."""
         return self._numbers.get((form, 0))
+
+    def of_graph(self, graph: Graph) -> set[int]:
+        """The numbers of the nodes of a graph."""
+        key = id(graph)
+        if key not in self._of_graphs:
+            self._of_graphs[key] = set(self.numbers(graph.nodes))
+        return self._of_graphs[key]
+
+    def scopes(self, number: int) -> tuple[str, ...]:
+        """The scopes that it was built in, as many as are drawn."""
+        return tuple(map(name_text, self.nodes[number].origin.scope[:NESTED]))
 
     def value(self, number: int) -> Node:
         """The key that elements share if they compute the same value."""
@@ -107,13 +120,15 @@ class Stages:
         *,
         opened: bool = False,
         most: int | None = None,
+        details: Details | None = None,
     ) -> None:
         """Draw some graphs of one lineage.
 
-        `opened` draws what is inside fused nodes. If a stage has more than `most` boxes, as much
-        of it is closed as must be, so that what is in a scope is one box.
+        `opened` draws what is inside fused nodes; `details` tells more of nodes. If a stage has
+        more than `most` boxes, as much of it is closed as must be, so that what is in a scope is
+        one box.
         """
-        self.elements, self.opened = elements, opened
+        self.elements, self.opened, self.details = elements, opened, details
         # Of each closed box, by part and title: its number, after those of all elements, and the
         # elements that were ever in it.
         self.groups: dict[tuple[str, str], tuple[int, set[int]]] = {}
@@ -131,7 +146,11 @@ class Stages:
                 self.stages.append(Stage(self.stages[-1].boxes, self.stages[-1].edges))
             else:
                 self.stages.append(self._stage(views[id(graph)]))
-        self.sheet = laid_out(self.stages)
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """The places of all that any stage shows."""
+        return laid_out(self.stages)
 
     def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
@@ -142,7 +161,7 @@ class Stages:
         bodies = list(_in_bodies(drawn.graph)) if self.opened else []
         numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
         names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
+        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names, details=self.details)
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         inside = {
             f"{names[top]}{path}": number
