@@ -14,8 +14,8 @@ from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
 from symgrad_viz.bodies import times_text
+from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_tables import Table
-from symgrad_viz.stages import Elements
 from symgrad_viz.words import shortened
 
 MOST_REWRITES = 60  # told of one node

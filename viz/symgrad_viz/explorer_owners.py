@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad_viz.elements import Elements
 from symgrad_viz.phases import UPDATE, nexts_of, parts_of
-from symgrad_viz.stages import Elements
 from symgrad_viz.words import name_text
 
 # Of nodes, by their numbers, the levels that the name of their owner says: blocks.0, norm1, scale.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,68 +18,16 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.bodies import Body, bodies_of, own_size
-from symgrad_viz.builder import NESTED, Details, scene_of
+from symgrad_viz.builder import Details, scene_of
 from symgrad_viz.closing import QUOTE, Closing, closing_of
+from symgrad_viz.elements import Elements
 from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
 from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
-from symgrad_viz.words import name_text, shortened
+from symgrad_viz.words import shortened
 
 _INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
 _FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
-
-
-class Elements:
-    """The nodes of all stages, each with a number that it keeps however often it is built again.
-
-    Numbers count from the graph as it was written, so there they are those that it prints with.
-    """
-
-    def __init__(self, lineage: Lineage) -> None:
-        self.lineage = lineage
-        self.nodes: list[Node] = []
-        self._numbers: dict[tuple[Any, int], int] = {}
-        self._of_graphs: dict[int, set[int]] = {}
-        # Graphs that were drawn, each with what is inside its fused nodes or without.
-        self.views: dict[tuple[int, bool], _View] = {}
-
-    def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
-        """The number of each of these nodes, which are of one graph."""
-        given = list(nodes)
-        return dict(zip(given, self.numbers(given), strict=True))
-
-    def numbers(self, nodes: Iterable[Node]) -> list[int]:
-        """Their numbers, one after the other: a body that runs in two places has two for each."""
-        times: Counter[Any] = Counter()
-        found = []
-        for node in nodes:
-            form = self.lineage.form(node)
-            key = form, times[form]
-            times[form] += 1
-            if key not in self._numbers:
-                self._numbers[key] = len(self.nodes)
-                self.nodes.append(node)
-            found.append(self._numbers[key])
-        return found
-
-    def of_form(self, form: Any) -> int | None:
-        """The number of what has this form."""
-        return self._numbers.get((form, 0))
-
-    def of_graph(self, graph: Graph) -> set[int]:
-        """The numbers of the nodes of a graph."""
-        key = id(graph)
-        if key not in self._of_graphs:
-            self._of_graphs[key] = set(self.numbers(graph.nodes))
-        return self._of_graphs[key]
-
-    def scopes(self, number: int) -> tuple[str, ...]:
-        """The scopes that it was built in, as many as are drawn."""
-        return tuple(map(name_text, self.nodes[number].origin.scope[:NESTED]))
-
-    def value(self, number: int) -> Node:
-        """The key that elements share if they compute the same value."""
-        return self.lineage.value(self.nodes[number])
 
 
 @dataclass(frozen=True)
@@ -155,8 +103,9 @@ class Stages:
     def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
         key = id(drawn.graph), self.opened
-        if key in self.elements.views:
-            return self.elements.views[key]
+        views: dict[tuple[int, bool], _View] = self.elements.views
+        if key in views:
+            return views[key]
         own = [*drawn.graph.nodes, *parts]
         bodies = list(_in_bodies(drawn.graph)) if self.opened else []
         numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
@@ -169,7 +118,7 @@ class Stages:
         }
         elements = dict(zip(numbers, (*own, *(node for _, _, node in bodies)), strict=True))
         view = _View(drawn.graph, names, _without_items(scene, items), elements, inside)
-        return self.elements.views.setdefault(key, view)
+        return views.setdefault(key, view)
 
     def _stage(self, view: _View) -> Stage:
         before = self.stages[-1].boxes if self.stages else ()
