@@ -59,6 +59,8 @@ BY_NAME = (
     "symgrad.runtime.codegen.",
     "symgrad.export.",
     "symgrad.proof.",
+    "symgrad.runtime.inspect.enclosure.",
+    "symgrad.runtime.inspect.intervals.",
 )
 LONGEST = 420
 
