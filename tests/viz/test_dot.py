@@ -59,7 +59,7 @@ def test_shape_tells_the_role(net):
 
 
 def test_types_are_on_the_nodes(net):
-    assert r"= relu\nfloat32[N, 8]" in to_dot(net())
+    assert r"n5 = relu(n4)\nfloat32[N, 8]" in to_dot(net())
 
 
 def test_there_are_no_html_labels_and_no_links(net, hostile_program):

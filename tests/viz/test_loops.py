@@ -61,7 +61,7 @@ def test_a_loop_opens_with_its_carries_slices_and_the_arrow_from_carry_to_carry(
     assert labels == ["carry0", "x[t]"]
     (back,) = (e for e in scene.edges if e.way == CARRY and e.head in boxes)
     assert boxes[back.head].lines[0] == "carry0"
-    assert boxes[back.tail].lines[0].endswith("= tanh")
+    assert boxes[back.tail].what == "tanh"
     # What is read whole has an edge from where it stands.
     assert [boxes[e.head].lines[0] for e in scene.edges if e.tail == "n1" and e.head in boxes]
     # What leaves the loop is a stack of what a step computes.
@@ -96,7 +96,7 @@ def test_a_while_loop_shows_its_condition():
     (size,) = (b.id for b in scene.boxes if b.lines[0] == "steps1")
     assert [e.tail for e in scene.edges if e.head == size] == [test.id]
     (end,) = (b for b in scene.boxes if b.lines[-1] == "⟶ output 0")
-    assert end.lines[0].endswith("divide 2.0")
+    assert end.what == "divide 2.0"
 
 
 def test_a_choice_has_two_frames_that_meet():
@@ -108,7 +108,7 @@ def test_a_choice_has_two_frames_that_meet():
     first = next(b for b in scene.boxes if b.kind == "test")
     into = [(e.operand, e.tail) for e in scene.edges if e.head == first.id]
     boxes = {b.id: b for b in scene.boxes}
-    labels = [(name, boxes[tail].lines[0].partition(" = ")[2]) for name, tail in into]
+    labels = [(name, boxes[tail].what) for name, tail in into]
     assert labels == [("if", "greater 0.0"), ("", "sum"), ("", "sum")]
     sides = [r.title for _, tail in into for r in boxes[tail].regions if r.kind == "branch"]
     assert sides == ["if true", "if false"]
@@ -136,7 +136,7 @@ def test_bodies_are_coloured_by_what_all_steps_cost():
     _, ys = sg.scan(lambda c, row: (c, sg.tanh(row * 3.0)[:4] * c), sg.zeros(4), xs[:, :8])
     program = sg.compile([xs], ys, passes=())
     scene = view_of(program, color_by="cost", expand=True)
-    heats = {b.lines[0].partition(" = ")[2]: b.figure for b in scene.boxes if b.figure is not None}
+    heats = {b.what: b.figure for b in scene.boxes if b.figure is not None}
     assert heats["tanh"] == 50 * 8
     assert heats["multiply"] == 50 * 4
 

@@ -394,7 +394,7 @@ def test_a_scope_that_is_left_and_entered_again_is_two_boxes():
         h = sg.sin(h)
     (only,) = panels(ET.fromstring(story_svg(sg.compile([x], h, passes=()), most=5)))
     names = [texts(g)[0] for g in drawn_boxes(only)]
-    assert sorted(names) == ["a", "a (2)", "n3 = sin", "n6 = sin", "x"]
+    assert sorted(names) == ["a", "a (2)", "n3 = sin(n2)", "n6 = sin(n5)", "x"]
     ends = [float(g.find(f"{SVG}path").get("d").split()[-1]) for g in of_class(only, "edge")]
     starts = [float(g.find(f"{SVG}path").get("d").split()[2]) for g in of_class(only, "edge")]
     assert all(a < b for a, b in zip(starts, ends, strict=True))

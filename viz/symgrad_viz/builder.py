@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from typing import Any
@@ -26,6 +26,7 @@ from symgrad_viz.bodies import (
     times_text,
     title_of,
 )
+from symgrad_viz.formulas import formula, given_names, is_aside
 from symgrad_viz.level import Level, Operand, Source
 from symgrad_viz.phases import (
     BACKWARD,
@@ -38,8 +39,8 @@ from symgrad_viz.phases import (
 )
 from symgrad_viz.residuals import Kept
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
+from symgrad_viz.scopes import kind_of, scope_of, shared, spanned
 from symgrad_viz.words import (
-    call_line,
     call_text,
     counted,
     name_text,
@@ -51,6 +52,7 @@ from symgrad_viz.words import (
 )
 
 EXPANDED = 150  # graphs of up to so many nodes in all show what is in fused nodes and loops
+WRITTEN = 44  # letters of a formula that a label has room for
 NESTED = 6  # scopes within scopes are drawn to this depth
 
 
@@ -58,7 +60,6 @@ class Details:
     """Facts about nodes beyond the graph: none, here."""
 
     sizes: Mapping[str, int] | None = None
-    is_brief = False  # whether a tooltip is its first line and no more
 
     def lines(self, node: Node) -> list[str]:
         """More lines for its tooltip."""
@@ -143,6 +144,7 @@ class _Builder:
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
+        self.given = given_names(graph)
 
     def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
         level = Level(self.graph, dict(names), {})
@@ -165,8 +167,8 @@ class _Builder:
                 readers.setdefault(tail.id, []).append(head)
         for id, heads in readers.items():
             own = self.boxes[id].regions
-            shared = _shared(b.regions for b in heads)
-            around = tuple(takewhile(lambda r: r.kind != "fused", shared))
+            common = shared(b.regions for b in heads)
+            around = tuple(takewhile(lambda r: r.kind != "fused", common))
             if around[: len(own)] == own:
                 self.boxes[id] = replace(self.boxes[id], regions=around)
 
@@ -216,6 +218,9 @@ class _Builder:
             (*level.path, node),
             (*self._around(level, node), region),
         )
+        self.given.update(
+            (p, self._called(level, x)) for p, x in zip(inner.inputs, node.inputs, strict=True)
+        )
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
 
@@ -261,6 +266,7 @@ class _Builder:
             source = level.sources[given][0]
             if i >= end:
                 inside.sources[x], names[x] = level.sources[given], level.names[given]
+                self.given[x] = self._called(level, given)
                 continue
             is_carry = i < taken
             called = f"carry{i}" if is_carry else f"{shown_name(given, level.names)}[t]"
@@ -269,6 +275,7 @@ class _Builder:
             said = f"{called} : {type_text(x.type)}, "
             said += "handed from step to step" if is_carry else "of which each step has its own"
             self._add(names[x], "carry" if is_carry else "slice", lines, said, around)
+            self.given[x] = called
             self._connect(source, names[x], "", self._saved(level, given, node))
             inside.sources[x] = [Source(names[x], type_text(x.type))]
         if node.op.graphs and taken:
@@ -314,15 +321,18 @@ class _Builder:
         operands = [level.sources[x][0] for x in node.inputs]
         self.boxes[own] = Box(
             own,
-            _kind(node, self.parts[node], inner),
-            tuple(self._lines(node, own, operands, inner)),
+            kind_of(node, self.parts[node], inner),
+            tuple(self._lines(level, node, operands, inner)),
             self._tooltip(level, node),
             self._around(level, node),
             figure=self.details.figure(node),
+            what="" if node.name is not None else call_text(node.op, operands),
         )
         level.sources[node] = [Source(own, type_text(t)) for t in types_of(node.type)]
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
+        # A formula tells the order of operands, and the inside of a node what is read where.
+        ordered &= inner is None and not node.bodies and not self._formula(level, node)
         for i, x in drawn:
             saved, sizes = self._saved(level, node.inputs[i], node)
             operand = str(i) if ordered else ""
@@ -331,16 +341,19 @@ class _Builder:
             self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
     def _lines(
-        self, node: Node, own: str, operands: Sequence[Operand], inner: GraphLike | None
+        self, level: Level, node: Node, operands: Sequence[Operand], inner: GraphLike | None
     ) -> Iterator[str]:
         """The label: what it is, its type, what is inside, and the last rewrite that made it."""
-        value = constant_value(node)
+        own, value = level.names[node], constant_value(node)
         if node.name is not None:
             yield name_text(node.name)
         elif value is None:
             index = f" {node.attr('index')}" if node.op.of_several else ""
             times = f" {text}" if (text := times_text(node)) else ""
-            yield f"{own} = {shortened(call_text(node.op, operands), 48)}{index}{times}"
+            called = f"{shortened(call_text(node.op, operands), WRITTEN)}{index}{times}"
+            written = "" if inner or times else self._formula(level, node)
+            given = f" {name}" if (name := self.given.get(node)) else ""
+            yield f"{own}{given} = {written or called}"
         elif value.size <= 6:
             yield shortened(" ".join(str(value).split()), 40)
         else:
@@ -352,10 +365,26 @@ class _Builder:
         if inner is not None:
             if len({self.parts[n] for n in inner.nodes if not is_leaf(n)}) > 1:
                 yield self._ops_text(inner)
+            within = spanned(inner)
+            if len(within) > 1:
+                yield shortened(f"in {', '.join(within)}", 48)
         rules = [m.name for m in node.origin.made_by if not m.is_gradient]
         if rules:
             more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
             yield f"⟵ {shortened(rules[-1], 40)}{more}"
+
+    def _formula(self, level: Level, node: Node) -> str:
+        """The node as a person writes it, or nothing if that is long."""
+
+        def named(x: Node) -> str | None:
+            return None if is_aside(x) else self._called(level, x)
+
+        written = formula(node, named)
+        return written if len(written) <= WRITTEN else ""
+
+    def _called(self, level: Level, x: Node) -> str:
+        """The user's name of an operand, or its number."""
+        return self.given.get(x) or shown_name(x, level.names)
 
     def _saved(self, level: Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
         """The residuals of a value for a gradient op, and the sizes of its dimensions."""
@@ -370,8 +399,6 @@ class _Builder:
         return ((value, nbytes(type, own)),), tuple(own.items())
 
     def _tooltip(self, level: Level, node: Node) -> str:
-        if self.details.is_brief:
-            return call_line(node, level.names)
         return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
 
     def _around(self, level: Level, node: Node) -> tuple[Region, ...]:
@@ -379,24 +406,10 @@ class _Builder:
             return level.regions
         part = self.parts[node]
         regions = [Region(part, part, self.titles[part])] if len(self.titles) > 1 else []
-        scope = node.origin.scope[:NESTED]
+        scope = scope_of(node)[:NESTED]
         for depth, name in enumerate(scope, 1):
             path = (part, *scope[:depth])
             # Ids are numbers, for a user's name can hold anything.
             id = self.scopes.setdefault(path, f"scope{len(self.scopes)}")
             regions.append(Region(id, "scope", name_text(name)))
         return tuple(regions)
-
-
-def _shared(paths: Iterable[tuple[Region, ...]]) -> list[Region]:
-    """The longest common prefix."""
-    levels = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
-    return [level[0] for level in levels]
-
-
-def _kind(node: Node, part: str, inner: GraphLike | None) -> str:
-    if is_leaf(node):
-        return node.op.name
-    if inner is not None:
-        return "fused"
-    return {FORWARD: "op", BACKWARD: "backward", UPDATE: "update"}.get(part, "op")

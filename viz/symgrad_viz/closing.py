@@ -95,6 +95,9 @@ class Closing:
             joined = False
             for places, above in mapped:
                 new = _loops(places, above, together)
+                # Boxes of other stages that were one with these stay so: they take the new title.
+                titles = {(p[0], together[p]): title for p, title in new.items() if p in together}
+                new |= {p: titles[p[0], t] for p, t in together.items() if (p[0], t) in titles}
                 together |= new
                 joined = joined or bool(new)
         return replace(self, together=together)
@@ -128,7 +131,8 @@ class Closing:
         if scopes:
             title = " / ".join(scopes)
             return _NUMBER.sub("", title) or title if self.alike else title
-        places = node.origin.locations if self.lines and box.kind != "placeholder" else ()
+        apart = box.kind in ("placeholder", "many")
+        places = node.origin.locations if self.lines and not apart else ()
         return f"{places[0]}{QUOTE}{shortened(places[0].text, 36)}" if places else ""
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from symgrad_viz.columns import stacked
 from symgrad_viz.legend import notes, ramp, samples
 from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, ranks
@@ -72,7 +73,7 @@ def dot_of(
     for edge in scene.edges:
         ends = (edge.tail, edge.head)[:: -1 if edge.way == CARRY else 1]
         digraph.edge(*ends, **_edge_attrs(edge, palette))
-    for tail, head in _below(scene):
+    for tail, head in (*_below(scene), *stacked(scene)):
         digraph.edge(tail, head, style="invis", weight="0")
     if legend:
         _write_legend(digraph, scene, palette)

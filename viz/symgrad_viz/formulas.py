@@ -231,9 +231,14 @@ _FORMS: Mapping[Op, Form] = {
 }
 
 
+def _reduces(node: Node) -> bool:
+    attrs = dict(node.attrs)
+    return "keepdims" in attrs and isinstance(attrs.get("axis"), tuple)
+
+
 def _form_of(node: Node) -> Form | None:
     """How a node is written, if not as signs and calls are."""
-    return _FORMS.get(node.op) or (_reduced if "keepdims" in dict(node.attrs) else None)
+    return _FORMS.get(node.op) or (_reduced if _reduces(node) else None)
 
 
 def given_names(graph: GraphLike) -> dict[Node, str]:

@@ -14,7 +14,7 @@ from symgrad_viz.theme import ADVANCE, SMALL_SIZE, Palette
 GAP = 10.0
 ROW = 34.0
 LINE = 16.0
-LEAST_WIDTH = 320.0
+LEAST_WIDTH, WIDEST = 320.0, 900.0  # of the legend, and of its lines
 MEANINGS: Mapping[str, str] = {
     "placeholder": "input",
     "variable": "parameter",
@@ -53,7 +53,7 @@ def add_legend(root: ET.Element, scene: Scene, palette: Palette, scale: float = 
             draw_box(canvas, box, centre, (spot.width, spot.height), palette, "key")
             x += spot.width + GAP
         at += ROW
-    for note in notes(scene, int((wide - 2 * GAP) / (SMALL_SIZE * ADVANCE))):
+    for note in notes(scene, int((min(wide, WIDEST) - 2 * GAP) / (SMALL_SIZE * ADVANCE))):
         at += LINE
         draw_note(canvas, note, (left + GAP, at), palette)
     wide, grown = wide * scale, height + (at + GAP - bottom) * scale

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,10 @@ BUILT_IN = "layers"
 TIMEOUT = 20.0
 MOST_NODES = 1500  # above this Graphviz is not tried unless it is asked for by name
 NOT_INSTALLED = "is not installed."
+LARGEST = 6000  # pixels: three screens; what is wider or higher is closed further
+MOSTS = (150, 60, 25, 8)  # boxes, of which that is tried
+POINT = 4 / 3  # pixels
+_LENGTH = re.compile(r'"([\d.]+)(pt)?"')
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -134,7 +139,8 @@ def draw(
     description. An engine is stopped after `timeout` seconds. `theme` is "light", "dark" or
     "auto", which follows the reader's screen. `stubs=False` draws long edges in full, which can
     take minutes. `expand` says whether fused nodes show what is inside; None is: if the graph is
-    small. `collapse` draws scopes that repeat once; None is: if the graph is large.
+    small. `collapse` draws once what repeats: like scopes `×6`, the updates of parameters; None is:
+    if the graph is large, and then scopes are closed until the picture fits three screens.
 
     `color_by` is "cost" (floating-point operations), "memory" (the bytes allocated for results:
     none for views and in place), both counted for the sizes of a program's last call, or "time",
@@ -154,9 +160,28 @@ def draw(
     view = partial(
         view_of, thing, title=title, color_by=color_by, profile=profile, collapse=collapse
     )
-    scene = view(stubs=stubs, expand=expand)
     if format == "dot":
-        return Picture(dot_of(scene, theme=theme), "dot", "")
+        return Picture(dot_of(view(stubs=stubs, expand=expand), theme=theme), "dot", "")
+    for most in MOSTS:
+        drawn = partial(view, most=most)
+        picture = _laid_out(drawn, stubs, expand, format, engine, timeout, theme, legend)
+        if collapse is not None or max(_size(picture)) <= LARGEST:
+            break
+    return picture
+
+
+def _laid_out(
+    view: Callable[..., Scene],
+    stubs: bool,
+    expand: bool | None,
+    format: str,
+    engine: str | None,
+    timeout: float,
+    theme: str,
+    legend: bool,
+) -> Picture:
+    """The picture of a scene, by the first engine that gives one."""
+    scene = view(stubs=stubs, expand=expand)
     wanted, notes = _engines(engine, format, len(scene.boxes))
     for name in wanted:
         try:
@@ -174,6 +199,22 @@ def draw(
     if any(r.kind == "scope" for b in scene.boxes for r in b.regions):
         notes.append("This layout has no frames around scopes.")
     return _picture(layers.layout(scene, theme), scene, theme, BUILT_IN, notes, legend)
+
+
+def _size(picture: Picture) -> tuple[float, float]:
+    """How wide and high a picture is, in pixels."""
+    if isinstance(picture.data, bytes):
+        # The header of a PNG begins with both.
+        return int.from_bytes(picture.data[16:20]), int.from_bytes(picture.data[20:24])
+    opening = picture.data[: picture.data.index(">")]
+    width, height = (_LENGTH.search(opening, opening.index(f" {n}=")) for n in ("width", "height"))
+    return _pixels(width), _pixels(height)
+
+
+def _pixels(length: re.Match[str] | None) -> float:
+    if length is None:
+        return 0.0
+    return float(length[1]) * (POINT if length[2] else 1.0)
 
 
 def check_choice(what: str, given: str, choices: Iterable[str]) -> None:

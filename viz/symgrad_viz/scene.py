@@ -7,13 +7,14 @@ the layout the long edges that take it minutes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from symgrad_viz.phases import PARTS
 from symgrad_viz.words import bytes_text, counted, sizes_text
 
+WRITTEN = 16  # letters of a formula in a stub
 REACH = 10  # an edge over more ranks than this is drawn as a stub
 LEAVES = ("placeholder", "variable", "constant")
 CARRY = "carry"  # the way of an edge from one step of a loop to the next, against the order
@@ -40,6 +41,7 @@ class Box:
 
     `kind` names its look; `regions` are the areas that it lies in, outermost first. `figure`
     is the number by which it is coloured, if it is, and `heat` the step of the ramp for that.
+    `what` is its op with the constants that it takes: all that like nodes have in common.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Box:
     is_output: bool = False
     figure: float | None = None
     heat: int | None = None
+    what: str = ""
 
     @property
     def classes(self) -> str:
@@ -112,14 +115,17 @@ class Scene:
 
 
 def with_stubs(
-    boxes: tuple[Box, ...], edges: tuple[Edge, ...]
+    boxes: tuple[Box, ...], edges: tuple[Edge, ...], columns: Mapping[str, int] | None = None
 ) -> tuple[tuple[Box, ...], tuple[Edge, ...]]:
     """The same scene with a stub beside each use that is far from its value.
 
-    Far is: in another part of the graph, or more than `REACH` ranks away.
+    Far is: in another part of the graph or another of these columns, more than `REACH` ranks away,
+    or after the use, where boxes feed each other.
     """
     by_id = {b.id: b for b in boxes}
-    near = [part_of(by_id[e.tail]) == part_of(by_id[e.head]) for e in edges]
+    place = {b.id: i for i, b in enumerate(boxes)}
+    area = {b.id: (part_of(b), (columns or {}).get(b.id)) for b in boxes}
+    near = [area[e.tail] == area[e.head] and place[e.tail] < place[e.head] for e in edges]
     rank = ranks(boxes, [e for e, is_near in zip(edges, near, strict=True) if is_near])
     before: dict[str, dict[str, Box]] = {}
     result = []
@@ -129,12 +135,19 @@ def with_stubs(
             continue
         tail, head = by_id[edge.tail], by_id[edge.head]
         kept = [f"kept: {saved_text([edge])}"] if edge.saved else []
-        lines = (tail.lines[0], *([edge.carries] if edge.carries else tail.lines[1:2]), *kept)
-        stub = Box(f"{tail.id}_at_{head.id}", "stub", lines, tail.tooltip, head.regions)
+        lines = (stub_title(tail), *([edge.carries] if edge.carries else tail.lines[1:2]), *kept)
+        id = f"{tail.id}_at_{head.id}"
+        stub = Box(id, "stub", lines, tail.tooltip, head.regions)
         before.setdefault(head.id, {})[stub.id] = stub
         result.append(replace(edge, tail=stub.id, is_stub=True))
     drawn = [b for box in boxes for b in (*before.get(box.id, {}).values(), box)]
     return tuple(drawn), tuple(result)
+
+
+def stub_title(box: Box) -> str:
+    """The first line of a stub: the name of a value, and what it is if that is short."""
+    name, _, written = box.lines[0].partition(" = ")
+    return box.lines[0] if len(written) <= WRITTEN else f"{name} = {box.what}"
 
 
 def saved_text(edges: Sequence[Edge]) -> str:

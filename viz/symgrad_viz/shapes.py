@@ -19,7 +19,7 @@ from symgrad_viz.theme import (
     Palette,
 )
 
-LINE, SMALL_LINE = 14.0, 11.0
+LINE, SMALL_LINE = 14.0, 12.0
 LID = 5.0
 Point: TypeAlias = tuple[float, float]
 DASHES: Mapping[str, str] = {"backward": "6 3", "update": "2 3"}

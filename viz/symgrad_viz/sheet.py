@@ -13,7 +13,7 @@ from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, with_stu
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE
 from symgrad_viz.words import shortened, text_width
 
-SMALL_LINE = 11.0
+SMALL_LINE = 12.0
 GAP = 14.0  # between boxes and the way of what is carried
 ASPECT = 1.4  # of the window; parts stand beside each other or not, as they fill it best
 Pair: TypeAlias = tuple[int, int]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from symgrad.ir.graph import Graph
@@ -18,16 +17,55 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.bodies import Body, bodies_of, own_size
-from symgrad_viz.builder import Details, scene_of
-from symgrad_viz.closing import QUOTE, Closing, closing_of
-from symgrad_viz.elements import Elements
-from symgrad_viz.phases import BACKWARD, UPDATE
-from symgrad_viz.scene import LEAVES, Box, Edge, Scene, contents_text, part_of
-from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
-from symgrad_viz.words import shortened
+from symgrad_viz.builder import scene_of
+from symgrad_viz.closing import Closing, closing_of
+from symgrad_viz.groups import computed, group
+from symgrad_viz.scene import LEAVES, Box, Edge, Scene, part_of
+from symgrad_viz.sheet import Placed, Stage, laid_out
 
 _INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
 _FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
+
+
+class Elements:
+    """The nodes of all stages, each with a number that it keeps however often it is built again.
+
+    Numbers count from the graph as it was written, so there they are those that it prints with.
+    """
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.lineage = lineage
+        self.nodes: list[Node] = []
+        self._numbers: dict[tuple[Any, int], int] = {}
+        # Graphs that were drawn, each with what is inside its fused nodes or without.
+        self.views: dict[tuple[int, bool], _View] = {}
+
+    def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
+        """The number of each of these nodes, which are of one graph."""
+        given = list(nodes)
+        return dict(zip(given, self.numbers(given), strict=True))
+
+    def numbers(self, nodes: Iterable[Node]) -> list[int]:
+        """Their numbers, one after the other: a body that runs in two places has two for each."""
+        times: Counter[Any] = Counter()
+        found = []
+        for node in nodes:
+            form = self.lineage.form(node)
+            key = form, times[form]
+            times[form] += 1
+            if key not in self._numbers:
+                self._numbers[key] = len(self.nodes)
+                self.nodes.append(node)
+            found.append(self._numbers[key])
+        return found
+
+    def of_form(self, form: Any) -> int | None:
+        """The number of what has this form."""
+        return self._numbers.get((form, 0))
+
+    def value(self, number: int) -> Node:
+        """The key that elements share if they compute the same value."""
+        return self.lineage.value(self.nodes[number])
 
 
 @dataclass(frozen=True)
@@ -68,15 +106,13 @@ class Stages:
         *,
         opened: bool = False,
         most: int | None = None,
-        details: Details | None = None,
     ) -> None:
         """Draw some graphs of one lineage.
 
-        `opened` draws what is inside fused nodes; `details` tells more of nodes. If a stage has
-        more than `most` boxes, as much of it is closed as must be, so that what is in a scope is
-        one box.
+        `opened` draws what is inside fused nodes. If a stage has more than `most` boxes, as much
+        of it is closed as must be, so that what is in a scope is one box.
         """
-        self.elements, self.opened, self.details = elements, opened, details
+        self.elements, self.opened = elements, opened
         # Of each closed box, by part and title: its number, after those of all elements, and the
         # elements that were ever in it.
         self.groups: dict[tuple[str, str], tuple[int, set[int]]] = {}
@@ -94,23 +130,18 @@ class Stages:
                 self.stages.append(Stage(self.stages[-1].boxes, self.stages[-1].edges))
             else:
                 self.stages.append(self._stage(views[id(graph)]))
-
-    @cached_property
-    def sheet(self) -> Sheet:
-        """The places of all that any stage shows."""
-        return laid_out(self.stages)
+        self.sheet = laid_out(self.stages)
 
     def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
         key = id(drawn.graph), self.opened
-        views: dict[tuple[int, bool], _View] = self.elements.views
-        if key in views:
-            return views[key]
+        if key in self.elements.views:
+            return self.elements.views[key]
         own = [*drawn.graph.nodes, *parts]
         bodies = list(_in_bodies(drawn.graph)) if self.opened else []
         numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
         names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names, details=self.details)
+        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         inside = {
             f"{names[top]}{path}": number
@@ -118,7 +149,7 @@ class Stages:
         }
         elements = dict(zip(numbers, (*own, *(node for _, _, node in bodies)), strict=True))
         view = _View(drawn.graph, names, _without_items(scene, items), elements, inside)
-        return views.setdefault(key, view)
+        return self.elements.views.setdefault(key, view)
 
     def _stage(self, view: _View) -> Stage:
         before = self.stages[-1].boxes if self.stages else ()
@@ -166,12 +197,12 @@ class Stages:
         boxes = [b for b in scene.boxes if stands_for[b.id] == b.id]
         names = {f"n{number}": name for (_, name), (number, _) in self.groups.items()}
         boxes += [
-            _group(id, closing.label(names[id], inside), inside) for id, inside in members.items()
+            group(id, closing.label(names[id], inside), inside) for id, inside in members.items()
         ]
         changed = {
             id
             for id, inside in self._members.items()
-            if id in members and _computed(inside) != _computed(members[id])
+            if id in members and _first_lines(inside) != _first_lines(members[id])
         }
         self._members = members
         edges: dict[tuple[str, str], Edge] = {}
@@ -325,31 +356,8 @@ def _renamed(text: str, becomes: Mapping[str, str]) -> str:
     return _INSIDE.sub(lambda found: becomes.get(found[0], found[0]), text)
 
 
-def _group(id: str, name: str, inside: Sequence[Box]) -> Box:
-    """A closed box in words: how many ops and parameters it has, which ops, how many fused."""
-    computed = _computed(inside)
-    ops = Counter(line.partition(" = ")[2].split(" ")[0].split("(")[0] for line in computed)
-    fused = ops.pop("fused", 0)
-    listed = [f"{op} ×{n}" if n > 1 else op for op, n in ops.most_common(3) if op]
-    marks = [line for b in inside for line in b.lines if line.startswith("⟶")]
-    part = part_of(inside[0])
-    lines = (
-        *(shortened(text, 60) for text in name.split(QUOTE, 1)),
-        contents_text(inside),
-        f"{fused} fused" if fused else "",
-        f"{', '.join(listed)}{', …' * (len(ops) > len(listed))}",
-        *marks[:2],
-        f"⟶ {len(marks) - 2} more" if len(marks) > 2 else "",
-    )
-    regions = tuple(r for r in inside[0].regions if r.kind == part)
-    kind = part if part in (BACKWARD, UPDATE) else "op"
-    said = "\n".join((name, *(b.lines[0] for b in inside[:20]), *["…"] * (len(inside) > 20)))
-    return Box(id, kind, tuple(filter(None, lines)), said, regions, bool(marks))
-
-
-def _computed(inside: Sequence[Box]) -> list[str]:
-    """The first lines of those boxes that compute something."""
-    return [b.lines[0] for b in inside if b.kind not in LEAVES]
+def _first_lines(inside: Sequence[Box]) -> list[str]:
+    return [b.lines[0] for b in computed(inside)]
 
 
 def _rewritten_together(lineage: Lineage) -> dict[Any, Any]:

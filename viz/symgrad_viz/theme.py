@@ -15,7 +15,7 @@ FONT = "DejaVu Sans Mono, Menlo, Consolas, Courier New, monospace"
 LAYOUT_FONT = "Courier"
 ADVANCE = 0.6
 NODE_SIZE = 11.0
-SMALL_SIZE = 9.0
+SMALL_SIZE = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.builder import Details, graph_of, scene_of
+from symgrad_viz.bundles import MOST as MOST_STUBS
+from symgrad_viz.bundles import SHOWN, bundles, with_few_leaves, with_few_stubs
+from symgrad_viz.closing import QUOTE, closing_of
 from symgrad_viz.collapse import collapsed
+from symgrad_viz.columns import ROWS, in_columns, width_in_columns
 from symgrad_viz.figures import HEATS, STEPS, Figures, figure_text, figures_of, heat
-from symgrad_viz.scene import Scene, saved_text, with_stubs
+from symgrad_viz.groups import shut
+from symgrad_viz.scene import Box, Scene, saved_text, with_stubs
 from symgrad_viz.words import shortened
 
-COLLAPSED = 400  # in larger graphs scopes that repeat are drawn once
+MOST = 150  # of more boxes those that are alike are drawn once, and scopes are closed
+WIDEST = 4300.0  # points, of a picture in columns
 MOST_BOXES = 1500  # above it the picture points at the explorer
 TOLD = 60  # the description of a smaller graph has all its text
 DETAILED = 1500  # of larger graphs no figures are found unless they are asked for
@@ -66,16 +73,21 @@ def view_of(
     color_by: str | None = None,
     profile: Profile | None = None,
     collapse: bool | None = None,
+    most: int = MOST,
+    rows: int = ROWS,
 ) -> Scene:
-    """The scene of a graph or program as it is drawn; the options are those of `draw`."""
+    """The scene of a graph or program as it is drawn; the options are those of `draw`.
+
+    About `most` boxes are drawn, and so many `rows` below each other.
+    """
     graph = graph_of(thing)
     small = len(graph) <= DETAILED or color_by is not None or profile is not None
     figures = figures_of(thing, graph, profile, color_by) if small else Figures()
     details = _Details(figures, thing, color_by)
     scene = scene_of(thing, title=title, stubs=False, expand=expand, details=details)
     scene = replace(scene, kept=saved_text(scene.edges))
-    if collapse or (collapse is None and len(graph) > COLLAPSED):
-        scene = collapsed(scene)
+    if collapse is not False:
+        scene = _fitted(scene, graph, 0 if collapse else most, most)
     if len(graph) <= TOLD:
         lines = graph.text(origins=False).splitlines()
         notes = "\n".join(shortened(line) for line in lines)
@@ -86,6 +98,45 @@ def view_of(
         more = f"{len(scene.boxes):,} nodes are much for one picture: program.explore('page.html')."
         scene = replace(scene, note=f"{scene.note} {more}".strip())
     if stubs:
-        boxes, edges = with_stubs(scene.boxes, scene.edges)
+        boxes, columns = in_columns(scene.boxes, scene.edges, rows)
+        boxes, edges = with_stubs(boxes, scene.edges, columns)
+        boxes, edges = with_few_stubs(boxes, edges, SHOWN if scene.note else MOST_STUBS)
+        boxes, edges = with_few_leaves(boxes, edges)
         scene = replace(scene, boxes=boxes, edges=edges)
     return scene
+
+
+def _is_narrow(scene: Scene) -> bool:
+    """Whether a scene without scopes fits a picture in columns."""
+    few = len(scene.boxes) < MOST_BOXES
+    return few and width_in_columns(scene.boxes, scene.edges, ROWS) <= WIDEST
+
+
+def _fitted(scene: Scene, graph: Graph, enough: int, most: int) -> Scene:
+    """The scene with as much drawn once, and then closed, as lets `most` boxes be left."""
+    nodes = {f"n{i}": node for i, node in enumerate(graph.nodes)}
+
+    def of(box: Box) -> Node:
+        return nodes[box.id.partition("_")[0]]
+
+    def place(box: Box) -> object:
+        node = of(box)
+        return None if node.origin.is_backward else node.origin.nearest
+
+    scene = collapsed(scene, enough, place)
+    apart = [b for many in bundles(scene.boxes, scene.edges).values() for b in many]
+    scoped = any(r.kind == "scope" for b in scene.boxes for r in b.regions)
+    if not scoped and enough == MOST and _is_narrow(scene):
+        return scene
+    owners = {b.id: of(b) for b in scene.boxes}
+    closing = closing_of([(scene, owners)], most + len(apart))
+    if closing is None:
+        return scene
+    there = len(scene.boxes)
+    titles = closing.titles(scene, owners)
+    # A group of what several lines wrote is of none of them.
+    apart += [b for b in scene.boxes if b.kind == "fused" and QUOTE in titles[b.id]]
+    titles |= dict.fromkeys((b.id for b in apart), "")
+    scene = shut(scene, titles, closing.label)
+    note = f"{there:,} boxes are drawn as {len(scene.boxes):,}: {closing}."
+    return replace(scene, note=f"{scene.note} {note}".strip())
