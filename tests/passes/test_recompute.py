@@ -217,7 +217,7 @@ def test_what_a_budget_allows_a_larger_one_does(net):
             return False, int(re.search(r"that was found is ([0-9]+)", str(error))[1])
 
     most = sg.compile(inputs, outputs).plan.peak_bytes
-    budgets = sorted({*np.linspace(1, most, 10).astype(int).tolist(), most})
+    budgets = sorted({*np.linspace(1, most, 7).astype(int).tolist(), most})
     found = {memory: peak_or_least(memory) for memory in budgets}
     leasts = {n for fits, n in found.values() if not fits}
     for memory, (fits, peak) in found.items():

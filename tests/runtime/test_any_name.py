@@ -28,7 +28,7 @@ ODD = [
     "share",
     "rows",
 ]
-N = 4000
+N = 1000
 W = np.linspace(-1, 1, 48, dtype="float32")
 INPUTS = 6
 

@@ -183,7 +183,7 @@ def test_plans_are_bounded_and_leave_nothing_behind():
     assert not set(linecache.cache) - before
 
 
-@pytest.mark.parametrize("depth", [10_000])
+@pytest.mark.parametrize("depth", [4_000])
 def test_deep_chains_need_no_recursion(depth):
     x = h = sg.placeholder("x", 4)
     for i in range(depth):
