@@ -8,28 +8,38 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from symgrad.ir.node import Node
+from symgrad.ir.walk import topological
+
 MOST_NODES_INLINE = 150
 
 
-def render(thing: Any, path: str | Path, **options: Any) -> Path:
-    """Draw a graph or program into a file; its suffix (.svg, .png, .dot) says how."""
-    return _written("save", thing, path, **options)
+def render(thing: Any, path: str | Path | None = None, **options: Any) -> Any:
+    """Draw a graph or program into a file; its suffix (.svg, .png, .dot) says how.
+
+    It gives the path; without one the picture, which a notebook shows.
+    """
+    return _drawn("save", "draw", thing, path, options)
 
 
-def explore(program: Any, path: str | Path, **options: Any) -> Path:
-    """Write a page that shows a program, stage by stage."""
-    return _written("explore", program, path, **options)
+def explore(program: Any, path: str | Path | None = None, **options: Any) -> Any:
+    """Write a page that shows a program, stage by stage; without a path, a notebook shows it."""
+    return _drawn("explore", "explore", program, path, options)
 
 
-def story(program: Any, path: str | Path, **options: Any) -> Path:
-    """Draw all stages of a program's making into one SVG."""
-    return _written("story", program, path, **options)
+def story(program: Any, path: str | Path | None = None, **options: Any) -> Any:
+    """Draw all stages of a program's making into one SVG; without a path, a notebook shows it."""
+    return _drawn("story", "story", program, path, options)
 
 
-def _written(how: str, thing: Any, path: str | Path, **options: Any) -> Path:
-    written = getattr(import_module("symgrad_viz"), how)(thing, path, **options)
-    assert isinstance(written, Path)
-    return written
+def _drawn(
+    written: str, shown: str, thing: Any, path: str | Path | None, options: dict[str, Any]
+) -> Any:
+    """The path of what the viewer has written, or what it shows if there is none."""
+    viewer = import_module("symgrad_viz")
+    if path is None:
+        return getattr(viewer, shown)(thing, **options)
+    return getattr(viewer, written)(thing, path, **options)
 
 
 def engines() -> dict[str, str | None]:
@@ -39,9 +49,10 @@ def engines() -> dict[str, str | None]:
 
 
 def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    """The text and picture of a graph, program, trace or plan for a notebook. Never raises.
+    """The text of a thing, and its picture or table, for a notebook. Never raises.
 
-    Of more than 150 nodes it is a summary, which says how to see more.
+    Pictures are there as HTML, in which tooltips are alive, and for front ends without it as they
+    are. Of more than 150 nodes there is a summary, which says how to see more.
     """
     found = {"text/plain": _text(thing)}
     if _count(thing) <= MOST_NODES_INLINE:
@@ -55,6 +66,8 @@ def mimebundle(thing: Any, include: Any = None, exclude: Any = None) -> dict[str
 def _count(thing: Any) -> int:
     """How large a thing is: in nodes, or in the steps or passes that a plan or a trace lists."""
     try:
+        if isinstance(thing, Node):
+            return len(topological([thing]))
         graph = getattr(thing, "graph", thing)
         return len(getattr(graph, "nodes", ()) or getattr(thing, "stages", ()))
     except Exception:
@@ -63,7 +76,8 @@ def _count(thing: Any) -> int:
 
 def _text(thing: Any) -> str:
     try:
-        text = _summary(thing) if _count(thing) > MOST_NODES_INLINE else _whole(thing)
+        small = isinstance(thing, Node) or _count(thing) <= MOST_NODES_INLINE
+        text = _whole(thing) if small else _summary(thing)
     except Exception:
         text = f"<{type(thing).__name__}>"
     # Half of a surrogate pair, which a user's name may hold, could not be sent.

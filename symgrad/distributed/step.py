@@ -126,7 +126,7 @@ class MapReduce(Displayed):
         """The graph as it is computed, in whose scopes are the rounds and what is between them."""
         return self.split.graph
 
-    def render(self, path: str | Path, **options: Any) -> Path:
+    def render(self, path: str | Path | None = None, **options: Any) -> Any:
         """Draw the rounds into a file: .svg, .png or .dot."""
         return SLOTS.viewer().render(self.graph, path, **options)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.evaluate import value_of
+from symgrad.ir.late import Displayed
 from symgrad.ir.refusals import instead_of_scipys
 from symgrad.ir.types import DType
 
@@ -38,7 +39,7 @@ def describe(node: Node) -> str:
     return f"{name[:60]} {node.type!r}{place}"
 
 
-class ArrayLike:
+class ArrayLike(Displayed):
     """The conversions of the array API standard, for nodes without placeholders.
 
     They evaluate the graph; with placeholders they raise `SymbolicError` and say what to feed.

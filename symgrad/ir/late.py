@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 class Viewer(Protocol):
     """Draws graphs, programs, plans and traces."""
 
-    def render(self, thing: Any, path: str | Path, **options: Any) -> Path:
-        """Draw it into a file; the suffix (.svg, .png, .dot) says how."""
+    def render(self, thing: Any, path: str | Path | None, **options: Any) -> Any:
+        """Draw it into a file; the suffix (.svg, .png, .dot) says how. Without, give a picture."""
         ...
 
-    def explore(self, program: Any, path: str | Path, **options: Any) -> Path:
-        """Write a page that shows a program, stage by stage."""
+    def explore(self, program: Any, path: str | Path | None, **options: Any) -> Any:
+        """Write a page that shows a program, stage by stage; without a path, give it."""
+        ...
+
+    def story(self, program: Any, path: str | Path | None, **options: Any) -> Any:
+        """Draw all stages of a program's making into one SVG; without a path, give it."""
         ...
 
     def mimebundle(self, thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from symgrad.ir.late import SLOTS
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
@@ -96,11 +98,31 @@ def _rows(steps: Sequence[StepCost], outer: str) -> Iterator[str]:
             yield from _rows(inner, f"{number}.")
 
 
+TOTALS: Mapping[str, str] = MappingProxyType(
+    {
+        "floating-point operations": "flops",
+        "bytes read": "bytes_read",
+        "bytes written": "bytes_written",
+        "bytes moved by the steps": "bytes_moved",
+        "… if a fused group is one pass": "bytes_fused",
+    }
+)
+
+
 class Cost(NamedTuple):
     """The cost of a program: `before`, the graph as it was written, and `after`, what runs."""
 
     before: PlanCost
     after: PlanCost
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return SLOTS.viewer().mimebundle(self, include, exclude)
+
+    def totals(self) -> Iterator[tuple[str, float, float]]:
+        """What is counted in all: its name, of what was written, of what runs."""
+        for name, attribute in TOTALS.items():
+            before, after = (getattr(c, attribute) for c in self)
+            yield name, before, after
 
     def _lines(self) -> Iterator[str]:
         sizes = ", ".join(f"{k} = {v}" for k, v in self.after.plan.sizes.items())
@@ -108,15 +130,8 @@ class Cost(NamedTuple):
         yield str(self.after)
         yield ""
         yield f"{'in all':<34} {'as written':>15} {'optimised':>15}"
-        pairs = (
-            ("steps", len(self.before.steps), len(self.after.steps)),
-            ("floating-point operations", self.before.flops, self.after.flops),
-            ("bytes read", self.before.bytes_read, self.after.bytes_read),
-            ("bytes written", self.before.bytes_written, self.after.bytes_written),
-            ("bytes moved by the steps", self.before.bytes_moved, self.after.bytes_moved),
-            ("… if a fused group is one pass", self.before.bytes_fused, self.after.bytes_fused),
-        )
-        for name, before, after in pairs:
+        yield f"{'steps':<34} {len(self.before.steps):>15,} {len(self.after.steps):>15,}"
+        for name, before, after in self.totals():
             yield f"{name:<34} {before:>15,} {after:>15,}"
         name = "flops for each byte moved"
         yield f"{name:<34} {self.before.intensity:>15.3f} {self.after.intensity:>15.3f}"

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from symgrad.ir.errors import FeedError, GraphError, listed
 from symgrad.ir.graph import Graph
@@ -297,17 +297,39 @@ class Program(Displayed, Runner):
         """
         return SLOTS.export(self, path, platforms)
 
-    def render(self, path: str | Path, **options: Any) -> Path:
-        """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it."""
+    @overload
+    def render(self, path: str | Path, **options: Any) -> Path: ...
+    @overload
+    def render(self, path: None = None, **options: Any) -> Any: ...
+    def render(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it.
+
+        Without a path, as in `explore` and `story`, the answer is what a notebook shows.
+        """
         return SLOTS.viewer().render(self, path, **options)
 
-    def explore(self, path: str | Path, **options: Any) -> Path:
+    @overload
+    def explore(self, path: str | Path, **options: Any) -> Path: ...
+    @overload
+    def explore(self, path: None = None, **options: Any) -> Any: ...
+    def explore(self, path: str | Path | None = None, **options: Any) -> Any:
         """Write a page that shows every pass, every node with its story, and the source.
 
         It is one HTML file that needs no network. `profile=` takes what `profile` gave;
         `embed_source=False` leaves your source out. See `symgrad_viz.explore`.
         """
         return SLOTS.viewer().explore(self, path, **options)
+
+    @overload
+    def story(self, path: str | Path, **options: Any) -> Path: ...
+    @overload
+    def story(self, path: None = None, **options: Any) -> Any: ...
+    def story(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the way from what was written to what runs, stage by stage, into one SVG.
+
+        See `symgrad_viz.story`, whose options these are.
+        """
+        return SLOTS.viewer().story(self, path, **options)
 
     def __repr__(self) -> str:
         names = printable(listed(self.feeder.names))

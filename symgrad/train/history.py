@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.errors import FeedError, UnsupportedError
+from symgrad.ir.late import Displayed
 from symgrad.ir.types import whole
 from symgrad.train.progress import describe
 
@@ -33,7 +36,7 @@ class Means:
 
 
 @dataclass(repr=False)
-class History:
+class History(Displayed):
     """The record of a run so far: `fit` goes on from here, and writes into it.
 
     `losses` has the loss of each step, `records` the figures of each epoch, by name: means over its
@@ -69,7 +72,8 @@ class History:
     def plot(self, path: str | Path | None = None) -> Any:
         """A figure of matplotlib with every figure over the epochs; written to a path if given.
 
-        Raises `UnsupportedError` if matplotlib is not installed.
+        A notebook shows it, and the history itself as the same figure. Raises
+        `UnsupportedError` if matplotlib is not installed.
         """
         try:
             from matplotlib.figure import Figure
@@ -89,7 +93,15 @@ class History:
                 axes.legend()
         if path is not None:
             figure.savefig(path)
+        # Front ends know the figures of pyplot, of which this is none.
+        vars(figure)["_repr_png_"] = partial(_png, figure)
         return figure
+
+
+def _png(figure: Any) -> bytes:
+    with BytesIO() as file:
+        figure.savefig(file, format="png")
+        return file.getvalue()
 
 
 def early_stopping(

@@ -15,7 +15,7 @@ import symgrad as sg
 from symgrad import display
 from symgrad.ir.graph import Graph
 
-SVG = "image/svg+xml"
+SVG, HTML = "image/svg+xml", "text/html"
 
 
 @pytest.fixture(scope="module")
@@ -34,25 +34,36 @@ def chain(length):
 
 
 @pytest.mark.parametrize(
-    ("of", "picture"),
+    ("of", "kinds"),
     [
-        (lambda p: p, SVG),
-        (lambda p: p.graph, SVG),
-        (lambda p: p.plan, SVG),
-        (lambda p: p.trace, "text/html"),
+        (lambda p: p, {SVG, HTML}),
+        (lambda p: p.graph, {SVG, HTML}),
+        (lambda p: p.graph.outputs[0], {SVG, HTML}),
+        (lambda p: p.plan, {SVG, HTML}),
+        (lambda p: p.trace, {HTML}),
+        (lambda p: p.cost(N=2), {HTML}),
+        (lambda p: p.check(np.ones((2, 3), "float32")), {HTML}),
+        (lambda p: p.why(p.raw.outputs[0]), set()),
     ],
-    ids=["program", "graph", "plan", "trace"],
+    ids=["program", "graph", "node", "plan", "trace", "cost", "check", "why"],
 )
-def test_text_and_picture(program, of, picture):
+def test_text_and_picture(program, of, kinds):
     thing = of(program)
     found = thing._repr_mimebundle_()
-    assert set(found) == {"text/plain", picture}
+    assert set(found) == {"text/plain", *kinds}
     assert all(found.values())
     json.dumps(found)
-    if picture == SVG:
-        assert ET.fromstring(found[SVG]).get("role") == "img"
+    if SVG in kinds:
+        drawn = ET.fromstring(found[SVG])
+        assert drawn.get("role") == "img"
+        inside = ET.fromstring(found[HTML])[0]
+        assert "max-width: 100%" in inside.get("style")
+        told = [
+            [x.text for x in root.iter() if x.tag.endswith("title")] for root in (drawn, inside)
+        ]
+        assert told[0] == told[1], "tooltips"
     assert set(thing._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
-    assert set(thing._repr_mimebundle_(exclude=["text/plain"])) == {picture}
+    assert set(thing._repr_mimebundle_(exclude=["text/plain"])) == kinds
 
 
 def test_the_text_is_what_prints(program):
@@ -81,6 +92,7 @@ def test_above_150_nodes_a_summary_says_how_to_see_more():
     found = graph._repr_mimebundle_()
     assert set(found) == {"text/plain"}
     text = found["text/plain"]
+    assert h._repr_mimebundle_() == {"text/plain": repr(h)}
     assert len(text.splitlines()) == 4
     assert "tanh ×200" in text
     assert "sg.render(" in text

@@ -19,6 +19,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.explorer_data import document
+from symgrad_viz.inline import Page
 from symgrad_viz.phases import PARTS
 from symgrad_viz.picture import write
 from symgrad_viz.theme import DARK, HEAT, LIGHT, ON_HEAT, Paint
@@ -29,12 +30,12 @@ SCRIPTS = ("explorer_data.js", "explorer_graph.js", "explorer_views.js", "explor
 
 def explore(
     program: Program,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     title: str | None = None,
     embed_source: bool = True,
     profile: Profile | None = None,
-) -> Path:
+) -> Path | Page:
     """Write a page that shows a program: each pass, each node, each line. Gives back its path.
 
     It is one file that any browser opens, without a network. It shows the graph after every pass,
@@ -42,7 +43,8 @@ def explore(
     lines of yours are one box each; for each node your line, the rules that made it with their
     reasons, the line of NumPy that computes it, its cost and its memory. With `profile`, what
     `program.profile` gave, it shows the times. The parts of your source around the lines that
-    built something are in the file, unless `embed_source=False`.
+    built something are in the file, unless `embed_source=False`. Without a path it gives a `Page`,
+    which a notebook shows.
 
     Raises `RenderError` if it is no program, the folder is missing, or the profile is of another
     program.
@@ -50,15 +52,18 @@ def explore(
     >>> explore(program, "program.html")
     PosixPath('program.html')
     """
-    path = Path(path)
     if not isinstance(program, Program):
         raise RenderError(f"a Program can be explored, not a {type(program).__name__}")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise RenderError(f"{path.name!r} is to be a page; name it with .html at its end")
-    if not path.parent.is_dir():
-        raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
-    shown = document(program, title=title, embed_source=embed_source, profile=profile)
-    write(path, page(shown).encode())
+    if path is not None:
+        path = Path(path)
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise RenderError(f"{path.name!r} is to be a page; name it with .html at its end")
+        if not path.parent.is_dir():
+            raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
+    shown = page(document(program, title=title, embed_source=embed_source, profile=profile))
+    if path is None:
+        return Page(shown)
+    write(path, shown.encode())
     return path
 
 

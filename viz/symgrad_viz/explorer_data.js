@@ -161,7 +161,8 @@ function writeAddress() {
     told.set(key, key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
   }
   const hash = `#${told}`;
-  if (hash !== location.hash) history.replaceState(null, "", hash);
+  // A page within another has no address of its own.
+  if (hash !== location.hash && location.protocol !== "about:") history.replaceState(null, "", hash);
 }
 
 /** A new state, shown; `still` is for what was chosen in the graph, which stays where it is. */

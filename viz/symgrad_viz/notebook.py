@@ -1,17 +1,25 @@
-"""Pictures for notebooks, besides text."""
+"""Pictures and tables for notebooks, besides text."""
 
 from __future__ import annotations
 
 import html
 import xml.etree.ElementTree as ET
+from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Any
 
 from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node, describe
+from symgrad.lowering.cost import Cost
 from symgrad.lowering.plan import Plan
 from symgrad.rewrite.trace import Trace
+from symgrad.runtime.inspect.check import Check
+from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.program import Program
+from symgrad.train.history import History
+from symgrad_viz.inline import inline, table
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.picture import render
 from symgrad_viz.scene import Scene
@@ -21,17 +29,34 @@ from symgrad_viz.words import printable
 
 TIMEOUT = 5.0
 WIDTH = 900
+MOST_ROWS = 20
+HTML = "text/html"
 
 
 def pictures(thing: Any) -> dict[str, str]:
-    """The picture of a graph, a program or a plan, the table of a trace; by its MIME type."""
-    if isinstance(thing, Graph | Program):
-        return {"image/svg+xml": str(render(thing, timeout=TIMEOUT))}
-    if isinstance(thing, Plan):
-        return {"image/svg+xml": plan_svg(thing)}
-    if isinstance(thing, Trace):
-        return {"text/html": trace_html(thing)}
+    """What is shown of a thing besides its text, by its MIME type."""
+    match thing:
+        case Node():
+            return _drawn(str(render(Graph([thing]), title=describe(thing), timeout=TIMEOUT)))
+        case Graph() | Program():
+            return _drawn(str(render(thing, timeout=TIMEOUT)))
+        case Plan():
+            return _drawn(plan_svg(thing))
+        case Trace():
+            return {HTML: trace_html(thing)}
+        case Profile():
+            return {HTML: profile_html(thing)}
+        case Cost():
+            return {HTML: cost_html(thing)}
+        case Check():
+            return {HTML: check_html(thing)}
+        case History(losses=[_, *_]):
+            return {"image/png": b64encode(thing.plot()._repr_png_()).decode()}
     return {}
+
+
+def _drawn(svg: str) -> dict[str, str]:
+    return {HTML: inline(svg), "image/svg+xml": svg}
 
 
 def plan_svg(plan: Plan) -> str:
@@ -54,14 +79,69 @@ def trace_html(trace: Trace) -> str:
         rules = Counter(f.rule.name for f in trace.fired if f.stage == stage.name)
         if stage.after is stage.before and not rules:
             continue
-        listed = ", ".join(f"{name}{f' ×{n}' if n > 1 else ''}" for name, n in rules.most_common())
-        cells = (
-            stage.name,
-            f"{len(stage.before)} → {len(stage.after)}",
-            f"{1e3 * stage.seconds:.1f} ms",
-            listed,
+        named = ", ".join(f"{name}{f' ×{n}' if n > 1 else ''}" for name, n in rules.most_common())
+        nodes = f"{len(stage.before)} → {len(stage.after)}"
+        rows.append((stage.name, nodes, f"{1e3 * stage.seconds:.1f} ms", named))
+    return table(("pass", "nodes", "time", "rules"), rows, words=frozenset({0, 3}))
+
+
+def profile_html(profile: Profile) -> str:
+    """The steps with a bar for the part of the time that each takes."""
+    head = "step", "line", "kernel", "µs", "share", "GB/s", "GFLOP/s", "reach", "of your line"
+    times = list(_timed("", profile.steps))
+    rows = [
+        (
+            number, s.line, s.step.name, f"{s.seconds * 1e6:,.2f}", f"{s.share:.1%}",
+            f"{s.gbytes:.2f}", "?" if s.gflops is None else f"{s.gflops:.2f}", f"{s.reach:.0%}",
+            _place(s.step.node),
         )
-        rows.append("".join(f"<td>{html.escape(printable(c))}</td>" for c in cells))
-    head = "".join(f"<th>{name}</th>" for name in ("pass", "nodes", "time", "rules"))
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        for number, s in times
+    ]  # fmt: skip
+    first = str(profile).split("\n", 2)
+    bars = [s.share for _, s in times]
+    return table(
+        head, rows, caption=" ".join(first[:2]), words=frozenset({0, 2, 8}), bars=bars, bar=4
+    )
+
+
+def _timed(outer: str, steps: Iterable[StepTime]) -> Iterator[tuple[str, StepTime]]:
+    for i, step in enumerate(steps):
+        yield f"{outer}{i}", step
+        yield from _timed(f"{outer}{i}.", step.inner)
+
+
+def cost_html(cost: Cost) -> str:
+    """What each step costs, and all of them beside what was written."""
+    head = "step", "kernel", "flops", "bytes read", "bytes written", "of your line"
+    rows = [
+        (
+            i, s.step.name, "?" if s.flops is None else f"{s.flops:,}", f"{s.bytes_read:,}",
+            f"{s.bytes_written:,}", _place(s.step.node),
+        )
+        for i, s in enumerate(cost.after.steps)
+    ]  # fmt: skip
+    totals = [(name, f"{before:,}", f"{after:,}") for name, before, after in cost.totals()]
+    words = frozenset({0})
+    return table(head, rows, caption=str(cost).split("\n", 1)[0], words=frozenset({1, 5})) + table(
+        ("in all", "as written", "optimised"), totals, words=words
+    )
+
+
+def check_html(check: Check) -> str:
+    """The findings, the first of them with the ranges of what it was made of."""
+    first, *_ = str(check).split("\n", 1)
+    head = "", "node", "made", "result", "of your line"
+    kinds = (("reaches an output", check.findings), ("harmless", check.harmless))
+    rows = [
+        (kind, f.node.op.name, f.made, str(f.result), _place(f.node))
+        for kind, found in kinds
+        for f in found[:MOST_ROWS]
+    ]
+    if not rows:
+        return f"<p>{html.escape(printable(first))}</p>"
+    return table(head, rows, caption=first, words=frozenset(range(5)))
+
+
+def _place(node: Node) -> str:
+    line = node.origin.nearest
+    return "" if line is None else f"{line}  {line.text}"

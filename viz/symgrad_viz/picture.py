@@ -17,6 +17,7 @@ from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of
 from symgrad_viz.engines import ENGINES, EngineError, EngineTimeoutError
 from symgrad_viz.figures import HEATS
+from symgrad_viz.inline import inline
 from symgrad_viz.legend import add_legend
 from symgrad_viz.scene import Scene
 from symgrad_viz.theme import THEMES
@@ -47,6 +48,9 @@ class Picture:
     format: str
     engine: str
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str | None:
+        return inline(self.data) if self.format == "svg" and isinstance(self.data, str) else None
 
     def _repr_svg_(self) -> str | None:
         return self.data if self.format == "svg" and isinstance(self.data, str) else None

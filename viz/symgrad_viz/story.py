@@ -21,7 +21,7 @@ from symgrad.runtime.program import Program
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.phases import BACKWARD, FORWARD, nexts_of, part_titles, parts_of
-from symgrad_viz.picture import check_choice, write
+from symgrad_viz.picture import Picture, check_choice, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
 from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
@@ -59,14 +59,16 @@ class _Panel:
 
 def story(
     program: Program,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     title: str | None = None,
     theme: str = "auto",
     columns: int | None = None,
     most: int = MOST_BOXES,
-) -> Path:
+) -> Path | Picture:
     """Draw the way of a program, from what was written to what runs, into an SVG. Gives its path.
+
+    Without a path it gives a `Picture`, which a notebook shows.
 
     The stages stand side by side, in so many `columns` (None: as fits a screen): the forward part,
     the gradient, what each pass that changed something made of it, and at the end the lifetimes of
@@ -79,6 +81,10 @@ def story(
     >>> story(program, "story.svg")
     PosixPath('story.svg')
     """
+    if path is None:
+        # One stage below another is as wide as a notebook.
+        text = story_svg(program, title=title, theme=theme, columns=columns or 1, most=most)
+        return Picture(text, "svg", "")
     path = Path(path)
     if path.suffix.lower() != ".svg":
         raise RenderError(f"a story is an SVG; name {path.name!r} with .svg at its end")

@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.ir.errors import GraphError, KernelError
 from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import types_of
@@ -86,7 +87,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Displayed):
     """The findings of a check, in the order of the program; true if nothing reaches an output.
 
     `findings[0]` is where to look first. `harmless` are those of which no output has anything, such

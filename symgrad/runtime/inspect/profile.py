@@ -19,6 +19,7 @@ import numpy as np
 
 from symgrad.ir.errors import FeedError
 from symgrad.ir.formats.writing import write_json
+from symgrad.ir.late import Displayed
 from symgrad.ir.origin import Location
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
@@ -94,7 +95,7 @@ class StepTime(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Displayed):
     """How long a program takes, step by step: what `Program.profile` found. It prints as a table.
 
     >>> found = program.profile(X, Y)

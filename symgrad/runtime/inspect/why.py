@@ -12,6 +12,7 @@ from symgrad.ir.errors import GraphError, counted
 from symgrad.ir.formats.infix import expression
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, Resolver, printable
@@ -69,7 +70,7 @@ class Story(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(Displayed):
     """The answer of `Program.why`: what was asked about, and a story for each node of it.
 
     `left` are the reasons for which large groups of the program run in NumPy, not as machine code.
