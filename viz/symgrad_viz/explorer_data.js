@@ -161,7 +161,6 @@ function writeAddress() {
     told.set(key, key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
   }
   const hash = `#${told}`;
-  // A page within another has no address of its own.
   if (hash !== location.hash && location.protocol !== "about:") history.replaceState(null, "", hash);
 }
 
