@@ -119,7 +119,7 @@ class Cost(NamedTuple):
         return SLOTS.viewer().mimebundle(self, include, exclude)
 
     def totals(self) -> Iterator[tuple[str, float, float]]:
-        """What is counted in all: its name, of what was written, of what runs."""
+        """Each figure in all: its name, that of what was written, that of what runs."""
         for name, attribute in TOTALS.items():
             before, after = (getattr(c, attribute) for c in self)
             yield name, before, after

@@ -94,11 +94,12 @@ class History(Displayed):
         if path is not None:
             figure.savefig(path)
         # Front ends know the figures of pyplot, of which this is none.
-        vars(figure)["_repr_png_"] = partial(_png, figure)
+        vars(figure)["_repr_png_"] = partial(png, figure)
         return figure
 
 
-def _png(figure: Any) -> bytes:
+def png(figure: Any) -> bytes:
+    """A figure of matplotlib as a picture."""
     with BytesIO() as file:
         figure.savefig(file, format="png")
         return file.getvalue()

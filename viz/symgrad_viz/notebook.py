@@ -18,7 +18,7 @@ from symgrad.rewrite.trace import Trace
 from symgrad.runtime.inspect.check import Check
 from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.program import Program
-from symgrad.train.history import History
+from symgrad.train.history import History, png
 from symgrad_viz.inline import inline, table
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.picture import render
@@ -34,7 +34,7 @@ HTML = "text/html"
 
 
 def pictures(thing: Any) -> dict[str, str]:
-    """What is shown of a thing besides its text, by its MIME type."""
+    """The picture or table of a thing, besides its text, by its MIME type."""
     match thing:
         case Node():
             return _drawn(str(render(Graph([thing]), title=describe(thing), timeout=TIMEOUT)))
@@ -51,7 +51,7 @@ def pictures(thing: Any) -> dict[str, str]:
         case Check():
             return {HTML: check_html(thing)}
         case History(losses=[_, *_]):
-            return {"image/png": b64encode(thing.plot()._repr_png_()).decode()}
+            return {"image/png": b64encode(png(thing.plot())).decode()}
     return {}
 
 
