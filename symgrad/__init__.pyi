@@ -24,6 +24,7 @@ from symgrad.autodiff.transforms import value_and_grad as value_and_grad
 from symgrad.autodiff.transforms import vjp as vjp
 from symgrad.autodiff.transforms import vmap as vmap
 from symgrad.compiler import compile as compile
+from symgrad.display import derivation as derivation
 from symgrad.display import render as render
 from symgrad.distributed.chunks import chunks as chunks
 from symgrad.distributed.step import map_reduce as map_reduce

@@ -6,10 +6,13 @@ from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
+
+if TYPE_CHECKING:
+    from symgrad_viz.derivation import Derivation
 
 MOST_NODES_INLINE = 150
 
@@ -30,6 +33,18 @@ def explore(program: Any, path: str | Path | None = None, **options: Any) -> Any
 def story(program: Any, path: str | Path | None = None, **options: Any) -> Any:
     """Draw all stages of a program's making into one SVG; without a path, a notebook shows it."""
     return _drawn("story", "story", program, path, options)
+
+
+def derivation(loss: Any, wrt: Any, **options: Any) -> Derivation:
+    """The way from a loss to its gradient as a page of mathematics, line by line.
+
+    The function with your names, the chain rule op by op, the rules that simplify what comes of it,
+    and the result; with `order=2` the same for the Hessian times a vector. It prints, a notebook
+    shows it, `save("d.html")` and `save("d.tex")` write it, `errors(x=X)` evaluates each line
+    against the one before. See `symgrad_viz.derivation.derivation`.
+    """
+    found: Derivation = import_module("symgrad_viz.derivation").derivation(loss, wrt, **options)
+    return found
 
 
 def _drawn(

@@ -111,7 +111,7 @@ def _timed(outer: str, steps: Iterable[StepTime]) -> Iterator[tuple[str, StepTim
 
 
 def cost_html(cost: Cost) -> str:
-    """What each step costs, and all of them beside what was written."""
+    """The cost of each step, and of all of them beside what was written."""
     head = "step", "kernel", "flops", "bytes read", "bytes written", "of your line"
     rows = [
         (

@@ -1,0 +1,173 @@
+"""Derivations: each line is evaluated against the one before; browsers and TeX can read it."""
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib.mathtext import MathTextParser
+
+import symgrad as sg
+from symgrad.testing.graphs import random_graph
+
+RNG = np.random.default_rng(0)
+
+
+def net():
+    x, y = sg.placeholder("x", ("N", 6)), sg.placeholder("y", ("N", 3))
+    w1 = sg.variable("w1", RNG.standard_normal((6, 4)))
+    w2 = sg.variable("w_2", RNG.standard_normal((4, 3)))
+    h = sg.relu(x @ w1)
+    loss = sg.sum((h @ w2 - y) ** 2)
+    arrays = {"x": RNG.standard_normal((5, 6)), "y": RNG.standard_normal((5, 3))}
+    return sg.derivation(loss, [w1, w2]), arrays
+
+
+def classifier():
+    x, t, w = (
+        sg.placeholder("x", ("N", 6)),
+        sg.placeholder("t", ("N", 3)),
+        sg.placeholder("w", (6, 3)),
+    )
+    loss = -sg.sum(t * sg.log(sg.softmax(x @ w))) / x.shape[0]
+    arrays = {"x": RNG.standard_normal((5, 6)), "t": np.eye(3)[[0, 1, 2, 1, 0]]}
+    return sg.derivation(loss, w), arrays | {"w": RNG.standard_normal((6, 3))}
+
+
+def newton():
+    x, y, w = sg.placeholder("x", ("N", 4)), sg.placeholder("y", "N"), sg.placeholder("w", 4)
+    loss = sg.sum(sg.log(1 + sg.exp(-y * (x @ w)))) + 0.1 * sg.sum(w**2)
+    arrays = {"x": RNG.standard_normal((9, 4)), "y": np.sign(RNG.standard_normal(9))}
+    return sg.derivation(loss, w, order=2), arrays | {k: RNG.standard_normal(4) for k in "wv"}
+
+
+CASES = {"net": net, "classifier": classifier, "newton": newton}
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def derived(request):
+    return CASES[request.param]()
+
+
+def test_every_line_is_what_stands_before_it(derived):
+    derivation, arrays = derived
+    errors = derivation.errors(**arrays)
+    assert len(errors) == len(derivation.steps) > 12
+    assert max(errors) < 1e-12
+    for step in derivation.steps:
+        assert step.rule
+        assert step.reason
+        assert step.grade in ("definition", "derivative", "bits", "values", "rounding")
+        assert "test_derivation.py" in str(step.line)
+
+
+def test_each_formula_can_be_set(derived, tmp_path):
+    derivation, _ = derived
+    text = derivation.latex()
+    parse = MathTextParser("path").parse
+    formulas = re.findall(r"\\begin\{equation\*\} (.*) \\end", text)
+    assert len(formulas) == len(derivation.steps)
+    for formula in formulas:
+        parse(f"${formula}$")
+    assert str(text).isascii()
+    latex = shutil.which("pdflatex")
+    if latex:
+        path = derivation.save(tmp_path / "d.tex")
+        options = ["-interaction=nonstopmode", "-halt-on-error", path.name]
+        found = subprocess.run([latex, *options], cwd=tmp_path, capture_output=True)
+        assert found.returncode == 0, found.stdout[-2000:]
+
+
+def test_the_page_is_whole_and_asks_for_nothing(derived, tmp_path):
+    derivation, _ = derived
+    page = derivation.save(tmp_path / "d.html").read_text("utf-8")
+    assert "default-src 'none'" in page
+    assert not re.search(r"<script|https?:|src=", page)
+    article = ET.fromstring(derivation._repr_html_())
+    assert len(article.findall(".//math")) == len(derivation.steps)
+    with pytest.raises(sg.RenderError, match=r"\.html or \.tex"):
+        derivation.save(tmp_path / "d.pdf")
+
+
+def test_a_net_is_derived_as_a_textbook_does():
+    derivation, _ = net()
+    said = str(derivation)
+    for line in (
+        "h = relu(z1)    relu [definition]", "w1' = dloss/dw1 = x^T z1'    vjp(matmul)",
+        "z1' = dloss/dz1 = [h > 0] * h'    vjp(relu)", "= 2 z3    times_one [bits]",
+        "dloss/dw_2 = h^T z3'",
+        "dloss/dw1 = x^T ([relu(x w1) > 0] * (2 (relu(x w1) w_2 - y)) w_2^T)",
+    ):  # fmt: skip
+        assert line in said, line
+    titles = [s.title for s in derivation.sections]
+    assert titles == [
+        "The function as it was written",
+        "The chain rule",
+        "Simplified",
+        "The gradient",
+    ]
+    gradients = [str(n.type) for n in derivation.result]
+    assert gradients == ["float64[6, 4]", "float64[4, 3]"]
+
+
+def test_a_wrong_line_is_found():
+    derivation, arrays = net()
+    step = derivation.steps[-1]
+    vars(step)["before"] = step.before * 1.001
+    assert max(derivation.errors(**arrays)) > 5e-4
+
+
+def test_the_hessian_is_that_of_the_library():
+    derivation, arrays = newton()
+    product = derivation.result[1]
+    x, y, w, v = (next(n for n in sg.Graph([product]).inputs if n.name == k) for k in "xywv")
+    loss = sg.sum(sg.log(1 + sg.exp(-y * (x @ w)))) + 0.1 * sg.sum(w**2)
+    given = [arrays[k] for k in "xywv"]
+    found, wanted = sg.compile([x, y, w, v], [product, sg.hessian(loss, w) @ v])(*given)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["</math><script>", "\\input{x}", "a b%$#&_{}^~", "שלום", "x" * 3000]
+)
+def test_no_name_ends_a_formula(name):
+    x = sg.placeholder(name, 3)
+    with sg.scope(name):
+        derivation = sg.derivation(sg.sum(sg.exp(x) * x), x)
+    article = ET.fromstring(derivation._repr_html_())
+    assert not list(article.iter("script"))
+    parse = MathTextParser("path").parse
+    text = derivation.latex(document=False)
+    assert "\\input" not in text
+    for formula in re.findall(r"\\begin\{equation\*\} (.*) \\end", text)[:6]:
+        parse(f"${formula}$")
+
+
+def test_what_cannot_be_derived_is_refused():
+    x = sg.placeholder("x", 3)
+    with pytest.raises(sg.GradientError, match="order is 1"):
+        sg.derivation(sg.sum(x), x, order=3)
+    with pytest.raises(sg.GradientError, match="scalar"):
+        sg.derivation(x, x)
+
+
+def test_random_graphs():
+    """The lines of twenty losses, of whatever ops, hold to the digits that these leave."""
+    derived = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        inputs, (loss, *_) = random_graph(rng, 8, ("float64",))
+        try:
+            derivation = sg.derivation(loss, inputs[0])
+        except sg.GradientError:
+            continue  # it does not depend on it
+        nodes = [n for s in derivation.steps for n in (s.before, s.after)]
+        fed = {n.name: n.shape for n in sg.Graph(nodes).inputs}
+        errors = derivation.errors(**{k: rng.uniform(0.5, 1.5, s) for k, s in fed.items()})
+        assert all(e < 1e-7 for e in errors), (seed, errors)
+        derived += 1
+        if derived == 20:
+            return
+    raise AssertionError(f"only {derived} were derived")

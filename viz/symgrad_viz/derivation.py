@@ -1,0 +1,154 @@
+"""Derivations: the way from a loss as it was written to its gradient, line by line.
+
+Every line equates two nodes, which can be evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symgrad.autodiff.transforms import grad, hvp
+from symgrad.compiler import compile
+from symgrad.ir.errors import GradientError, RenderError
+from symgrad.ir.graph import is_input
+from symgrad.ir.kinks import Kinks, Policy
+from symgrad.ir.node import Node
+from symgrad.ir.origin import built_as
+from symgrad.ir.types import in_order
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import placeholder
+from symgrad.ops.reduce import sum
+from symgrad.rewrite.rule import Exact
+from symgrad_viz import derivation_page as pages
+from symgrad_viz.derivation_steps import Section, Step
+from symgrad_viz.derivation_writer import FIRST, SECOND, Writer
+from symgrad_viz.picture import write
+from symgrad_viz.terms import (
+    plain,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The way from a loss to its derivative: what `sg.derivation` gives. It prints as text.
+
+    `sections` are its parts, `steps` all their lines, `result` the nodes that were derived.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    result: tuple[Node, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(step for section in self.sections for step in section.steps)
+
+    def errors(self, /, **arrays: Any) -> list[float]:
+        """Evaluate every line for these arrays: the largest relative error of each.
+
+        That is the largest difference of its two sides over their largest element. Nothing is
+        simplified before. Variables have their present values. `v` is the direction in which a
+        second derivative is taken, where there is one.
+
+        >>> derivation(loss, w).errors(x=X, y=Y)
+        """
+        pairs = [[step.before, step.after] for step in self.steps]
+        leaves = [n for n in topological([n for p in pairs for n in p]) if is_input(n)]
+        fed = [n for n in leaves if not hasattr(n, "cell")]
+        found = compile(fed, pairs, passes=(), backend="numpy")(**arrays)
+        return [_error(a, b) for a, b in found]
+
+    def html(self) -> str:
+        """A page that needs no network and no script: formulas are MathML."""
+        return pages.page(self)
+
+    def latex(self, *, document: bool = True) -> str:
+        """A document for LaTeX, or what stands in one; it needs the package amsmath."""
+        return pages.latex(self, document=document)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page (.html) or the document (.tex). Gives back the path.
+
+        Raises `RenderError` for another suffix, and if the file cannot be written.
+        """
+        path = Path(path)
+        writers = {".html": self.html, ".tex": self.latex}
+        if path.suffix.lower() not in writers:
+            raise RenderError(
+                f"a derivation is a page or a document; name {path.name!r} with .html or .tex at "
+                "its end"
+            )
+        write(path, writers[path.suffix.lower()]().encode())
+        return path
+
+    def _repr_html_(self) -> str:
+        return pages.article(self)
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for section in self.sections:
+            lines += ["", section.title, *(f"  {step}" for step in section.steps)]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Derivation: {self.title}, {len(self.steps)} lines>"
+
+
+def derivation(
+    loss: Node,
+    wrt: Node | Sequence[Node],
+    *,
+    order: int = 1,
+    kinks: Policy = None,
+    exact: str = "rounding",
+) -> Derivation:
+    """The way from a scalar loss to its gradient, as a page of mathematics.
+
+    The function as it was written, with your names; the chain rule, op by op; the rules that
+    simplify what came of it, up to the grade `exact`; the result. With `order=2` the same follows
+    for the Hessian times a vector `v`, and for one vector the equation of Newton's step. `kinks`
+    are those of `grad`.
+
+    Raises as `grad` does, `GradientError` for another order, and `UnsupportedError` for a choice at
+    kinks that is the mean of two sides.
+
+    >>> print(derivation(sum(x * x), x))
+    """
+    if order not in (1, 2):
+        raise GradientError(f"order is 1, the gradient, or 2, the Hessian with it, not {order!r}")
+    xs = [wrt] if isinstance(wrt, Node) else list(in_order(wrt, "wrt", GradientError))
+    raw = grad(loss, xs, kinks=kinks)
+    writer = Writer(Exact.of(exact), Kinks.of(kinks))
+    first = writer.part(loss, xs, raw, FIRST)
+    if order == 2:
+        vectors = [placeholder("v" if len(xs) == 1 else f"v{i}", x.shape, x.dtype)
+                   for i, x in enumerate(xs, 1)]  # fmt: skip
+        with built_as(loss.origin):
+            along = _total([sum(g * v) for g, v in zip(first, vectors, strict=True)])
+        products = hvp(loss, xs, vectors, kinks=kinks)
+        first = (*first, *writer.part(along, xs, products, SECOND))
+        if len(xs) == 1 and xs[0].ndim == 1:
+            with built_as(loss.origin):
+                writer.newton(loss, xs[0], kinks)
+    symbol = ", ".join(plain(writer.names.shown(x)) for x in xs)
+    what = "gradient" if order == 1 else "gradient and Hessian"
+    said = plain(writer.names.shown(loss))
+    return Derivation(f"The {what} of {said} by {symbol}", tuple(writer.sections), first)
+
+
+def _total(nodes: Sequence[Node]) -> Node:
+    first, *rest = nodes
+    for node in rest:
+        first = first + node
+    return first
+
+
+def _error(a: Any, b: Any) -> float:
+    a, b = np.asarray(a, np.complex128), np.asarray(b, np.complex128)
+    largest = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), 1e-300)
+    return float(np.abs(a - b).max(initial=0.0) / largest)
