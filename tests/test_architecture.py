@@ -25,7 +25,8 @@ FLOORS = (
      "symgrad.random", "symgrad.special"),
     ("symgrad.proof", "symgrad.solve", "symgrad.stats"),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
-    ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",), ("symgrad.__main__",),
+    ("symgrad.sklearn",), ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",),
+    ("symgrad.__main__",),
 )  # fmt: skip
 # What is imported on first use, and the one package part that imports it.
 LAZY = {
