@@ -42,7 +42,7 @@ except ImportError as error:
 Build = Callable[[int, int, Node], Module]
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
+class _Estimator(BaseEstimator):
     def __init__(
         self,
         module: Build | None = None,
@@ -87,7 +87,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return self.program_(x.astype(self.program_.feeder.inputs[0].dtype))
 
 
-class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class Classifier(ClassifierMixin, _Estimator):
     """A net that tells classes apart, trained by `Adam` on the cross entropy.
 
     `module` makes it, from the numbers of features and of classes and a key: a function
@@ -117,7 +117,7 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return self.classes_[np.argmax(found, axis=1)]
 
 
-class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class Regressor(RegressorMixin, _Estimator):
     """A net that gives numbers, trained by `Adam` on the mean of squared errors.
 
     `module` is as for `Classifier`, of as many outputs as the targets have columns.
