@@ -122,7 +122,7 @@ def test_a_tensor_that_requires_grad():
         lambda: sg.variable("w", Tensor()), lambda: sg.stack([x, Tensor()]),
         lambda: sg.compile(x, x + 1)(Tensor()), lambda: sg.asarray(Tensor()),
     ):  # fmt: skip
-        with refused(sg.SymgradError, "requires grad", "tensor.detach().cpu().numpy()"):
+        with refused(sg.SymgradError, "requires grad", "tensor.detach()"):
             call()
 
 

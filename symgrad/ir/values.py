@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir.digest import blake2b
 from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError, short
+from symgrad.ir.foreign import as_array_mend, by_dlpack
 from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
 
@@ -76,7 +77,7 @@ _native = lru_cache(as_dtype)
 def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            array = np.array(value, dtype=dtype, order="C")
+            array = np.array(by_dlpack(value), dtype=dtype, order="C")
     except SymgradError:
         raise
     except Exception as error:  # of the value's own `__array__`
@@ -94,24 +95,6 @@ def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
     ):
         raise DtypeError(f"{_shown(value)} does not fit into {array.dtype}: {fault}")
     return array
-
-
-def as_array_mend(value: Any) -> str:
-    """How another library's array, which NumPy does not take as it is, is made one that it takes.
-
-    Such libraries are known by the methods of their arrays, so that none need be imported.
-    """
-    for method, mend in _MENDS:
-        if hasattr(type(value), method):
-            return f"; give its array: {mend}"
-    return ""
-
-
-_MENDS = (
-    ("detach", "tensor.detach().cpu().numpy()"),
-    ("toarray", "matrix.toarray(), since symgrad's arrays are dense"),
-    ("to_numpy", "frame.to_numpy(dtype='float64')"),
-)
 
 
 def _shown(value: Any) -> str:

@@ -28,8 +28,9 @@ class NativeCode(Protocol):
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
     are `rows`; the first is a multiple of `block`. Of a result that is joined from the blocks',
     `parts` has the type of the array to give for it, None of others. Each result may be written
-    over those of its operands that `in_place` has for it. Operands are plain arrays, but for those
-    that are to have `strides`.
+    over those of its operands that `in_place` has for it; one that is `streamed` is written faster
+    where it begins a page of memory. Operands are plain arrays, but for those that are to have
+    `strides`.
     """
 
     rows: int
@@ -37,6 +38,7 @@ class NativeCode(Protocol):
     call: Callable[..., None]
     ir: str
     in_place: tuple[tuple[int, ...], ...]
+    streamed: tuple[bool, ...]
     strides: tuple[Strides | None, ...]
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from symgrad.ir.graph import Graph
@@ -48,6 +49,13 @@ class Plan(Displayed):
         """The outputs that are allocated before the first step; machine code makes its own."""
         made = {r.slot for s in self.steps if isinstance(s, NativeCall) for r in s.results}
         return [i for i, s in enumerate(self.slots) if s.kind == "output" and i not in made]
+
+    @cached_property
+    def streamed(self) -> frozenset[int]:
+        """The slots that machine code writes past the caches, if they begin a page of memory."""
+        loops = [s for s in self.steps if isinstance(s, NativeLoop)]
+        ends = (zip(s.results, s.code.streamed, strict=True) for s in loops)
+        return frozenset(ref.slot for pairs in ends for ref, is_streamed in pairs if is_streamed)
 
     @property
     def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:

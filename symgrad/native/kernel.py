@@ -17,6 +17,7 @@ from symgrad.native.groups import Group
 from symgrad.native.loops import KERNEL, write_group
 from symgrad.native.operations import kind_of
 from symgrad.native.space import NotNative
+from symgrad.native.streams import streamed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -62,7 +63,7 @@ class Kernel:
         write_wrapper(self._module, KERNEL, kinds, 2, long=long, strided=strided)
         self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
-        self.in_place = self.group.in_place
+        self.in_place, self.streamed = self.group.in_place, streamed(self.group)
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs
         )

@@ -16,6 +16,7 @@ from symgrad.native.operations import kind_in, operation
 from symgrad.native.philox import drawn, is_drawn, room
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import VIEWS, NotNative
+from symgrad.native.streams import Streams
 from symgrad.native.sums import Sums
 from symgrad.native.vectors import Code, Module, Value
 from symgrad.ops import kernels
@@ -48,6 +49,7 @@ class _Writer:
         self.buffers: dict[int, str] = {}
         self.kept: dict[Node, str] = {}
         self.sums = Sums(group, self.code, self._alloca)
+        self.streams = Streams(group, self.code)
         self.carries: dict[Node, str] = {}
         self.drawn: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
@@ -64,6 +66,7 @@ class _Writer:
             at = code.scalar(f"getelementptr ptr, ptr %table, i64 {i}")
             self.pointers.append(code.scalar(f"load ptr, ptr {at}"))
         self.bases = list(self.pointers)
+        self.streams.begin(self.pointers)
         self._reserve()
         for node in group.graph.nodes:
             if not any(self.space.strides[node]) and node not in group.ends:
@@ -90,6 +93,7 @@ class _Writer:
         code.label("block_last")
         code.do("br label %block")
         code.label("done")
+        self.streams.end()
         code.do("ret void")
         head = f"define internal void @{KERNEL}(ptr %table, i64 %start, i64 %stop) #0 {{"
         code.module.definitions[f"@{KERNEL}"] = "\n".join((head, *code.lines.text, "}"))
@@ -298,11 +302,12 @@ class _Writer:
                     values[node] = emitted(node, operands)
                 if node in self.kept:
                     code.store(values[node], self._kept_place(node, i))
-        for k in results:
-            if self.masked and inside is not None:
-                store_masked(values[self.arrays[k]], place(k), inside)
-            else:
-                code.store(values[self.arrays[k]], place(k))
+        made_here = [(k, values[self.arrays[k]]) for k in results]
+        if self.masked and inside is not None:
+            for k, x in made_here:
+                store_masked(x, place(k), inside)
+        else:
+            self.streams.store(made_here, place, last)
         for node in reductions:
             self.sums.add(node, [values[x] for x in node.inputs], i, inside)
         code.do(f"{step} = add i64 {turn}, {lanes}")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir.dims import Dim, evaluate
+from symgrad.ir.long_double import Run
 from symgrad.ir.node import Node
-from symgrad.proof.values import Run
 from symgrad.rewrite.rule import Exact
 
 SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5)

@@ -211,6 +211,8 @@ class _Classes:
         self.readers: dict[Node, list[Node]] = {}
         self.table: dict[Form, Node] = {}
         self.pending: list[tuple[Node, Node]] = []
+        # Once closed, of each node that was asked for.
+        self.forms: dict[Node, Form] | None = None
 
     def add(self, node: Node) -> None:
         """Enter a node, whose inputs are there already."""
@@ -244,6 +246,7 @@ class _Classes:
             self.readers[a] += moved
             for reader in moved:
                 self._look_up(reader)
+        self.forms = {}
 
     def find(self, node: Node) -> Node:
         """The node that stands for its class."""
@@ -254,8 +257,16 @@ class _Classes:
 
     def form(self, node: Node) -> Form:
         """An op on classes; an input is itself. None for a node that was not entered."""
+        if self.forms is not None and node in self.forms:
+            return self.forms[node]
         if node not in self.parent:
             return None
+        form = self._form(node)
+        if self.forms is not None:
+            self.forms[node] = form
+        return form
+
+    def _form(self, node: Node) -> Form:
         if is_input(node):
             return (node.op, id(node))
         classes = [id(self.find(x)) for x in node.inputs]

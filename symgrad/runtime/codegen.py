@@ -42,6 +42,7 @@ from symgrad.runtime.literals import (
 from symgrad.runtime.running import Running
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.threads import share
+from symgrad.runtime.workspace import paged
 
 COMMENT_COLUMN, LONGEST_LINE = 48, 100
 # NumPy 2.4 deprecates a positional `out` for these two.
@@ -96,9 +97,14 @@ class _Generator(Running):
         lines = _head(name, [*names, *(s.name for s in arena)])
         lines += [f"    # {line}" for line in arena_lines(arena)]
         steps: dict[int, Step] = {}
+        streamed = {plan.slots[i].name for i in plan.streamed}
         for slot in (plan.slots[i] for i in plan.allocated):
-            self.module.numpy_names.add("empty")
-            lines.append(f"    {slot.name} = empty({shape_text(slot.shape)}, {slot.dtype.name!r})")
+            made = "paged" if slot.name in streamed else "empty"
+            if slot.name in streamed:
+                self.module.scope["paged"] = paged
+            else:
+                self.module.numpy_names.add("empty")
+            lines.append(f"    {slot.name} = {made}({shape_text(slot.shape)}, {slot.dtype.name!r})")
         for step in plan.steps:
             note = printable(self.module.note(step))
             for text in self.visit(step):

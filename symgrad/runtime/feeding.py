@@ -11,10 +11,11 @@ import numpy as np
 
 from symgrad.ir.dims import Dim, Size, divide_exactly
 from symgrad.ir.errors import FeedError, nearest
+from symgrad.ir.foreign import as_array_mend, by_dlpack, in_order_of
 from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
-from symgrad.ir.values import as_array_mend, lost_in_cast
+from symgrad.ir.values import lost_in_cast
 
 Array = np.ndarray[Any, DType]
 
@@ -225,17 +226,23 @@ def _as_array(p: Node, value: Any) -> Array:
         )
     if np.ma.isMaskedArray(value):
         raise FeedError(f"{describe(p)} was fed a masked array; fill it first: a.filled(0)")
+    value = in_order_of(value, tuple(map(_name_of, p.shape)), describe(p))
     try:
-        array = np.asarray(value)
+        array = np.asarray(by_dlpack(value))
     except Exception as error:  # of the value's own `__array__`
-        mend = as_array_mend(value)
+        mend = as_array_mend(value, p.dtype)
         raise FeedError(f"{describe(p)} was fed what is no array: {error}{mend}") from None
     if array.dtype.kind not in "biufc":
-        mend = as_array_mend(value) or (
+        mend = as_array_mend(value, p.dtype) or (
             f"; if it holds numbers, convert it: np.asarray(value, dtype={p.dtype.name!r})"
         )
         raise FeedError(f"{describe(p)} was fed an array of {array.dtype}, not of numbers{mend}")
     return array
+
+
+def _name_of(size: Size) -> str | None:
+    """The name of a dimension, if it is no more than a name."""
+    return str(size) if isinstance(size, Dim) and str(size) in size.names else None
 
 
 def _holds(array: Array, dtype: DType) -> bool:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from symgrad.runtime.inspect.check import Check
     from symgrad.runtime.inspect.profile import Profile
+    from symgrad.runtime.inspect.rounding import RoundingError
     from symgrad.runtime.inspect.why import Why
 
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -251,6 +252,27 @@ class Program(Displayed, Runner):
         from symgrad.runtime.inspect.check import checked
 
         return checked(self.graph, self, args, kwargs, against, rtol)
+
+    def error(self, /, *args: Any, bound: bool = False, **kwargs: Any) -> RoundingError:
+        """Tell how far rounding has moved the outputs for these arrays, and which lines cause it.
+
+        What is estimated is the distance from what the graph as written gives in long double, in
+        the element where it is largest; that of float64 programs, where long double is no wider
+        than float64, as 0. With `bound`, each output has a number that its error does not exceed,
+        whatever was rounded: the graph is run once more, on intervals that are rounded outwards,
+        for arrays and constants that are taken as exact. It is `inf` where no bound is known: for
+        solves, decompositions, loops, complex numbers, and beside a jump or a pole. The causes are
+        the nodes whose own rounding moves that element most, to first order. It prints; nothing is
+        updated. See Higham, Accuracy and Stability of Numerical Algorithms, 2002.
+
+        >>> x = placeholder("x", (), "float32")
+        >>> print(compile(x, (1 - cos(x)) / x**2).error(1e-3))  # doctest: +ELLIPSIS
+        output: ... of its magnitude)
+          ...  cos  ...
+        """
+        from symgrad.runtime.inspect.rounding import of_program
+
+        return of_program(self, self.raw, self.output_names, args, kwargs, bound)
 
     def save_source(self, path: str | Path, /, **sizes: int) -> Path:
         """Write the program as one file that imports NumPy only.

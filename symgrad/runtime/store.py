@@ -19,6 +19,7 @@ from symgrad.lowering.plan import Plan
 from symgrad.runtime.executable import Executable
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.prologue import Prologue
+from symgrad.runtime.workspace import PAGE, paged
 
 R = TypeVar("R")
 _read = attrgetter("content")
@@ -114,7 +115,8 @@ class VariableStore:
         if not self.updated:
             return executable.run(inputs, current, (), workspace)
         try:
-            nexts = [self._spare(i) for i, n in enumerate(plan.nexts) if n >= 0]
+            streamed = plan.streamed
+            nexts = [self._spare(i, n in streamed) for i, n in enumerate(plan.nexts) if n >= 0]
         except MemoryError as error:
             raise executable.explained(error) from error
         try:
@@ -143,14 +145,16 @@ class VariableStore:
         deque(map(setattr, self._targets, repeat("content"), new), maxlen=0)
         return old
 
-    def _spare(self, i: int) -> Array:
+    def _spare(self, i: int, streamed: bool = False) -> Array:
         """An array for the next value of a variable: the value before the present one, unless
-        somebody is still reading it.
+        somebody is still reading it, or it is `streamed` and begins no page of memory.
         """
         wanted, spares = self._types[i], self.spares
         fits = spares[i].shape == wanted.shape and spares[i].dtype == wanted.dtype
         if not fits or _readers(spares, i) > _NO_READERS:
-            spares[i] = np.empty(wanted.shape, wanted.dtype)
+            spares[i] = (paged if streamed else np.empty)(wanted.shape, wanted.dtype)
+        elif streamed and spares[i].ctypes.data % PAGE:
+            spares[i] = paged(wanted.shape, wanted.dtype)
         spare: Array = spares[i]
         return spare
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.graph import Graph
+from symgrad.ir.long_double import WIDE
+from symgrad.ir.long_double import Run as WideRun
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
-from symgrad.proof.values import WIDE
-from symgrad.proof.values import Run as WideRun
 from symgrad.rewrite.rule import Rule
 from symgrad.testing.equality import Run
 from symgrad.testing.graphs import random_feeds

@@ -41,9 +41,11 @@ def test_a_loop_opens_in_place(opened, page_of_loops):
     assert ways.count() >= 3
     assert page.evaluate(
         """() => world.edges.filter((e) => e.carried).every(
-          (e) => world.spots[e.tail][1] >= world.spots[e.head][1] && e.way.length === 4)"""
+          (e) => laid.spots.get(e.tail)[1] >= laid.spots.get(e.head)[1]
+            && laid.ways.get(e.key).way.length === 4)"""
     )
     # The line of a step, and what computes it, are told of what is inside.
+    page.keyboard.press("f")
     page.locator("#boxes .node", has_text="= tanh").first.locator(".shape").first.click(force=True)
     told = page.locator("#pane").text_content()
     assert "test_explorer_loops.py" in told
@@ -57,8 +59,9 @@ def test_no_text_is_small_and_no_boxes_overlap(opened, page_of_loops):
     overlapping, smallest = page.evaluate(
         """() => {
           const boxes = [...document.querySelectorAll("#boxes .node:not(.ghost)")];
+          const at = (b) => laid.spots.get(world.boxes[b.dataset.box].spot);
           const areas = boxes.map((b) => b.querySelector(".shape")?.getBBox() && [
-            ...world.spots[world.boxes[b.dataset.box].spot], b.querySelector(".shape").getBBox()]);
+            ...at(b), b.querySelector(".shape").getBBox()]);
           const apart = ([x, y, a], [u, v, b]) =>
             2 * Math.abs(x - u) >= a.width + b.width || 2 * Math.abs(y - v) >= a.height + b.height;
           const there = areas.filter(Boolean);

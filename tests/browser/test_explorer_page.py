@@ -167,7 +167,7 @@ def test_in_the_overview_a_line_of_numpy_leads_to_its_node_and_its_box(opened, d
     page.locator("#panel-numpy button.row", has_text="matmul(").first.click()
     assert " = matmul" in page.locator("#pane h2").text_content()
     node = state(page)["node"]
-    assert "In the overview part of forward of layer" in page.locator("#pane").text_content()
+    assert "In the overview part of forward: layer" in page.locator("#pane").text_content()
     page.keyboard.press("1")
     assert page.locator(".is-picked .shape").count() >= 1
     assert "layer" in page.locator(".is-picked").text_content()

@@ -41,6 +41,7 @@ from symgrad_viz.residuals import Kept
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
 from symgrad_viz.scopes import kind_of, scope_of, shared, spanned
 from symgrad_viz.words import (
+    call_line,
     call_text,
     counted,
     name_text,
@@ -60,6 +61,7 @@ class Details:
     """Facts about nodes beyond the graph: none, here."""
 
     sizes: Mapping[str, int] | None = None
+    is_brief = False  # whether a tooltip is its first line and no more
 
     def lines(self, node: Node) -> list[str]:
         """More lines for its tooltip."""
@@ -399,6 +401,8 @@ class _Builder:
         return ((value, nbytes(type, own)),), tuple(own.items())
 
     def _tooltip(self, level: Level, node: Node) -> str:
+        if self.details.is_brief:
+            return call_line(node, level.names)
         return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
 
     def _around(self, level: Level, node: Node) -> tuple[Region, ...]:

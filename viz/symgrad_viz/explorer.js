@@ -1,8 +1,6 @@
 // All of it together: what is shown for a state, keys, and the beginning.
 
-// How much is shown, from the least to the most.
-const WORLDS = [["closed", "overview", "few boxes, each of a scope or a line of yours (c)"], ["full", "nodes", "every node; a fused group or a loop is one (g)"], ["open", "inside groups", "every op, those in fused groups and in loops too (g)"]].filter(([id]) => data.worlds[id]);
-const turn = (other) => { if (data.worlds[other]) change({ world: state.world === other ? "full" : other }); };
+const turn = (other) => { if (WORLDS.some(([id]) => id === other)) change({ world: state.world === other ? WORLDS.find(([id]) => id !== other && id !== "closed")?.[0] ?? other : other }); };
 
 const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile };
 function show(before, still) {
@@ -12,10 +10,13 @@ function show(before, still) {
   document.documentElement.className = state.theme === "auto" ? "" : state.theme;
   for (const [id, key] of [["find", "find"], ["filter", "filter"], ["colour", "colour"], ["theme", "theme"]]) if ($(id).value !== state[key]) $(id).value = state[key];
   $("all").checked = state.all;
+  $("gone").checked = state.gone;
   for (const button of $("worlds").children) button.setAttribute("aria-pressed", button.dataset.world === state.world);
-  if (is("world")) enterWorld();
-  if (is("pass") || is("world")) showStage();
-  if (is("pass") || is("find") || is("world")) found = matches(state.find);
+  const anew = is("world") || is("opened") || is("gone");
+  const stood = anew || is("pass") ? before?.stood : null;
+  world = viewOf(state);
+  if (is("pass") || anew) showStage();
+  if (is("pass") || is("find") || anew) found = matches(state.find);
   const other = state.find.trim() && !found.length ? elsewhere(state.find) : null;
   $("found").textContent = state.find.trim() ? `${found.includes(state.node) ? `${found.indexOf(state.node) + 1} of ` : ""}${found.length} found${other ? " here" : ""}` : "";
   $("other").hidden = !other;
@@ -23,23 +24,38 @@ function show(before, still) {
   const lit = paint();
   if (is("pass") || is("all") || is("filter") || is("rule")) showPasses();
   headline(lit);
-  if (is("pass") || is("colour") || is("world")) showLegend();
+  showCrumbs();
+  if (is("pass") || is("colour") || anew) showLegend();
   for (const [id] of TABS) {
     $(`tab-${id}`).setAttribute("aria-selected", id === state.tab);
     $(`tab-${id}`).tabIndex = id === state.tab ? 0 : -1;
     $(`panel-${id}`).hidden = id !== state.tab;
   }
-  if (is("pass") || is("node") || is("rule") || is("line") || is("world")) showPane();
+  if (is("pass") || is("node") || is("rule") || is("line") || anew) showPane();
   VIEWS[state.tab]?.();
-  if (is("world")) begun();
-  else if (is("tab")) place();
+  const stands = stood && topOf(state.node);
+  if (stands) { view.x += (stood[0] - stands[0]) * view.k; view.y += (stood[1] - stands[1]) * view.k; place(); }
+  else if (is("world") || !before) begun();
+  else if (is("tab") || anew || is("pass")) place();
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
-  if (is("world")) prepare();
+  if (anew) prepare();
   // Who works with keys stays where they were, though what had the focus is drawn anew.
   if (inGraph) (drawn.boxes.get(now().boxOf.get(chosen())) ?? $("graph")).focus({ preventScroll: true });
   else if (held && document.activeElement === document.body) ((held.id === "pane" ? null : held.querySelector("[aria-current], button.marked")) ?? held).focus({ preventScroll: true });
   if (before) $("said").textContent = is("node") && state.node !== null ? $("pane").querySelector("h2").textContent : is("pass") ? $("what").textContent : "";
   writeAddress();
+}
+
+/** Where an element stands on the sheet: the middle of its upper edge. */
+function topOf(e) {
+  const here = e === null ? null : present(e);
+  if (here === null) return null;
+  const frame = laid.frames.find(({ level }) => level.element === here);
+  if (frame) return [frame.x + frame.width / 2, frame.y];
+  const box = world.boxes[now().boxOf.get(here)];
+  if (!box || !laid.spots.has(box.spot)) return null;
+  const [x, y] = laid.spots.get(box.spot);
+  return [x, y - box.height / 2];
 }
 
 const letGo = { node: null, rule: null, line: null, find: "" };
@@ -63,12 +79,13 @@ function goElsewhere() {
   const other = elsewhere(state.find);
   if (other) change({ pass: other.pass, rule: other.rule ?? null, find: other.find ?? state.find, node: null, line: null, tab: "graph" });
 }
-/** Open the box that is chosen: of the overview, or a fused node. */
+/** Open the box that is chosen: a level in its place, or a fused node; close what is open. */
 function openChosen() {
-  const here = chosen();
+  const here = present(state.node);
   if (here === null) return;
-  if (elements[here].group) change({ world: "full", node: present(state.node, data.worlds.full.stages[state.pass]) });
-  else if (state.world === "full" && elements[here].inside) change({ world: "open", node: here });
+  const { level, inside } = elements[here];
+  if (level) turnLevels([level], now().members.has(level));
+  else if (state.world !== "open" && inside) change({ world: "open", node: here });
 }
 function nextTab(by) {
   const at = TABS.findIndex(([id]) => id === state.tab) + by + TABS.length;
@@ -148,6 +165,7 @@ function begin() {
   $("find").addEventListener("input", () => change({ find: $("find").value, rule: null, line: null }));
   $("find").addEventListener("keydown", (event) => { if (event.key === "Enter") nextFound(event.shiftKey ? -1 : 1); });
   $("filter").addEventListener("input", () => change({ filter: $("filter").value }));
+  $("gone").addEventListener("change", () => change({ gone: $("gone").checked }));
   $("all").addEventListener("change", () => change({ all: $("all").checked }));
   $("colour").addEventListener("change", () => change({ colour: $("colour").value }));
   $("theme").addEventListener("change", () => change({ theme: $("theme").value }));

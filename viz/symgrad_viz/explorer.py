@@ -24,8 +24,16 @@ from symgrad_viz.phases import PARTS
 from symgrad_viz.picture import write
 from symgrad_viz.theme import DARK, HEAT, LIGHT, ON_HEAT, Paint
 
+MOST_FAR = 28  # the largest letters of a name that is seen from afar, as in explorer_layout.js
 # The last one begins.
-SCRIPTS = ("explorer_data.js", "explorer_graph.js", "explorer_views.js", "explorer.js")
+SCRIPTS = (
+    "explorer_layout.js",
+    "explorer_data.js",
+    "explorer_levels.js",
+    "explorer_graph.js",
+    "explorer_views.js",
+    "explorer.js",
+)
 
 
 def explore(
@@ -116,6 +124,9 @@ def _theme() -> str:
     rules.append(f"#view .edge.is-carry {{ stroke: {carry}; stroke-width: 2; }}")
     stub = _pair(LIGHT.nodes["stub"].text, DARK.nodes["stub"].text)
     rules.append(f".stub text {{ fill: {stub}; }}")
+    for far in range(11, MOST_FAR + 2):
+        small = ", ".join(f".f{size}" for size in range(far))
+        rules.append(f'#graph[data-far="{far}"] :is({small}) {{ display: none !important; }}')
     for i, colour in enumerate(HEAT):
         hot = f'#view [data-heat="{i}"]:not(.is-constant)'
         rules += [

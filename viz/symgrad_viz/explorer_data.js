@@ -1,4 +1,3 @@
-"use strict";
 // Everything has its place already; this shows it. Text from the data is only ever set as text.
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
@@ -27,32 +26,45 @@ function rowsOf(columns) {
 /** A text that is kept without its numbers, and those. */
 const filled = ([t, ...numbers]) => data.texts[t].replaceAll("\0", () => numbers.shift());
 
+/** Numbers that are kept as runs: where each begins, how long it is. */
+const unrolled = (runs) => runs.flatMap((first, i) => (i % 2 ? [] : Array.from({ length: runs[i + 1] }, (_, k) => first + k)));
+
 const elements = rowsOf(data.elements);
+for (const e of elements) e.buffers = e.buffers?.map(([section, slot]) => ({ section, slot }));
 for (const table of ["places", "rewrites"]) data[table] = rowsOf(data[table]);
 for (const section of data.sections) Object.assign(section, { steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
 const shared = rowsOf(data.boxes).map((box) => {
   const own = (text) => (text[0] === "=" ? `n${box.element} =` : "") + text.slice(1);
-  return { ...box, lines: box.lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t]))), call: own(filled(box.call)) };
+  const lines = box.lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t])));
+  return { ...box, lines, ...sizeOf(box.kind, lines), call: own(filled(box.call)) };
 });
-// The same program drawn in several ways, of which one is shown: with groups as one node each, with
-// what is inside of them, and in few boxes, each a scope or a line.
-for (const drawing of Object.values(data.worlds)) {
-  drawing.boxes = rowsOf(drawing.boxes).map(({ box, spot, group }) => ({ ...shared[box], spot, group }));
-  drawing.edges = rowsOf(drawing.edges).map((edge) => ({ ...edge, carries: data.texts[edge.carries] }));
-  drawing.stages.forEach((stage, i) => {
+// The same program drawn in two ways: with groups and loops as one node each, and with what is in them.
+const bases = data.worlds;
+const whole = bases.open ?? bases.full; // of which an overview is made
+for (const base of Object.values(bases)) {
+  base.boxes = rowsOf(base.boxes).map(({ box, spot, group, level }) => ({ ...shared[box], spot, group, level }));
+  base.edges = rowsOf(base.edges);
+  base.first = [];
+  base.stages.forEach((stage, i) => {
+    const before = base.stages[i - 1];
+    base.first.push(i && data.stages[i].same ? base.first[i - 1] : i);
     for (const of of ["boxes", "edges"]) {
-      const gone = new Set(stage[of].gone);
-      stage[of] = [...(drawing.stages[i - 1]?.[of] ?? []).filter((x) => !gone.has(x)), ...stage[of].new];
+      const [gone, fresh] = [new Set(unrolled(stage[of].gone)), unrolled(stage[of].new)];
+      stage[of] = before && !gone.size && !fresh.length ? before[of] : [...(before?.[of] ?? []).filter((x) => !gone.has(x)), ...fresh];
     }
-    stage.boxOf = new Map(stage.boxes.map((b) => [drawing.boxes[b].element, b]));
-    stage.spotOf = new Map(stage.boxes.map((b) => [drawing.boxes[b].spot, b]));
-    stage.fresh = new Set(stage.added);
-    stage.groupOf = new Map(stage.boxes.map((b) => drawing.boxes[b]).filter((b) => b.group !== null).map((b) => [b.element, b.group]));
-    stage.groups = new Set(stage.groupOf.values());
-    stage.freshGroups = new Set([...stage.groups].filter((g) => i && !drawing.stages[i - 1].groups.has(g)));
+    for (const of of ["ghosts", "added"]) {
+      stage[of] = unrolled(stage[of]);
+    }
+    once(stage, "boxOf", () => new Map(stage.boxes.map((b) => [base.boxes[b].element, b])));
+    once(stage, "groups", () => new Set(stage.boxes.map((b) => base.boxes[b].group).filter((g) => g !== null)));
   });
 }
-let world = data.worlds[data.world];
+/** A field that is computed when it is first asked for. */
+function once(of, field, make) {
+  Object.defineProperty(of, field, { configurable: true, get() { const value = make(); Object.defineProperty(of, field, { value }); return value; } });
+}
+let world = null; // the view that is shown
+let laid = null; // the places of what it shows
 const now = () => world.stages[state.pass];
 const shownStages = (all) => data.stages.map((s, i) => i).filter((i) => all || i === 0 || !data.stages[i].same);
 const holders = new Map();
@@ -61,13 +73,27 @@ const kindOf = (box) => world.boxes[box].kind;
 const places = (e) => (elements[e].places ?? []).map((p) => data.places[p]);
 const placeText = (p) => `${data.files[p.file]?.name ?? data.fileNames[p.file]}:${p.line}`;
 
-/** The node of a stage that is, or holds, what an element computes. */
-function present(e, stage) {
-  if (stage.boxOf.has(e) || stage.groups.has(e)) return e;
-  if (elements[e].group) return elements[e].inside.find((part) => stage.boxOf.has(part)) ?? null;
+/** What is drawn in a stage of an element: it, what holds it, what computes its value, the box of its level. */
+function present(e, stage = now()) {
+  if (e === null || stage.boxOf.has(e) || stage.groups.has(e)) return e;
+  const { level } = elements[e];
+  if (level) {
+    const closed = level.path.find((l) => stage.members.has(l));
+    return closed ? closed.element : laid?.spots.has(level.spot) ? e : null;
+  }
+  const b = stage.base.boxOf.get(presentIn(e, stage.base));
+  if (b === undefined) return null;
+  const box = world.base.boxes[b];
+  return world.around(box.spot)?.element ?? box.element;
+}
+/** The node of a stage, before anything is closed, that is, or holds, what an element computes. */
+function presentIn(e, stage) {
+  if (stage.boxOf.has(e)) return e;
   const around = (holders.get(e) ?? []).flatMap((h) => [h, ...(holders.get(h) ?? [])]);
   const holder = around.find((h) => stage.boxOf.has(h));
   if (holder !== undefined) return holder;
+  const within = (elements[e].inside ?? []).find((part) => stage.boxOf.has(part));
+  if (within !== undefined) return within;
   const values = new Set([e, ...(elements[e].ends ?? [])].map((x) => elements[x].value));
   for (const other of stage.boxOf.keys()) {
     if (values.has(elements[other].value)) return other;
@@ -78,8 +104,8 @@ function present(e, stage) {
 
 /** What to tell of when an element is chosen: itself, where an overview draws it with others. */
 function told(e) {
-  const here = present(e, now());
-  return here === null || elements[here].group ? e : here;
+  const here = elements[e].group ? e : presentIn(e, now().base);
+  return here ?? e;
 }
 
 // ---- finding ------------------------------------------------------------------------------------
@@ -90,8 +116,7 @@ function those(test, pass = state.pass) {
     const inside = (elements[e].inside ?? []).flatMap(within);
     return inside.length ? inside : test(e) ? [e] : [];
   };
-  const full = data.worlds.full;
-  return [...new Set(full.stages[pass].boxes.flatMap((b) => within(full.boxes[b].element)))];
+  return [...new Set((bases.full ?? whole).stages[pass].boxes.flatMap((b) => within((bases.full ?? whole).boxes[b].element)))];
 }
 const drawnAs = new Map();
 for (const { element, call, lines } of shared) drawnAs.set(element, [...(drawnAs.get(element) ?? []), call, ...lines]);
@@ -135,7 +160,7 @@ function linesOf(e) {
 const TABS = [["graph", "Graph"], ["numpy", "NumPy that runs"], ["code", "Your code"], ["memory", "Memory"], ["profile", "Profile"]]
   .filter(([id]) => (id !== "profile" || data.profile) && (id !== "code" || data.files.length));
 const COLOURS = [["role", "role"], ["flops", "operations"], ["bytes", "bytes moved"], ...(data.profile ? [["time", "time"]] : [])];
-const start = { world: data.world, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null };
+const start = { world: "open", opened: "", gone: true, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null };
 const state = { ...start };
 
 function readAddress() {
@@ -148,7 +173,7 @@ function readAddress() {
   const line = /^(\d+):(\d+)$/.exec(given.get("line") ?? "");
   Object.assign(state, start, {
     pass: whole("pass", data.stages.length) ?? start.pass, node: whole("node", elements.length), rule: whole("rule", data.rules.length),
-    tab: among("tab", TABS), colour: among("colour", COLOURS), world: given.get("world") in data.worlds ? given.get("world") : start.world, theme: among("theme", [["auto"], ["light"], ["dark"]]),
+    tab: among("tab", TABS), colour: among("colour", COLOURS), world: among("world", WORLDS), opened: given.get("opened") ?? start.opened, gone: given.get("gone") !== "0", theme: among("theme", [["auto"], ["light"], ["dark"]]),
     find: given.get("find") ?? "", filter: given.get("filter") ?? "", all: given.get("all") === "1",
     line: line && Number(line[1]) < data.fileNames.length ? [Number(line[1]), Number(line[2])] : null,
   });
@@ -158,7 +183,8 @@ function writeAddress() {
   const told = new URLSearchParams();
   for (const [key, value] of Object.entries(state)) {
     if (key !== "pass" && (value === start[key] || value === null || value === "")) continue;
-    told.set(key, key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
+    if (key === "opened" && state.world !== "closed") continue;
+    told.set(key, value === false ? "0" : key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
   }
   const hash = `#${told}`;
   if (hash !== location.hash && location.protocol !== "about:") history.replaceState(null, "", hash);
@@ -166,9 +192,9 @@ function writeAddress() {
 
 /** A new state, shown; `still` is for what was chosen in the graph, which stays where it is. */
 function change(next, still) {
-  const before = { ...state };
+  const before = { ...state, stood: laid && topOf(next.node ?? state.node) };
   Object.assign(state, next);
-  world = data.worlds[state.world];
+  world = viewOf(state);
   const moved = state.pass !== before.pass || state.world !== before.world;
   if (moved && state.node !== null && next.node === undefined) state.node = told(state.node);
   show(before, still);

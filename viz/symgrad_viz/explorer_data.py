@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -23,21 +23,23 @@ from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
+from symgrad_viz.builder import Details
+from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_nodes import Nodes, Section
-from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named
-from symgrad_viz.scene import CARRY
-from symgrad_viz.sheet import Placed, size_of
-from symgrad_viz.stages import Elements, Stages
+from symgrad_viz.explorer_owners import Owners, owners_of
+from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named, runs
+from symgrad_viz.phases import PARTS
+from symgrad_viz.scene import CARRY, LEAVES
+from symgrad_viz.sheet import Placed
+from symgrad_viz.stages import Stages
 from symgrad_viz.words import printable, shortened, title_text
 
-FORMAT, VERSION = "symgrad-explorer", 3
+FORMAT, VERSION = "symgrad-explorer", 4
 AROUND = 12  # so many lines of a file are shown around each that built something
-OVERVIEW = 40  # boxes that can be taken in at once
+LARGE = 2500  # nodes as written
 MOST_LINES = 5000  # of one piece of machine code
-QUOTE = "  "  # in the title of what a line built, between its place and its text
 Json: TypeAlias = dict[str, Any]
 AS_WRITTEN = "as written"
-EDGES = "tail head carries end way operand stub carried"
 
 
 def document(
@@ -48,67 +50,76 @@ def document(
 
 
 class _World:
-    """The stages as they are drawn: boxes and edges in tables, each stage by what has changed."""
+    """The stages as they are drawn: boxes and edges in tables, each stage by what has changed.
 
-    def __init__(
-        self, stages: Stages, boxes: Table, texts: Table, quoting: Collection[int] = ()
-    ) -> None:
-        """`quoting` are closed boxes whose second line, a line of the user's, is to stay secret."""
-        self.stages, self.texts, self.quoting = stages, texts, quoting
-        self.boxes, self.placed, self.edges = boxes, Table(), Table()
+    Places are given by the page, which knows what is open.
+    """
+
+    def __init__(self, stages: Stages, boxes: Table, texts: Table, owners: Owners) -> None:
+        self.stages, self.texts, self.owners = stages, texts, owners
+        self.boxes, self.placed, self.edges, self.levels = boxes, Table(), Table(), Table()
+        self.titles: dict[str, str] = {}
         # Most of a stage is as it was in the one before.
-        self._box, self._edge = cache(self._entered), cache(self._drawn)
+        self._box, self._edge = cache(self._entered), self.edges.__getitem__
 
     def to_json(self) -> Json:
         """The world in what JSON has."""
-        sheet = self.stages.sheet
         stages: list[Json] = []
         boxes: list[int] = []
         edges: list[int] = []
         for stage in self.stages.stages:
             spots = {p.box.id: p.spot for p in stage.boxes}
             drawn = (
-                (spots[e.tail], spots[e.head], e.operand, e.carries, int(e.way == CARRY))
+                (spots[e.tail], spots[e.head], e.operand, self.texts[e.carries], e.way == CARRY)
                 for e in stage.edges
             )
             boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
-            edges, old_edges = [self._edge(*e) for e in drawn], edges
+            edges, old_edges = [self._edge((t, h, c, o, int(w))) for t, h, o, c, w in drawn], edges
             changes = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
             ghosts = list(map(self._box, stage.ghosts))
-            stages.append({**changes, "ghosts": ghosts, "added": stage.added, "left": stage.left})
-        frames = ((kind, title, *map(round, place)) for kind, title, *place in sheet.frames)
+            stages.append(
+                {**changes, "ghosts": runs(ghosts), "added": runs(stage.added), "left": stage.left}
+            )
         return {
-            "sheet": [round(sheet.width), round(sheet.height)],
-            "frames": named("kind title x y width height", frames),
-            "spots": [_rounded(sheet.spots[i]) for i in range(len(sheet.spots))],
+            "titles": self.titles,
+            "spots": 1 + max((spot for _, spot, _, _ in self.placed), default=-1),
+            "levels": list(self.levels),
             "stages": stages,
-            "boxes": in_columns(named("box spot group", self.placed)),
-            "edges": in_columns(
-                named("tail head carries end way operand stub carried", self.edges)
-            ),
+            "boxes": in_columns(named("box spot group level", self.placed)),
+            "edges": in_columns(named("tail head carries operand carried", self.edges)),
         }
 
     def _entered(self, placed: Placed) -> int:
         box, own = placed.box, f"n{placed.element} ="
-        if placed.element in self.quoting:
-            said = box.tooltip.partition(QUOTE)[0]
-            box = replace(box, lines=(box.lines[0], *box.lines[2:]), tooltip=said)
         # Without its own name, what begins with it is the same text for many.
         call, first = (
             f"={t.removeprefix(own)}" if t.startswith(own) else f":{t}"
             for t in (box.tooltip.partition("\n")[0], box.lines[0])
         )
-        shown = placed.element, box.kind, int(box.is_output), *map(round, size_of(box))
+        shown = placed.element, box.kind, int(box.is_output)
         lines = tuple(self.texts[line] for line in (first, *box.lines[1:]))
         number = self.boxes[*shown, lines, self.texts.pieces(call)]
-        return self.placed[number, placed.spot, placed.group]
+        return self.placed[number, placed.spot, placed.group, self._level(placed)]
 
-    def _drawn(self, tail: int, head: int, operand: str, carries: str, carried: int) -> int:
-        route = self.stages.sheet.routes[tail, head]
-        end = round(route.end - self.stages.sheet.spots[head][0])
-        way = tuple(round(n) for point in route.points for n in point)
-        stub = () if route.stub is None else _rounded(route.stub)
-        return self.edges[tail, head, self.texts[carries], end, way, operand, stub, carried]
+    def _level(self, placed: Placed) -> int:
+        """The part of a box, its scopes, and of an update those that the name of its owner says.
+
+        What is in a group stays in its own scopes.
+        """
+        parts = [r for r in placed.box.regions if r.kind in PARTS]
+        self.titles |= {r.kind: r.title for r in parts}
+        if placed.box.kind in LEAVES:
+            scopes = tuple(r.title for r in placed.box.regions if r.kind == "scope")
+        else:
+            scopes = self.stages.elements.scopes(placed.element)
+        owner = self.owners.get(placed.element, ())
+        return self.levels[(*(r.kind for r in parts), *scopes, *owner)]
+
+
+class _Brief(Details):
+    """The page tells all but the first line of a tooltip by itself."""
+
+    is_brief = True
 
 
 class _Document:
@@ -128,29 +139,25 @@ class _Document:
         self.graphs = [program.raw, *(s.after for s in program.trace.stages)]
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
         self.elements = Elements(self.lineage)
-        self.stages = Stages(self.graphs, self.elements, program.output_names)
+        # Of a large program what is in groups is drawn, where it was written, and nothing else.
+        self.is_large = len(program.raw) > LARGE
+        self.stages = self._stages(opened=self.is_large)
         self.cost = program.cost(**ready.plan.sizes)
         self.nodes = Nodes(program, self.sections, self.elements, self.names, self.cost)
         self.places = self.nodes.places
+        self.owners = owners_of(self.graphs, program.output_names, self.elements, self.nodes.inside)
         self.rules, self.boxes = Table(), Table()
         self.texts = self.nodes.texts
 
     def to_json(self, title: str | None) -> Json:
         """The document."""
-        worlds = {"full": self._world(self.stages)}
-        names = self.program.output_names
-        if self.nodes.inside or any(n.bodies for g in self.graphs for n in g.nodes):
-            opened = Stages(self.graphs, self.elements, names, opened=True)
-            self.nodes.note_bodies()
-            worlds["open"] = self._world(opened)
+        worlds = {"open" if self.is_large else "full": self._world(self.stages)}
+        several = any(n.bodies for g in self.graphs for n in g.nodes) or self.nodes.inside
+        if several and not self.is_large:
+            worlds["open"] = self._world(self._stages(opened=True))
+        self.nodes.note_bodies()
         elements = list(map(self.nodes.describe, range(len(self.elements.nodes))))
-        if len(self.stages.stages[0].boxes) > OVERVIEW:
-            closed = Stages(self.graphs, self.elements, names, most=OVERVIEW)
-            secret = {} if self.embed_source else closed.groups
-            quoting = {n for (_, title), (n, _) in secret.items() if QUOTE in title}
-            worlds["closed"] = _World(closed, self.boxes, self.texts, quoting).to_json()
-            elements += (_group(*group, quoting) for group in closed.groups.items())
-        boxes = named("element kind output width height lines call", self.boxes)
+        boxes = named("element kind output lines call", self.boxes)
         given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(str(n.name) for n in given) or "no inputs"
         return {
@@ -162,7 +169,6 @@ class _Document:
             "summary": self._summary(),
             "stages": list(map(self._stage, range(len(self.graphs)))),
             "worlds": worlds,
-            "world": self._first(worlds),
             "boxes": in_columns(boxes),
             "elements": in_columns(elements),
             "rewrites": self._rewrites(),
@@ -176,13 +182,12 @@ class _Document:
             "texts": list(self.texts),
         }
 
-    def _world(self, stages: Stages) -> Json:
-        return _World(stages, self.boxes, self.texts).to_json()
+    def _stages(self, opened: bool) -> Stages:
+        names = self.program.output_names
+        return Stages(self.graphs, self.elements, names, opened=opened, details=_Brief())
 
-    def _first(self, worlds: Json) -> str:
-        """How the program is drawn at first."""
-        wanted = "closed" if len(self.stages.stages[-1].boxes) > OVERVIEW else "open"
-        return wanted if wanted in worlds else "full"
+    def _world(self, stages: Stages) -> Json:
+        return _World(stages, self.boxes, self.texts, self.owners).to_json()
 
     def _stage(self, i: int) -> Json:
         """The description of a pass."""
@@ -199,7 +204,7 @@ class _Document:
         return found
 
     def _numbers(self, graph: Graph) -> set[int]:
-        return set(self.elements.enter(graph.nodes).values())
+        return self.elements.of_graph(graph)
 
     def _changes(self, before: set[int], after: set[int]) -> Json:
         """How many nodes are new, how many went, and where to: before + new - gone = after."""
@@ -340,11 +345,13 @@ class _Document:
 
 def _fullest(plan: Plan) -> tuple[str, int]:
     """The kernel during which most of the arena is in use, and how much of that is its scratch."""
+    # In place of another a slot takes no more room than the larger of the two.
     used: list[dict[int, int]] = [{} for _ in plan.steps]
     for slot in plan.slots:
         if slot.kind == "arena":
+            offset, size = slot.offset, slot.nbytes
             for at in used[slot.first : slot.last + 1]:
-                at[slot.offset] = max(slot.nbytes, at.get(slot.offset, 0))
+                at[offset] = max(size, at.get(offset, 0))
     most = max(range(len(used)), key=lambda i: sum(used[i].values()), default=-1)
     if most < 0 or not used[most]:
         return "", 0
@@ -361,13 +368,6 @@ def _reason(name: str) -> str:
     return ""
 
 
-def _group(key: tuple[str, str], group: tuple[int, set[int]], quoting: Collection[int]) -> Json:
-    """The description of several nodes that are drawn as one."""
-    (part, name), (number, members) = key, group
-    name = name.partition(QUOTE)[0] if number in quoting else name
-    return {"op": f"{part} of {name}", "name": name, "inside": sorted(members), "group": True}
-
-
 def _time(step: StepTime) -> Json:
     figures = ("seconds", "share", "gbytes", "gflops", "reach")
     costs = {figure: _short(getattr(step, figure)) for figure in figures}
@@ -376,10 +376,6 @@ def _time(step: StepTime) -> Json:
 
 def _short(figure: float | None) -> float | None:
     return None if figure is None else float(f"{figure:.4g}")
-
-
-def _rounded(point: Sequence[float]) -> tuple[int, ...]:
-    return tuple(map(round, point))
 
 
 def _line(text: str) -> str:

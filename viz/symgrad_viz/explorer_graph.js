@@ -3,8 +3,10 @@
 const view = { x: 0, y: 0, k: 1 };
 const layer = Object.fromEntries(["frames", "lines", "hulls", "edges", "tags", "ghosts", "boxes"].map((id) => [id, svg("g", { id })]));
 const LAYERS = ["hulls", "edges", "tags", "ghosts", "boxes"];
-// At this scale text can be read; a graph that does not fit so is shown in part, with a map.
-const READABLE = 0.55;
+// Letters are never smaller than this, in pixels: what is farther shows its name alone, or nothing.
+const LEAST = 10;
+// At this scale all text can be read; a graph that does not fit so is shown in part, with a map.
+const READABLE = LEAST / SMALL_LETTERS;
 const TITLES = 20; // room for the titles above the sheet
 const drawn = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
 const ready = Object.fromEntries(LAYERS.map((id) => [id, new Map()]));
@@ -30,17 +32,17 @@ function tip(e, call) {
 const LINED = ["carry", "slice", "test"]; // known by their first line
 function draw(box, ghost) {
   const { element: e, spot, kind, lines, output, width: w, height: h, call } = world.boxes[box];
-  const [x, y] = world.spots[spot];
-  const top = -5.5 * (lines.length - 1) + 3.5 + (kind === "variable" ? 2.5 : 0);
-  const texts = lines.map((line, i) => svg("text", { y: top + 11 * i + (i ? 1 : 0), class: i ? "small" : null }, line));
+  const [x, y] = laid.spots.get(spot);
+  const top = (-LINE * (lines.length - 1)) / 2 + 4 + (kind === "variable" ? 2.5 : 0);
+  const texts = lines.map((line, i) => svg("text", { y: top + LINE * i + (i ? 1 : 0), class: i ? "small" : null }, line));
   const shapes = outline(kind, w, h);
   const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
-  const size = Math.min(20, h - 4, (w - 4) / (0.6 * short.length)).toFixed(1);
+  const size = Math.floor(Math.min(MOST_FAR, h - 4, (w - 4) / (0.61 * short.length)));
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {
     class: `node is-${kind}${elements[e].group ? " is-group" : ""}${output ? " is-output" : ""}${ghost ? " ghost" : ""}`, transform: `translate(${x} ${y})`,
     "data-node": `n${e}`, "data-box": box, role: "button", tabindex: -1, "aria-label": `${ghost ? "gone: " : ""}${call}`,
-  }, shapes, texts, svg("text", { class: "far-name", y: size / 3, "font-size": size }, short));
+  }, shapes, texts, svg("text", { class: `far-name f${size}`, y: size / 3, "font-size": size }, short));
 }
 
 /** Give a node a mark, and the halos that show it when it has its first. */
@@ -57,32 +59,39 @@ function mark(node, cls, on) {
   for (const text of node.querySelectorAll(".badge, .count")) text.setAttribute("y", -h / 2 - told - 4);
 }
 
-function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)].height; }
+function height(stage, spot) { return world.boxes[stage.spotOf.get(spot)]?.height ?? 0; }
 
+/** The element that a spot of a stage shows: of a box, or of an open frame. */
+function elementAt(stage, spot) { return world.boxes[stage.spotOf.get(spot)]?.element ?? spot - world.base.spots; }
 function drawEdge(stage, edge) {
-  const { tail, head, way, stub, operand, carries, carried, end: aside } = world.edges[edge];
-  const [end, to] = [world.spots[head][0] + aside, world.spots[head][1] - height(stage, head) / 2];
-  const far = stub.length > 0;
-  let [x, y] = far ? stub : world.spots[tail];
-  y += far ? 8 : height(stage, tail) / 2;
+  const { tail, head, operand, carries, carried, key } = world.edges[edge];
+  const { begin, way, end, stub, leaves, down, more, head: at } = laid.ways.get(key);
+  const top = (item) => (item.frame || item.stub ? item.height : height(stage, item.spot)) / 2;
+  const from = elementAt(stage, tail);
+  let [x, y] = carried ? laid.spots.get(tail) : [begin.x, begin.y];
+  y += carried ? height(stage, tail) / 2 : top(begin);
+  const to = carried ? laid.spots.get(head)[1] - height(stage, head) / 2 : leaves ? down : at.y - top(at);
   let d = `M${x} ${y}`;
   for (let i = 0; i <= way.length; i += 2) {
     const [a, b] = i < way.length ? way.slice(i, i + 2) : [end, to];
     d += `C${x} ${(y + b) / 2} ${a} ${(y + b) / 2} ${a} ${b}`;
     [x, y] = [a, b];
   }
-  d += `m-3 -7l3 7l3 -7`;
-  const from = world.boxes[stage.spotOf.get(tail)];
-  const parts = [svg("path", { class: `edge${far ? " is-stub" : ""}${carried ? " is-carry" : ""}`, d })];
+  if (!leaves) d += `m-3 -7l3 7l3 -7`;
+  const parts = [svg("path", { class: `edge${stub ? " is-stub" : ""}${carried ? " is-carry" : ""}`, d })];
   if (operand) parts.push(svg("text", { class: "operand", x: end + 5, y: to - 4 }, operand));
-  if (far) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from.element}` }, svg("text", { y: 3 }, from.lines[0].split(" = ")[0].slice(0, 24))));
-  return svg("g", { "data-tail": from.element, "data-tip": `${name(from.element)} : ${carries}`, "data-head": world.boxes[stage.spotOf.get(head)].element }, parts);
+  if (stub) parts.push(svg("g", { class: "stub", transform: `translate(${stub[0]} ${stub[1]})`, "data-node": `n${from}` }, svg("text", { y: 3 }, more ? `${more} more` : calledAt(stage, tail))));
+  return svg("g", { "data-tail": from, "data-tip": `${name(from)} : ${carries}`, "data-head": elementAt(stage, head) }, parts);
+}
+function calledAt(stage, spot) {
+  const box = world.boxes[stage.spotOf.get(spot)];
+  return box ? stubText(box.lines) : cut(elements[spot - world.base.spots].name, STUB);
 }
 
 /** The ground on which the members of a group stand: one area around each, and one along each edge. */
 function hull(box) {
   const { spot, group, width: w, height: h } = world.boxes[box];
-  const [x, y] = world.spots[spot];
+  const [x, y] = laid.spots.get(spot);
   return svg("g", { class: `hull${isLoop(group)}`, transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: ${grouped(group)}` },
     svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }), svg("rect", { class: "told", x: -w / 2 - 13, y: -h / 2 - 27, width: w + 26, height: h + 40, rx: 13 }));
 }
@@ -92,7 +101,7 @@ const SHORT = { while_loop: "while", branch: "cond", sized: "steps" };
 const grouped = (group) => [SHORT[elements[group].op] ?? elements[group].op, elements[group].times].filter(Boolean).join(" ");
 function tag(box) {
   const { spot, group, width: w, height: h } = world.boxes[box];
-  const [x, y] = world.spots[spot];
+  const [x, y] = laid.spots.get(spot);
   return svg("text", { class: `tag${isLoop(group)}`, x: x - w / 2 - 3, y: y - h / 2 - 13 }, `${grouped(group)} n${group}`, svg("tspan", { class: "badge" }, " new"));
 }
 function hullEdge(stage, edge) {
@@ -107,30 +116,33 @@ function extent(points, pad) {
 }
 function aroundBox(box) {
   const { spot, width: w, height: h } = world.boxes[box];
-  const [x, y] = world.spots[spot];
+  const [x, y] = laid.spots.get(spot);
   return extent([[x - w / 2, y - h / 2], [x + w / 2, y + h / 2]], 30);
 }
 function alongEdge(edge) {
-  const { tail, head, way, stub } = world.edges[edge];
+  const { tail, head, key } = world.edges[edge];
+  const { way, stub, begin, head: at } = laid.ways.get(key);
   const points = way.flatMap((x, i) => (i % 2 ? [] : [[x, way[i + 1]]]));
-  return extent([stub.length ? stub : world.spots[tail], ...points, world.spots[head]], 60);
+  const ends = begin ? [begin, at].map(({ x, y, height: h }) => [x, y + (y < at.y ? h / 2 : -h / 2)]) : [tail, head].map((s) => laid.spots.get(s));
+  return extent([...(stub ? [stub] : []), ...points, ...ends], 60);
 }
 
 /** What a stage draws: for each layer, keys, how to make what they stand for, and where it lies. */
 function wantedOf(stage) {
   const inGroup = (e) => {
-    const { tail, head, stub, carried } = world.edges[e];
-    if (carried) return false;
-    const [from, to] = [tail, head].map((s) => world.boxes[stage.spotOf.get(s)].group);
-    return from !== null && from === to && !stub.length;
+    const { tail, head, from, to, carried } = world.edges[e];
+    if (carried || from[0] !== "s" || to[0] !== "s" || !stage.spotOf.has(tail) || !stage.spotOf.has(head) || laid.ways.get(world.edges[e].key).stub) return false;
+    const [own, other] = [tail, head].map((s) => world.boxes[stage.spotOf.get(s)].group);
+    return own !== null && own === other;
   };
   const inside = stage.boxes.filter((b) => world.boxes[b].group !== null);
   const keyOf = (e) => `${e}:${stage.spotOf.get(world.edges[e].tail)}:${stage.spotOf.get(world.edges[e].head)}`;
+  const edges = stage.edges.filter((e) => laid.ways.has(world.edges[e].key));
   return {
     ghosts: new Map(stage.ghosts.map((b) => [b, [() => draw(b, true), () => aroundBox(b)]])),
     boxes: new Map(stage.boxes.map((b) => [b, [() => draw(b, false), () => aroundBox(b)]])),
-    edges: new Map(stage.edges.map((e) => [keyOf(e), [() => drawEdge(stage, e), () => alongEdge(e)]])),
-    hulls: new Map([...stage.edges.filter(inGroup).map((e) => [keyOf(e), [() => hullEdge(stage, e), () => alongEdge(e)]]), ...inside.map((b) => [b, [() => hull(b), () => aroundBox(b)]])]),
+    edges: new Map(edges.map((e) => [keyOf(e), [() => drawEdge(stage, e), () => alongEdge(e)]])),
+    hulls: new Map([...edges.filter(inGroup).map((e) => [keyOf(e), [() => hullEdge(stage, e), () => alongEdge(e)]]), ...inside.map((b) => [b, [() => hull(b), () => aroundBox(b)]])]),
     tags: new Map(inside.map((b) => [b, [() => tag(b), () => aroundBox(b)]])),
   };
 }
@@ -180,7 +192,8 @@ function renew(id, wanted) {
 }
 /** Make in idle moments what the other stages will draw. */
 function prepare() {
-  const left = world.stages.filter((_, i) => !data.stages[i].same).flatMap((s) => Object.entries(wantedOf(s)).flatMap(([id, wanted]) => [...wanted].map(([key, make]) => [id, key, make])));
+  if (world.base.where.size > SMALL || !state.gone) return;
+  const left = data.stages.flatMap((s, i) => (s.same ? [] : [world.stages[i]])).flatMap((s) => Object.entries(wantedOf(s)).flatMap(([id, wanted]) => [...wanted].map(([key, make]) => [id, key, make])));
   const of = world;
   const work = (moment) => {
     while (left.length && of === world && moment.timeRemaining() > 2) made(...left.pop());
@@ -189,23 +202,28 @@ function prepare() {
   if (window.requestIdleCallback) requestIdleCallback(work);
 }
 
+/** Begin with nothing drawn: other places, other boxes. */
 function enterWorld() {
-  world = data.worlds[state.world];
   for (const id of LAYERS) { drawn[id].clear(); ready[id].clear(); layer[id].replaceChildren(); }
   layer.frames.replaceChildren(...frames());
-  $("captions").replaceChildren(...world.frames.map(({ kind, title }) => svg("g", { class: `is-${kind}` }, svg("rect", { rx: 3 }), svg("text", null, title))));
+  $("captions").replaceChildren(...parts().map(({ kind, title }) => svg("g", { class: `is-${kind}` }, svg("rect", { rx: 3 }), svg("text", null, title))));
 }
-const frames = () => world.frames.map(({ kind, x, y, width, height }) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width, height, rx: 8 })));
+const parts = () => laid.frames.filter(({ level }) => level.isOpen);
+const frames = () => laid.frames.map(({ level, kind, title, x, y, width, height }) => svg("g", { class: `frame is-${kind}`, "data-level": level.element }, svg("rect", { class: "shape", x, y, width, height, rx: 8 }),
+  !level.isOpen && svg("text", { class: "title", x: x + 10, y: y + 16, "data-node": `n${level.element}` }, `▾ ${title}`)));
 
 function showStage() {
   const stage = now();
+  const there = laid;
+  laid = world.layout(state.pass);
+  if (there !== laid) enterWorld();
   for (const [id, wanted] of Object.entries(wantedOf(stage))) renew(id, wanted);
   for (const [b, node] of drawn.boxes) {
     const fresh = stage.fresh.has(world.boxes[b].element);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
   for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(world.boxes[key]?.group));
-  const line = ({ tail, head, stub }) => (stub.length ? "" : `M${world.spots[tail].join(" ")}L${world.spots[head].join(" ")}`);
+  const line = ({ key }) => { const way = laid.ways.get(key); return !way?.begin || way.stub ? "" : `M${way.begin.x} ${way.begin.y}L${way.head.x} ${way.head.y}`; };
   layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
   drawMap();
   cull(true);
@@ -214,17 +232,17 @@ function showStage() {
 /** The sheet as a map: frames, a dot for each node, those that are new or chosen, what is seen. */
 function drawMap() {
   const stage = now();
-  const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const { spot, width: w, height: h } = world.boxes[b]; const [x, y] = world.spots[spot]; return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
-  const map = put($("map").firstChild, { viewBox: `0 0 ${world.sheet.join(" ")}` }, []);
-  $("map").style.width = `min(100%, ${(30 * world.sheet[0]) / world.sheet[1]}vh)`;
-  map.replaceChildren(...frames(), dots(stage.boxes, ""), dots(changedBoxes(), "fresh"), dots(stage.boxes.filter((b) => drawn.boxes.get(b)?.classList.contains("is-found")), "found"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
+  const dots = (boxes, cls) => svg("path", { class: `dots ${cls}`, d: boxes.map((b) => { const { spot, width: w, height: h } = world.boxes[b]; const [x, y] = laid.spots.get(spot); return `M${x - w / 2} ${y - h / 2}h${w}v${h}h${-w}z`; }).join("") });
+  const map = put($("map").firstChild, { viewBox: `0 0 ${laid.sheet.join(" ")}` }, []);
+  $("map").style.width = `min(100%, ${(30 * laid.sheet[0]) / laid.sheet[1]}vh)`;
+  map.replaceChildren(...parts().map(({ kind, x, y, width, height }) => svg("g", { class: `frame is-${kind}` }, svg("rect", { class: "shape", x, y, width, height, rx: 8 }))), dots(stage.boxes, ""), dots(changedBoxes(), "fresh"), dots(stage.boxes.filter((b) => drawn.boxes.get(b)?.classList.contains("is-found")), "found"), dots([stage.boxOf.get(chosen())].filter((b) => b !== undefined), "chosen"));
 }
 /** What is drawn of the element that is chosen. */
 const chosen = () => (state.node === null ? null : present(state.node, now()));
 /** What is new in a stage, and what is gone, from top to bottom: what is to be chosen, and its box. */
 function changes() {
   const stage = now();
-  const at = ([, b]) => world.spots[world.boxes[b].spot];
+  const at = ([, b]) => laid.spots.get(world.boxes[b].spot) ?? [0, 0];
   const boxes = [...stage.added.map((e) => stage.boxOf.get(e)), ...stage.ghosts].map((b) => [world.boxes[b].element, b]);
   const groups = [...stage.freshGroups].map((g) => [g, stage.boxes.find((b) => world.boxes[b].group === g)]);
   return [...boxes, ...groups].sort((a, b) => at(a)[0] - at(b)[0] || at(a)[1] - at(b)[1]);
@@ -239,12 +257,14 @@ let size = { width: 0, height: 0 }; // of the window; 0 until the graph is shown
 function measure() { if ($("stage").clientWidth) size = { width: $("stage").clientWidth, height: $("stage").clientHeight }; }
 function place() {
   $("view").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
-  $("graph").classList.toggle("far", view.k < 0.5);
+  $("graph").classList.toggle("far", view.k < READABLE);
+  const far = Math.min(MOST_FAR + 1, Math.ceil(LEAST / view.k));
+  if ($("graph").dataset.far !== String(far)) $("graph").dataset.far = far;
   attach();
   cull(false);
   // A title stays in sight as long as its frame is; of a small frame it stands above.
   [...$("captions").children].forEach((caption, i) => {
-    const { title, x, y, width: w, height: h } = world.frames[i];
+    const { title, x, y, width: w, height: h } = parts()[i];
     const [left, top, right, bottom] = [x * view.k + view.x, y * view.k + view.y, (x + w) * view.k + view.x, (y + h) * view.k + view.y];
     const small = view.k < 0.7;
     const across = Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8));
@@ -257,8 +277,8 @@ function place() {
   });
   const [w, h] = [size.width / view.k, size.height / view.k];
   const [x, y] = [-view.x / view.k, -view.y / view.k];
-  $("map").toggleAttribute("hidden", state.tab !== "graph" || x <= 0 && y <= 0 && x + w >= world.sheet[0] && y + h >= world.sheet[1]);
-  const part = (n, side) => `${(100 * n) / world.sheet[side]}%`;
+  $("map").toggleAttribute("hidden", state.tab !== "graph" || x <= 0 && y <= 0 && x + w >= laid.sheet[0] && y + h >= laid.sheet[1]);
+  const part = (n, side) => `${(100 * n) / laid.sheet[side]}%`;
   Object.assign($("map").lastChild.style, { left: part(x, 0), top: part(y, 1), width: part(w, 0), height: part(h, 1) });
 }
 function zoom(factor, x, y) {
@@ -268,29 +288,31 @@ function zoom(factor, x, y) {
   view.k = k;
   place();
 }
-const fitting = () => Math.min(1.2, size.width / (world.sheet[0] + 12), (size.height - TITLES) / (world.sheet[1] + 12)) || 1;
+const fitting = () => Math.min(1.2, size.width / (laid.sheet[0] + 12), (size.height - TITLES) / (laid.sheet[1] + 12)) || 1;
 function fit() {
   measure();
   view.k = fitting();
-  const [w, h] = world.sheet.map((n) => n * view.k);
+  const [w, h] = laid.sheet.map((n) => n * view.k);
   view.x = (size.width - w) / 2;
   view.y = (size.height + TITLES - h) / 2;
   place();
 }
-/** All of it if it can be read so; else what comes of it, readable. */
+/** All of it if it can be read so; else where it begins, readable. */
 function begun() {
   measure();
   if (!size.width) return place();
   if (fitting() >= READABLE) return fit();
-  const result = now().boxes.find((b) => world.boxes[b].output && world.boxes[b].kind !== "update") ?? now().boxes[0];
-  view.k = 0.9;
-  centre(result, 0.8);
+  view.k = 1;
+  const inputs = now().boxes.filter((b) => world.boxes[b].kind === "placeholder");
+  const down = (b) => laid.spots.get(world.boxes[b].spot)[1];
+  const first = (inputs.length ? inputs : now().boxes).reduce((a, b) => (a === null || down(b) < down(a) ? b : a), null);
+  if (first === null) place(); else centre(first, 0.2);
 }
 /** Bring a box into the middle, or `down` so far, or as near to it as leaves nothing empty. */
 function centre(box, down = 0.5) {
-  const spot = world.spots[world.boxes[box].spot];
+  const spot = laid.spots.get(world.boxes[box].spot);
   const [x, y] = ["width", "height"].map((side, i) => {
-    const [room, whole] = [size[side], world.sheet[i] * view.k];
+    const [room, whole] = [size[side], laid.sheet[i] * view.k];
     const wanted = room * (i ? down : 0.5) - spot[i] * view.k;
     return whole <= room ? (room - whole) / 2 : Math.max(room - whole, Math.min(0, wanted));
   });
@@ -300,12 +322,12 @@ function centre(box, down = 0.5) {
 /** Move so that a node can be seen, if it cannot, and near enough to be read. */
 function reveal(e) {
   if (!size.width) return;
-  const box = now().boxOf.get(present(e, now())) ?? now().ghosts.find((b) => world.boxes[b].element === e) ?? now().boxes.find((b) => world.boxes[b].group === e);
+  const box = now().boxOf.get(e) ?? now().ghosts.find((b) => world.boxes[b].element === e) ?? now().boxOf.get(present(e)) ?? now().boxes.find((b) => world.boxes[b].group === e);
   if (box === undefined) return;
-  const [x, y] = world.spots[world.boxes[box].spot];
+  const [x, y] = laid.spots.get(world.boxes[box].spot);
   const [at, down] = [x * view.k + view.x, y * view.k + view.y];
-  if (view.k >= 0.5 && at > 60 && at < size.width - 60 && down > 30 && down < size.height - 30) return;
-  view.k = Math.max(view.k, 0.9);
+  if (view.k >= READABLE && at > 60 && at < size.width - 60 && down > 30 && down < size.height - 30) return;
+  view.k = Math.max(view.k, 1);
   centre(box);
 }
 

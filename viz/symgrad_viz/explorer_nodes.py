@@ -14,8 +14,8 @@ from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
 from symgrad_viz.bodies import times_text
-from symgrad_viz.explorer_tables import Table, named
-from symgrad_viz.stages import Elements
+from symgrad_viz.elements import Elements
+from symgrad_viz.explorer_tables import Table
 from symgrad_viz.words import shortened
 
 MOST_REWRITES = 60  # told of one node
@@ -80,8 +80,11 @@ class Nodes:
             if not story.steps and (again := other.explainer.of_node(node)).steps:
                 story, section = again, i
         rewrites, sources = self.lineage.backward(form)
-        origins = [node.origin, *(n.origin for n in sources if n.inputs)]
-        lines = {(p.file, p.line): p for o in reversed(origins) for p in reversed(o.locations)}
+        # Very many that were merged share their lines.
+        origins = {n.origin.frames: n.origin for n in (node, *sources) if n is node or n.inputs}
+        lines = {
+            (p.file, p.line): p for o in reversed(origins.values()) for p in reversed(o.locations)
+        }
         events = [
             at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None
         ]
@@ -135,12 +138,13 @@ class Nodes:
             for i, section in enumerate(self.sections):
                 yield from ((i, step) for step in section.explainer.steps.get(form, ()))
 
-    def _buffers(self, number: int) -> list[Json]:
+    def _buffers(self, number: int) -> list[tuple[int, int]]:
+        """The memory that it is computed in: of which section, which slot."""
         found: dict[tuple[int, int], None] = {}
         for i, at in self._own_steps(number):
             plan = self.sections[i].plan
             found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
-        return named("section slot", found)
+        return list(found)
 
     def _costs(self, whole: Cost) -> dict[int, Json]:
         """Operations, bytes read and bytes written of each node, as written and as it runs."""

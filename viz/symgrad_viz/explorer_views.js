@@ -60,6 +60,23 @@ function headline(lit) {
     : state.line ? `${count(lit.length, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
 }
 
+/** The levels around what is chosen, each a step back: what is deeper closes. */
+function showCrumbs() {
+  const here = state.node === null ? null : elements[state.node].level ?? levelAround(state.node);
+  const path = here?.path ?? [];
+  const back = (level) => {
+    const deeper = [...levelsOf(whole, level)].filter((l) => !l.isOpen);
+    change({ node: level.element, rule: null, line: null });
+    if (deeper.length || !level.isOpen) turnLevels(deeper, false, [level]);
+  };
+  $("crumbs").replaceChildren(...(path.length < 2 && !path.some((l) => !l.isOpen) ? [] : path.flatMap((level, i) => [i ? " › " : "", html("button", { class: "link", onclick: () => back(level) }, level.title)])));
+}
+/** The level that a node is in. */
+function levelAround(e) {
+  const box = whole.boxes[whole.stages[state.pass].boxOf.get(presentIn(e, whole.stages[state.pass]))];
+  return box ? whole.levelOf.get(box.spot) : null;
+}
+
 const brief = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const heatText = (n) => (state.colour === "time" ? `${brief.format(1e6 * n)} µs` : brief.format(n));
 const FUSED = "fused: one pass over the data";
@@ -126,7 +143,7 @@ function neighbours(e) {
   const stage = now();
   const [reads, readers] = [[], []];
   for (const edge of stage.edges) {
-    const [tail, head] = [world.edges[edge].tail, world.edges[edge].head].map((s) => world.boxes[stage.spotOf.get(s)].element);
+    const [tail, head] = [world.edges[edge].tail, world.edges[edge].head].map((s) => elementAt(stage, s));
     const [into, from] = [head, tail].map((x) => x === e || stage.groupOf.get(x) === e);
     if (into && !from && !reads.includes(tail)) reads.push(tail);
     if (from && !into && !readers.includes(head)) readers.push(head);
@@ -214,7 +231,7 @@ function linePane([file, n]) {
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
 const moreMemory = data.summary.some(({ what, before, after }) => what === "bytes of memory" && after > before);
 function programPane() {
-  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(data.worlds.closed ? [["c", "overview, or all nodes"]] : []), ...(data.worlds.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
+  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(WORLDS[0][0] === "closed" ? [["c", "overview, or all nodes"]] : []), ...(bases.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
       html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),

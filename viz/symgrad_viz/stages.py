@@ -7,9 +7,10 @@ stood that it replaced, so that of two stages only that differs which the pass h
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from symgrad.ir.graph import Graph
@@ -17,55 +18,15 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.bodies import Body, bodies_of, own_size
-from symgrad_viz.builder import scene_of
+from symgrad_viz.builder import Details, scene_of
 from symgrad_viz.closing import Closing, closing_of
+from symgrad_viz.elements import Elements
 from symgrad_viz.groups import computed, group
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, part_of
-from symgrad_viz.sheet import Placed, Stage, laid_out
+from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
 
 _INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
 _FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
-
-
-class Elements:
-    """The nodes of all stages, each with a number that it keeps however often it is built again.
-
-    Numbers count from the graph as it was written, so there they are those that it prints with.
-    """
-
-    def __init__(self, lineage: Lineage) -> None:
-        self.lineage = lineage
-        self.nodes: list[Node] = []
-        self._numbers: dict[tuple[Any, int], int] = {}
-        # Graphs that were drawn, each with what is inside its fused nodes or without.
-        self.views: dict[tuple[int, bool], _View] = {}
-
-    def enter(self, nodes: Iterable[Node]) -> dict[Node, int]:
-        """The number of each of these nodes, which are of one graph."""
-        given = list(nodes)
-        return dict(zip(given, self.numbers(given), strict=True))
-
-    def numbers(self, nodes: Iterable[Node]) -> list[int]:
-        """Their numbers, one after the other: a body that runs in two places has two for each."""
-        times: Counter[Any] = Counter()
-        found = []
-        for node in nodes:
-            form = self.lineage.form(node)
-            key = form, times[form]
-            times[form] += 1
-            if key not in self._numbers:
-                self._numbers[key] = len(self.nodes)
-                self.nodes.append(node)
-            found.append(self._numbers[key])
-        return found
-
-    def of_form(self, form: Any) -> int | None:
-        """The number of what has this form."""
-        return self._numbers.get((form, 0))
-
-    def value(self, number: int) -> Node:
-        """The key that elements share if they compute the same value."""
-        return self.lineage.value(self.nodes[number])
 
 
 @dataclass(frozen=True)
@@ -106,13 +67,15 @@ class Stages:
         *,
         opened: bool = False,
         most: int | None = None,
+        details: Details | None = None,
     ) -> None:
         """Draw some graphs of one lineage.
 
-        `opened` draws what is inside fused nodes. If a stage has more than `most` boxes, as much
-        of it is closed as must be, so that what is in a scope is one box.
+        `opened` draws what is inside fused nodes; `details` tells more of nodes. If a stage has
+        more than `most` boxes, as much of it is closed as must be, so that what is in a scope is
+        one box.
         """
-        self.elements, self.opened = elements, opened
+        self.elements, self.opened, self.details = elements, opened, details
         # Of each closed box, by part and title: its number, after those of all elements, and the
         # elements that were ever in it.
         self.groups: dict[tuple[str, str], tuple[int, set[int]]] = {}
@@ -130,18 +93,23 @@ class Stages:
                 self.stages.append(Stage(self.stages[-1].boxes, self.stages[-1].edges))
             else:
                 self.stages.append(self._stage(views[id(graph)]))
-        self.sheet = laid_out(self.stages)
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """The places of all that any stage shows."""
+        return laid_out(self.stages)
 
     def _view(self, drawn: _Drawn) -> _View:
         parts = list(_parts(drawn.graph)) if self.opened else []
         key = id(drawn.graph), self.opened
-        if key in self.elements.views:
-            return self.elements.views[key]
+        views: dict[tuple[int, bool], _View] = self.elements.views
+        if key in views:
+            return views[key]
         own = [*drawn.graph.nodes, *parts]
         bodies = list(_in_bodies(drawn.graph)) if self.opened else []
         numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
         names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names)
+        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names, details=self.details)
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         inside = {
             f"{names[top]}{path}": number
@@ -149,7 +117,7 @@ class Stages:
         }
         elements = dict(zip(numbers, (*own, *(node for _, _, node in bodies)), strict=True))
         view = _View(drawn.graph, names, _without_items(scene, items), elements, inside)
-        return self.elements.views.setdefault(key, view)
+        return views.setdefault(key, view)
 
     def _stage(self, view: _View) -> Stage:
         before = self.stages[-1].boxes if self.stages else ()

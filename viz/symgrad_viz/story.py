@@ -18,6 +18,7 @@ from symgrad.ir.node import Node
 from symgrad.passes import DEFAULT
 from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
+from symgrad_viz.elements import Elements
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.phases import BACKWARD, FORWARD, nexts_of, part_titles, parts_of
@@ -25,7 +26,7 @@ from symgrad_viz.picture import Picture, check_choice, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
 from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
-from symgrad_viz.stages import Elements, Stages
+from symgrad_viz.stages import Stages
 from symgrad_viz.svg import element, finished
 from symgrad_viz.theme import ADVANCE, THEMES, Palette
 from symgrad_viz.words import counted, name_text, text_width, title_text

@@ -85,10 +85,7 @@ def tooltip(node: Node, names: Mapping[Node, str]) -> str:
     train.py:13  h = sg.relu(z)
     made by: vjp(relu) then mask_multiply
     """
-    parts = [names[x] for x in node.inputs]
-    parts += [f"{k}={_attr_text(v)}" for k, v in node.attrs if not isinstance(v, Cell)]
-    call = shortened(f"{node.op.name}({', '.join(parts)})")
-    lines = [f"{names[node]} = {call} : {shortened(type_text(node.type))}"]
+    lines = [call_line(node, names)]
     for place in node.origin.locations:
         lines.append(f"{shortened(Path(place.file).name)}:{place.line}  {shortened(place.text)}")
     if node.origin.scope:
@@ -96,6 +93,14 @@ def tooltip(node: Node, names: Mapping[Node, str]) -> str:
     if node.origin.made_by:
         lines.append(f"made by: {shortened(' then '.join(map(str, node.origin.made_by)))}")
     return "\n".join(dict.fromkeys(lines))
+
+
+def call_line(node: Node, names: Mapping[Node, str]) -> str:
+    """The first of these lines."""
+    parts = [names[x] for x in node.inputs]
+    parts += [f"{k}={_attr_text(v)}" for k, v in node.attrs if not isinstance(v, Cell)]
+    call = shortened(f"{node.op.name}({', '.join(parts)})")
+    return f"{names[node]} = {call} : {shortened(type_text(node.type))}"
 
 
 def _attr_text(value: Any) -> str:

@@ -288,6 +288,11 @@ class JaxProgram(Program):
         except self.device.jax.errors.JaxRuntimeError as error:
             raise self.device.failed(error) from error
 
+    def error(self, /, *args: Any, **options: Any) -> NoReturn:
+        raise UnsupportedError(
+            "how XLA rounds is not known line by line; ask the same program with backend='numpy'"
+        )
+
     def profile(self, /, *args: Any, **options: Any) -> NoReturn:
         raise UnsupportedError(
             "XLA tells nobody how long the parts of a program take that it has joined; use "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ class Run:
     """The value of every node by its kernel, in long double if `wide`, else as the graph says.
 
     With `noise`, what is computed is off by a few units in the last place: of its dtype, or of long
-    double if `unit` says so. `extreme` tells whether a number overflowed or underflowed on the way.
+    double if `unit` says so; and so are the operands of the nodes that are `shaken`. `extreme`
+    tells whether a number overflowed or underflowed on the way. With `fallback`, a kernel that
+    takes no long doubles is given doubles; `fallen_back` has the nodes.
     """
 
     def __init__(
@@ -30,12 +32,16 @@ class Run:
         wide: bool = True,
         noise: np.random.Generator | None = None,
         unit: float | None = None,
+        fallback: bool = False,
+        sizes: Mapping[str, int] | None = None,
+        shaken: Collection[Node] = (),
     ) -> None:
         self.outputs = list(outputs)
-        self.wide, self.noise, self.unit = wide, noise, unit
-        self.extreme = False
+        self.wide, self.noise, self.unit, self.fallback = wide, noise, unit, fallback
+        self.extreme, self.shaken = False, shaken
         self.values: dict[Node, Any] = {x: self._wide(v) for x, v in feeds.items()}
-        sizes = sizes_of(self.values)
+        self.fallen_back: list[Node] = []
+        sizes = {**sizes_of(self.values), **(sizes or {})}
         with np.errstate(all="ignore", over="call", under="call", call=self._note):
             for node in topological(self.outputs, known=self.values.keys()):
                 self.values[node] = self._value(node, resolve(dict(node.attrs), sizes))
@@ -47,7 +53,10 @@ class Run:
         if isinstance(node, Variable):
             return self._wide(node.value)
         operands = [self.values[x] for x in node.inputs]
-        made = node.op.kernel(*operands, **attrs)
+        if self.noise is not None and node in self.shaken:
+            pairs = zip(operands, node.inputs, strict=True)
+            operands = [self._shaken(v, np.abs(v), x) for v, x in pairs]
+        made = self._made(node, operands, attrs)
         if isinstance(made, tuple):
             return tuple(map(self._wide, made))
         made = self._wide(made)
@@ -57,12 +66,28 @@ class Run:
         if not node.op.elementwise:  # a sum is as uncertain as its terms are large
             sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
             size = np.fmax(size, np.abs(node.op.kernel(*sizes, **attrs)))
-        unit = np.finfo(node.dtype).eps if self.unit is None else self.unit
         size = np.where(np.isfinite(size), size, 0)
         if node.op.cast or node.op.view or node.op.kinks or node.op.zero_filled:
             moved = np.concatenate([np.ravel(np.abs(x)) for x in operands])
             size = np.where(np.isin(np.abs(made), moved), 0, size)
-        return made + SPREAD * unit * size * self.noise.standard_normal(made.shape)
+        return self._shaken(made, size, node)
+
+    def _shaken(self, value: Any, size: Any, node: Node) -> Any:
+        """A value with noise that is so large."""
+        if self.noise is None or np.asarray(value).dtype.kind not in "fc":
+            return value
+        unit = np.finfo(node.dtype).eps if self.unit is None else self.unit
+        return value + SPREAD * unit * size * self.noise.standard_normal(np.shape(value))
+
+    def _made(self, node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
+        if not self.fallback:
+            return node.op.kernel(*operands, **attrs)
+        try:
+            return node.op.kernel(*operands, **attrs)
+        except Exception:  # no kernel of LAPACK's takes long doubles
+            self.fallen_back.append(node)
+            plain = (np.asarray(x, np.float64) if x.dtype == WIDE else x for x in operands)
+            return node.op.kernel(*plain, **attrs)
 
     def _wide(self, value: Any) -> Any:
         if isinstance(value, tuple):

@@ -1,0 +1,72 @@
+"""A graph run on intervals: ends between which exact results lie, from exact inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.evaluate import resolve, sizes_of
+from symgrad.ir.leaf_ops import CONSTANT
+from symgrad.ir.long_double import WIDE
+from symgrad.ir.node import Node
+from symgrad.ir.walk import topological
+from symgrad.runtime.inspect.intervals import Interval, Table, UnboundedError
+
+
+class Enclosure:
+    """The interval of every node; `unbounded` has those for which none is known, and why."""
+
+    def __init__(self, outputs: Iterable[Node], feeds: Mapping[Node, Any]) -> None:
+        self.intervals: dict[Node, Interval] = {x: Interval.point(v) for x, v in feeds.items()}
+        self.unbounded: dict[Node, str] = {}
+        self.table = Table()
+        sizes = sizes_of(dict(feeds))
+        with np.errstate(all="ignore"):
+            for node in topological(list(outputs), known=self.intervals.keys()):
+                if any(x in self.unbounded for x in node.inputs):
+                    self.unbounded[node] = ""
+                    continue
+                operands = [self.intervals[x] for x in node.inputs]
+                try:
+                    found = self._interval(node, operands, resolve(dict(node.attrs), sizes))
+                except UnboundedError as error:
+                    self.unbounded[node] = str(error)
+                except Exception:  # such as a kernel that takes no long doubles
+                    self.unbounded[node] = f"no bound is known for {node.op.name}"
+                else:
+                    self.intervals[node] = found
+
+    def _interval(self, node: Node, operands: list[Interval], attrs: dict[str, Any]) -> Interval:
+        op = node.op
+        if op is CONSTANT or not operands:
+            return Interval.point(op.kernel(**attrs))
+        if op.identity:
+            return operands[0]
+        kinds = {x.low.dtype.kind for x in operands}
+        if "c" in kinds or node.tensor.is_complex:
+            raise UnboundedError("no bound is known for complex numbers")
+        if kinds <= {*"iub"} and all(x.is_point for x in operands) and not op.cast:
+            return self._of_points(node, operands, attrs)
+        if op.view or op.name in MOVES:
+            low, high = (op.kernel(*ends, **attrs) for ends in zip(*operands, strict=True))
+            return Interval(np.asarray(low), np.asarray(high))
+        return self.table.lookup(node)(*operands, node)
+
+    @staticmethod
+    def _of_points(node: Node, operands: list[Interval], attrs: dict[str, Any]) -> Interval:
+        value = np.asarray(node.op.kernel(*(x.low for x in operands), **attrs))
+        if value.dtype.kind == "f" and node.op.elementwise:
+            wide = (x.low.astype(WIDE) for x in operands)
+            value = np.asarray(node.op.kernel(*wide, **attrs))
+        return Interval.point(value)
+
+
+# Ops that put elements elsewhere, or choose the largest or the smallest.
+MOVES = frozenset(
+    {
+        "all", "any", "concat", "gather", "max", "min", "on_diagonal", "pick_in_rows", "place",
+        "roll", "running_extremum", "sort", "window_max",
+    }
+)  # fmt: skip
