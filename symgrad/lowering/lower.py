@@ -40,7 +40,7 @@ from symgrad.lowering.steps import (
     nbytes,
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
-from symgrad.ops.shape import reshape_p
+from symgrad.ops.shape import broadcast_to, reshape_p
 
 MOST_STEPS = 256  # of a plan to which others are tried
 LEAST_SAVED = 2**16  # bytes that are worth a mask of its own, which is one more step
@@ -304,11 +304,19 @@ class _Lowering:
         if isinstance(loop, Tiling):
             scratch = self._temporaries(loop.scratch, "tile")
             return TileLoop(node, operands, results, task.group, scratch, tiling=loop)
-        ready = zip(operands, loop.strides, strict=True)
+        shapes = (loop.wide.get(k) for k in range(len(operands)))
+        seen = [
+            r if s is None else self._broadcast(r, s)
+            for r, s in zip(operands, shapes, strict=False)
+        ]
+        ready = zip(seen, loop.strides, strict=True)
         operands = tuple([self._contiguous(task, r) if s is None else r for r, s in ready])
         scratch = self._temporaries([t for t in loop.parts if t is not None], "tile")
         threads = self.threads
         return NativeLoop(node, operands, results, task.group, scratch, code=loop, threads=threads)
+
+    def _broadcast(self, ref: Ref, shape: tuple[int, ...]) -> Ref:
+        return Ref(ref.slot, (*ref.views, View(broadcast_to.op, (("shape", shape),))))
 
     def _contiguous(self, task: Task, ref: Ref) -> Ref:
         """A value that lies as its shape says: a copy, if it is seen otherwise."""

@@ -30,7 +30,7 @@ class NativeCode(Protocol):
     `parts` has the type of the array to give for it, None of others. Each result may be written
     over those of its operands that `in_place` has for it; one that is `streamed` is written faster
     where it begins a page of memory. Operands are plain arrays, but for those that are to have
-    `strides`.
+    `strides`; some are to be as `wide` as the shape that it has for their number.
     """
 
     rows: int
@@ -39,6 +39,7 @@ class NativeCode(Protocol):
     ir: str
     in_place: tuple[tuple[int, ...], ...]
     streamed: tuple[bool, ...]
+    wide: Mapping[int, tuple[int, ...]]
     strides: tuple[Strides | None, ...]
 
     @property

@@ -1,7 +1,10 @@
-"""The ends of rows: parts of vectors, which some processors read and write by an instruction."""
+"""Elements that do not fill a vector, or do not lie side by side: the ends of rows, and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from symgrad.ir.digest import sha256
 from symgrad.native.vectors import LLVM, Code, Value
 
 
@@ -24,6 +27,23 @@ def store_masked(x: Value, pointer: str, mask: Value) -> None:
     code.do(f"call void {name}({given}, {code.type('b1')} {mask.text})")
 
 
+def load_listed(code: Code, kind: str, base: str, table: Sequence[int], i: str) -> Value:
+    """The elements from number i on, of which a table tells how far they lie from a pointer."""
+    stored, text = "u1" if kind == "b1" else kind, ", ".join(f"i32 {n}" for n in table)
+    name = f"@table{sha256(text.encode()).hex()[:16]}"
+    code.module.definitions[name] = f"{name} = private constant [{len(table)} x i32] [{text}]"
+    names = []
+    for j in range(code.lanes):
+        at = code.scalar(f"add i64 {i}, {j}")
+        place = code.scalar(f"getelementptr i32, ptr {name}, i64 {at}")
+        offset = code.scalar(f"load i32, ptr {place}")
+        wide = code.scalar(f"sext i32 {offset} to i64")
+        element = code.scalar(f"getelementptr {LLVM[stored]}, ptr {base}, i64 {wide}")
+        names.append(code.scalar(f"load {LLVM[stored]}, ptr {element}, align {_bytes(stored)}"))
+    found = code.vector(stored, names)
+    return found.differs(0) if kind == "b1" else found
+
+
 def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:
     """The type of a vector of a kind, and the intrinsic that moves it under a mask."""
     suffix = LLVM[kind].replace("float", "f32").replace("double", "f64")
@@ -32,3 +52,31 @@ def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:
 
 def _bytes(kind: str) -> int:
     return int(kind[1:])
+
+
+def copy_elements(code: Code, size: int, to: str, source: str, count: str, step: int = 0) -> None:
+    """Copy elements of so many bytes, of which the next is a `step` on, to lie side by side."""
+    name = f"@copy{size}"
+    code.module.definitions[name] = COPY.format(name=name, bits=8 * size)
+    code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count}, i64 {step or size})")
+
+
+COPY = """\
+define internal void {name}(ptr %to, ptr %from, i64 %count, i64 %step) #0 {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %o = mul i64 %i, %step
+  %p = getelementptr i8, ptr %from, i64 %o
+  %q = getelementptr i{bits}, ptr %to, i64 %i
+  %x = load i{bits}, ptr %p, align 1
+  store i{bits} %x, ptr %q, align 1
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}}"""

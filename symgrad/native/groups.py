@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
@@ -234,6 +235,7 @@ class Group:
         def takes(y: Node, x: Node) -> bool:
             own = self.space.strides[y]
             fits = x.tensor.dtype == y.tensor.dtype and self.space.strides[x] == own
+            fits &= x not in self.space.tables
             return fits and all(own) and until.get(x, 0) <= self.stage[y]
 
         numbered = list(enumerate(self.graph.inputs))
@@ -259,7 +261,9 @@ class Group:
         alone += NUMPYS * draws
         own = sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
         own += COST * draws
-        return own + moved < alone + moved
+        rounds = 1 if self.flat else -(-self.columns // self.lanes)
+        filled = 1 if self.flat else self.columns / (rounds * self.lanes)  # of a row's vectors
+        return (own + moved) / filled < alone + moved
 
 
 def admit_in_rows(node: Node, exact: bool) -> None:
@@ -314,10 +318,17 @@ def admit(node: Node, exact: bool) -> None:
         raise NotNative("NumPy's unsigned integers of floats out of range depend on their layout")
     if any(k not in found.kinds for k in kinds):
         raise NotNative(f"{op.name} of {node.inputs[0].tensor.dtype} has no native form")
+    if op.kernel in operations.QUOTIENTS and not _is_positive(node.inputs[1]):
+        raise NotNative(f"{op.name} has a native form by a positive constant only")
     has_mask = op.kernel in (kernels.where, kernels.select)
     same = {x.tensor.dtype for x in node.inputs[has_mask:]}
     if len(same) > 1 and op.kernel is not kernels.keep_bits:
         raise NotNative(f"{op.name} of different dtypes has no native form")
+
+
+def _is_positive(x: Node) -> bool:
+    """Whether a node is a constant number above 0."""
+    return x.op is CONSTANT and not x.ndim and bool(np.all(computed(x, [], dict(x.attrs)) > 0))
 
 
 def is_admitted(node: Node, exact: bool) -> bool:

@@ -16,6 +16,7 @@ from symgrad.native.engine import Engine, host
 from symgrad.native.groups import Group
 from symgrad.native.loops import KERNEL, write_group
 from symgrad.native.operations import kind_of
+from symgrad.native.short import widened
 from symgrad.native.space import NotNative
 from symgrad.native.streams import streamed
 
@@ -38,7 +39,8 @@ class Kernel:
     """The code of an inner graph for given sizes of its named dimensions.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`, and the first is a multiple of `block`. In place of a result that is a reduction
+    are `rows`, and the first is a multiple of `block`. Operands are given in the shapes of `wide`,
+    by their numbers, where that has one. In place of a result that is a reduction
     over the rows it takes the array of its parts, one for each block; `join` joins them.
 
     Raises `Unavailable` where there is no machine code, and `NotNative` for rows that are too long.
@@ -54,6 +56,7 @@ class Kernel:
         self.group, self._engine = group, engine
         self.strides = (None,) * len(group.graph.inputs) if strides is None else tuple(strides)
         graph = group.graph
+        self.wide: Mapping[int, tuple[int, ...]] = {}
         self._module = write_group(self.group, engine.has_masks)
         arrays = (*graph.inputs, *graph.outputs)
         kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
@@ -99,8 +102,13 @@ class Kernel:
             np.empty(known((t if p is None else p).shape), t.dtype)
             for t, p in zip(self.results, self.parts, strict=True)
         ]
+        shapes = (self.wide.get(k) for k in range(len(operands)))
+        wide = [
+            x if s is None else np.broadcast_to(x, s)
+            for x, s in zip(operands, shapes, strict=False)
+        ]
         for first, end in self.spans(1):
-            self.call(*operands, *arrays, first, end)
+            self.call(*wide, *arrays, first, end)
         outputs = self.group.graph.outputs
         ends = (self.group.ends.get(y) for y in outputs)
         return [
@@ -125,11 +133,16 @@ def compiled(
     native form, or that takes no less time so, if it is to pay, and `Unavailable` where there is no
     machine code.
     """
-    strided = {}
-    for x, found in zip(graph.inputs, strides or (), strict=False):
+    strided, (graph, wide) = {}, widened(graph, sizes)
+    strides = [
+        None if k in wide else s for k, s in enumerate(strides or [None] * len(graph.inputs))
+    ]
+    for x, found in zip(graph.inputs, strides, strict=True):
         if found is not None:
             strided[x] = tuple((s or 0) // x.tensor.dtype.itemsize for s in found)
     group = Group(graph, sizes, exact=exact, strided=strided)
     if if_it_pays and not group.pays():
         raise NotNative("NumPy's functions are as fast")
-    return Kernel(group, sizes, host() if engine is None else engine, strides)
+    made = Kernel(group, sizes, host() if engine is None else engine, strides)
+    made.wide = wide
+    return made

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
-from symgrad.native.ends import load_masked, store_masked
+from symgrad.native.ends import copy_elements, load_listed, load_masked, store_masked
 from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import kind_in, operation
 from symgrad.native.philox import drawn, is_drawn, room
@@ -54,7 +54,8 @@ class _Writer:
         self.drawn: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
         self.masked = masked and self.tails and not group.flat
-        self.stack = 0
+        self.stack, spare = 0, -group.columns % group.lanes
+        self.tables = {x: (*t, *t[-1:] * spare) for x, t in group.space.tables.items()}
 
     # ---- the function -----------------------------------------------------------------------
 
@@ -111,7 +112,8 @@ class _Writer:
         if self.tails:
             for i, node in enumerate(self.arrays):
                 through_mask = self.masked and self._step(i) == node.tensor.dtype.itemsize
-                if self.space.is_inner(node) and node not in group.ends and not through_mask:
+                buffered = self.space.is_inner(node) and not {node} & {*group.ends, *self.tables}
+                if buffered and not through_mask:
                     self.buffers[i] = self._alloca(kind_in(node), lanes)
                     kind = "u1" if kind_in(node) == "b1" else kind_in(node)
                     self.code.store(self.code.constant(kind, 0), self.buffers[i])
@@ -285,7 +287,10 @@ class _Writer:
             return code.scalar(f"select i1 {last}, ptr {self.buffers[k]}, ptr {found}")
 
         for node in made:
-            if not node.inputs:
+            if node in self.tables:
+                base = self.bases[self.number[node]]
+                values[node] = load_listed(code, kind_in(node), base, self.tables[node], i)
+            elif not node.inputs:
                 values[node] = self._loaded(self.number[node], place, last, inside)
             elif is_drawn(node):
                 values[node] = code.load(kind_in(node), self._in_row(node, self.draws[node], i))
@@ -364,10 +369,7 @@ class _Writer:
 
     def _copy(self, to: str, source: str, count: str, k: int, step: int = 0) -> None:
         """Copy fewer elements than a vector has, of which the next is a `step` on."""
-        size = self.arrays[k].tensor.dtype.itemsize
-        name = f"@copy{size}"
-        self.code.module.definitions[name] = COPY.format(name=name, bits=8 * size)
-        self.code.do(f"call void {name}(ptr {to}, ptr {source}, i64 {count}, i64 {step or size})")
+        copy_elements(self.code, self.arrays[k].tensor.dtype.itemsize, to, source, count, step)
 
     def _write_part(self, node: Node, end: End) -> None:
         """The part of a reduction that is of this block, at its place among the parts."""
@@ -380,27 +382,6 @@ class _Writer:
             self._copy(place, self.sums.columns[node], str(self.group.columns), k)
         else:
             self.one.store(self.sums.total(node), place)
-
-
-COPY = """\
-define internal void {name}(ptr %to, ptr %from, i64 %count, i64 %step) #0 {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %body ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %body, label %done
-body:
-  %o = mul i64 %i, %step
-  %p = getelementptr i8, ptr %from, i64 %o
-  %q = getelementptr i{bits}, ptr %to, i64 %i
-  %x = load i{bits}, ptr %p, align 1
-  store i{bits} %x, ptr %q, align 1
-  %next = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}}"""
 
 
 def constant(code: Code, node: Node) -> Value:

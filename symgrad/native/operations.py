@@ -117,6 +117,18 @@ def _shift(x: Value, n: Value) -> tuple[Value, Value]:
     return fits, x.code.select(fits, n, 0)
 
 
+def _floor_divide(x: Value, n: Value) -> Value:
+    """A quotient by a positive constant, which the compiler turns into a product or a shift."""
+    if x.kind[0] == "u":
+        return x.quotient(n)
+    found = x.quotient(n)
+    return x.code.select(x - found * n < 0, found - x.code.constant(x.kind, 1), found)
+
+
+def _remainder(x: Value, n: Value) -> Value:
+    return x - _floor_divide(x, n) * n
+
+
 def _scaled_by(ufunc: np.ufunc) -> Callable[[Value], Value]:
     """A product with a number that NumPy has rounded in its own way."""
     return lambda x: x * float(ufunc(np.ones((), x.kind)))
@@ -216,6 +228,9 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     np.invert: Operation(lambda x: ~x, "biu"),
     np.left_shift: Operation(_left_shift, "iu", cost=6),
     np.right_shift: Operation(_right_shift, "iu", cost=6),
+    kernels.floor_of_quotient: Operation(_floor_divide, "iu", cost=16, numpy=60),
+    np.floor_divide: Operation(_floor_divide, "iu", cost=16, numpy=60),
+    np.remainder: Operation(_remainder, "iu", cost=20, numpy=120),
     np.heaviside: Operation(_heaviside, "f", cost=6, numpy=167),
     np.deg2rad: Operation(_scaled_by(np.deg2rad), "f", numpy=140),
     np.rad2deg: Operation(_scaled_by(np.rad2deg), "f", numpy=140),
@@ -271,6 +286,8 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
 OF_SOURCE: Mapping[Any, Operation] = {
     "scipy.special.gammaln": _function(gamma.gammaln, 560, 1050),
 }
+# By a positive constant only: others divide element by element, and NumPy does that as fast.
+QUOTIENTS = (kernels.floor_of_quotient, np.floor_divide, np.remainder)
 # Of 0 and -0 in float16 NumPy gives the first, elsewhere the second.
 EXTREMA = (np.maximum, np.minimum, relu.op.kernel, kernels.leaky_relu)
 # How a reduction joins two partial results, and what it starts from (of floats, of integers).

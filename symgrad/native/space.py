@@ -28,6 +28,9 @@ ROW_REDUCTIONS = (row_sums.op, vecdot_p.op)
 REDUCTIONS = (total.op, largest.op, least.op, vdot_p.op)
 
 
+SHORT, MOST_LISTED = 16, 2**12  # elements of an axis, and of a table
+
+
 def is_reduction(node: Node) -> bool:
     """Whether a node joins the elements along some axes."""
     return node.op in ROW_REDUCTIONS or node.op in REDUCTIONS or node.op in PLACES
@@ -42,12 +45,14 @@ class Space:
     """The loops of a group, from the outermost: their sizes, and what each value does in them.
 
     `strides` has for each node the number of elements from one turn of a loop to the next, 0 where
-    it does not depend on it; `reduced` the loops that end in a reduction.
+    it does not depend on it; `reduced` the loops that end in a reduction. The inner loop may be of
+    two axes that do not lie so in some input: `tables` has how far its elements lie from the first.
     """
 
     sizes: tuple[int, ...]
     strides: Mapping[Node, tuple[int, ...]]
     reduced: Mapping[Node, frozenset[int]]
+    tables: Mapping[Node, tuple[int, ...]]
 
     @property
     def inner(self) -> int:
@@ -189,9 +194,19 @@ class _Classes:
         uses += [*reduced.values(), *self._along_rows(place)]
         apart = self._apart(loops, place)
         merged: list[list[int]] = []
+        tables: dict[Node, tuple[int, ...]] = {}
         for i in range(len(order)):
-            alike = merged and all((i in u) == (merged[-1][-1] in u) for u in uses)
-            if alike and i not in apart:
+            alike = bool(merged) and all((i in u) == (merged[-1][-1] in u) for u in uses)
+            if (
+                alike
+                and i == len(order) - 1
+                and i in apart
+                and self._is_short(wide[i - 1], wide[i])
+            ):
+                tables = {x: self._table(x) for x in apart[i]}
+                merged[-1].pop()
+                merged = [*filter(None, merged), [i - 1, i]]
+            elif alike and i not in apart:
                 merged[-1].append(i)
             else:
                 merged.append([i])
@@ -200,7 +215,18 @@ class _Classes:
             n: frozenset(m for m, group in enumerate(merged) if group[-1] in r)
             for n, r in reduced.items()
         }
-        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends)
+        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends, tables)
+
+    def _is_short(self, rows: int, columns: int) -> bool:
+        """Whether two axes make one loop that some inputs read by a table."""
+        plain = all(n.op.elementwise for n in self.graph.nodes if n.inputs)
+        return plain and columns < SHORT and rows * columns <= MOST_LISTED
+
+    def _table(self, x: Node) -> tuple[int, ...]:
+        """How many elements each one of the last two axes that are not 1 lies from the first."""
+        axes = zip(self.strided[x], self.shapes[x], strict=True)
+        (outer, rows), (inner, columns) = [(s, n) for s, n in axes if n != 1][-2:]
+        return tuple(outer * i + inner * j for i in range(rows) for j in range(columns))
 
     def _along_rows(self, place: Mapping[tuple[Node, int], int]) -> Iterator[frozenset[int]]:
         """The loop that each op along rows goes along, which is to be the innermost."""
@@ -216,15 +242,15 @@ class _Classes:
         self,
         loops: Mapping[Node, list[tuple[Node, int]]],
         place: Mapping[tuple[Node, int], int],
-    ) -> set[int]:
-        """The loops that do not go on where the one before ends, in some strided value."""
-        found = set()
+    ) -> dict[int, list[Node]]:
+        """The loops that do not go on where the one before ends, with the values of which."""
+        found: dict[int, list[Node]] = {}
         for x, strides in self.strided.items():
             steps = [(s, n) for s, n in zip(strides, self.shapes[x], strict=True) if n != 1]
             numbers = [place[c] for c in loops[x]]
             for k in range(1, len(steps)):
                 if steps[k - 1][0] != steps[k][0] * steps[k][1]:
-                    found.add(numbers[k])
+                    found.setdefault(numbers[k], []).append(x)
         return found
 
     def _strides(

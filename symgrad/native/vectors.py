@@ -59,11 +59,9 @@ class Value:
         return 1 if self.kind == "b1" else 8 * _size(self.kind)
 
     def _with(self, opcode: str, other: Operand, flipped: bool = False) -> Value:
-        two = self.code.as_value(other, self.kind)
+        t, two = self.code.type(self.kind), self.code.as_value(other, self.kind)
         first, second = (two, self) if flipped else (self, two)
-        return self.code.line(
-            self.kind, f"{opcode} {self.code.type(self.kind)} {first.text}, {second.text}"
-        )
+        return self.code.line(self.kind, f"{opcode} {t} {first.text}, {second.text}")
 
     def _compare(self, word: str, other: Operand) -> Value:
         two = self.code.as_value(other, self.kind)
@@ -102,6 +100,10 @@ class Value:
 
     def __rtruediv__(self, other: Number) -> Value:
         return self._with("fdiv", other, True)
+
+    def quotient(self, other: Operand) -> Value:
+        """A quotient of integers, towards 0."""
+        return self._with("sdiv" if self.kind[0] == "i" else "udiv", other)
 
     def __and__(self, other: Operand) -> Value:
         return self._with("and", other)
