@@ -81,15 +81,16 @@ def summary(found: Sequence[Round]) -> Round:
             "memory MiB": median(t["memory MiB"] for t in told),
             "call MiB": median(t["call MiB"] for t in told),
         }
-        for base in ("tuned", "symgrad"):
+        for base in ("tuned", "symgrad", "JAX"):
             pairs = [(s[name]["ms"], s[base].get("ms")) for s in found if base in s]
             if all(b for _, b in pairs) and pairs:
                 result[name][f"time ratio to {base}"] = median(a / b for a, b in pairs)
-    own = result.get("symgrad", {})
-    for figures in result.values():
-        if own.get("status") == figures["status"] == "ok":
-            for k in ("compile ms", "compile again ms"):
-                figures[k.replace("ms", "ratio to symgrad")] = figures[k] / own[k]
+    for base in ("symgrad", "JAX"):
+        own = result.get(base, {})
+        for figures in result.values():
+            if own.get("status") == figures["status"] == "ok":
+                for k in ("compile ms", "compile again ms"):
+                    figures[k.replace("ms", f"ratio to {base}")] = figures[k] / own[k]
     return result
 
 

@@ -70,8 +70,15 @@ def symgrad(
     inputs = [sg.placeholder(f"x{i}", a.shape, a.dtype) for i, a in enumerate(arrays)]
     value = loss(symgrad_words(), *inputs)
     gradients = sg.grad(value, [inputs[i] for i in wanted]) if wanted else ()
-    program = sg.compile(inputs, [value, *gradients], backend=backend)
-    return lambda: program(*arrays)
+    return calls(sg.compile(inputs, [value, *gradients], backend=backend), arrays)
+
+
+def calls(program: Any, arrays: Sequence[Any]) -> Run:
+    """Calls of a program; one that JAX runs is given arrays on its device, and gives such."""
+    if program.interface.backend != "jax":
+        return lambda: program(*arrays)
+    given = [program.device.put(a) for a in arrays]
+    return lambda: program.on_device(*given)
 
 
 def symgrad_step(work: Training, arrays: Sequence[Any], backend: Any = "numpy") -> Run:
@@ -85,8 +92,7 @@ def symgrad_step(work: Training, arrays: Sequence[Any], backend: Any = "numpy") 
     loss = work.loss(words, *inputs, *parameters)
     new = work.next(words, state, sg.grad(loss, parameters))
     updates = dict(zip(state, new, strict=True))
-    step = sg.compile(inputs, [loss], updates=updates, backend=backend)
-    return lambda: step(*data)
+    return calls(sg.compile(inputs, [loss], updates=updates, backend=backend), data)
 
 
 # ---- PyTensor -----------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks.workload import COMPILERS, CONTESTANTS
 
-NOT_PEERS = "tuned", "naive", "symgrad", "products"
+OWN = "symgrad", "symgrad native", "symgrad jax"
+NOT_PEERS = "tuned", "naive", "products", *OWN
 STARTED = "symgrad", "PyTensor", "JAX", "torch.compile", "autograd"
 Contest = dict[str, Any]
 
@@ -19,6 +20,12 @@ def line(contest: Contest) -> str:
     told = ", ".join(f"{n} {ratio(f, 'time ratio to tuned')}"
                      for n, f in contest["contestants"].items()
                      if f["status"] != "does not apply")  # fmt: skip
+    by_jax = contest["contestants"].get("symgrad jax", {})
+    if "time ratio to JAX" in by_jax:
+        told += (
+            f"; symgrad jax is {number(by_jax['time ratio to JAX'])} × JAX, compile "
+            f"{number(by_jax['compile again ratio to JAX'])} ×"
+        )
     return f"{contest['workload']} ×{contest['threads']}: {told}"
 
 
@@ -201,7 +208,7 @@ def misses_of(contest: Contest) -> Iterator[str]:
 
 def aim_for(name: str, contest: Contest) -> float | None:
     """The largest ratio of symgrad's time to this contestant's that is aimed at."""
-    if name in ("symgrad", "naive"):
+    if name == "naive" or name in OWN:
         return None
     if name == "products":
         return 1.1 if contest["workload"].startswith("two_layer") else None

@@ -57,11 +57,14 @@ class Workload:
 
     # What differentiates is the same for every workload.
 
-    def symgrad(self, *inputs: Any) -> Run:
-        return peers.symgrad(self.loss, inputs, self.wanted)
+    def symgrad(self, *inputs: Any, backend: str = "numpy") -> Run:
+        return peers.symgrad(self.loss, inputs, self.wanted, backend)
 
     def symgrad_native(self, *inputs: Any) -> Run:
-        return peers.symgrad(self.loss, inputs, self.wanted, backend="native")
+        return self.symgrad(*inputs, backend="native")
+
+    def symgrad_jax(self, *inputs: Any) -> Run:
+        return self.symgrad(*inputs, backend="jax")
 
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
         return peers.pytensor(self.loss, inputs, self.wanted, linker)
@@ -126,11 +129,8 @@ class Training(Workload):
 
         return update
 
-    def symgrad(self, *inputs: Any) -> Run:
-        return peers.symgrad_step(self, inputs)
-
-    def symgrad_native(self, *inputs: Any) -> Run:
-        return peers.symgrad_step(self, inputs, backend="native")
+    def symgrad(self, *inputs: Any, backend: str = "numpy") -> Run:
+        return peers.symgrad_step(self, inputs, backend)
 
     def pytensor(self, *inputs: Any, linker: str = "auto") -> Run:
         return peers.pytensor_step(self, inputs, linker)
@@ -151,6 +151,7 @@ CONTESTANTS = {
     "naive": ("naive", "numpy"),
     "symgrad": ("symgrad", "symgrad"),
     "symgrad native": ("symgrad_native", "symgrad"),
+    "symgrad jax": ("symgrad_jax", "symgrad"),
     "PyTensor": ("pytensor", "pytensor"),
     "PyTensor C": ("pytensor_c", "pytensor"),
     "JAX": ("jax", "jax"),
@@ -162,5 +163,8 @@ CONTESTANTS = {
     "products": ("products", "numpy"),
 }
 # Its C code wants a BLAS of the system to link to, and is without one no measure of PyTensor.
-ASKED_FOR = ("PyTensor C", "symgrad native")
-COMPILERS = ("symgrad", "symgrad native", "PyTensor", "PyTensor C", "JAX", "torch.compile", "Numba")
+ASKED_FOR = ("PyTensor C", "symgrad native", "symgrad jax")
+COMPILERS = (
+    "symgrad", "symgrad native", "symgrad jax", "PyTensor", "PyTensor C", "JAX", "torch.compile",
+    "Numba",
+)  # fmt: skip

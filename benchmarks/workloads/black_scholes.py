@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.workload import Array, Run, Workload
 
 Cdf = Callable[[Any], Any]
@@ -60,11 +61,7 @@ class BlackScholes(Workload):
 
         inputs = [sg.placeholder(n, a.shape, a.dtype) for n, a in zip("sktrv", arrays, strict=True)]
         outputs = self.graph(sg, sg.special.ndtr, sg.grad, inputs)
-        program = sg.compile(inputs, outputs, backend=backend)
-        return lambda: program(*arrays)
-
-    def symgrad_native(self, *arrays: Any) -> Run:
-        return self.symgrad(*arrays, backend="native")
+        return peers.calls(sg.compile(inputs, outputs, backend=backend), arrays)
 
     def pytensor(self, *arrays: Any, linker: str = "auto") -> Run:
         import pytensor
