@@ -1,6 +1,7 @@
 """The same program on a GPU, where there is one, and on the processor where there is none.
 
-Run it with `python examples/16_on_a_gpu.py`; it needs JAX: `pip install 'symgrad[jax]'`.
+Run it with `python examples/16_on_a_gpu.py`; it needs JAX: `pip install 'symgrad[jax]'`. It was
+written without a GPU at hand, and has run on processors only.
 """
 
 from pathlib import Path
