@@ -27,7 +27,7 @@ from symgrad_viz.bodies import (
     title_of,
 )
 from symgrad_viz.formulas import formula, given_names, is_aside
-from symgrad_viz.level import Level, Operand, Source
+from symgrad_viz.level import Details, Level, Operand, Source
 from symgrad_viz.phases import (
     BACKWARD,
     FORWARD,
@@ -57,25 +57,6 @@ WRITTEN = 44  # letters of a formula that a label has room for
 NESTED = 6  # scopes within scopes are drawn to this depth
 
 
-class Details:
-    """Facts about nodes beyond the graph: none, here."""
-
-    sizes: Mapping[str, int] | None = None
-    is_brief = False  # whether a tooltip is its first line and no more
-
-    def lines(self, node: Node) -> list[str]:
-        """More lines for its tooltip."""
-        return []
-
-    def figure(self, node: Node) -> float | None:
-        """The number by which it is coloured, if it is."""
-        return None
-
-    def overwrites(self, node: Node, operand: Node) -> bool:
-        """Whether its result takes the place of an operand in memory."""
-        return False
-
-
 def scene_of(
     thing: Any,
     *,
@@ -85,25 +66,29 @@ def scene_of(
     loops: bool = True,
     names: Mapping[Node, str] | None = None,
     details: Details | None = None,
+    given: Mapping[Node, str] | None = None,
 ) -> Scene:
     """The scene of a graph, or of something that has one as its `.graph`.
 
     `stubs=False` draws every edge in full. `expand` says whether fused nodes, loops and choices
     show what is inside; None is: if that makes 150 nodes at most; `loops=False` leaves loops and
     choices closed. `names` is what the nodes are called, each in its own way; None is: by their
-    numbers. `details` tells more of each. Raises `RenderError` for anything else.
+    numbers. `given` are the user's names; None is: those of the graph's own lines. `details` tells
+    more of each. Raises `RenderError` for anything else.
     """
     graph = graph_of(thing)
     if expand is None:
         expand = count(graph) <= EXPANDED
     nexts = nexts_of(graph, getattr(thing, "output_names", ()))
     builder = _Builder(graph, expand, expand and loops, details or Details(), nexts)
-    builder.draw(_output_names(thing, graph), names or _numbered(graph))
+    builder.given |= given_names(graph) if given is None else given
+    names = names or {n: f"n{i}" for i, n in enumerate(graph.nodes)}
+    builder.draw(_output_names(thing, graph), names)
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
         boxes, edges = with_stubs(boxes, edges)
-    given = f"a graph of {len(graph)} nodes" if thing is graph else f"what runs: {len(graph)} nodes"
-    return Scene(title_text(title, given), builder.summary(), boxes, edges)
+    said = f"a graph of {len(graph)} nodes" if thing is graph else f"what runs: {len(graph)} nodes"
+    return Scene(title_text(title, said), builder.summary(), boxes, edges)
 
 
 def graph_of(thing: Any) -> Graph:
@@ -120,10 +105,6 @@ def _output_names(thing: Any, graph: Graph) -> list[str]:
     return [
         printable(given[i]) if i < len(given) else f"output {i}" for i in range(len(graph.outputs))
     ]
-
-
-def _numbered(graph: GraphLike) -> dict[Node, str]:
-    return {n: f"n{i}" for i, n in enumerate(graph.nodes)}
 
 
 class _Builder:
@@ -146,7 +127,7 @@ class _Builder:
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
-        self.given = given_names(graph)
+        self.given: dict[Node, str] = {}
 
     def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
         level = Level(self.graph, dict(names), {})
@@ -335,6 +316,8 @@ class _Builder:
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         # A formula tells the order of operands, and the inside of a node what is read where.
         ordered &= inner is None and not node.bodies and not self._formula(level, node)
+        if not ordered:
+            drawn = list({node.inputs[i]: (i, x) for i, x in drawn[::-1]}.values())[::-1]
         for i, x in drawn:
             saved, sizes = self._saved(level, node.inputs[i], node)
             operand = str(i) if ordered else ""
@@ -385,8 +368,14 @@ class _Builder:
         return written if len(written) <= WRITTEN else ""
 
     def _called(self, level: Level, x: Node) -> str:
-        """The user's name of an operand, or its number."""
-        return self.given.get(x) or shown_name(x, level.names)
+        """The user's name of an operand, or the number of the box that it is drawn in."""
+        found = self.given.get(x) or x.name
+        source = level.sources.get(x, [""])[0]
+        if found is not None or not isinstance(source, Source):
+            return found or level.names[x]
+        closed = x.op.of_several and source.box == level.names[x.inputs[0]]
+        box = self.boxes[source.box].lines[0].partition(" = ")[0]
+        return f"{box}[{x.attr('index')}]" if closed else box
 
     def _saved(self, level: Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
         """The residuals of a value for a gradient op, and the sizes of its dimensions."""

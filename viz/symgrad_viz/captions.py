@@ -1,4 +1,4 @@
-"""Titles of frames: tabs on the upper line, beside the edges where there is room.
+"""Titles of frames: tabs below the upper line, beside the edges where there is room.
 
 Graphviz routes edges as if titles were not there.
 """
@@ -18,6 +18,7 @@ from symgrad_viz.words import text_width
 _NUMBER = re.compile(r"-?\d+\.?\d*")
 SAMPLES = 8  # of each curve
 AROUND = 4.0
+INSET, HIGH = 2.0, 20.0  # of a tab, below the line
 Point: TypeAlias = tuple[float, float]
 
 
@@ -32,17 +33,17 @@ class Area:
 
 
 def tab(kind: str, title: str, corner: Point, paint: Paint, size: float) -> ET.Element:
-    """The title of a frame on its upper line, beginning at `corner`."""
+    """The title of a frame below its upper line, beginning at `corner`."""
     left, top = corner
     group = ET.Element("g", {"class": f"caption is-{kind}"})
     around = {
-        "x": f"{left:.2f}", "y": f"{top - size * 0.65:.2f}", "rx": "4",
+        "x": f"{left:.2f}", "y": f"{top + INSET:.2f}", "rx": "4",
         "width": f"{tab_width(title, size):.2f}", "height": f"{size * 1.5:.2f}",
         "stroke": paint.stroke, "fill": paint.fill,
     }  # fmt: skip
     ET.SubElement(group, "rect", around)
     text = ET.SubElement(
-        group, "text", {"x": f"{left + AROUND:.2f}", "y": f"{top + size * 0.43:.2f}"}
+        group, "text", {"x": f"{left + AROUND:.2f}", "y": f"{top + INSET + size * 1.08:.2f}"}
     )
     text.set("font-family", LAYOUT_FONT)
     text.set("font-size", f"{size:.2f}")
@@ -57,13 +58,13 @@ def tab_width(title: str, size: float) -> float:
 
 
 def corner_of(frame: ET.Element, width: float, drawn: Sequence[Area]) -> Point:
-    """Where on the upper line of a frame a tab of this width covers nothing that is drawn.
+    """Where below the upper line of a frame a tab of this width covers nothing that is drawn.
 
     Where there is no such place it begins at the left.
     """
     xs, ys = zip(*_points(frame), strict=True)
     top, first = min(ys), min(xs) + 2.5 * AROUND
-    taken = (a for a in drawn if a.top <= top + 2 * AROUND and a.bottom >= top - 2 * AROUND)
+    taken = (a for a in drawn if a.top <= top + HIGH and a.bottom >= top)
     left = first
     for area in sorted(taken, key=lambda a: a.left):
         if left < area.right + AROUND and left + width > area.left - AROUND:

@@ -9,7 +9,17 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from symgrad_viz.phases import PARTS, UPDATE
-from symgrad_viz.scene import CARRY, LEAVES, Box, Edge, Region, Scene, all_sizes, part_of
+from symgrad_viz.scene import (
+    CARRY,
+    LEAVES,
+    Box,
+    Edge,
+    Region,
+    Scene,
+    all_sizes,
+    part_of,
+    stub_title,
+)
 from symgrad_viz.words import counted, shortened
 
 FEW = 3  # parameters of which each update is drawn
@@ -267,6 +277,7 @@ def _rewired(
     scene: Scene, stands_for: Mapping[str, str], carries: Mapping[tuple[str, str], Edge]
 ) -> Iterator[Edge]:
     """The edges between what is drawn: of those between the same two one, with all it keeps."""
+    boxes = {b.id: b for b in scene.boxes}
     merged: dict[tuple[str, str], list[Edge]] = defaultdict(list)
     for edge in scene.edges:
         ends = stands_for[edge.tail], stands_for[edge.head]
@@ -274,10 +285,12 @@ def _rewired(
             merged[ends].append(edge)
     for (tail, head), found in merged.items():
         saved = tuple(dict(value for e in found for value in e.saved).items())
-        own = [e for e in found if (e.tail, e.head) == (tail, head)] or found[:1]
+        own = [e for e in found if (e.tail, e.head) == (tail, head)]
+        own = own or [e for e in found if e.head == head][:1] or found[:1]
         for i, edge in enumerate(own):
             kept = (saved, all_sizes(found)) if i == 0 else (edge.saved, edge.sizes)
-            yield replace(edge, tail=tail, head=head, saved=kept[0], sizes=kept[1])
+            named = "" if edge.tail == tail or head != edge.head else stub_title(boxes[edge.tail])
+            yield replace(edge, tail=tail, head=head, saved=kept[0], sizes=kept[1], named=named)
 
 
 def in_order(

@@ -11,7 +11,7 @@ from symgrad_viz.layers import GAP_X, spot_of
 from symgrad_viz.scene import Box, Edge, Region, Scene, part_of, ranks
 
 ROWS = 60  # what is longer is laid in columns
-ROW = 700.0  # points: how wide a frame may be before what hangs on nothing else goes below
+ROW = 1500.0  # points: how wide a frame may be before what hangs on nothing else goes below
 
 
 def in_columns(

@@ -23,11 +23,11 @@ from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
-from symgrad_viz.builder import Details
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_owners import Owners, owners_of
 from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named, runs
+from symgrad_viz.level import Details
 from symgrad_viz.phases import PARTS
 from symgrad_viz.scene import CARRY, LEAVES
 from symgrad_viz.sheet import Placed

@@ -25,6 +25,7 @@ from symgrad.ops.logic import logical_and, logical_or
 from symgrad.ops.loops.loop import loop
 from symgrad.ops.select import keep_bits, keep_where_positive, select, where
 from symgrad.ops.shape import astype_p, broadcast_to, item, permute_dims, reshape_p
+from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.words import name_text, shortened
 
 Form: TypeAlias = Callable[[Node, Sequence[Text]], Text]
@@ -254,6 +255,15 @@ def given_names(graph: GraphLike) -> dict[Node, str]:
         if times[name] == 1 and name not in own and node.name is None:
             names.setdefault(node, name_text(name, 24))
     return names
+
+
+def names_in(lineage: Lineage, graph: GraphLike) -> dict[Node, str]:
+    """The user's names for the nodes of a graph that was made of what the user wrote."""
+    values = {lineage.value(node): name for node, name in given_names(lineage.raw).items()}
+    inside = (n for node in graph.nodes if node.inner_graph for n in node.inner_graph.nodes)
+    known = (n for n in (*graph.nodes, *inside) if n.inputs and lineage.form(n) is not None)
+    found = ((node, values.get(lineage.value(node))) for node in known)
+    return {node: name for node, name in found if name is not None}
 
 
 def _assigned(graph: GraphLike) -> Iterator[tuple[Node, str]]:

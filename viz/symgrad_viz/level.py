@@ -1,7 +1,8 @@
-"""Where values are drawn, in the whole graph and in the graphs inside its nodes."""
+"""Where values are drawn, in the whole graph and in the graphs inside its nodes; facts of nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -36,3 +37,22 @@ class Level:
     sources: dict[Node, list[Operand]]
     path: Path = ()
     regions: tuple[Region, ...] = ()
+
+
+class Details:
+    """Facts about nodes beyond the graph: none, here."""
+
+    sizes: Mapping[str, int] | None = None
+    is_brief = False  # whether a tooltip is its first line and no more
+
+    def lines(self, node: Node) -> list[str]:
+        """More lines for its tooltip."""
+        return []
+
+    def figure(self, node: Node) -> float | None:
+        """The number by which it is coloured, if it is."""
+        return None
+
+    def overwrites(self, node: Node, operand: Node) -> bool:
+        """Whether its result takes the place of an operand in memory."""
+        return False

@@ -68,7 +68,7 @@ class Edge:
     what of it forward ops computed and is kept for gradient ops: each such value with its bytes,
     which hold for these `sizes` of named dimensions. `way` is "view" if the head shows the tail and
     copies nothing, "in-place" if it overwrites it, "carry" from what a step of a loop hands on to
-    where the next begins.
+    where the next begins. `named` is what a stub calls the value, if not by its box.
     """
 
     tail: str
@@ -79,6 +79,7 @@ class Edge:
     saved: Saved = field(default=(), compare=False)
     sizes: Sizes = ()
     way: str = ""
+    named: str = field(default="", compare=False)
 
     @property
     def is_saved(self) -> bool:
@@ -135,7 +136,11 @@ def with_stubs(
             continue
         tail, head = by_id[edge.tail], by_id[edge.head]
         kept = [f"kept: {saved_text([edge])}"] if edge.saved else []
-        lines = (stub_title(tail), *([edge.carries] if edge.carries else tail.lines[1:2]), *kept)
+        lines = (
+            edge.named or stub_title(tail),
+            *([edge.carries] if edge.carries else tail.lines[1:2]),
+            *kept,
+        )
         id = f"{tail.id}_at_{head.id}"
         stub = Box(id, "stub", lines, tail.tooltip, head.regions)
         before.setdefault(head.id, {})[stub.id] = stub

@@ -18,10 +18,12 @@ from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.bodies import Body, bodies_of, own_size
-from symgrad_viz.builder import Details, scene_of
+from symgrad_viz.builder import scene_of
 from symgrad_viz.closing import Closing, closing_of
 from symgrad_viz.elements import Elements
+from symgrad_viz.formulas import names_in
 from symgrad_viz.groups import computed, group
+from symgrad_viz.level import Details
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, part_of
 from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
 
@@ -109,7 +111,15 @@ class Stages:
         bodies = list(_in_bodies(drawn.graph)) if self.opened else []
         numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
         names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
-        scene = scene_of(drawn, stubs=False, expand=self.opened, names=names, details=self.details)
+        given = names_in(self.elements.lineage, drawn.graph)
+        scene = scene_of(
+            drawn,
+            stubs=False,
+            expand=self.opened,
+            names=names,
+            details=self.details,
+            given=given,
+        )
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         inside = {
             f"{names[top]}{path}": number

@@ -7,17 +7,20 @@ from typing import Any
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.rewrite.lineage import Lineage
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
-from symgrad_viz.builder import Details, graph_of, scene_of
+from symgrad_viz.builder import graph_of, scene_of
 from symgrad_viz.bundles import MOST as MOST_STUBS
 from symgrad_viz.bundles import SHOWN, bundles, with_few_leaves, with_few_stubs
 from symgrad_viz.closing import QUOTE, closing_of
 from symgrad_viz.collapse import collapsed
 from symgrad_viz.columns import ROWS, in_columns, width_in_columns
 from symgrad_viz.figures import HEATS, STEPS, Figures, figure_text, figures_of, heat
+from symgrad_viz.formulas import names_in
 from symgrad_viz.groups import shut
+from symgrad_viz.level import Details
 from symgrad_viz.scene import Box, Scene, saved_text, with_stubs
 from symgrad_viz.words import shortened
 
@@ -84,7 +87,10 @@ def view_of(
     small = len(graph) <= DETAILED or color_by is not None or profile is not None
     figures = figures_of(thing, graph, profile, color_by) if small else Figures()
     details = _Details(figures, thing, color_by)
-    scene = scene_of(thing, title=title, stubs=False, expand=expand, details=details)
+    given = None
+    if small and isinstance(thing, Program):
+        given = names_in(Lineage(thing.raw, graph, thing.trace), graph)
+    scene = scene_of(thing, title=title, stubs=False, expand=expand, details=details, given=given)
     scene = replace(scene, kept=saved_text(scene.edges))
     if collapse is not False:
         scene = _fitted(scene, graph, 0 if collapse else most, most)
