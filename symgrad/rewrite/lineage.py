@@ -121,7 +121,11 @@ class Lineage:
 
     def value(self, node: Node) -> Node:
         """The node that stands for all those that are shown to be equal to this one."""
-        return self._classes.find(self._written_out.get(node, node))
+        return self._classes.find(self.written_out(node))
+
+    def written_out(self, node: Node) -> Node:
+        """A node inside a fused one over what that reads, not over its own inputs; else itself."""
+        return self._written_out.get(node, node)
 
     def _parts(self, node: Node) -> Iterator[Node]:
         for part in () if node.inner_graph is None else node.inner_graph.nodes:
@@ -137,7 +141,7 @@ class Lineage:
 
     def form(self, node: Node) -> Form:
         """The form by which a node is known, or None for one that is in no graph of the trace."""
-        return self._classes.form(self._written_out.get(node, node))
+        return self._classes.form(self.written_out(node))
 
     # ---- ways -------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ PosixPath('step.svg')
 """
 
 from symgrad_viz.explorer import explore
+from symgrad_viz.explorer_compare import compare
 from symgrad_viz.picture import Picture, draw, render, save, to_dot
 from symgrad_viz.story import story
 
-__all__ = ["Picture", "draw", "explore", "render", "save", "story", "to_dot"]
+__all__ = ["Picture", "compare", "draw", "explore", "render", "save", "story", "to_dot"]

@@ -2,7 +2,7 @@
 
 const turn = (other) => { if (WORLDS.some(([id]) => id === other)) change({ world: state.world === other ? WORLDS.find(([id]) => id !== other && id !== "closed")?.[0] ?? other : other }); };
 
-const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile };
+const VIEWS = { numpy: showNumpy, code: showCode, memory: showMemory, profile: showProfile, compare: showCompare };
 function show(before, still) {
   const is = (key) => !before || before[key] !== state[key];
   const held = document.activeElement?.closest("#list, #pane, .panel");
@@ -24,6 +24,7 @@ function show(before, still) {
   const lit = paint();
   if (is("pass") || is("all") || is("filter") || is("rule")) showPasses();
   headline(lit);
+  showPanes();
   showCrumbs();
   if (is("pass") || is("colour") || anew) showLegend();
   for (const [id] of TABS) {
@@ -31,11 +32,12 @@ function show(before, still) {
     $(`tab-${id}`).tabIndex = id === state.tab ? 0 : -1;
     $(`panel-${id}`).hidden = id !== state.tab;
   }
-  if (is("pass") || is("node") || is("rule") || is("line") || anew) showPane();
+  if (is("pass") || is("node") || is("rule") || is("line") || is("event") || anew) showPane();
   VIEWS[state.tab]?.();
   const stands = stood && topOf(state.node);
   if (stands) { view.x += (stood[0] - stands[0]) * view.k; view.y += (stood[1] - stands[1]) * view.k; place(); }
   else if (is("world") || !before) begun();
+  else if (is("panes") && state.node === null) requestAnimationFrame(begun);
   else if (is("tab") || anew || is("pass")) place();
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
   if (anew) prepare();
@@ -58,7 +60,7 @@ function topOf(e) {
   return [x, y - box.height / 2];
 }
 
-const letGo = { node: null, rule: null, line: null, find: "" };
+const letGo = { node: null, rule: null, line: null, event: null, find: "" };
 function step(by) {
   const shown = shownStages(state.all);
   const at = shown.findLastIndex((i) => i <= state.pass);
@@ -103,7 +105,7 @@ const PANS = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 80], Arrow
 
 const KEYS = {
   ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => walk(false), ArrowDown: () => walk(true),
-  "/": () => { $("find").focus(); $("find").select(); }, f: fit, n: nextChange, c: () => turn("closed"), Enter: openChosen, g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
+  "/": () => { $("find").focus(); $("find").select(); }, f: fit, n: nextChange, c: () => turn("closed"), s: turnTrio, "[": () => stepRewrite(-1), "]": () => stepRewrite(1), Enter: openChosen, g: () => turn("open"), Escape: () => change(letGo), "+": () => zoom(1.3, ...middle()), "-": () => zoom(1 / 1.3, ...middle()),
 };
 TABS.forEach(([id], i) => { KEYS[String(i + 1)] = () => change({ tab: id }); });
 
@@ -150,6 +152,8 @@ function begin() {
     place();
   };
   for (const moved of ["pointerdown", "pointermove"]) $("map").addEventListener(moved, go);
+  beginPanes();
+  $("rewrites").addEventListener("click", () => stepRewrite(1));
   $("changes").addEventListener("click", nextChange);
   $("other").addEventListener("click", goElsewhere);
   new ResizeObserver(() => {

@@ -32,6 +32,7 @@ SCRIPTS = (
     "explorer_levels.js",
     "explorer_graph.js",
     "explorer_views.js",
+    "explorer_panes.js",
     "explorer.js",
 )
 
@@ -62,16 +63,21 @@ def explore(
     """
     if not isinstance(program, Program):
         raise RenderError(f"a Program can be explored, not a {type(program).__name__}")
-    if path is not None:
-        path = Path(path)
-        if path.suffix.lower() not in (".html", ".htm"):
-            raise RenderError(f"{path.name!r} is to be a page; name it with .html at its end")
-        if not path.parent.is_dir():
-            raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
+    found = None if path is None else checked(path)
     shown = page(document(program, title=title, embed_source=embed_source, profile=profile))
-    if path is None:
+    if found is None:
         return Page(shown)
-    write(path, shown.encode())
+    write(found, shown.encode())
+    return found
+
+
+def checked(path: str | Path) -> Path:
+    """The path of a page. Raises `RenderError` where there can be none."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise RenderError(f"{path.name!r} is to be a page; name it with .html at its end")
+    if not path.parent.is_dir():
+        raise RenderError(f"there is no folder {str(path.parent)!r}; make it first")
     return path
 
 

@@ -1,5 +1,8 @@
 // Everything has its place already; this shows it. Text from the data is only ever set as text.
-const data = JSON.parse(document.getElementById("data").textContent);
+const given = JSON.parse(document.getElementById("data").textContent);
+// Of two programs the address says which is shown.
+const which = given.documents && /(^|[#&])program=1(&|$)/.test(location.hash) ? 1 : 0;
+const data = given.documents ? given.documents[which] : given;
 const $ = (id) => document.getElementById(id);
 
 function put(node, props, children) {
@@ -157,10 +160,11 @@ function linesOf(e) {
 
 // ---- state, which the address keeps -------------------------------------------------------------
 
-const TABS = [["graph", "Graph"], ["numpy", "NumPy that runs"], ["code", "Your code"], ["memory", "Memory"], ["profile", "Profile"]]
-  .filter(([id]) => (id !== "profile" || data.profile) && (id !== "code" || data.files.length));
-const COLOURS = [["role", "role"], ["flops", "operations"], ["bytes", "bytes moved"], ...(data.profile ? [["time", "time"]] : [])];
-const start = { world: "open", opened: "", gone: true, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null };
+const TABS = [["graph", "Graph"], ["numpy", "NumPy that runs"], ["code", "Your code"], ["memory", "Memory"], ["profile", "Profile"], ["compare", "Compare"]]
+  .filter(([id]) => (id !== "compare" || given.comparison) && (id !== "profile" || data.profile) && (id !== "code" || data.files.length));
+const COLOURS = [["role", "role"], ["flops", "operations"], ["bytes", "bytes moved"], ...(data.profile ? [["time", "time"]] : []), ...(given.documents ? [["only", "only in this program"]] : [])];
+const only = new Set(given.documents ? unrolled(data.only) : []);
+const start = { world: "open", opened: "", gone: true, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null, event: null, panes: "" };
 const state = { ...start };
 
 function readAddress() {
@@ -174,15 +178,16 @@ function readAddress() {
   Object.assign(state, start, {
     pass: whole("pass", data.stages.length) ?? start.pass, node: whole("node", elements.length), rule: whole("rule", data.rules.length),
     tab: among("tab", TABS), colour: among("colour", COLOURS), world: among("world", WORLDS), opened: given.get("opened") ?? start.opened, gone: given.get("gone") !== "0", theme: among("theme", [["auto"], ["light"], ["dark"]]),
+    event: whole("event", data.rewrites.length), panes: given.get("panes")?.replace(/[^ptsnd]/g, "") ?? start.panes,
     find: given.get("find") ?? "", filter: given.get("filter") ?? "", all: given.get("all") === "1",
     line: line && Number(line[1]) < data.fileNames.length ? [Number(line[1]), Number(line[2])] : null,
   });
 }
 
 function writeAddress() {
-  const told = new URLSearchParams();
+  const told = new URLSearchParams(which ? { program: 1 } : {});
   for (const [key, value] of Object.entries(state)) {
-    if (key !== "pass" && (value === start[key] || value === null || value === "")) continue;
+    if (key !== "pass" && (value === start[key] || value === null || (value === "" && key !== "panes"))) continue;
     if (key === "opened" && state.world !== "closed") continue;
     told.set(key, value === false ? "0" : key === "node" ? `n${value}` : key === "line" ? value.join(":") : value === true ? "1" : value);
   }
@@ -193,6 +198,8 @@ function writeAddress() {
 /** A new state, shown; `still` is for what was chosen in the graph, which stays where it is. */
 function change(next, still) {
   const before = { ...state, stood: laid && topOf(next.node ?? state.node) };
+  // What is chosen is one thing: a node, a rule, a line or a rewrite.
+  if (next.event === undefined && ["node", "rule", "line", "pass"].some((key) => next[key] !== undefined && next[key] !== null)) next = { ...next, event: null };
   Object.assign(state, next);
   world = viewOf(state);
   const moved = state.pass !== before.pass || state.world !== before.world;

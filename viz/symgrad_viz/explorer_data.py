@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -46,7 +46,7 @@ def document(
     program: Program, *, title: str | None, embed_source: bool, profile: Profile | None
 ) -> Json:
     """All that the page shows. Without `embed_source` it has no text of the user's files."""
-    return _Document(program, embed_source, profile).to_json(title)
+    return Document(program, embed_source, profile).to_json(title)
 
 
 class _World:
@@ -122,7 +122,9 @@ class _Brief(Details):
     is_brief = True
 
 
-class _Document:
+class Document:
+    """All that the page shows of a program."""
+
     def __init__(self, program: Program, embed_source: bool, profile: Profile | None) -> None:
         self.program, self.embed_source, self.profile = program, embed_source, profile
         ready = program.executables.shown(profile.sizes if profile else None)
@@ -224,8 +226,19 @@ class _Document:
     def _rewrites(self) -> Columns:
         stage, rule = self.names.index, self.rules
         fired = self.program.trace.fired
-        rows = ((stage(f.stage), rule[f.rule], shortened(f.change())) for f in fired)
-        return in_columns(named("stage rule change", rows))
+        line, of = self.lineage, self._elements
+        forms = zip(line.before, line.swallowed, line.after, line.made, strict=True)
+        ends = (([b], s, [a], m) for b, s, a, m in forms)
+        rows = (
+            (stage(f.stage), rule[f.rule], shortened(f.change()), *map(of, end))
+            for f, end in zip(fired, ends, strict=True)
+        )
+        return in_columns(named("stage rule change before swallowed after made", rows))
+
+    def _elements(self, forms: Iterable[Any]) -> list[int]:
+        """The numbers of these forms, of those that were ever in a graph."""
+        found = map(self.elements.of_form, forms)
+        return [number for number in found if number is not None]
 
     def _rule(self, rule: Rule) -> Json:
         code = getattr(rule.definition, "__code__", None)

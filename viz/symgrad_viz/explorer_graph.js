@@ -38,6 +38,8 @@ function draw(box, ghost) {
   const shapes = outline(kind, w, h);
   const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
   const size = Math.floor(Math.min(MOST_FAR, h - 4, (w - 4) / (0.61 * short.length)));
+  const hue = hueClass(placeOf(e));
+  if (hue && kind !== "placeholder") shapes.push(svg("path", { class: `line-of${hue}`, d: `M${-w / 2 + 3} ${-h / 2 + 7}V${h / 2 - 7}` }));
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {
     class: `node is-${kind}${elements[e].group ? " is-group" : ""}${output ? " is-output" : ""}${ghost ? " ghost" : ""}`, transform: `translate(${x} ${y})`,
@@ -351,13 +353,14 @@ if (data.profile) timed(data.profile.steps);
 
 let found = [];
 function marked() {
+  if (state.event !== null) return partsOf(data.rewrites[state.event]).flat();
   if (state.rule !== null) return those((e) => (elements[e].rewrites ?? []).some((r) => data.rewrites[r].rule === state.rule));
   if (state.line) return those((e) => places(e).some((p) => p.file === state.line[0] && p.line === state.line[1]));
-  return found;
+  return state.colour === "only" && !state.find ? those((e) => only.has(e)) : found;
 }
 
 function paint() {
-  const heats = state.colour === "role" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b].element)]));
+  const heats = state.colour === "role" || state.colour === "only" ? null : new Map([...drawn.boxes.keys()].map((b) => [b, heat(world.boxes[b].element)]));
   const most = heats && hottest();
   const lit = marked();
   const within = new Map(); // of what is drawn, what is lit in it

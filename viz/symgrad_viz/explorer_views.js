@@ -55,6 +55,8 @@ function headline(lit) {
   const changed = changes().length;
   $("changes").hidden = !changed;
   $("changes").textContent = `${state.world === "closed" ? `${changed} changed ${changed === 1 ? "box" : "boxes"}` : count(changed, "change")} here: show the next (n)`;
+  $("rewrites").hidden = !rewrites;
+  $("rewrites").textContent = `one rewrite at a time ( [ ] )`;
   const first = data.places.length && state.pass === 0 ? "What you built, and the gradient that was derived from it." : "";
   $("why").textContent = state.rule !== null ? `${data.rules[state.rule].name}: ${data.rules[state.rule].reason} ${count(lit.length, "node")} here came of it.`
     : state.line ? `${count(lit.length, "node")} of line ${data.fileNames[state.line[0]]}:${state.line[1]}.` : stage.reason || first;
@@ -93,27 +95,27 @@ function showLegend() {
   if (state.world === "closed") items.push(swatch("op", "is-group", "several nodes: double-click to see them"));
   if (now().added.length || now().freshGroups.size) items.push(swatch("op", "is-added", state.world === "closed" ? "changed in this pass" : "new in this pass"));
   if (now().ghosts.length) items.push(swatch("op", "ghost", "gone in this pass"));
-  if (state.colour !== "role") items.push(html("li", null, `${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}, up to`, [1, 2, 3, 4, 5].map((i) => [html("span", { class: `swatch heat${i - 1}` }), heatText((hottest() * i * i) / 25)])));
+  if (state.colour !== "role" && state.colour !== "only") items.push(html("li", null, `${COLOURS.find(([c]) => c === state.colour)[1]}${state.colour === "time" ? ", measured" : ", estimated"}, up to`, [1, 2, 3, 4, 5].map((i) => [html("span", { class: `swatch heat${i - 1}` }), heatText((hottest() * i * i) / 25)])));
   $("legend").replaceChildren(...items);
 }
 
 // ---- lines of code ------------------------------------------------------------------------------
 
 function row(n, text, props, onclick) {
-  const inner = [html("span", { class: "number" }, String(n)), html("bdi", null, text || " ")];
+  const inner = [html("span", { class: "number" }, String(n)), html("bdi", null, text ? coloured(text) : " ")];
   return onclick ? html("button", { ...props, class: `row ${props.class ?? ""}`, onclick }, inner) : html("div", { ...props, class: `row ${props.class ?? ""}` }, inner);
 }
 function numpyRow(s, n, lines) {
   const section = data.sections[s];
   const e = section.computes[n];
-  const mark = lines.some((l) => l.section === s && l.line === n) ? "marked" : "";
+  const mark = (lines.some((l) => l.section === s && l.line === n) ? "marked" : "") + hueClass(e === undefined ? undefined : placeOf(e));
   return row(n, section.lines[n - 1], { class: mark, "data-line": `${s}:${n}` }, e === undefined ? null : () => {
     change({ node: told(e), rule: null, line: null });
   });
 }
 function codeRow(file, n, text, marks) {
   const has = data.places.some((p) => p.file === file && p.line === n);
-  const mark = marks.some((p) => p.file === file && p.line === n) ? "marked" : "";
+  const mark = (marks.some((p) => p.file === file && p.line === n) ? "marked" : "") + (has ? hueAt(`${file}:${n}`) : "");
   return row(n, text, { class: mark, "data-code": `${file}:${n}` }, has ? () => change({ line: [file, n], rule: null, node: null, tab: state.tab === "code" ? "code" : "graph" }) : null);
 }
 function around(pairs, most, reach, make) {
@@ -231,7 +233,7 @@ function linePane([file, n]) {
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
 const moreMemory = data.summary.some(({ what, before, after }) => what === "bytes of memory" && after > before);
 function programPane() {
-  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(WORLDS[0][0] === "closed" ? [["c", "overview, or all nodes"]] : []), ...(bases.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
+  const keys = [["← →", "pass by pass"], ["n", "the next change"], ["[ ]", "one rewrite at a time"], ["s", "source, graph and program side by side"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(WORLDS[0][0] === "closed" ? [["c", "overview, or all nodes"]] : []), ...(bases.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
     html("table", { id: "sums" }, sizesText() && html("caption", null, `for ${sizesText()}${data.guessed ? ", a guess: there was no call yet" : ""}`), html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, "as written"), html("th", { scope: "col" }, "what runs"))),
       html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),
@@ -244,7 +246,7 @@ function programPane() {
 }
 
 function showPane() {
-  const inner = state.rule !== null ? rulePane(state.rule) : state.line ? linePane(state.line) : state.node !== null ? nodePane(state.node) : programPane();
+  const inner = state.event !== null ? rewritePane(state.event) : state.rule !== null ? rulePane(state.rule) : state.line ? linePane(state.line) : state.node !== null ? nodePane(state.node) : programPane();
   $("pane").replaceChildren(...inner.flat(Infinity).filter(Boolean));
   $("pane").scrollTop = 0;
 }
@@ -273,7 +275,9 @@ function showMemory() {
     const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: told(e), rule: null, line: null }); };
     const held = section.slots.map((slot, i) => [slot, i]);
     const arena = held.filter(([slot]) => slot.kind === "arena" && slot.first >= 0);
-    const [w, h, wide] = [Math.max(300, Math.min(900, 26 * section.steps.length)), 260, Math.max(1, section.steps.length)];
+    const rowsHigh = new Set(arena.map(([slot]) => slot.offset)).size;
+    // As high as the buffers that lie above each other need, as wide as the steps need.
+    const [w, h, wide] = [Math.max(220, Math.min(1400, 30 * section.steps.length)), Math.max(60, Math.min(420, 34 * rowsHigh)), Math.max(1, section.steps.length)];
     const [x, y] = [(step) => 60 + (step * w) / wide, (byte) => 10 + h - (byte * h) / Math.max(1, section.arena)];
     const chart = svg("svg", { class: "chart", viewBox: `0 0 ${w + 80} ${h + 50}`, width: w + 80, role: "group", "aria-label": "buffers over the steps" },
       svg("path", { class: "grid", d: `M60 10V${h + 10}H${w + 60}` }), svg("text", { x: 56, y: 18, "text-anchor": "end" }, short(section.arena)), svg("text", { x: 56, y: h + 10, "text-anchor": "end" }, "0"),
@@ -310,4 +314,51 @@ function showProfile() {
   const head = ["line", "NumPy", "µs", "share", "", "GB/s", "GFLOP/s", "reach"].map((t, i) => (t ? html("th", { scope: "col", class: i === 1 ? "left" : null }, t) : html("td")));
   $("panel-profile").replaceChildren(html("p", null, `A call takes ${number(Math.round(1e6 * data.profile.seconds))} µs (median of ${data.profile.runs} runs). Symgrad found that ${data.profile.machine}. Reach: how near a step comes to that.`),
     html("table", null, html("thead", null, html("tr", null, head)), html("tbody", null, data.profile.steps.flatMap((s) => cells(s, 0)))));
+}
+
+/** The other program, in the same view. */
+function switchProgram() {
+  const told = new URLSearchParams({ ...(which ? {} : { program: 1 }), tab: state.tab, theme: state.theme, colour: state.colour, panes: state.panes });
+  location.hash = `#${told}`;
+  location.reload();
+}
+const MOST_CELLS = 9e6;
+/** What differs in two lists of lines: those of either, with their numbers, and three around each. */
+function difference(a, b) {
+  const plain = (line) => line.split("  # ")[0].trimEnd();
+  const [x, y] = [a.map(plain), b.map(plain)];
+  let [first, end] = [0, 0];
+  while (first < x.length && first < y.length && x[first] === y[first]) first++;
+  while (end < x.length - first && end < y.length - first && x[x.length - 1 - end] === y[y.length - 1 - end]) end++;
+  const [m, n] = [x.length - first - end, y.length - first - end];
+  // The longest common subsequence; of very long ones that differ much, all lines.
+  const few = (m + 1) * (n + 1) <= MOST_CELLS;
+  const best = few ? new Uint16Array((m + 1) * (n + 1)) : null;
+  const at = (i, j) => (few ? best[i * (n + 1) + j] : 0);
+  if (few) for (let i = m - 1; i >= 0; i--) for (let j = n - 1; j >= 0; j--) best[i * (n + 1) + j] = x[first + i] === y[first + j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const all = x.slice(0, first).map((_, i) => ["=", i + 1, i + 1, a[i]]);
+  let [i, j] = [0, 0];
+  while (i < m || j < n) {
+    if (i < m && j < n && few && x[first + i] === y[first + j]) { all.push(["=", first + i + 1, first + j + 1, a[first + i]]); i++; j++; }
+    else if (i < m && (j >= n || at(i + 1, j) >= at(i, j + 1))) { all.push(["-", first + i + 1, 0, a[first + i]]); i++; }
+    else { all.push(["+", 0, first + j + 1, b[first + j]]); j++; }
+  }
+  for (let k = end; k > 0; k--) all.push(["=", x.length - k + 1, y.length - k + 1, a[x.length - k]]);
+  const near = new Set(all.flatMap(([what], k) => (what === "=" ? [] : [-3, -2, -1, 0, 1, 2, 3].map((d) => k + d))));
+  return all.flatMap((line, k) => (near.has(k) ? [...(k && !near.has(k - 1) ? [["…", 0, 0, ""]] : []), line] : []));
+}
+function showCompare() {
+  const [a, b] = given.names;
+  const { figures, rules } = given.comparison;
+  const source = difference(...given.documents.map((of) => of.sections[0].lines));
+  const head = html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, a), html("th", { scope: "col" }, b)));
+  const cells = ({ depth, what, before, after }) => html("tr", { class: `${["", "part", "part deeper"][depth ?? 0]}${before !== after ? " differs" : ""}` }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)));
+  const signs = { "=": " ", "-": "−", "+": "+", "…": "" };
+  const lines = source.map(([what, i, j, text]) => (what === "…" ? html("div", { class: "row" }, "   ⋮") : html("div", { class: `row diff-${{ "=": "same", "-": "was", "+": "is" }[what]}` }, html("span", { class: "number" }, i || ""), html("span", { class: "number" }, j || ""), html("span", { class: "sign" }, signs[what]), html("bdi", null, coloured(text)))));
+  const same = rules.filter((r) => r.before === r.after);
+  $("panel-compare").replaceChildren(
+    html("p", null, `${a} and ${b}. Shown in the graph: `, html("strong", null, given.names[which]), " ", html("button", { id: "switch", onclick: switchProgram }, `show ${given.names[1 - which]}`), " ", html("button", { onclick: () => change({ colour: "only", tab: "graph" }) }, `mark what only ${given.names[which]} computes`)),
+    html("h3", null, "What runs"), html("table", { id: "figures" }, head.cloneNode(true), html("tbody", null, figures.map(cells))),
+    html("h3", null, "Rules that acted"), html("table", null, head, html("tbody", null, rules.filter((r) => r.before !== r.after).map(cells))), same.length > 0 && html("p", { class: "soft" }, `${same.length} more acted as often in both.`),
+    html("h3", null, "The NumPy program"), source.length ? html("div", { class: "code", id: "source-diff", tabindex: 0 }, lines) : html("p", null, "Both are the same."));
 }

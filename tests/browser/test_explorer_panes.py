@@ -1,0 +1,137 @@
+"""The explorer's panes in a real browser: linked lines, single rewrites, comparisons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+import symgrad_viz
+from tests.browser.test_explorer_page import (
+    HOSTILE,
+    address,
+    assert_accessible,
+    choose,
+    node_of,
+    nodes,
+    state,
+)
+
+HUE = "row => getComputedStyle(row).getPropertyValue('--hue')"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_lines_nodes_and_the_program_are_linked_both_ways(opened, net_page, scheme):
+    page = opened(net_page, scheme=scheme)
+    page.keyboard.press("s")
+    source, program = page.locator("#side-code"), page.locator("#side-numpy")
+    assert source.is_visible()
+    assert program.is_visible()
+    assert page.locator("#pane").is_hidden()
+    # From a line of the program to its node and the line that wrote it, by hovering.
+    line = program.locator(".row", has_text="maximum(").last
+    line.hover()
+    relu = node_of(page, "relu")
+    assert nodes(page, "#boxes .hinted") == {relu}
+    hinted = source.locator(".row.hinted")
+    assert "sg.relu(x @ w1)" in hinted.text_content()
+    # One line has one colour everywhere.
+    colours = {row.evaluate(HUE) for row in (line, hinted)}
+    own = page.locator(f'#boxes [data-node="{relu}"] .line-of')
+    assert {*colours, own.evaluate(HUE)} == colours
+    assert len(colours) == 1
+    # And from the line to all that came of it, from the node to both.
+    hinted.hover()
+    assert relu in nodes(page, "#boxes .hinted")
+    assert program.locator(".row.hinted", has_text="maximum(").count() == 1
+    assert program.locator(".row.hinted").count() > 3
+    page.locator(f'#boxes [data-node="{relu}"] .shape').first.hover(force=True)
+    assert "maximum(" in program.locator(".row.hinted").text_content()
+    page.locator(f'#boxes [data-node="{relu}"] .shape').first.click(force=True)
+    assert "maximum(" in program.locator(".row.marked").text_content()
+    assert "sg.relu(" in source.locator(".row.marked").text_content()
+    assert program.locator(".call", has_text="maximum").count() >= 1  # the colours of syntax
+    assert_accessible(page)
+    again = opened(net_page, address(page))
+    assert again.locator("#side-code").is_visible()
+    page.keyboard.press("s")
+    assert source.is_hidden()
+    assert page.locator("#pane").is_visible()
+
+
+def test_panels_fold(opened, net_page):
+    page = opened(net_page)
+    wide = page.locator("#stage").bounding_box()
+    for id, of in (("p", "#passes"), ("t", "#legend"), ("d", "#pane")):
+        page.locator(f'[data-pane="{id}"]').click()
+        assert page.locator(of).is_hidden()
+    box = page.locator("#stage").bounding_box()
+    assert box["width"] > 1.5 * wide["width"]
+    assert box["height"] > wide["height"]
+    assert state(page)["panes"] == ""
+
+
+def test_a_single_rewrite_is_a_step(opened, net_page, net):
+    page = opened(net_page, "#world=full")
+    choose(page, "simplify")
+    fired = [f for f in net.trace.fired if f.stage == "simplify"]
+    for i, entry in enumerate(fired[:3], 1):
+        page.keyboard.press("]")
+        told = page.locator("#pane").text_content()
+        assert f"Rewrite {i} of {len(fired)} in simplify" in told
+        assert entry.rule.name in told
+        before, after = entry.change().split("  ->  ")
+        assert page.locator("#diff .was code").text_content() == before
+        assert page.locator("#diff .is code").text_content() == after
+        assert page.locator("#boxes .is-found").count() >= 1
+    assert_accessible(page)
+    again = opened(net_page, address(page))
+    assert again.locator("#pane").text_content() == told
+    for _ in fired:  # and on into the next pass that has any
+        page.keyboard.press("]")
+    assert "in kernels" in page.locator("#pane h2").text_content()
+    page.keyboard.press("[")
+    assert page.locator("[aria-current] .name").text_content() in ("simplify", "kernels")
+    page.keyboard.press("Escape")
+    assert page.locator("#diff").count() == 0
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A net with two activations, both with hostile names."""
+    programs = []
+    for name in ("relu", "tanh"):
+        x = sg.placeholder(HOSTILE[0], ("N", 8), "float32")
+        with sg.scope(HOSTILE[1]):
+            w = sg.variable(HOSTILE[5], np.ones((8, 8), "float32"))
+            y = sg.sum(getattr(sg, name)(x @ w) ** 2)
+        programs.append(sg.compile(x, {HOSTILE[2]: y, "dw": sg.grad(y, w)}))
+    path = tmp_path_factory.mktemp("compare") / "two.html"
+    return symgrad_viz.compare(*programs, path, names=(HOSTILE[0], "after")), programs
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_programs_are_compared(opened, two, scheme):
+    path, (a, b) = two
+    page = opened(path, "#tab=compare", scheme)
+    panel = page.locator("#panel-compare")
+    told = panel.text_content()
+    assert HOSTILE[0] in told
+    rows = page.locator("#figures tbody tr").evaluate_all(
+        "all => Object.fromEntries(all.map(r => [...r.children].map(c => c.textContent))"
+        ".map(([k, ...v]) => [k, v]))"
+    )
+    assert rows["nodes"] == [str(len(p.graph)) for p in (a, b)]
+    for sign, name in (("was", "maximum("), ("is", "tanh(")):
+        assert panel.locator(f".diff-{sign}", has_text=name).count() >= 1
+    assert_accessible(page)
+    page.locator("button", has_text="mark what only").click()
+    only = page.locator("#boxes .is-found")
+    assert only.count() >= 1
+    assert node_of(page, "relu") in nodes(page, "#boxes .is-found")
+    other = opened(path, "#program=1&colour=only", scheme)
+    assert node_of(other, "tanh") in nodes(other, "#boxes .is-found")
+    # What users call their things is text, in every pane.
+    other.keyboard.press("s")
+    assert other.locator("img, b").count() == 0
+    assert HOSTILE[0] in other.locator("#boxes .is-placeholder").text_content()
