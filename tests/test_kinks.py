@@ -4,6 +4,7 @@ The rows are the points at which other systems give two to four different answer
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from symgrad.ops.select import select
 NAN, INF = np.nan, np.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A function of some arrays, in several spellings, and its gradient at a point."""
 
@@ -338,6 +339,7 @@ CASES = [
 ]
 
 
+@lru_cache(maxsize=1)  # asked for raw, and then optimised
 def derivatives(row, spelling, mode):
     """The inputs, and the gradient by each of them as nodes."""
     xs = [sg.placeholder(f"x{i}", np.shape(a)) for i, a in enumerate(row.at)]

@@ -18,13 +18,21 @@ def _given(y, dtype, out):
     return out
 
 
+def _factorial(first, end):
+    """The product of the integers from the first up to before the end, 1 if there are none."""
+    y = 1.0
+    for i in range(first, end):
+        y *= i
+    return y
+
+
 def _bernoulli(x, order):
     """The sum of B(2k) * (2k + order - 1)! / (2k)! / x**(2k) over k from 1 on, for large x."""
     numbers = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
     y = 0.0
     for k in range(len(numbers), 0, -1):
-        rising = np.prod(np.arange(2.0 * k + 1, 2 * k + order))
-        falling = np.prod(np.arange(2.0 * k + order, 2 * k + 1))
+        rising = _factorial(2 * k + 1, 2 * k + order)
+        falling = _factorial(2 * k + order, 2 * k + 1)
         y = (y + numbers[k - 1] * rising / falling) / (x * x)
     return y
 
@@ -34,7 +42,7 @@ def _psi(x, order):
 
     By the recurrence up to x >= 8 + order and the asymptotic series, DLMF 5.11.2 and 5.15.8.
     """
-    least, factorial = 8 + order, float(np.prod(np.arange(1.0, order + 1)))
+    least, factorial = 8 + order, _factorial(1, order + 1)
     steps = np.zeros(np.shape(x))
     for _ in range(least):
         small = np.less(x, least)
@@ -147,7 +155,7 @@ def _leibniz(a, b, order):
 
 def _log_slope(x, n):
     """The derivative of log(x) of order n."""
-    return (-1) ** (n - 1) * np.prod(np.arange(1.0, n)) / x**n
+    return (-1) ** (n - 1) * _factorial(1, n) / x**n
 
 
 def _series(ratio, slopes, order, count):
