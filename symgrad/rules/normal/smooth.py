@@ -14,13 +14,17 @@ from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ops.activations import log1mexp, logsumexp, sigmoid
 from symgrad.ops.elementwise import (
     abs,
+    add,
+    divide,
     exp,
     hypot,
     log,
+    multiply,
     negative,
     sqrt,
     square,
 )
+from symgrad.ops.leaves import constant
 from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.reduce import sum
@@ -145,6 +149,58 @@ def square_of_view(node: Node) -> Node | None:
     if not (source.op.kinks or source.op.unbounded_slope):
         return None  # a root of the square is to find it
     return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
+
+
+@rule_for(
+    lambda op: op is sqrt.op,
+    exact=Exact.ROUNDING,
+    operands=lambda operands: operands[0].view,
+    examples=(lambda x: sqrt(reshape(square(norm2(x)), (1,))),),
+)
+def root_of_view(node: Node) -> Node | None:
+    """The root of a view of a square is the view of the root, which is an absolute value."""
+    view = source = node.inputs[0]
+    while source.op.view:
+        source = source.inputs[0]
+    if source.op is not square.op:
+        return None
+    return apply(view.op, [sqrt(view.inputs[0])], dict(view.attrs))
+
+
+def _whose_square(z: Node) -> Node | None:
+    """What has this square, up to its sign; None where that is not seen."""
+    if z.op is square.op:
+        return z.inputs[0]
+    value = constant_value(z)
+    return None if value is None or not (value > 0).all() else constant(np.sqrt(value))
+
+
+def _root_of_term(z: Node) -> Node | None:
+    if z.op is square.op:
+        return z.inputs[0]
+    if z.op not in (multiply.op, divide.op):
+        return None
+    x, y = map(_whose_square, z.inputs)
+    return None if x is None or y is None else apply(z.op, (x, y))
+
+
+@rule_for(
+    lambda op: op is sqrt.op,
+    exact=Exact.REALS,
+    operands=lambda operands: operands[0] in (add.op, multiply.op, divide.op),
+    examples=(
+        lambda x, y: sqrt(square(x) / square(y)),
+        lambda x: sqrt(square(x) * 9 + square(x)),
+    ),
+)
+def root_of_squares_with_factors(node: Node) -> Node | None:
+    """The root of a product or quotient of squares is an absolute value, that of two a hypot."""
+    z = node.inputs[0]
+    if z.op is not add.op:
+        x = _root_of_term(z)
+        return None if x is None else abs(x)
+    x, y = map(_root_of_term, z.inputs)
+    return None if x is None or y is None else hypot(x, y)
 
 
 @rule(exact=Exact.REALS, kinds="f")
