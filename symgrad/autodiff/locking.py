@@ -8,9 +8,11 @@ limits from the side. So both modes, and derivatives of every order, are those o
 A. Khan, Branch-locking AD techniques, 2018. S. M. Kakade and J. D. Lee, Provably correct automatic
 subdifferentiation for qualified programs, 2018.)
 
-With +1 or -1 for every element, some ties stay: `relu(x - y)` at x = y. A second direction follows,
-the numbers sin(1), sin(2), …, of which no sum with algebraic weights is 0 (Lindemann and
-Weierstrass), so that what it leaves tied does not move at all.
+With +1 or -1 for every element, some ties stay: `relu(x - y)` at x = y. A second direction follows:
+for element (i, j, …) of the n-th node, both counted from 1 and from 0, it is sin(i + n sqrt(2))
+sin(j sqrt(5)) …, with a prime for each axis. No sum of these with algebraic weights is 0, by the
+theorem of Lindemann and Weierstrass, so that what it leaves tied does not move at all. Its rows are
+multiples of each other, so that it is cheap to make.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from symgrad.autodiff.reverse import is_differentiable, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.forms import flatten
 from symgrad.ir.kinks import Kinks, Policy
-from symgrad.ir.node import Node, describe
+from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import types_of
@@ -37,7 +39,7 @@ from symgrad.ops.identity import checkpointed, stop_gradient
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.shape import astype, broadcast_to, reshape
 from symgrad.ops.sides import Side, held
-from symgrad.ops.trigonometry import cos, sin
+from symgrad.ops.trigonometry import sin
 from symgrad.rewrite.driver import rebuild
 
 LOCKED = Maker("rewrite", "branch_of_the_side")
@@ -332,9 +334,25 @@ def _moved(xs: Sequence[Node], direction: Any) -> list[Cotangent]:
 
 
 def _generic(x: Node, number: int) -> Node:
-    """The sines of numbers that differ for all elements of all nodes; of the parts of complex x."""
-    at = reshape(add(arange(x.size, dtype="float64"), 1 + number * math.sqrt(2)), x.shape)
-    found = sin(at)
+    """A direction in which nothing stays tied that moves at all; see the top of the file."""
+    found: Node | None = None
+    for i in range(x.ndim):
+        size, root = x.shape[i], math.sqrt(_prime(i))
+        at = multiply(add(arange(size, dtype="float64"), 1), root if i else 1.0)
+        row = sin(at if i else add(at, number * math.sqrt(2)))
+        row = reshape(row, (size, *(1,) * (x.ndim - 1 - i)))
+        found = row if found is None else multiply(found, row)
+    if found is None:
+        found = sin(1 + as_node(number * math.sqrt(2)))
     if x.tensor.is_complex:
-        found = add(found, multiply(cos(at), 1j))
+        found = multiply(found, 1 + math.sqrt(math.pi) * 1j)
     return astype(found, x.dtype)
+
+
+def _prime(number: int) -> int:
+    """A prime above 2 for each axis: 3, 5, 7, …"""
+    found, n = 3, 0
+    while n < number:
+        found += 2
+        n += all(found % k for k in range(3, found, 2))
+    return found

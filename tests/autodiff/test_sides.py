@@ -6,6 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from tests.autodiff import kinks_campaign
+from tools import kinks_table
 
 x = sg.placeholder("x", ())
 v = sg.placeholder("v", 3)
@@ -238,3 +239,16 @@ def test_kinks_of_equations_that_are_solved_are_refused_on_a_side():
     assert np.isfinite(evaluate([sg.grad(y, x)], {x: 1.0})[0])
     with pytest.raises(sg.GradientError, match="kinks='zero'"):
         sg.grad(y, x, kinks="right")
+
+
+@pytest.mark.parametrize("path", kinks_table.texts())
+def test_the_table_is_what_symgrad_gives(path):
+    assert path.read_text(encoding="utf-8") == kinks_table.texts()[path], (
+        "run: python -m tools.kinks_table"
+    )
+
+
+@pytest.mark.parametrize("text", kinks_table.FUNCTIONS)
+def test_both_sides_are_right_in_the_table(text):
+    _, left, right = kinks_table.slopes(text)
+    assert (left, right) == pytest.approx(kinks_table.FUNCTIONS[text])
