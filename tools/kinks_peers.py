@@ -1,4 +1,4 @@
-"""What PyTorch and JAX give at kinks: `python tools/kinks_peers.py`, where both are installed.
+"""Slopes of PyTorch and JAX at kinks: `python tools/kinks_peers.py`, where both are installed.
 
 It writes their answers and versions into `kinks_peers.json`, from which `tools.kinks_table` makes a
 table. The functions are those of Kakade and Lee, Provably correct automatic subdifferentiation for
@@ -32,7 +32,7 @@ FUNCTIONS = {
     "relu(relu(x) - relu(-x))": (0, 1),
     "max(stack([x, -2 * x, 3 * x]))": (-2, 3),
     "sort(stack([x, -2 * x]))[1]": (-2, 1),
-    "norm(stack([3 * x, 4 * x]))": (-5, 5),
+    "vector_norm(stack([3 * x, 4 * x]))": (-5, 5),
 }
 
 
@@ -48,7 +48,7 @@ def pytorch():
         "maximum": both(torch.maximum),
         "minimum": both(torch.minimum),
         "max": torch.max,
-        "norm": torch.linalg.vector_norm,
+        "vector_norm": torch.linalg.vector_norm,
         "sort": lambda x: torch.sort(x).values,
     }
 
@@ -66,7 +66,7 @@ def jax():
     jnp = import_module("jax.numpy")
     listed = ["abs", "sign", "sqrt", "clip", "where", "stack", "maximum", "minimum", "max", "sort"]
     names = {n: getattr(jnp, n) for n in listed}
-    names |= {"relu": jax.nn.relu, "norm": jnp.linalg.norm}
+    names |= {"relu": jax.nn.relu, "vector_norm": jnp.linalg.norm}
     return jax.__version__, lambda text: float(
         jax.grad(lambda x: eval(text, {**names, "x": x}))(0.0)
     )

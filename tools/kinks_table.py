@@ -5,6 +5,7 @@ What others give is read from `kinks_peers.json`, which `tools/kinks_peers.py` r
 
 import json
 import math
+import re
 
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
@@ -17,22 +18,10 @@ CHOICES = ("zero", "left", "right")
 
 
 def slopes(text):
-    """What symgrad gives at 0, by what is chosen."""
-    names = [
-        "relu",
-        "abs",
-        "sign",
-        "sqrt",
-        "clip",
-        "where",
-        "stack",
-        "maximum",
-        "minimum",
-        "max",
-        "sort",
-    ]
+    """The slopes that symgrad gives at 0, by what is chosen."""
     x = sg.placeholder("x", ())
-    y = eval(text, {n: getattr(sg, n) for n in names} | {"norm": sg.vector_norm, "x": x})
+    named = {n: getattr(sg, n) for n in re.findall(r"\b[a-z_]{2,}\b", text)}
+    y = eval(text, {**named, "x": x})
     found = [sg.grad(y, x, kinks=k, disconnected="zero") for k in CHOICES]
     return [float(g) for g in evaluate(found, {x: 0.0})]
 

@@ -151,50 +151,46 @@ def square_of_view(node: Node) -> Node | None:
     return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
 
 
-@rule_for(
-    lambda op: op is sqrt.op,
-    exact=Exact.ROUNDING,
-    operands=lambda operands: operands[0].view,
-    examples=(lambda x: sqrt(reshape(square(norm2(x)), (1,))),),
-)
-def root_of_view(node: Node) -> Node | None:
-    """The root of a view of a square is the view of the root, which is an absolute value."""
-    view = source = node.inputs[0]
-    while source.op.view:
-        source = source.inputs[0]
-    if source.op is not square.op:
-        return None
-    return apply(view.op, [sqrt(view.inputs[0])], dict(view.attrs))
-
-
 def _whose_square(z: Node) -> Node | None:
-    """What has this square, up to its sign; None where that is not seen."""
-    if z.op is square.op:
-        return z.inputs[0]
+    """The root of a square, or of a view of one, up to its sign; None where it is not seen."""
+    views = []
+    while z.op.view:
+        views.append(z)
+        z = z.inputs[0]
+    if z.op is not square.op:
+        return None
+    x = z.inputs[0]
+    for view in reversed(views):
+        x = apply(view.op, [x], dict(view.attrs))
+    return x
+
+
+def _root_of_factor(z: Node) -> Node | None:
     value = constant_value(z)
-    return None if value is None or not (value > 0).all() else constant(np.sqrt(value))
+    if value is None:
+        return _whose_square(z)
+    return constant(np.sqrt(value)) if (value > 0).all() else None
 
 
 def _root_of_term(z: Node) -> Node | None:
-    if z.op is square.op:
-        return z.inputs[0]
     if z.op not in (multiply.op, divide.op):
-        return None
-    x, y = map(_whose_square, z.inputs)
+        return _whose_square(z)
+    x, y = map(_root_of_factor, z.inputs)
     return None if x is None or y is None else apply(z.op, (x, y))
 
 
 @rule_for(
     lambda op: op is sqrt.op,
     exact=Exact.REALS,
-    operands=lambda operands: operands[0] in (add.op, multiply.op, divide.op),
+    operands=lambda ops: ops[0].view or ops[0] in (add.op, multiply.op, divide.op),
     examples=(
+        lambda x: sqrt(reshape(square(norm2(x)), (1,))),
         lambda x, y: sqrt(square(x) / square(y)),
         lambda x: sqrt(square(x) * 9 + square(x)),
     ),
 )
 def root_of_squares_with_factors(node: Node) -> Node | None:
-    """The root of a product or quotient of squares is an absolute value, that of two a hypot."""
+    """The root of squares with factors, or behind views, is an absolute value, of two a hypot."""
     z = node.inputs[0]
     if z.op is not add.op:
         x = _root_of_term(z)
