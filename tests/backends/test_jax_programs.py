@@ -136,6 +136,7 @@ def test_copies_pickles_and_checkpoints(tmp_path):
         (lambda: sg.asarray(2) ** INDEX, [0, -1]),
         (lambda: sg.linalg.cholesky(A), -np.eye(3)),
         (lambda: sg.linalg.inv(A), np.zeros((3, 3))),
+        (lambda: sg.linalg.svdvals(A), np.full((3, 3), np.nan)),
         (lambda: sg.linalg.solve(A, np.ones(3)), np.ones((3, 3))),
         (
             lambda: sg.while_loop(lambda k: k < 9, lambda k: k + A[0, 0], 0.0, max_steps=3),
@@ -160,6 +161,12 @@ def test_a_step_that_fails_changes_nothing_and_says_what_numpys_says(build, arra
     assert texts[0] == texts[1]
     program([0, 1] if x is INDEX else 2 * np.eye(3) * (4 if "while" in texts[0][1] else 1))
     assert w.value.tolist() == [1, 1]
+
+
+def test_a_matrix_with_nan_has_a_factor_with_nan():
+    program = sg.compile(A, sg.linalg.cholesky(A), backend="jax")
+    found = program(np.full((3, 3), np.nan))
+    np.testing.assert_array_equal(found, np.where(np.tri(3), np.nan, 0))
 
 
 def test_an_interrupt_leaves_all_or_nothing():
