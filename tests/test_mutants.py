@@ -11,7 +11,7 @@ from tests.mutants.attack import Guard, Page, attack, check_source, check_svg
 from tests.mutants.mutate import KINDS_OF, mutated, systematic
 from tests.mutants.seeds import documents
 
-DRAWN = 2000
+DRAWN = 1200
 
 
 @pytest.fixture(scope="module")

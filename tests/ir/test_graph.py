@@ -15,7 +15,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from tests.helpers import same, value
 
-DEPTH = 100_000
+DEPTH = 30_000
 
 
 def placeholders(*names):
