@@ -68,4 +68,9 @@ def _export(*args: Any) -> Any:
     return import_module("symgrad.backends.jax.export").export(*args)
 
 
+def _range_of(node: Any) -> Any:
+    return import_module("symgrad.ops.ranges.inference").range_of(node)
+
+
+SLOTS.range_of = _range_of
 SLOTS.viewer, SLOTS.declare_ops, SLOTS.loops, SLOTS.export = _viewer, _declare_ops, _loops, _export

@@ -60,6 +60,7 @@ BY_NAME = (
     "symgrad.runtime.codegen.",
     "symgrad.export.",
     "symgrad.proof.",
+    "symgrad.ops.ranges.",
     "symgrad.runtime.inspect.enclosure.",
     "symgrad.runtime.inspect.intervals.",
 )

@@ -11,7 +11,7 @@ from symgrad.lowering.steps import Call
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, on_diagonal
 from symgrad.ops.reduce import sum as total
-from symgrad.passes import DEFAULT, HOIST, KERNELS, RULES, cse
+from symgrad.passes import BY_RANGES, DEFAULT, HOIST, KERNELS, RULES, cse
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import rule_for, rules_of
 from symgrad.rewrite.trace import Trace
@@ -29,7 +29,7 @@ def by_name(rules):
     return pytest.mark.parametrize("rule", rules, ids=lambda rule: rule.name, scope="module")
 
 
-@by_name(dict.fromkeys((*COMPILER, *rules_of(whole_graph), *normal.RULES)))
+@by_name(dict.fromkeys((*COMPILER, *BY_RANGES, *rules_of(whole_graph), *normal.RULES)))
 def test_keeps_its_grade(rule):
     check_rule(rule)
 

@@ -25,7 +25,15 @@ LONGEST = 60
 UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
 BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
 RULES = tuple(
-    dict.fromkeys((*passes.RULES, *passes.KERNELS, *rules_of(home.whole_graph), *normal.RULES))
+    dict.fromkeys(
+        (
+            *passes.RULES,
+            *passes.BY_RANGES,
+            *passes.KERNELS,
+            *rules_of(home.whole_graph),
+            *normal.RULES,
+        )
+    )
 )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from symgrad.ir.errors import ArgumentError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.evaluate import value_of
-from symgrad.ir.late import Displayed
+from symgrad.ir.late import SLOTS, Displayed
+from symgrad.ir.ranges import Range
 from symgrad.ir.refusals import instead_of_scipys
 from symgrad.ir.types import DType
 
@@ -86,6 +87,21 @@ class ArrayLike(Displayed):
 
     def __format__(self, spec: str) -> str:
         return format(self._scalar("biufc", "number", _BY_TEXT), spec) if spec else str(self)
+
+    @property
+    def range(self) -> Range:
+        """Between which numbers its elements lie, if all that is fed is finite: `low` and `high`.
+
+        It follows from the ranges `within` which placeholders were declared; see
+        `symgrad.ops.ranges.inference`. `nan` says whether there may be a NaN, an infinite end that
+        there may be an inf.
+
+        >>> p = placeholder("p", 3, within=(0, 1))
+        >>> print((p * (1 - p)).range)
+        from 0 to 1
+        """
+        found: Range = SLOTS.range_of(self)
+        return found
 
     @property
     def device(self) -> str:

@@ -73,6 +73,7 @@ class Slots:
     export: Callable[..., Path]
     declare_ops: Callable[[], None]
     loops: Callable[[LoopKind], Loops]
+    range_of: Callable[[Any], Any]
 
 
 SLOTS = Slots()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from symgrad.ir.errors import GraphError
@@ -10,8 +11,10 @@ from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.types import TensorType
 from symgrad.ir.values import ArrayData, Cell
 
+ANY = (-inf, inf)
 
-def _placeholder_infer(*, name: str) -> TensorType:
+
+def _placeholder_infer(*, name: str, within: tuple[float, float] = ANY) -> TensorType:
     raise GraphError("the type of a placeholder is declared, not inferred")
 
 
@@ -33,7 +36,11 @@ def _leaf_op(
     return REGISTRY.add_op(Op(name=name, infer=infer, kernel=kernel, doc=doc, operands=(0, 0)))
 
 
-PLACEHOLDER = _leaf_op("placeholder", _placeholder_infer, "An input, fed when a program is called.")
+PLACEHOLDER = _leaf_op(
+    "placeholder",
+    _placeholder_infer,
+    "An input, fed when a program is called; `within` two numbers, if that is declared.",
+)
 VARIABLE = _leaf_op("variable", _variable_infer, "State with a name, kept between calls.")
 CONSTANT = _leaf_op(
     "constant", _constant_infer, "A value that never changes.", lambda value: value.array[()]

@@ -240,6 +240,8 @@ class Op:
     def check_leaf(self, types: tuple[Type, ...], attrs: dict[str, Any], type: Type) -> Type:
         """The type that a leaf was declared to have; raises as `check`."""
         self._check_declared(types, attrs)
+        if "within" in attrs:
+            require_ends(attrs["within"], type)
         held = (value.type for value in attrs.values() if isinstance(value, ArrayData))
         return next(held, possible(type))
 
@@ -261,6 +263,15 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def require_ends(ends: tuple[float, float], type: Type) -> None:
+    """Refuse ends that are no range, or of a type that has none. Raises `GraphError`."""
+    low, high = ends
+    if not low <= high:
+        raise GraphError(f"within=({low!r}, {high!r}) holds no number: give the smaller one first")
+    if not isinstance(type, TensorType) or type.dtype.kind not in "fiu":
+        raise GraphError(f"within is for real numbers and integers, not for {type!r}")
 
 
 @lru_cache(maxsize=4096)

@@ -28,17 +28,24 @@ LEAST, MOST = -(2**63), 2**64  # of what counts words of 64 bits, the end of a r
 
 
 class Schema(NamedTuple):
-    """The attributes that a type rule takes: the check of each, and what the check is for."""
+    """The attributes that a type rule takes: the check of each, and what the check is for.
+
+    Those with a default are `optional`: a node need not have them.
+    """
 
     checks: Mapping[str, Check]
     hints: Mapping[str, Any]
+    optional: frozenset[str] = frozenset()
 
     def require(self, attrs: Mapping[str, Any]) -> None:
         """Refuse other attributes than these, and values of another type.
 
         Raises `GraphError` for a name or for what is no code, `UnsupportedError` for a value.
         """
-        if attrs.keys() != self.checks.keys():
+        if attrs.keys() != self.checks.keys() and (
+            not attrs.keys() <= self.checks.keys()
+            or not self.checks.keys() <= attrs.keys() | self.optional
+        ):
             self._refuse_names(attrs)
         for name, value in attrs.items():
             if not self.checks[name](value):
@@ -66,7 +73,7 @@ class Schema(NamedTuple):
 
     def _refuse_names(self, attrs: Mapping[str, Any]) -> None:
         more = ", ".join(short(k) for k in attrs if k not in self.checks)
-        less = ", ".join(repr(k) for k in self.checks if k not in attrs)
+        less = ", ".join(repr(k) for k in self.checks if k not in {*attrs, *self.optional})
         faults = (f"it has no attribute {more}" if more else "", f"it wants {less}" if less else "")
         raise GraphError("; ".join(filter(None, faults)))
 
@@ -78,8 +85,10 @@ def schema_of(infer: Callable[..., Any]) -> Schema:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise GraphError(f"{infer.__qualname__} takes any attribute; name them, with their types")
     found = get_type_hints(infer)
-    hints = {p.name: found.get(p.name, Any) for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return Schema({name: _check(hint) for name, hint in hints.items()}, hints)
+    own = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    hints = {p.name: found.get(p.name, Any) for p in own}
+    optional = frozenset(p.name for p in own if p.default is not p.empty)
+    return Schema({name: _check(hint) for name, hint in hints.items()}, hints, optional)
 
 
 def _check(hint: Any) -> Check:

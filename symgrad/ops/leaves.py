@@ -11,7 +11,7 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import DtypeError, GraphError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node, Variable, as_node, constant_node, leaf, new_cell
-from symgrad.ir.op import case
+from symgrad.ir.op import case, require_ends
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, as_dtype, as_shape, possible
 from symgrad.ir.values import ArrayData
@@ -20,10 +20,14 @@ from symgrad.ops.declare import NodeLike, composite, op
 
 
 @composite()
-def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
+def placeholder(
+    name: str, shape: Any, dtype: Any = "float64", *, within: tuple[float, float] | None = None
+) -> Node:
     """An input, fed by name or position when a program is called.
 
-    `shape` is of ints and names: the same name is the same size throughout a program.
+    `shape` is of ints and names: the same name is the same size throughout a program. All elements
+    lie `within` two numbers, these included, if that is declared: other arrays, and NaN, are
+    refused when they are fed, and what the range decides is not computed (see `Node.range`).
 
     >>> placeholder("x", ("N", 3), "float32").type
     float32[N, 3]
@@ -32,7 +36,14 @@ def placeholder(name: str, shape: Any, dtype: Any = "float64") -> Node:
         raise GraphError(f"the name of a placeholder is a string, not {name!r}")
     type_ = TensorType(as_shape(shape), as_dtype(dtype))
     possible(type_)
-    return leaf(PLACEHOLDER, type_, name=name)
+    if within is None:
+        return leaf(PLACEHOLDER, type_, name=name)
+    try:
+        low, high = map(float, within)
+    except (TypeError, ValueError):
+        raise GraphError(f"within is two numbers, (low, high), not {within!r}") from None
+    require_ends((low, high), type_)
+    return leaf(PLACEHOLDER, type_, name=name, within=(low, high))
 
 
 @composite()

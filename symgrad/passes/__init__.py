@@ -1,5 +1,6 @@
 """Floor 6: the passes, each from a graph to a better graph."""
 
+from symgrad.passes.pipeline import BY_RANGES as BY_RANGES
 from symgrad.passes.pipeline import DEFAULT as DEFAULT
 from symgrad.passes.pipeline import HOIST as HOIST
 from symgrad.passes.pipeline import KERNELS as KERNELS

@@ -13,6 +13,7 @@ from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.telling import tell
+from symgrad.ops.ranges.inference import declared
 from symgrad.passes import (
     bodies,
     cse,
@@ -46,6 +47,7 @@ from symgrad.rules import (
     masks,
     matmul,
     powers,
+    ranges,
     reductions,
     row_sums,
     scaled_reductions,
@@ -87,21 +89,29 @@ def graph_pass(function: Callable[[Graph], Graph]) -> Pass:
     return Pass(function.__name__, reason, lambda graph, exact, trace: function(graph))
 
 
-def rules_pass(name: str, reason: str, rules: Iterable[Rule]) -> Pass:
-    """A pass that applies rules, of those that the grade admits, until none fits."""
+def rules_pass(
+    name: str, reason: str, rules: Iterable[Rule], given_ranges: Iterable[Rule] = ()
+) -> Pass:
+    """A pass that applies rules, of those that the grade admits, until none fits.
+
+    In a graph with a placeholder of which a range is declared they are those `given_ranges`.
+    """
     listed = tuple(rules)
+    more = tuple(given_ranges) or listed
 
     @cache
-    def admitted(exact: Exact) -> Index:
-        return Index(r for r in listed if r.exact <= exact)
+    def admitted(exact: Exact, ranged: bool) -> Index:
+        return Index(r for r in (more if ranged else listed) if r.exact <= exact)
 
     def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         keep_layout = exact < Exact.ROUNDING
-        return rewrite(graph, admitted(exact), trace, name, keep_layout=keep_layout)
+        ranged = more is not listed and any(declared(x) for x in graph.inputs)
+        return rewrite(graph, admitted(exact, ranged), trace, name, keep_layout=keep_layout)
 
     return Pass(name, reason, run)
 
 
+BY_RANGES = rules_of(ranges)
 DECLARED: tuple[Rule, ...] = rules_of(
     constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
     indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems, arithmetic,
@@ -157,6 +167,12 @@ HOIST = Pass(
     lambda graph, exact, trace: graph,
 )
 
+_SIMPLIFY = rules_pass(
+    "simplify",
+    "folding, masks, movement and algebra together, because each makes work for the others",
+    RULES,
+    given_ranges=(*RULES, *BY_RANGES),
+)
 DEFAULT: tuple[Pass, ...] = (
     Pass(
         "erase_identities",
@@ -173,11 +189,7 @@ DEFAULT: tuple[Pass, ...] = (
         "before the rules: a rule that wants a node with one reader must not be fooled by a twin",
         cse.common_subexpressions,
     ),
-    rules_pass(
-        "simplify",
-        "folding, masks, movement and algebra together, because each makes work for the others",
-        RULES,
-    ),
+    _SIMPLIFY,
     Pass(
         "join_slices",
         "after simplify, which brings slices together; before kernels, which add them one by one",

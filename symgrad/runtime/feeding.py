@@ -16,6 +16,7 @@ from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import DType
 from symgrad.ir.values import lost_in_cast
+from symgrad.ops.ranges.inference import declared
 
 Array = np.ndarray[Any, DType]
 
@@ -39,6 +40,8 @@ class Feeder:
         # For those that a call leaves out: see `HoldingFeeder`.
         self.held: dict[str, Any] = {}
         self.seen: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
+        # The placeholders of which a range is declared, by their places.
+        self.ranges = {i: r for i, p in enumerate(inputs) if (r := declared(p)) is not None}
 
     def feed(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -54,6 +57,7 @@ class Feeder:
         if plain and self.seen and (fed := self.quick(*args)) is not None:
             known = self.seen.get(fed[1])
             if known is not None:
+                self._check_ranges(fed[0])
                 return fed[0], known
         values = args if plain else self._sort(args, kwargs)
         arrays = [self._array(p, v) for p, v in zip(self.inputs, values, strict=True)]
@@ -72,7 +76,22 @@ class Feeder:
             if len(self.seen) >= MOST_SHAPES:
                 self.seen.clear()
             self.seen[shapes] = sizes
+        self._check_ranges(arrays)
         return [a if a.ndim or type(a) is not np.ndarray else a[()] for a in arrays], sizes
+
+    def _check_ranges(self, arrays: Sequence[Any]) -> None:
+        """Refuse arrays with elements beyond what was declared, and NaN there."""
+        for i, wanted in self.ranges.items():
+            array = np.asarray(arrays[i])
+            outside = ~((array >= wanted.low) & (array <= wanted.high))
+            if outside.any():
+                place = tuple(int(k) for k in np.argwhere(outside)[0])
+                at = f" at {list(place)}" if place else ""
+                raise FeedError(
+                    f"{describe(self.inputs[i])} was declared within ({wanted.low:.6g}, "
+                    f"{wanted.high:.6g}), and was fed {array[place]}{at}; feed numbers that are, "
+                    "or declare a range that holds them"
+                )
 
     def _flat(self, args: tuple[Any, ...], forms: tuple[Any, ...]) -> Iterator[Any]:
         """The arrays in arguments that hold several."""

@@ -53,6 +53,7 @@ STEPS = (
      lambda a, b: each(mpmath.log)(np.sum(each(mpmath.exp)(a), axis=1, keepdims=True)) + b),
     (lambda a, b: sg.expm1(a / 8), lambda a, b: each(mpmath.expm1)(a / 8)),
     (lambda a, b: sg.atan(a) * sg.erf(b), lambda a, b: each(mpmath.atan)(a) * each(mpmath.erf)(b)),
+    (lambda a, b: sg.erfc(a), lambda a, b: each(mpmath.erfc)(a)),
     (lambda a, b: sg.cosh(a / 8) - 1, lambda a, b: each(mpmath.cosh)(a / 8) - 1),
     (lambda a, b: a**3 - b**2, lambda a, b: a**3 - b**2),
     (lambda a, b: sg.linalg.vector_norm(a, axis=1) * b,

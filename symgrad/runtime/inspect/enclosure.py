@@ -12,7 +12,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.long_double import WIDE
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
-from symgrad.runtime.inspect.intervals import Interval, Table, UnboundedError
+from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 
 
 class Enclosure:

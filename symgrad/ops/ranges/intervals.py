@@ -81,7 +81,7 @@ INCREASING: Mapping[str, Callable[..., Any]] = MappingProxyType(
 EXACT: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "sign": np.sign}
 )
-BY_SCIPY = ("erf", "ndtr")
+BY_SCIPY = ("erf", "erfc", "ndtr")
 
 
 class Table:
@@ -104,7 +104,9 @@ class Table:
         raise UnboundedError(f"no bound is known for {name}")
 
     def _by_scipy(self, a, node):
-        low, high = (node.op.kernel(np.asarray(x, np.float64)).astype(WIDE) for x in a)
+        """A monotone function of SciPy's."""
+        ends = [node.op.kernel(np.asarray(x, np.float64)).astype(WIDE) for x in a]
+        low, high = np.fmin(*ends), np.fmax(*ends)
         slack = np.fmax(a.size * np.finfo(np.float64).eps, TINY)  # ends were rounded to double
         found = outward(low, high, SCIPY, np.finfo(np.float64).eps)
         return Interval(found.low - 2 * slack, found.high + 2 * slack)
@@ -183,8 +185,12 @@ class Table:
                 units=LIBM,
             )
             return Interval(np.where(across, -np.inf, low), np.where(across, np.inf, high))
-        powers = (np.power(x, y) for x in a for y in b)
-        return hull(*powers, units=LIBM)
+        # Of what is negative only whole powers are real, which an interval may hold.
+        real = (a.low < 0) & ~((b.low == b.high) & (b.low != np.rint(b.low)))
+        least, most = self.abs(a, node)
+        base = np.where(real, least, np.fmax(a.low, 0)), np.where(real, most, a.high)
+        low, high = hull(*(np.power(x, y) for x in base for y in b), units=LIBM)
+        return Interval(np.where(real, -high, low), high)
 
     def hypot(self, a, b, node):
         total = self.add(self.square(a, node), self.square(b, node), node)
@@ -205,10 +211,6 @@ class Table:
         found = self.multiply(a, outward(np.log(b.low), np.log(b.high), LIBM), node)
         zero = (a.low == 0) & (a.high == 0)
         return Interval(np.where(zero, 0, found.low), np.where(zero, 0, found.high))
-
-    def erfc(self, a, node):
-        high, low = self._by_scipy(a, node)
-        return Interval(np.fmin(low, high), np.fmax(low, high))
 
     def astype(self, a, node):
         kind, other = node.dtype.kind, node.inputs[0].dtype.kind
@@ -263,18 +265,31 @@ class Table:
         return Interval(points & (a.low == b.low), (a.low <= b.high) & (b.low <= a.high))
 
     def not_equal(self, a, b, node):
-        return self.logical_not(self.equal(a, b, node), node)
+        low, high = self.equal(a, b, node)
+        return Interval(~high, ~low)
+
+    def _mask(self, a):
+        """Where it is not 0."""
+        if a.low.dtype.kind == "b":
+            return a
+        zero = Interval.point(np.zeros((), a.low.dtype))
+        low, high = self.equal(a, zero, None)
+        return Interval(~high, ~low)
 
     def logical_not(self, a, node):
-        return Interval(~a.high, ~a.low)
+        low, high = self._mask(a)
+        return Interval(~high, ~low)
 
     def logical_and(self, a, b, node):
+        a, b = self._mask(a), self._mask(b)
         return Interval(a.low & b.low, a.high & b.high)
 
     def logical_or(self, a, b, node):
+        a, b = self._mask(a), self._mask(b)
         return Interval(a.low | b.low, a.high | b.high)
 
     def logical_xor(self, a, b, node):
+        a, b = self._mask(a), self._mask(b)
         known = (a.low == a.high) & (b.low == b.high)
         return Interval(known & (a.low ^ b.low), ~known | (a.low ^ b.low))
 

@@ -1,0 +1,1 @@
+"""Ranges of values: intervals through ops, and what they decide."""

@@ -1,0 +1,364 @@
+"""The range of a node: between which numbers all its elements lie, whatever is fed.
+
+A placeholder has the range that it was declared with; others, and variables, may be any numbers,
+or any finite ones, as is asked. Ranges go through every op that has an interval rule; what comes of
+another is unknown. Rounding counts: where IEEE 754 rounds an op correctly, rounded ends are ends of
+what is rounded, since rounding is monotone; functions have room for four units in the last place,
+and stay within their own ends (exp is not negative). Elements of one array are not told apart, nor
+are two uses of one node (but for x * x), so that a range may be wider than what can happen.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from math import inf, isinf, trunc
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dims import Dim, product
+from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER
+from symgrad.ir.long_double import WIDE
+from symgrad.ir.node import Node, constant_value
+from symgrad.ir.ranges import UNKNOWN, Range
+from symgrad.ir.types import DType, TensorType
+from symgrad.ir.walk import topological
+from symgrad.ops.leaves import size_of
+from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
+from symgrad.ops.reduce import sum as sum_of
+
+MOST_ELEMENTS = 2**40  # that an axis of named size is taken to have at most; the least is 1
+UNITS = 4
+
+
+# Ends that no rounding takes a function beyond.
+OWN: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "abs": (0, inf), "acos": (0, 3.2), "atan": (-1.6, 1.6), "cos": (-1, 1), "cosh": (1, inf),
+        "erf": (-1, 1), "erfc": (0, 2), "exp": (0, inf), "exp2": (0, inf), "expm1": (-1, inf),
+        "hypot": (0, inf), "ndtr": (0, 1), "norm2": (0, inf), "sigmoid": (0, 1), "sin": (-1, 1),
+        "softmax": (0, 1), "softplus": (0, inf), "sqrt": (0, inf), "square": (0, inf),
+        "tanh": (-1, 1),
+    }
+)  # fmt: skip
+# Ops that IEEE 754 rounds correctly, or that round nothing.
+ROUNDED = frozenset(
+    {
+        "abs", "add", "ceil", "divide", "floor", "leaky_relu", "maximum", "minimum", "multiply",
+        "negative", "positive", "reciprocal", "relu", "rint", "select", "sign", "sqrt", "square",
+        "subtract", "trunc", "where", "astype",
+    }
+)  # fmt: skip
+# Where functions of one operand are defined.
+DOMAINS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "acos": (-1, 1), "acosh": (1, inf), "asin": (-1, 1), "atanh": (-1, 1), "log": (0, inf),
+        "log10": (0, inf), "log1p": (-1, inf), "log2": (0, inf), "sqrt": (0, inf),
+    }
+)  # fmt: skip
+# Ops whose results are elements of their operands.
+MOVES = frozenset(
+    {
+        "concat", "gather", "max", "min", "pick_in_rows", "roll", "running_extremum", "sort",
+        "window_max",
+    }
+)  # fmt: skip
+WITH_ZEROS = frozenset({"on_diagonal", "place"})
+
+
+_wide: Callable[[Any], Any] = WIDE.type
+
+
+def range_of(node: Node) -> Range:
+    """The range of a node, if all inputs are finite."""
+    return ranges_of([node], finite=True)[node]
+
+
+def ranges_of(
+    nodes: Iterable[Node], *, finite: bool = False, most: int | None = None
+) -> dict[Node, Range]:
+    """The ranges of nodes and of all that they are made of.
+
+    Inputs whose range is not declared are any numbers, or any that are `finite`. Of what is further
+    away than the `most` nearest nodes nothing is taken to be known.
+    """
+    wanted = list(nodes)
+    found = dict.fromkeys(_beyond(wanted, most), UNKNOWN) if most else {}
+    rules = _Rules(found)
+    with np.errstate(all="ignore"):
+        for node in topological(wanted, known=found.keys()):
+            if node.op in INPUTS:
+                found[node] = _of_input(node, finite)
+            else:
+                found[node] = _range(node, [found[x] for x in node.inputs], rules)
+    return found
+
+
+def _beyond(nodes: list[Node], most: int) -> set[Node]:
+    """The operands of the nearest nodes that are not among them."""
+    near = dict.fromkeys(nodes)
+    todo = deque(nodes)
+    while todo and len(near) < most:
+        for x in todo.popleft().inputs:
+            if x not in near:
+                near[x] = None
+                todo.append(x)
+    return {x for n in todo for x in n.inputs if x not in near}
+
+
+def declared(node: Node) -> Range | None:
+    """The range that a placeholder was declared with."""
+    attrs = dict(node.attrs) if node.op is PLACEHOLDER else {}
+    return Range(*attrs["within"]) if "within" in attrs else None
+
+
+def _of_input(node: Node, finite: bool) -> Range:
+    found = declared(node)
+    if found is None and (finite or node.dtype.kind != "f"):
+        found = any_finite(node.dtype)
+    return UNKNOWN if found is None else found
+
+
+def any_finite(dtype: DType) -> Range:
+    """The range of all finite numbers of a dtype."""
+    if dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        return Range(-most, most)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return Range(float(info.min), float(info.max))
+    return Range(0, 1) if dtype.kind == "b" else UNKNOWN
+
+
+def _range(node: Node, operands: list[Range], rules: _Rules) -> Range:
+    op = node.op
+    if not isinstance(node.type, TensorType) or node.tensor.is_complex:
+        return UNKNOWN
+    if op is CONSTANT:
+        return _of_array(constant_value(node))
+    if op.identity or op.view:
+        return operands[0]
+    if any(x.tensor.is_complex for x in node.inputs if isinstance(x.type, TensorType)):
+        return UNKNOWN
+    if node.dtype.kind == "b" and not op.elementwise:
+        return Range(0, 1)
+    try:
+        made = rules.range(node, operands)
+    except UnboundedError:
+        return any_finite(node.dtype) if node.dtype.kind in "iub" else UNKNOWN
+    return _fitting(made, node.dtype)
+
+
+def _of_array(array: Any) -> Range:
+    values = np.asarray(array)
+    if not values.size:
+        return Range(0, 0)
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    nan = known.size < values.size
+    return Range(float(known.min()), float(known.max()), nan) if known.size else UNKNOWN
+
+
+def _fitting(made: Range, dtype: DType) -> Range:
+    """A range in a dtype: beyond its ends floats are infinite, and integers are anything."""
+    if dtype.kind in "iu":
+        whole = any_finite(dtype)
+        inside = whole.low <= made.low <= made.high <= whole.high
+        return Range(float(made.low), float(made.high)) if inside else whole
+    if dtype.kind == "f":
+        low, high = (float(np.asarray(v, WIDE).astype(dtype)) + 0.0 for v in made[:2])
+        return Range(low, high, made.nan)
+    return made
+
+
+class _Rules:
+    """How ranges go through ops: by the table of intervals, and what that does not have."""
+
+    def __init__(self, known: Mapping[Node, Range]) -> None:
+        self.table, self.known = Table(), known
+
+    def range(self, node: Node, operands: list[Range]) -> Range:
+        name = node.op.name
+        if name in MOVES:
+            return _hull(operands[: 1 if node.op.indices else None])
+        if name in WITH_ZEROS:
+            return _hull([operands[0], Range(0, 0)])
+        if hasattr(self, f"of_{name}"):
+            found: Range = getattr(self, f"of_{name}")(node, operands)
+            return found
+        if not node.op.elementwise:
+            raise UnboundedError
+        return self._elementwise(node, operands)
+
+    def _elementwise(self, node: Node, operands: list[Range]) -> Range:
+        name = node.op.name
+        method: Callable[..., Interval] = self.table.square
+        if name == "multiply" and node.inputs[0] is node.inputs[1]:
+            name, operands = "square", operands[:1]
+        else:
+            method = self.table.lookup(node)
+        ends = [_interval(r, x) for r, x in zip(operands, node.inputs, strict=False)]
+        made = method(*ends, node)
+        if node.dtype.kind == "b":
+            return Range(float(made.low), float(made.high))
+        low, high = (_wide(v) for v in made)
+        if name not in ROUNDED:
+            unit = UNITS * np.finfo(node.dtype).eps if node.dtype.kind == "f" else 0
+            low, high = low - unit * abs(low), high + unit * abs(high)
+        least, most = OWN.get(name, (-inf, inf))
+        low, high = max(low, _wide(least)), min(high, _wide(most))
+        return Range(low, high, _may_be_nan(name, node, operands))
+
+    # ---- sums -------------------------------------------------------------------------------
+
+    def of_divide(self, node, operands):
+        mean = self._of_mean(*node.inputs) if operands[0].finite else None
+        return self._elementwise(node, operands) if mean is None else mean
+
+    def _of_mean(self, total, count):
+        """The range of a sum over the number of its terms: theirs, and room for roundings."""
+        if total.op is not sum_of.op or total.dtype.kind != "f":
+            return None
+        x = total.inputs[0]
+        size = product(x.shape[k] for k in total.attr("axis"))
+        value = constant_value(count)
+        if not size or size != (count.attr("dim") if count.op is size_of.op else value):
+            return None
+        many = MOST_ELEMENTS if isinstance(size, Dim) else size
+        room = (many + UNITS) * float(np.finfo(total.dtype).eps)
+        low, high, nan = self.known[x]
+        return Range(low - room * abs(low), high + room * abs(high), nan)
+
+    def of_sum(self, node, operands):
+        x = node.inputs[0]
+        return self._times(operands[0], [x.shape[k] for k in node.attr("axis")], node)
+
+    def of_matmul(self, node, operands):
+        one = self._product(*operands)
+        return self._times(one, node.inputs[0].shape[-1:], node)
+
+    def of_vecdot(self, node, operands):
+        return self.of_matmul(node, operands)
+
+    def of_running_sum(self, node, operands):
+        total = self._times(operands[0], [node.shape[node.attr("axis")]], node)
+        return _hull([operands[0], total])
+
+    def of_norm2(self, node, operands):
+        x = node.inputs[0]
+        size = max(abs(operands[0].low), abs(operands[0].high))
+        total = self._times(Range(0, size * size), [x.shape[k] for k in node.attr("axis")], node)
+        room = 1 + UNITS * float(np.finfo(node.dtype).eps)
+        return Range(0, total.high**0.5 * room, operands[0].nan)
+
+    def _times(self, one, sizes, node):
+        """The sum of so many numbers of a range, each addition being rounded."""
+        least, most = 1, 1
+        for n in sizes:
+            named = isinstance(n, Dim)
+            least, most = least * (1 if named else n), most * (MOST_ELEMENTS if named else n)
+        ends = [_wide(v) * n if n else _wide(0) for v in one[:2] for n in (least, most)]
+        eps = _wide(np.finfo(node.dtype).eps) if node.dtype.kind == "f" else _wide(0)
+        room = (min(most, MOST_ELEMENTS) + 1) * eps if most > 1 else _wide(0)
+        low, high = min(ends), max(ends)
+        if room:
+            low, high = low - room * abs(low), high + room * abs(high)
+        limit = any_finite(node.dtype)
+        nan = one.nan or (low < limit.low and high > limit.high)  # an inf may meet another
+        return Range(low, high, nan)
+
+    def _product(self, a, b):
+        ends = [_wide(x) * _wide(y) for x in a[:2] for y in b[:2]]
+        nan = a.nan or b.nan or any(np.isnan(e) for e in ends) or _meets(a, b) or _meets(b, a)
+        known = [e for e in ends if not np.isnan(e)] or [_wide(0)]
+        return Range(min(known), max(known), nan)
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def of_softmax(self, node, operands):
+        return Range(0, 1 + UNITS * float(np.finfo(node.dtype).eps), not operands[0].finite)
+
+    def of_log_softmax(self, node, operands):
+        x, size = operands[0], self._logs(node)
+        return Range(x.low - x.high - size, 0, not x.finite)
+
+    def of_logsumexp(self, node, operands):
+        x, size = operands[0], self._logs(node)
+        room = UNITS * float(np.finfo(node.dtype).eps) * (max(abs(x.low), abs(x.high)) + 1)
+        return Range(x.low - room, x.high + size + room, x.nan)
+
+    def _logs(self, node):
+        sizes = (node.inputs[0].shape[k] for k in node.attr("axis"))
+        many = (MOST_ELEMENTS if isinstance(n, Dim) else max(n, 1) for n in sizes)
+        return float(sum(np.log(float(n)) for n in many)) * (1 + 1e-6)
+
+    # ---- integers and draws -----------------------------------------------------------------
+
+    def of_astype(self, node, operands):
+        (x,) = operands
+        if node.dtype.kind not in "iu":
+            return self._elementwise(node, operands)
+        whole = any_finite(node.dtype)
+        inside = x.finite and whole.low <= x.low <= x.high <= whole.high
+        return Range(trunc(x.low), trunc(x.high)) if inside else whole
+
+    def of_argmax(self, node, operands):
+        n = node.inputs[0].shape[node.attr("axis")]
+        return Range(0, MOST_ELEMENTS if isinstance(n, Dim) else max(n - 1, 0))
+
+    of_argmin = of_argmax
+
+    def of_size_of(self, node, operands):
+        return Range(0, float(MOST_ELEMENTS))
+
+    def of_eye(self, node, operands):
+        return Range(0, 1)
+
+    def of_arange(self, node, operands):
+        count = node.attr("count")
+        last = (MOST_ELEMENTS if isinstance(count, Dim) else max(count - 1, 0)) * node.attr("step")
+        ends = node.attr("start"), node.attr("start") + last
+        return Range(min(ends), max(ends))
+
+
+def _hull(parts: list[Range]) -> Range:
+    nan = any(r.nan for r in parts)
+    return Range(min(r.low for r in parts), max(r.high for r in parts), nan)
+
+
+def _interval(r: Range, node: Node) -> Interval:
+    if node.dtype.kind == "b":
+        return Interval(np.bool_(r.low > 0), np.bool_(r.high > 0))
+    return Interval(_wide(r.low), _wide(r.high))
+
+
+def _meets(a: Range, b: Range) -> bool:
+    """Whether a zero of the one may meet an inf of the other."""
+    return a.low <= 0 <= a.high and (isinf(b.low) or isinf(b.high))
+
+
+def _may_be_nan(name: str, node: Node, operands: list[Range]) -> bool:
+    if any(r.nan for r in operands):
+        return True
+    a = operands[0]
+    infinite = [isinf(r.low) or isinf(r.high) for r in operands]
+    if name in DOMAINS:
+        return not DOMAINS[name][0] <= a.low <= a.high <= DOMAINS[name][1]
+    if name in ("sin", "cos", "tan"):
+        return infinite[0]
+    if name in ("add", "subtract"):
+        return all(infinite)
+    if name == "multiply":
+        return _meets(*operands) or _meets(*operands[::-1])
+    if name in ("divide", "reciprocal"):
+        b = operands[-1]
+        zeros = all(r.low <= 0 <= r.high for r in (a, b)) and name == "divide"
+        return zeros or (all(infinite) and name == "divide")
+    if name == "pow":
+        b = operands[1]
+        whole = b.low == b.high and b.low == int(b.low) if not isinf(b.low) else False
+        return a.low < 0 and not whole
+    return False
