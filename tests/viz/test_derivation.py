@@ -151,6 +151,45 @@ def test_what_cannot_be_derived_is_refused():
         sg.derivation(sg.sum(x), x, order=3)
     with pytest.raises(sg.GradientError, match="scalar"):
         sg.derivation(x, x)
+    with pytest.raises(sg.UnsupportedError, match="kinks='left' or 'right'"):
+        sg.derivation(sg.sum(sg.relu(x)), x, kinks="split")
+    assert max(sg.derivation(sg.sum(sg.relu(x)), x, kinks="right").errors(x=[-1, 0, 1])) == 0
+
+
+def loop():
+    start, rows = sg.placeholder("start", 3), sg.placeholder("rows", ("N", 3))
+    end, _ = sg.scan(lambda c, row: (sg.tanh(c * row), c), start, rows)
+    return sg.sum(end), start, {"start": RNG.standard_normal(3), "rows": np.ones((4, 3))}
+
+
+def choices():
+    r = sg.placeholder("r", 4)
+    m = sg.where(r > 0, r**3, sg.abs(r))
+    return sg.max(m) + sg.sum(sg.maximum(r, 0.5)), r, {"r": RNG.standard_normal(4)}
+
+
+def modules():
+    x, t = sg.placeholder("x", ("N", 4)), sg.placeholder("t", ("N",), "int64")
+    first, second = sg.random.split(sg.random.key(0))
+    layers = sg.nn.Linear(4, 6, key=first), sg.nn.LayerNorm(6), sg.nn.Linear(6, 3, key=second)
+    net = sg.nn.Sequential(*layers)
+    arrays = {"x": RNG.standard_normal((5, 4)), "t": np.array([0, 1, 2, 1, 0])}
+    return sg.nn.cross_entropy(net(x), t), net.parameters(), arrays
+
+
+def inner():
+    x = sg.placeholder("x", 3)
+    inside = sg.exp(x)
+    return sg.sum(inside**2), inside, {"x": RNG.standard_normal(3)}
+
+
+@pytest.mark.parametrize("case", [loop, choices, modules, inner])
+def test_loops_choices_and_modules(case):
+    loss, wrt, arrays = case()
+    derivation = sg.derivation(loss, wrt)
+    assert max(derivation.errors(**arrays)) < 1e-12
+    assert max(s.right.size for s in derivation.steps) <= 50, "what is long is put into lines"
+    assert {str(s.line).partition(":")[0] for s in derivation.steps} == {"test_derivation.py"}
 
 
 def test_random_graphs():

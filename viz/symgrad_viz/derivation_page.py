@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from symgrad_viz import terms
 from symgrad_viz.derivation_steps import Step
 from symgrad_viz.terms import LOOSE, latex_text, row
-from symgrad_viz.words import printable
+from symgrad_viz.words import printable, shortened
 
 if TYPE_CHECKING:
     from symgrad_viz.derivation import Derivation
@@ -37,6 +37,7 @@ STYLE = """
 @media (max-width: 40rem) { .symgrad-derivation li { grid-template-columns: minmax(0, 1fr); } }
 """
 MOST_BESIDE = 26  # signs of a formula that stands beside its reason, and not above it
+MOST_OF_LINE = 90  # letters of a line of the user's, in LaTeX
 PAGE = "body { margin: 0; background: light-dark(#ffffff, #16181b); color-scheme: light dark; }"
 
 
@@ -105,7 +106,10 @@ def _latex_lines(derivation: Derivation) -> Iterator[str]:
         yield latex_text(section.text)
         for step in section.steps:
             left, right = terms.latex(step.left), terms.latex(step.right)
-            place = "" if step.line is None else rf" \texttt{{{latex_text(str(step.line))}}}"
+            place = ""
+            if step.line is not None:
+                line = shortened(f"{step.line} {step.line.text}", MOST_OF_LINE)
+                place = rf" \texttt{{{latex_text(line)}}}"
             yield rf"\begin{{equation*}} {left} = {right} \end{{equation*}}"
             said = rf"\textbf{{{latex_text(step.rule)}}} ({latex_text(step.grade)})"
-            yield rf"{{\small {said} {latex_text(step.reason)}{place}\par}}"
+            yield rf"{{\small\raggedright {said} {latex_text(step.reason)}{place}\par}}"

@@ -126,7 +126,13 @@ def step_of(
 ) -> Step:
     """A line of which both nodes are known; `about` is what the user's line is of."""
     place = (before if about is None else about).origin.nearest
-    return Step(left, right, rule, reason, grade, place, lambda: before, after)
+    first, second = _one(before), _one(after)
+    return Step(left, right, rule, reason, grade, place, lambda: first, second)
+
+
+def _one(node: Node) -> Node:
+    """A node, or the first result of an op that has several."""
+    return node[0] if isinstance(node.type, tuple) else node
 
 
 def by_forward_mode(y: Node, x: Node) -> Callable[[], Node]:

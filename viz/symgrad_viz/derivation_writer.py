@@ -6,7 +6,8 @@ of the compiler that act on the gradient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
 from symgrad.autodiff.locking import lockings
@@ -103,7 +104,6 @@ class Writer:
         active = active_nodes(order, xs)
         given = given_names(Graph([loss])) if part is FIRST else {}
         self.taken |= {str(n.name) for n in order if n.name is not None} | {*given.values()}
-        fresh = iter(letters(self.taken))
         steps = []
         for node in order:
             if is_leaf(node) or (is_aside(node) and node not in given and node is not loss):
@@ -117,14 +117,19 @@ class Writer:
             elif node in given:
                 term = name(given[node])
             elif node in active or formula.size > MOST_INLINE or isinstance(node.type, tuple):
-                term = name(next(fresh))
-                self.taken.add(term.text)
+                term = self._letter()
             else:
                 continue
             self.names.give(node, term)
             said = typed(node)
             steps.append(step_of(term, formula, node.op.name, said, DEFINITION, node, node))
         self.sections.append(Section(part.titles[0], part.written, tuple(steps)))
+
+    def _letter(self) -> Term:
+        """A name for what the user gave none."""
+        found = next(iter(letters(self.taken)))
+        self.taken.add(found)
+        return name(found)
 
     # ---- the chain rule -----------------------------------------------------------------------
 
@@ -154,6 +159,8 @@ class Writer:
                 if x in readers and node in flows:
                     readers[x].append(node)
         top = self.names.shown(y)
+        ends = {g for n, g in flows.items() if not isinstance(n.type, tuple)}
+        read = Counter(x for n in topological([*ends]) for x in dict.fromkeys(n.inputs))
         for node in reversed(along):
             if node not in flows or isinstance(node.type, tuple):
                 continue
@@ -164,6 +171,7 @@ class Writer:
             if named is None or (is_aside(node) and not wanted):
                 continue
             flow = flows[node]
+            steps += self._parts(flow, ends, read)
             formula = self.names.named(flow) or self.names.formula(flow)
             term = Term(part.accent, (named,))
             self.names.give(flow, term)
@@ -183,6 +191,19 @@ class Writer:
         )
         self.sections.append(Section(part.titles[1], text, tuple(steps)))
         return {x: flows[inner] for x, inner in zip(xs, form.xs, strict=True)}
+
+    def _parts(self, flow: Node, ends: Set[Node], read: Mapping[Node, int]) -> Iterator[Step]:
+        """Lines for parts of a cotangent that are read again, or are long: such as masks."""
+        for node in topological([flow]):
+            if node in ends or is_leaf(node) or is_aside(node) or isinstance(node.type, tuple):
+                continue
+            if self.names.named(node) is None:
+                formula = self.names.formula(node)
+                if formula.size > (MOST_INLINE // 2 if read[node] > 1 else 2 * MOST_INLINE):
+                    term = self._letter()
+                    self.names.give(node, term)
+                    said = typed(node)
+                    yield step_of(term, formula, node.op.name, said, DEFINITION, node, node)
 
     def _carried(
         self, node: Node, y: Node, readers: dict[Node, list[Node]]
@@ -231,7 +252,12 @@ class Writer:
             known = self.names.named(event.before)
             self.names.equate(event.before, event.after)
             shown = (event.rule.name, plain(old), plain(new))
-            if shown[1] == shown[2] or shown in told or "constant [" in plain(new):
+            if (
+                is_renamed(event.before)
+                or shown[1] == shown[2]
+                or shown in told
+                or "constant [" in plain(new)
+            ):
                 continue
             told.add(shown)
             left = old if known is None or known == old else row(known, "=", old, strength=LOOSE)
