@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.passes import graph_pass
 from symgrad.testing import assert_equivalent, check_rule
 
 README = Path(__file__).parents[1] / "README.md"
@@ -79,3 +80,22 @@ def test_a_program_that_makes_an_overflow_is_caught():
     with pytest.raises(AssertionError, match=r"(?s)not finite, as it was.*raw:.*halves_add_up"):
         assert_equivalent([x, y], [z], [large, large], passes=[halves_add_up])
     assert assert_equivalent([x, y], [z], [large, large])
+
+
+def backwards(graph: sg.Graph) -> sg.Graph:
+    """The same with sums in another order."""
+    return sg.Graph([1 / sg.sum(sg.flip(graph.inputs[0]))], graph.inputs)
+
+
+def lost(graph: sg.Graph) -> sg.Graph:
+    """The same with NaN in place of a sum that is infinite."""
+    return sg.Graph([1 / (sg.sum(graph.inputs[0]) * 0 + 1)], graph.inputs)
+
+
+def test_infinities_stay_but_where_finite_terms_overflow_beside_them():
+    """In one order the largest meet -inf one by one, in another they are inf before."""
+    x, large = sg.placeholder("x", 3), np.finfo(float).max
+    y = [1 / sg.sum(x)]
+    assert_equivalent(x, y, [np.array([-np.inf, large, large])], passes=[graph_pass(backwards)])
+    with pytest.raises(AssertionError, match="expected"):
+        assert_equivalent(x, y, [np.array([1.0, 2.0, -np.inf])], passes=[graph_pass(lost)])

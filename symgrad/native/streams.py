@@ -22,9 +22,12 @@ def streamed(group: Group) -> tuple[bool, ...]:
     Each of its vectors begins a line, or a part of one, if the array does.
     """
     sizes, fitting, total = group.space.sizes, list[bool](), 0
+    first = group.block if group.flat else 0  # element at which a call may begin
     for y in group.graph.outputs:
         *outer, inner = group.space.strides[y]
-        fits = y not in group.ends and inner == 1 and not any(s % group.lanes for s in outer)
+        fits = (
+            y not in group.ends and inner == 1 and not any(s % group.lanes for s in (*outer, first))
+        )
         fitting.append(fits)
         loops = zip(sizes, (*outer, inner), strict=True)
         count = math.prod(n for n, stride in loops if stride) if fits else 0

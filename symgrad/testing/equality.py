@@ -222,13 +222,17 @@ class Run:
         return np.where(np.isfinite(weight), weight, 0)
 
     def cancels(self, outputs: Iterable[Node]) -> bool:
-        """Whether outputs need a sum of terms whose magnitudes add up to more than the largest."""
+        """Whether outputs need a sum of terms whose magnitudes add up to more than the largest.
+
+        Beside infinite terms the others count: in one order they overflow, in another not, so that
+        an infinite one meets its opposite or is the sum.
+        """
         for node in topological(outputs):
             operands = [self.values[x] for x in node.inputs]
             if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
-                sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
+                sizes = [_size(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
                 attrs = resolve(dict(node.attrs), sizes_of(self.values))
-                if all(map(all_finite, sizes)):
+                if node.op.combiner == "add" or all(map(all_finite, operands)):
                     with np.errstate(all="ignore"):
                         made = node.op.kernel(*sizes, **attrs)
                     if not all_finite(made):
@@ -237,6 +241,11 @@ class Run:
 
     def results(self) -> list[Any]:
         return [self.values[y] for y in self.outputs]
+
+
+def _size(x: Any) -> Any:
+    """The magnitudes of numbers, 0 of those that are not finite."""
+    return np.where(np.isfinite(x), np.abs(x), np.zeros((), np.asarray(x).real.dtype))
 
 
 class _Step(NamedTuple):

@@ -18,7 +18,7 @@ import symgrad as sg
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY
 from symgrad.lowering import tiling
-from symgrad.native import groups
+from symgrad.native import groups, streams
 from symgrad.native.operations import operation
 from symgrad.ops.cumulative import products_before, running_extremum, running_sum
 from symgrad.passes import DEFAULT
@@ -34,11 +34,13 @@ DTYPES += ("uint8", "uint16", "uint32", "uint64", "bool")
 
 
 @contextmanager
-def everything(block=None, tile=None):
+def everything(block=None, tile=None, streamed=False):
     """Whatever can run as machine code does so, however small; in blocks and tiles of so many."""
     places = [(native, "LEAST_BYTES", 0), (groups.Group, "pays", lambda group: True)]
     if block is not None:
         places += [(groups, name, block) for name in ("BLOCK", "COLUMN_BLOCK")]
+    if streamed:
+        places += [(streams, "LEAST_BYTES", 0)]
     if tile is not None:
         places += [(tiling, "LEAST_BYTES", 0), (tiling, "TILE_BYTES", tile)]
     before = [(where, name, getattr(where, name)) for where, name, _ in places]
@@ -146,7 +148,7 @@ def check_group(seed):
     """A group in machine code, on one thread and on two, to the bit."""
     rng, pick = np.random.default_rng([seed, 18]), random.Random(seed).choice
     inputs, outputs = random_group(rng, pick)
-    with everything(block=pick((64, 100, 8192))):
+    with everything(block=pick((64, 100, 8192)), streamed=seed % 2):
         plain = sg.compile(inputs, outputs, exact="bits")
         programs = [
             sg.compile(inputs, outputs, exact="bits", backend="native", threads=n) for n in (1, 2)
@@ -237,7 +239,7 @@ def check_rows(seed):
     rng, pick = np.random.default_rng([seed, 19]), random.Random(seed).choice
     inputs, outputs = random_rows(rng, pick)
     passes = [p for p in DEFAULT if p.name == "fusion"]
-    with everything(block=pick((64, 100, 8192))):
+    with everything(block=pick((64, 100, 8192)), streamed=seed % 2):
         for special in (False, True):
             arrays = random_feeds(rng, inputs, special)
             assert_equivalent(inputs, outputs, arrays, passes=passes, backend="native")
