@@ -34,7 +34,7 @@ from symgrad.passes import (
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
 from symgrad.passes.stretches import worth_trying
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, Grade
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.partial import PartialProgram
@@ -49,7 +49,7 @@ def compile(
     outputs: Any,
     updates: Updates | None = None,
     *,
-    exact: Exact | str = "rounding",
+    exact: Exact | Grade = "rounding",
     passes: Iterable[PassLike] | None = None,
     backend: Backend = "numpy",
     device: str | None = None,

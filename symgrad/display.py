@@ -6,8 +6,9 @@ from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from symgrad.ir.late import Drawing, Exploring, Telling
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MOST_NODES_INLINE = 150
 
 
-def render(thing: Any, path: str | Path | None = None, **options: Any) -> Any:
+def render(thing: Any, path: str | Path | None = None, **options: Unpack[Drawing]) -> Any:
     """Draw a graph or program into a file; its suffix (.svg, .png, .dot) says how.
 
     It gives the path; without one the picture, which a notebook shows.
@@ -25,12 +26,12 @@ def render(thing: Any, path: str | Path | None = None, **options: Any) -> Any:
     return _drawn("save", "draw", thing, path, options)
 
 
-def explore(program: Any, path: str | Path | None = None, **options: Any) -> Any:
+def explore(program: Any, path: str | Path | None = None, **options: Unpack[Exploring]) -> Any:
     """Write a page that shows a program, stage by stage; without a path, a notebook shows it."""
     return _drawn("explore", "explore", program, path, options)
 
 
-def story(program: Any, path: str | Path | None = None, **options: Any) -> Any:
+def story(program: Any, path: str | Path | None = None, **options: Unpack[Telling]) -> Any:
     """Draw all stages of a program's making into one SVG; without a path, a notebook shows it."""
     return _drawn("story", "story", program, path, options)
 
@@ -47,9 +48,7 @@ def derivation(loss: Any, wrt: Any, **options: Any) -> Derivation:
     return found
 
 
-def _drawn(
-    written: str, shown: str, thing: Any, path: str | Path | None, options: dict[str, Any]
-) -> Any:
+def _drawn(written: str, shown: str, thing: Any, path: str | Path | None, options: Any) -> Any:
     """The path of what the viewer has written, or what it shows if there is none."""
     viewer = import_module("symgrad_viz")
     if path is None:

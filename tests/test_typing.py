@@ -1,10 +1,12 @@
 """Type checkers know the public names: mypy reads this file with the sources, and it runs, too.
 
-A misspelt name that was taken would make its `type: ignore` one too many, which mypy reports. To
-pyright the right uses and the wrong ones are given in a file.
+A misspelt name that was taken would make its `type: ignore` one too many, which mypy reports. Right
+uses and wrong ones are given to both checkers in files, with the README's programs and examples.
 """
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 import symgrad as sg
 
+ROOT = Path(__file__).parents[1]
 x = sg.placeholder("x", ("N", 3))
 
 
@@ -81,24 +84,120 @@ RIGHT = [
     "sg.einsum('ij->j', x)",
     "sg.fft.rfft(x)", "sg.special.gammaln(x)", "sg.stats.Normal(0.0, 1.0).log_prob(x)",
     "sg.stats.Mixture([1.0], [sg.stats.Beta(1.0, 2.0)]).icdf(0.5)",
+    "x @ w", "net(x)", "sg.grad(loss, w)", "sg.grad(loss, w, kinks='left')",
+    "sg.hessian(loss, w, disconnected='zero')", "sg.hvp(loss, w, w)", "sg.placeholder('y', 3)",
+    "sg.nn.cross_entropy(x, x, reduction='sum')", "sg.nn.BatchNorm(3)(x)",
 ]  # fmt: skip
+OTHER = {
+    "sg.compile(x, loss, exact='bits', partial=True)": "sg.Program",
+    "sg.value_and_grad(loss, w)": "tuple[sg.Node, sg.Node]",
+    "sg.compile(x, loss).render('x.svg', color_by='cost')": "Path",
+    "several[0](x)": "Any",
+    "own(x, x)": "tuple[sg.Node, int]",
+}
+# By what is wrong: a name, an option, a grade or another choice, what a call gives or takes.
 WRONG = [
-    "x.summ()", "x.reshape(3, ordr='C')", "x.mean(keepdim=True)", "x.swapaxes(0)", "sg.tahn(x)",
-    "x.var(1, 2, 3, 4, 5, 6)", "sg.sum(x, axes=0)", "sg.linalg.dett(x)", "sg.special.gamaln(x)",
-    "sg.stats.Normall()", "sg.stats.Normal(0.0, sigma=1.0)", "sg.stats.Normal().log_probb(x)",
+    "x.summ()", "sg.tahn(x)", "sg.linalg.dett(x)", "sg.special.gamaln(x)", "sg.stats.Normall()",
+    "sg.stats.Normal().log_probb(x)", "sg.placehoder('x', 3)", "sg.nn.Liner(3, 2)", "sg.float23",
+    "net.paramters()", "sg.compile(x, loss).plna", "(x @ w).tarnspose()",
+    "x.reshape(3, ordr='C')", "x.mean(keepdim=True)", "sg.sum(x, axes=0)",
+    "sg.stats.Normal(0.0, sigma=1.0)", "sg.nn.Linear(3, 2, kye=1)", "sg.batches(x, siz=3)",
+    "sg.placeholder('x', 3, dtpye='float32')", "sg.grad(loss, w, disconected='zero')",
+    "sg.optim.Adam(net, learning_rate=1.0)", "sg.optim.SGD(net, lr=0.1, clip_nrom=1.0)",
+    "sg.fit(sg.compile(x, loss), epoch=3)", "sg.compile(x, loss, exat='bits')",
+    "sg.compile(x, loss).render('x.svg', colour_by='cost')", "sg.vmap(sg.sum, in_axis=0)",
+    "sg.compile(x, loss).explore('p.html', embed_sorce=False)", "sg.render(x, 'x.svg', titel='')",
+    "sg.compile(x, loss, exact='bit')", "sg.rule(exact='roundng')",
+    "sg.compile(x, loss, backend='cuda')", "sg.grad(loss, w, disconnected='zeros')",
+    "sg.grad(loss, w, kinks='lft')", "sg.nn.cross_entropy(x, x, reduction='avg')",
+    "sg.compile(x, loss).render('x.svg', color_by='costs')",
+    "x.swapaxes(0)", "x.var(1, 2, 3, 4, 5, 6)", "sg.placeholder('x')", "sg.hessian(loss)",
+    "sg.hessian(loss, w).sumn()", "net(x).sumn()", "net(x, x)", "own(x)", "own(x, x)[2]",
 ]  # fmt: skip
+BEGIN = """from pathlib import Path
+from typing import Any, assert_type
+import numpy as np
+import symgrad as sg
+
+class Own(sg.nn.Module):
+    def forward(self, x: sg.Node, y: sg.Node) -> tuple[sg.Node, int]:
+        return x + y, 2
+
+x = sg.placeholder("x", ("N", 3))
+w = sg.variable("w", np.ones((3, 2)))
+loss = sg.sum(x @ w)
+net = sg.nn.Linear(3, 2, key=sg.random.key(0))
+own = Own()
+several: list[sg.nn.Module] = [own]
+"""
+# The loss of the last step of a loop is read behind it.
+QUIET = {
+    "reportPossiblyUnboundVariable": False,
+    "reportPossiblyUnbound": False,
+    "reportMissingModuleSource": False,
+}
+EXAMPLES = ("01", "02", "03", "05", "06", "07", "08", "09", "14", "15")
+UNTYPED = (
+    "# mypy: allow-untyped-defs, allow-untyped-calls, allow-any-generics, no-warn-return-any\n"
+    '# mypy: disable-error-code="no-untyped-def"\n'
+)
 
 
-def test_pyright_knows_methods_and_names(tmp_path: Path) -> None:
+def programs(folder: Path) -> list[str]:
+    """Files of right and wrong uses, of the README's programs, and of examples; the first's lines.
+
+    Those of a script need no types of their own.
+    """
+    right = [f"assert_type({use}, sg.Node)" for use in RIGHT]
+    right += [f"assert_type({use}, {kind})" for use, kind in OTHER.items()]
+    uses = [*BEGIN.splitlines(), *right, *WRONG]
+    (folder / "uses.py").write_text("\n".join(uses), "utf-8")
+    blocks = re.findall(
+        r"```python\n(import .*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
+    )
+    assert len(blocks) > 2
+    for i, block in enumerate(blocks):
+        (folder / f"readme_{i}.py").write_text(block, "utf-8")
+    for path in (ROOT / "examples").glob("*.py"):
+        if path.name.startswith(EXAMPLES):
+            (folder / f"example_{path.name}").write_text(UNTYPED + path.read_text("utf-8"), "utf-8")
+    return uses
+
+
+def assert_only_the_wrong_ones(told: list[tuple[str, int, str]], uses: list[str]) -> None:
+    """Of all faults, in a file at a line, there is one for each wrong use, and no other."""
+    others = [fault for fault in told if fault[0] != "uses.py"]
+    assert not others, "\n".join(map(str, others))
+    found = {uses[line - 1] for _, line, _ in told}
+    assert found == {*WRONG}, "these too, or not: " + "; ".join(found ^ {*WRONG})
+
+
+def test_pyright_passes_what_is_right_and_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("pyright")
-    root = Path(__file__).parents[1]
-    paths = {"extraPaths": [str(root), str(root / "viz")], "include": ["uses.py"]}
+    uses = programs(tmp_path)
+    paths = {"extraPaths": [str(ROOT), str(ROOT / "viz")], "include": ["."], **QUIET}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(paths), "utf-8")
-    begin = ["from typing import assert_type", "import symgrad as sg", "x = sg.placeholder('x', 3)"]
-    uses = [*begin, *(f"assert_type({use}, sg.Node)" for use in RIGHT), *WRONG]
-    (tmp_path / "uses.py").write_text("\n".join(uses), "utf-8")
     command = [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--outputjson"]
+    command += ["--pythonpath", sys.executable]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    told = json.loads(asked.stdout)["generalDiagnostics"]
-    wrong = {uses[part["range"]["start"]["line"]] for part in told if part["severity"] == "error"}
-    assert wrong == {*WRONG}
+    told = [
+        (Path(part["file"]).name, part["range"]["start"]["line"] + 1, part["message"])
+        for part in json.loads(asked.stdout)["generalDiagnostics"]
+        if part["severity"] == "error"
+    ]
+    assert_only_the_wrong_ones(told, uses)
+
+
+def test_mypy_passes_what_is_right_and_nothing_else(tmp_path: Path) -> None:
+    """With the cache of the check of the sources, which takes long without."""
+    pytest.importorskip("mypy")
+    uses = programs(tmp_path)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml"]
+    command += ["--cache-dir", ".mypy_cache", *map(str, sorted(tmp_path.glob("*.py")))]
+    asked = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(ROOT / "viz")},
+    )  # fmt: skip
+    found = re.findall(r"([^/\s]+\.py):(\d+): error: (.*)", asked.stdout)
+    assert asked.stderr == ""
+    assert_only_the_wrong_ones([(file, int(line), text) for file, line, text in found], uses)

@@ -281,6 +281,10 @@ def jacobian(
     return asked.form(_jacobian_reverse(output, xs, kinks, disconnected))
 
 
+@overload
+def hessian(loss: Node, wrt: Node, **options: Unpack[Options]) -> Node: ...
+@overload
+def hessian(loss: Node, wrt: Nodes, **options: Unpack[Options]) -> Any: ...
 @explaining
 def hessian(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"

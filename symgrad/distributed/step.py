@@ -24,7 +24,7 @@ from symgrad.lowering.map_reduce.split import Part, Split, split
 from symgrad.ops.leaves import size_of
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.erase_identities import erase_identities, erase_updates
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, Grade
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.feeding import Feeder
@@ -41,7 +41,7 @@ def map_reduce(
     updates: Updates | None = None,
     *,
     over: str,
-    exact: Exact | str = "rounding",
+    exact: Exact | Grade = "rounding",
     backend: Backend = "numpy",
     threads: int | None = None,
 ) -> MapReduce:

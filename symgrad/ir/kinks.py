@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from symgrad.ir.errors import GradientError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import kinks_within
 
-Side: TypeAlias = "str | float"
+Side: TypeAlias = Literal["zero", "left", "right", "split"] | float
 Policy: TypeAlias = "Side | Mapping[Node, Any] | tuple[Any, ...] | Kinks | None"
 Direction: TypeAlias = "str | tuple[tuple[Node, Node], ...]"  # or for some nodes how they move
 
@@ -37,7 +37,7 @@ class Kinks(NamedTuple):
     the gradients on both sides, that on the right weighing t; "split" is 0.5.
     """
 
-    side: Side = "zero"
+    side: Side | Literal["along"] = "zero"
     along: tuple[Direction, ...] = ()
 
     @classmethod

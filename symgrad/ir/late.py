@@ -7,24 +7,59 @@ modules, fills the slots with functions that import when they are called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+Theme: TypeAlias = Literal["auto", "light", "dark"]
+
+
+class Drawing(TypedDict, total=False):
+    """The options of a picture; `symgrad_viz.draw` says what each means."""
+
+    title: str | None
+    engine: str | None
+    timeout: float
+    theme: Theme
+    stubs: bool
+    expand: bool | None
+    color_by: Literal["cost", "memory", "time"] | None
+    profile: Any
+    collapse: bool | None
+    legend: bool
+
+
+class Exploring(TypedDict, total=False):
+    """The options of the page of a program; see `symgrad_viz.explore`."""
+
+    title: str | None
+    embed_source: bool
+    profile: Any
+
+
+class Telling(TypedDict, total=False):
+    """The options of the stages of a program side by side; see `symgrad_viz.story`."""
+
+    title: str | None
+    theme: Theme
+    columns: int | None
+    most: int
+
+
 class Viewer(Protocol):
     """Draws graphs, programs, plans and traces."""
 
-    def render(self, thing: Any, path: str | Path | None, **options: Any) -> Any:
+    def render(self, thing: Any, path: str | Path | None, **options: Unpack[Drawing]) -> Any:
         """Draw it into a file; the suffix (.svg, .png, .dot) says how. Without, give a picture."""
         ...
 
-    def explore(self, program: Any, path: str | Path | None, **options: Any) -> Any:
+    def explore(self, program: Any, path: str | Path | None, **options: Unpack[Exploring]) -> Any:
         """Write a page that shows a program, stage by stage; without a path, give it."""
         ...
 
-    def story(self, program: Any, path: str | Path | None, **options: Any) -> Any:
+    def story(self, program: Any, path: str | Path | None, **options: Unpack[Telling]) -> Any:
         """Draw all stages of a program's making into one SVG; without a path, give it."""
         ...
 

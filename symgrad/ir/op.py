@@ -299,6 +299,7 @@ class Builder(Protocol[P]):
     """A primitive as a function: it makes a node of `op`, whose record it carries."""
 
     op: Op
+    __name__: str
 
     def __call__(self, *args: P.args, **attrs: P.kwargs) -> Node:
         """The node of these operands and attributes."""

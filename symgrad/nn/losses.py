@@ -7,7 +7,7 @@ are, whatever they weigh. That of `cross_entropy` is one of classes.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.node import Node, as_node, constant_value
@@ -22,8 +22,10 @@ from symgrad.ops.reduce import as_float, mean, sum
 from symgrad.ops.select import clip, select
 from symgrad.ops.shape import astype, expand_dims, reshape, squeeze
 
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
-def _reduced(losses: Node, reduction: str, weights: Node | None = None) -> Node:
+
+def _reduced(losses: Node, reduction: Reduction, weights: Node | None = None) -> Node:
     if reduction == "none":
         return losses
     if reduction == "sum":
@@ -58,7 +60,7 @@ def _weighted(x: Node, weight: Any) -> Node:
 
 @composite(widens=True)
 def mse_loss(
-    prediction: NodeLike, target: NodeLike, /, *, weight: Any = None, reduction: str = "mean"
+    prediction: NodeLike, target: NodeLike, /, *, weight: Any = None, reduction: Reduction = "mean"
 ) -> Node:
     """The squared differences; `mse` is the same.
 
@@ -80,7 +82,7 @@ def huber(
     *,
     delta: Any = 1.0,
     weight: Any = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Node:
     """Half the squared difference where it is within delta, else delta * (abs - delta / 2).
 
@@ -108,7 +110,7 @@ def bce_with_logits(
     *,
     weight: Any = None,
     pos_weight: Any = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Node:
     """The cross entropy of yes and no: -t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x)).
 
@@ -132,7 +134,7 @@ def kl_div(
     *,
     axis: int = -1,
     log_target: bool = False,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Node:
     """The divergence of Kullback and Leibler, sum(t * (log(t) - x)) along an axis.
 
@@ -156,7 +158,7 @@ def cross_entropy(
     axis: int = -1,
     weight: Any = None,
     label_smoothing: float = 0.0,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Node:
     """-log_softmax(logits) along the axis of the classes, of the target's class.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,10 @@ from symgrad.testing.gradients import Report, check_grads
 _OFFERS: ContextVar[dict[Node, str]] = ContextVar("offers")
 
 
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
 @explaining
 def parameter(value: Any) -> Variable:
     """A variable of a module, which names it by its path: `self.weight = parameter(array)`.
@@ -58,6 +62,12 @@ def parameter(value: Any) -> Variable:
     made = leaf(VARIABLE, data.type, cell=new_cell(data.array.copy()))
     assert isinstance(made, Variable)
     return made
+
+
+class _Forward(Protocol[P, R]):
+    """A module by its `forward`, whose arguments and results a call has."""
+
+    def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
 
 
 class Module(SavesTensors, ModuleBase):
@@ -91,7 +101,6 @@ class Module(SavesTensors, ModuleBase):
     ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
     """
 
-    forward: ClassVar[Callable[..., Any]]
     buffers: ClassVar[tuple[str, ...]] = ()
     training: bool = True
     name: str | None = None
@@ -104,13 +113,21 @@ class Module(SavesTensors, ModuleBase):
         for name in vars(cls).keys() & {"__init__"}:
             setattr(cls, name, _explained(cls.__init__))
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self: _Forward[P, R], *args: P.args, **options: P.kwargs) -> R:
         """The graph of `forward`.
 
         Raises `GraphError` if two variables have one name, and for a variable that `forward` uses
         and the module does not have, since it would be neither trained nor saved; and if the
         results are not made of what `offer` returned, since that buffer would not be updated.
         """
+        graph: R = cast(Module, self)._graph(*args, **options)
+        return graph
+
+    if TYPE_CHECKING:  # a module without one is refused when it is called
+
+        def forward(self, *args: Any, **options: Any) -> Any: ...
+
+    def _graph(self, *args: Any, **options: Any) -> Any:
         name, own = self._settled()
         if not hasattr(self, "forward"):
             raise UnsupportedError(f"{name} has no forward; define forward(self, x)")

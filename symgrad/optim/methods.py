@@ -6,13 +6,13 @@ Names, defaults and arithmetic are those of `torch.optim`, whose figures they ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node, Variable
 from symgrad.ops.elementwise import sqrt, square
 from symgrad.optim.checks import number
-from symgrad.optim.optimizer import Optimizer, like
+from symgrad.optim.optimizer import Limits, Optimizer, like
 
 
 class SGD(Optimizer):
@@ -36,7 +36,7 @@ class SGD(Optimizer):
         momentum: float = 0.0,
         nesterov: bool = False,
         weight_decay: float = 0.0,
-        **options: Any,
+        **options: Unpack[Limits],
     ) -> None:
         self.momentum, self.nesterov = number(momentum, "momentum"), nesterov
         self.weight_decay = number(weight_decay, "weight_decay")
@@ -78,7 +78,7 @@ class Adam(Optimizer):
         betas: Sequence[float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **options: Any,
+        **options: Unpack[Limits],
     ) -> None:
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
             raise UnsupportedError(f"betas are two numbers, such as (0.9, 0.999), not {betas!r}")
@@ -117,7 +117,12 @@ class AdamW(Adam):
     """
 
     def __init__(
-        self, parameters: Any, lr: Any = 1e-3, *, weight_decay: float = 0.01, **options: Any
+        self,
+        parameters: Any,
+        lr: Any = 1e-3,
+        *,
+        weight_decay: float = 0.01,
+        **options: Unpack[Limits],
     ) -> None:
         super().__init__(parameters, lr, weight_decay=weight_decay, **options)
 
@@ -148,7 +153,7 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
-        **options: Any,
+        **options: Unpack[Limits],
     ) -> None:
         self.alpha, self.eps = number(alpha, "alpha", below=1.0), number(eps, "eps")
         self.weight_decay = number(weight_decay, "weight_decay")
@@ -195,7 +200,7 @@ class Adagrad(Optimizer):
         lr_decay: float = 0.0,
         eps: float = 1e-10,
         weight_decay: float = 0.0,
-        **options: Any,
+        **options: Unpack[Limits],
     ) -> None:
         self.lr_decay, self.eps = number(lr_decay, "lr_decay"), number(eps, "eps")
         self.weight_decay = number(weight_decay, "weight_decay")

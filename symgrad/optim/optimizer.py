@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypedDict
 from warnings import warn
 
 import numpy as np
@@ -22,6 +22,14 @@ from symgrad.optim.clipping import clip_by_norm, clip_by_value
 
 Rate: TypeAlias = Any
 Schedule: TypeAlias = Callable[[Node], Any]
+
+
+class Limits(TypedDict, total=False):
+    """The options that all optimisers take; see `Optimizer`."""
+
+    clip_norm: float | None
+    clip_value: float | None
+    name: str | None
 
 
 class Optimizer:

@@ -25,7 +25,7 @@ from symgrad.proof.counterexample import Counterexample, find
 from symgrad.proof.search import meeting
 from symgrad.proof.terms import TooLarge
 from symgrad.rewrite.driver import Index, rebuild
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, Grade
 from symgrad.rewrite.trace import Trace
 
 PRODUCTS = "sums of products"
@@ -59,7 +59,7 @@ class Equality:
         return "\n  ".join([f"{self.verdict}:", *self.tried])
 
 
-def same(f: Any, g: Any, *, exact: Exact | str = "reals", effort: int = 300) -> Equality:
+def same(f: Any, g: Any, *, exact: Exact | Grade = "reals", effort: int = 300) -> Equality:
     """Whether two nodes are equal as functions of their placeholders and variables.
 
     They are given as nodes, numbers or arrays, or as sequences of them that are compared one by

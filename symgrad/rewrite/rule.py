@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple, NoReturn, TypeAlias, get_type_hints
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, get_type_hints
 
 from symgrad.ir.errors import RewriteError, UnsupportedError
 from symgrad.ir.node import Node
@@ -31,6 +31,7 @@ from symgrad.rewrite.pattern import (
 )
 
 Example: TypeAlias = "Mapping[str, Any] | Callable[..., Node]"
+Grade: TypeAlias = Literal["bits", "values", "rounding", "reals"]
 
 
 class Exact(IntEnum):
@@ -48,12 +49,10 @@ class Exact(IntEnum):
     REALS = 3
 
     @classmethod
-    def of(cls, grade: Exact | str) -> Exact:
+    def of(cls, grade: Exact | Grade) -> Exact:
         """A grade from its name. Raises `RewriteError` for another."""
-        if isinstance(grade, Exact):
-            return grade
         try:
-            return cls[grade.upper()]
+            return grade if isinstance(grade, Exact) else cls[grade.upper()]
         except (KeyError, AttributeError):
             names = ", ".join(repr(g.name.lower()) for g in cls)
             raise RewriteError(f"exact is one of {names}, not {grade!r}") from None
@@ -236,7 +235,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 def rule(
     *,
-    exact: Exact | str,
+    exact: Exact | Grade,
     when: Callable[..., bool] | None = None,
     single_use: bool = False,
     ordered: bool = False,
@@ -337,7 +336,7 @@ def _twin(rule: Rule, twin: Twin) -> Rule | None:
 def rule_for(
     fact: Callable[[Op], bool],
     *,
-    exact: Exact | str,
+    exact: Exact | Grade,
     operands: Callable[[Sequence[Op]], bool] | None = None,
     when: Callable[[Node], bool] | None = None,
     after_grad: bool = False,

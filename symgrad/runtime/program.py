@@ -7,11 +7,11 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from symgrad.ir.errors import FeedError, GraphError, listed
 from symgrad.ir.graph import Graph
-from symgrad.ir.late import SLOTS, Displayed
+from symgrad.ir.late import SLOTS, Displayed, Drawing, Exploring, Telling
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import printable
 from symgrad.lowering.cost import Cost, cost
@@ -341,10 +341,10 @@ class Program(Displayed, Runner):
         return SLOTS.export(self, path, platforms)
 
     @overload
-    def render(self, path: str | Path, **options: Any) -> Path: ...
+    def render(self, path: str | Path, **options: Unpack[Drawing]) -> Path: ...
     @overload
-    def render(self, path: None = None, **options: Any) -> Any: ...
-    def render(self, path: str | Path | None = None, **options: Any) -> Any:
+    def render(self, path: None = None, **options: Unpack[Drawing]) -> Any: ...
+    def render(self, path: str | Path | None = None, **options: Unpack[Drawing]) -> Any:
         """Draw the graph that runs into a file: .svg, .png or .dot. What is kept is part of it.
 
         Without a path, as in `explore` and `story`, the answer is what a notebook shows.
@@ -352,10 +352,10 @@ class Program(Displayed, Runner):
         return SLOTS.viewer().render(self, path, **options)
 
     @overload
-    def explore(self, path: str | Path, **options: Any) -> Path: ...
+    def explore(self, path: str | Path, **options: Unpack[Exploring]) -> Path: ...
     @overload
-    def explore(self, path: None = None, **options: Any) -> Any: ...
-    def explore(self, path: str | Path | None = None, **options: Any) -> Any:
+    def explore(self, path: None = None, **options: Unpack[Exploring]) -> Any: ...
+    def explore(self, path: str | Path | None = None, **options: Unpack[Exploring]) -> Any:
         """Write a page that shows every pass, every node with its story, and the source.
 
         It is one HTML file that needs no network. `profile=` takes what `profile` gave;
@@ -364,10 +364,10 @@ class Program(Displayed, Runner):
         return SLOTS.viewer().explore(self, path, **options)
 
     @overload
-    def story(self, path: str | Path, **options: Any) -> Path: ...
+    def story(self, path: str | Path, **options: Unpack[Telling]) -> Path: ...
     @overload
-    def story(self, path: None = None, **options: Any) -> Any: ...
-    def story(self, path: str | Path | None = None, **options: Any) -> Any:
+    def story(self, path: None = None, **options: Unpack[Telling]) -> Any: ...
+    def story(self, path: str | Path | None = None, **options: Unpack[Telling]) -> Any:
         """Draw the way from what was written to what runs, stage by stage, into one SVG.
 
         See `symgrad_viz.story`, whose options these are.

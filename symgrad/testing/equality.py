@@ -22,14 +22,14 @@ from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.walk import GraphLike, topological
 from symgrad.passes import PassLike
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, Grade
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.program import Program
 from symgrad.testing.extremes import all_finite, of_zeros, overflows, underflows
 
 
 def assert_same(
-    found: Any, expected: Any, exact: Exact | str, room: Any = None, note: object = ""
+    found: Any, expected: Any, exact: Exact | Grade, room: Any = None, note: object = ""
 ) -> None:
     """Assert that two arrays have the same shape and dtype, and are the same at a grade.
 
@@ -42,13 +42,13 @@ def assert_same(
     assert fault is None, f"{fault()}\n{note}"
 
 
-def is_same(found: Any, expected: Any, exact: Exact | str, room: Any = None) -> bool:
+def is_same(found: Any, expected: Any, exact: Exact | Grade, room: Any = None) -> bool:
     """Whether `assert_same` would let two arrays pass."""
     return _difference(found, expected, exact, room) is None
 
 
 def _difference(
-    found: Any, expected: Any, exact: Exact | str, room: Any
+    found: Any, expected: Any, exact: Exact | Grade, room: Any
 ) -> Callable[[], str] | None:
     """None if two arrays are the same at a grade, else the text of how they differ, when asked."""
     grade = Exact.of(exact)
@@ -288,7 +288,7 @@ def _plain(node: Node) -> dict[str, Any] | None:
 def tolerances(
     outputs: Sequence[Node],
     feeds: Mapping[Node, Any],
-    exact: Exact | str,
+    exact: Exact | Grade,
     seeds: Iterable[int] = range(4),
 ) -> list[Any] | None:
     """How far the results of a graph may move at a grade: a hundred times what noise does to them.
@@ -337,7 +337,7 @@ def assert_equivalent(
     outputs: Sequence[Node],
     arrays: Sequence[Any],
     *,
-    exact: Exact | str = "rounding",
+    exact: Exact | Grade = "rounding",
     passes: Iterable[PassLike] | None = None,
     backend: Backend = "numpy",
 ) -> bool:

@@ -23,7 +23,7 @@ from symgrad.ir.types import in_order
 from symgrad.ir.walk import topological
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.reduce import sum
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, Grade
 from symgrad_viz import derivation_page as pages
 from symgrad_viz.derivation_steps import Section, Step
 from symgrad_viz.derivation_writer import FIRST, SECOND, Writer
@@ -109,7 +109,7 @@ def derivation(
     *,
     order: int = 1,
     kinks: Policy = None,
-    exact: str = "rounding",
+    exact: Exact | Grade = "rounding",
 ) -> Derivation:
     """The way from a scalar loss to its gradient, as a page of mathematics.
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.writing import whole_file
+from symgrad.ir.late import Drawing
 from symgrad.runtime.inspect.profile import Profile
 from symgrad_viz import layers, svg
 from symgrad_viz.dot import dot_of
@@ -59,22 +60,7 @@ class Picture:
         return self.data if isinstance(self.data, bytes) else None
 
 
-class Options(TypedDict, total=False):
-    """The options of `draw`, `render` and `save`; `draw` says what each means."""
-
-    title: str | None
-    engine: str | None
-    timeout: float
-    theme: str
-    stubs: bool
-    expand: bool | None
-    color_by: str | None
-    profile: Profile | None
-    collapse: bool | None
-    legend: bool
-
-
-def render(thing: Any, *, format: str = "svg", **options: Unpack[Options]) -> str | bytes:
+def render(thing: Any, *, format: str = "svg", **options: Unpack[Drawing]) -> str | bytes:
     """A graph or program as a picture: text for "svg" and "dot", bytes for "png".
 
     The options are those of `draw`. Raises `RenderError` if it cannot be drawn.
@@ -82,7 +68,7 @@ def render(thing: Any, *, format: str = "svg", **options: Unpack[Options]) -> st
     return draw(thing, format=format, **options).data
 
 
-def save(thing: Any, path: str | Path, **options: Unpack[Options]) -> Path:
+def save(thing: Any, path: str | Path, **options: Unpack[Drawing]) -> Path:
     """Draw a graph or program into a file, and give back its path.
 
     The suffix (.svg, .png or .dot) says how; the options are those of `draw`. The file is written
