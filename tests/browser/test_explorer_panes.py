@@ -96,6 +96,24 @@ def test_a_single_rewrite_is_a_step(opened, net_page, net):
     assert page.locator("#diff").count() == 0
 
 
+def test_the_page_alone_says_what_is_kept_and_what_was_fused(opened, net_page, net):
+    page = opened(net_page)
+    kept = page.locator("#kept-all")
+    assert f"{64 * 100 * 4:,} bytes" in kept.text_content()  # relu's result, of float32[64, 100]
+    kept.locator("[data-to]").first.click()
+    told = page.locator("#pane").text_content()
+    assert "the gradient reads this value" in page.locator("#kept").text_content()
+    assert "relu" in told
+    # Every name in a label is one that the page knows.
+    labels = " ".join(page.locator("#boxes .node text:first-of-type").all_text_contents())
+    assert "_" not in labels.replace("(next)", "")
+    group = page.locator("#hulls g").first.get_attribute("data-node")
+    page.evaluate(f"change({{ node: {group[1:]} }})")
+    told = page.locator("#pane").text_content()
+    assert "one group of" in told
+    assert "Compute neighbouring ops in one pass" in told
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """A net with two activations, both with hostile names."""

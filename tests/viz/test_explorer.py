@@ -71,13 +71,14 @@ def read(program, **options):
                          for e in rows(shown["elements"])]  # fmt: skip
     shown |= {table: rows(shown[table]) for table in ("places", "rewrites")}
     for section in shown["sections"]:
+        section["lines"] = list(map(filled, section["lines"]))
         section |= {table: rows(section[table]) for table in ("steps", "slots")}
     for element in shown["elements"]:
         if "verdict" in element:
             element["verdict"] = filled(element["verdict"])
     for box in shared:
-        first, *more = (texts[t] for t in box["lines"])
-        box["lines"] = [own(box["element"], first), *more]
+        more = (texts[t] for t in box["lines"])
+        box["lines"] = [own(box["element"], filled(box["first"])), *more]
         box["call"] = own(box["element"], filled(box["call"]))
     for world in shown["worlds"].values():
         world["boxes"] = [

@@ -27,7 +27,7 @@ function rowsOf(columns) {
   return (fields[0]?.[1] ?? []).map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
 }
 /** A text that is kept without its numbers, and those. */
-const filled = ([t, ...numbers]) => data.texts[t].replaceAll("\0", () => numbers.shift());
+const filled = ([t, ...numbers], of = data) => (typeof of === "number" ? data : of).texts[t].replaceAll("\0", () => numbers.shift());
 
 /** Numbers that are kept as runs: where each begins, how long it is. */
 const unrolled = (runs) => runs.flatMap((first, i) => (i % 2 ? [] : Array.from({ length: runs[i + 1] }, (_, k) => first + k)));
@@ -35,10 +35,10 @@ const unrolled = (runs) => runs.flatMap((first, i) => (i % 2 ? [] : Array.from({
 const elements = rowsOf(data.elements);
 for (const e of elements) e.buffers = e.buffers?.map(([section, slot]) => ({ section, slot }));
 for (const table of ["places", "rewrites"]) data[table] = rowsOf(data[table]);
-for (const section of data.sections) Object.assign(section, { steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
+for (const section of data.sections) Object.assign(section, { lines: section.lines.map(filled), steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
 const shared = rowsOf(data.boxes).map((box) => {
   const own = (text) => (text[0] === "=" ? `n${box.element} =` : "") + text.slice(1);
-  const lines = box.lines.map((t, i) => (i ? data.texts[t] : own(data.texts[t])));
+  const lines = [own(filled(box.first)), ...box.lines.map((t) => data.texts[t])];
   return { ...box, lines, ...sizeOf(box.kind, lines), call: own(filled(box.call)) };
 });
 // The same program drawn in two ways: with groups and loops as one node each, and with what is in them.

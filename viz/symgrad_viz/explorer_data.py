@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,17 +26,16 @@ from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_nodes import Nodes, Section
-from symgrad_viz.explorer_owners import Owners, owners_of
-from symgrad_viz.explorer_tables import Columns, Table, change, in_columns, named, runs
+from symgrad_viz.explorer_owners import owners_of
+from symgrad_viz.explorer_tables import Columns, Table, in_columns, named
+from symgrad_viz.explorer_world import World
 from symgrad_viz.level import Details
-from symgrad_viz.phases import PARTS
-from symgrad_viz.scene import CARRY, LEAVES
-from symgrad_viz.sheet import Placed
 from symgrad_viz.stages import Stages
 from symgrad_viz.words import printable, shortened, title_text
 
 FORMAT, VERSION = "symgrad-explorer", 4
 AROUND = 12  # so many lines of a file are shown around each that built something
+PATIENCE = 2.0  # seconds
 LARGE = 2500  # nodes as written
 MOST_LINES = 5000  # of one piece of machine code
 Json: TypeAlias = dict[str, Any]
@@ -49,77 +49,24 @@ def document(
     return Document(program, embed_source, profile).to_json(title)
 
 
-class _World:
-    """The stages as they are drawn: boxes and edges in tables, each stage by what has changed.
-
-    Places are given by the page, which knows what is open.
-    """
-
-    def __init__(self, stages: Stages, boxes: Table, texts: Table, owners: Owners) -> None:
-        self.stages, self.texts, self.owners = stages, texts, owners
-        self.boxes, self.placed, self.edges, self.levels = boxes, Table(), Table(), Table()
-        self.titles: dict[str, str] = {}
-        # Most of a stage is as it was in the one before.
-        self._box, self._edge = cache(self._entered), self.edges.__getitem__
-
-    def to_json(self) -> Json:
-        """The world in what JSON has."""
-        stages: list[Json] = []
-        boxes: list[int] = []
-        edges: list[int] = []
-        for stage in self.stages.stages:
-            spots = {p.box.id: p.spot for p in stage.boxes}
-            drawn = (
-                (spots[e.tail], spots[e.head], e.operand, self.texts[e.carries], e.way == CARRY)
-                for e in stage.edges
-            )
-            boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
-            edges, old_edges = [self._edge((t, h, c, o, int(w))) for t, h, o, c, w in drawn], edges
-            changes = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
-            ghosts = list(map(self._box, stage.ghosts))
-            stages.append(
-                {**changes, "ghosts": runs(ghosts), "added": runs(stage.added), "left": stage.left}
-            )
-        return {
-            "titles": self.titles,
-            "spots": 1 + max((spot for _, spot, _, _ in self.placed), default=-1),
-            "levels": list(self.levels),
-            "stages": stages,
-            "boxes": in_columns(named("box spot group level", self.placed)),
-            "edges": in_columns(named("tail head carries operand carried", self.edges)),
-        }
-
-    def _entered(self, placed: Placed) -> int:
-        box, own = placed.box, f"n{placed.element} ="
-        # Without its own name, what begins with it is the same text for many.
-        call, first = (
-            f"={t.removeprefix(own)}" if t.startswith(own) else f":{t}"
-            for t in (box.tooltip.partition("\n")[0], box.lines[0])
-        )
-        shown = placed.element, box.kind, int(box.is_output)
-        lines = tuple(self.texts[line] for line in (first, *box.lines[1:]))
-        number = self.boxes[*shown, lines, self.texts.pieces(call)]
-        return self.placed[number, placed.spot, placed.group, self._level(placed)]
-
-    def _level(self, placed: Placed) -> int:
-        """The part of a box, its scopes, and of an update those that the name of its owner says.
-
-        What is in a group stays in its own scopes.
-        """
-        parts = [r for r in placed.box.regions if r.kind in PARTS]
-        self.titles |= {r.kind: r.title for r in parts}
-        if placed.box.kind in LEAVES:
-            scopes = tuple(r.title for r in placed.box.regions if r.kind == "scope")
-        else:
-            scopes = self.stages.elements.scopes(placed.element)
-        owner = self.owners.get(placed.element, ())
-        return self.levels[(*(r.kind for r in parts), *scopes, *owner)]
-
-
 class _Brief(Details):
     """The page tells all but the first line of a tooltip by itself."""
 
     is_brief = True
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+
+
+class _Told:
+    """Says on the terminal what is being done, once that has taken a while."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+
+    def __call__(self, what: str) -> None:
+        if time.monotonic() - self.begun > PATIENCE:
+            sys.stderr.write(f"explore: {what}\n")
 
 
 class Document:
@@ -127,6 +74,7 @@ class Document:
 
     def __init__(self, program: Program, embed_source: bool, profile: Profile | None) -> None:
         self.program, self.embed_source, self.profile = program, embed_source, profile
+        self.tell = tell = _Told()
         ready = program.executables.shown(profile.sizes if profile else None)
         own = Explainer(program.raw, program.trace, ready.plan, ready.source)
         self.sections = [Section("every call", ready.plan, ready.source, own)]
@@ -143,8 +91,11 @@ class Document:
         self.elements = Elements(self.lineage)
         # Of a large program what is in groups is drawn, where it was written, and nothing else.
         self.is_large = len(program.raw) > LARGE
-        self.stages = self._stages(opened=self.is_large)
+        tell("reading what each step costs")
         self.cost = program.cost(**ready.plan.sizes)
+        tell(f"drawing {len(self.graphs)} stages of {len(program.raw)} nodes")
+        self.stages = self._stages(opened=self.is_large)
+        tell("telling of each node where it comes from")
         self.nodes = Nodes(program, self.sections, self.elements, self.names, self.cost)
         self.places = self.nodes.places
         self.owners = owners_of(self.graphs, program.output_names, self.elements, self.nodes.inside)
@@ -158,8 +109,12 @@ class Document:
         if several and not self.is_large:
             worlds["open"] = self._world(self._stages(opened=True))
         self.nodes.note_bodies()
+        kept = self._kept()
         elements = list(map(self.nodes.describe, range(len(self.elements.nodes))))
-        boxes = named("element kind output lines call", self.boxes)
+        for number, size in kept.items():
+            elements[number]["kept"] = size
+        self.tell("writing the page")
+        boxes = named("element kind output first lines call", self.boxes)
         given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(str(n.name) for n in given) or "no inputs"
         return {
@@ -184,12 +139,26 @@ class Document:
             "texts": list(self.texts),
         }
 
+    def _kept(self) -> dict[int, int]:
+        """The values that are kept for the backward part, in what runs: how many bytes each."""
+        found: dict[int, int] = {}
+        for edge in self.stages.stages[-1].edges:
+            for _, size in edge.saved:
+                found[int(edge.tail[1:])] = size if isinstance(size, int) else 0
+        return found
+
     def _stages(self, opened: bool) -> Stages:
         names = self.program.output_names
-        return Stages(self.graphs, self.elements, names, opened=opened, details=_Brief())
+        return Stages(
+            self.graphs,
+            self.elements,
+            names,
+            opened=opened,
+            details=_Brief(self.cost.after.plan.sizes),
+        )
 
     def _world(self, stages: Stages) -> Json:
-        return _World(stages, self.boxes, self.texts, self.owners).to_json()
+        return World(stages, self.boxes, self.texts, self.owners).to_json()
 
     def _stage(self, i: int) -> Json:
         """The description of a pass."""
@@ -300,7 +269,7 @@ class Document:
         )
         return {
             "title": section.title,
-            "lines": list(map(_line, lines)),
+            "lines": [self.texts.pieces(_line(line)) for line in lines],
             "computes": computes,
             "steps": in_columns(named("element written", map(self._step, plan.steps))),
             "slots": in_columns(named("name kind first last offset bytes type", slots)),

@@ -205,6 +205,7 @@ function nodePane(e) {
     out.push(html("h3", null, "Cost"), html("p", { id: "cost" }, `${flops === null ? "? floating-point operations" : count(flops, "floating-point operation")}, ${count(read, "byte")} read, ${number(written)} written`));
   }
   if (seconds.has(e)) out.push(html("p", null, `${number(Number((1e6 * seconds.get(e)).toFixed(1)))} µs measured`));
+  if (x.kept) out.push(html("h3", null, "Kept for the backward part"), html("p", { id: "kept" }, `${number(x.kept)} bytes: the gradient reads this value, so that it stays in memory until then. `, readers.length > 0 && ["Read by ", listed(readers), "."]));
   if (x.buffers) {
     out.push(html("h3", null, "Memory"));
     for (const { section, slot } of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[section].slots[slot])));
@@ -232,6 +233,7 @@ function linePane([file, n]) {
 
 const sizesText = () => Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
 const moreMemory = data.summary.some(({ what, before, after }) => what === "bytes of memory" && after > before);
+const keptHere = elements.flatMap((e, i) => (e.kept ? [i] : []));
 function programPane() {
   const keys = [["← →", "pass by pass"], ["n", "the next change"], ["[ ]", "one rewrite at a time"], ["s", "source, graph and program side by side"], ["↑ ↓", "along the edges"], ["/", "search; Enter: the next one"], ["Enter", "open the box that is chosen"], ["f", "fit the graph"], ["+ −", "nearer, farther"], ["⇧ ← ↑ → ↓", "move the graph"], ...(WORLDS[0][0] === "closed" ? [["c", "overview, or all nodes"]] : []), ...(bases.open ? [["g", "inside groups and loops, or not"]] : []), ["1 … 5", "views"], ["Esc", "let go"]];
   return [html("h2", null, data.title), html("h3", null, "What it came to"),
@@ -239,6 +241,7 @@ function programPane() {
       html("tbody", null, data.summary.map(({ depth, what, before, after }) => html("tr", { class: ["", "part", "part deeper"][depth] }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)))))),
     moreMemory && html("p", { class: "soft" }, "More memory than as written: the passes aim at fewer operations and fewer bytes moved, for which steps change their order and kernels use scratch. compile(…, memory_budget=…) aims at memory."),
     data.native.map(({ title, lines }) => html("details", null, html("summary", null, title), html("div", { class: "code", tabindex: 0 }, lines.map((text) => html("div", { class: "row" }, text || " "))))),
+    keptHere.length > 0 && html("h3", null, "Kept for the backward part"), keptHere.length > 0 && html("p", { id: "kept-all" }, `${number(keptHere.reduce((n, e) => n + elements[e].kept, 0))} bytes that the forward part computes and the gradient reads later: `, listed(keptHere.slice(0, 30)), keptHere.length > 30 && ` and ${keptHere.length - 30} more`, "."),
     html("h3", null, "How to read it"),
     html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
     html("h3", null, "Keys"), html("table", null, html("tbody", null, keys.map(([k, what]) => html("tr", null, html("th", { scope: "row", class: "left" }, html("kbd", null, k)), html("td", { class: "left" }, what))))),
@@ -350,7 +353,7 @@ function difference(a, b) {
 function showCompare() {
   const [a, b] = given.names;
   const { figures, rules } = given.comparison;
-  const source = difference(...given.documents.map((of) => of.sections[0].lines));
+  const source = difference(...given.documents.map((of) => (of === data ? of.sections[0].lines : of.sections[0].lines.map((line) => filled(line, of)))));
   const head = html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, a), html("th", { scope: "col" }, b)));
   const cells = ({ depth, what, before, after }) => html("tr", { class: `${["", "part", "part deeper"][depth ?? 0]}${before !== after ? " differs" : ""}` }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)));
   const signs = { "=": " ", "-": "−", "+": "+", "…": "" };

@@ -315,13 +315,12 @@ def _with_names(
         around = next((r.id for r in box.regions if r.kind in _FRAMES), None)
         if around is not None and (box.id in becomes or box.kind == "test"):
             groups[id] = int(around[1:].partition("_")[0])
+        lines = box.lines
+        if any("_" in line for line in (*lines[:1], box.tooltip)):  # what may name such a node
+            lines = (_renamed(lines[0], becomes), *lines[1:])
+            box = replace(box, lines=lines, tooltip=_renamed(box.tooltip, becomes))
         if box.id in becomes:
-            lines = (box.lines[0].replace(f"{box.id} =", f"{id} =", 1), *box.lines[1:])
-            if box.kind == "slice":
-                lines = (_renamed(lines[0], becomes), *lines[1:])
-            said = _renamed(box.tooltip, becomes)
-            regions = sides.get(id, box.regions)
-            box = replace(box, id=id, lines=lines, tooltip=said, regions=regions)
+            box = replace(box, id=id, regions=sides.get(id, box.regions))
         boxes.append(box)
     edges = (
         replace(e, tail=becomes.get(e.tail, e.tail), head=becomes.get(e.head, e.head))
