@@ -260,7 +260,10 @@ class Lock:
             side = min(sides or self.spans)
             span = self.spans[side]
             own = Side(lambda x: self.tangents(x)[span], self._written, self.complete[side])
-            made: Node = node.op.locked(own, found, *found.inputs, **attrs)
+            made = node.op.locked(own, found, *found.inputs, **attrs)
+            if isinstance(node.type, tuple):
+                self.several[node] = made
+                return found
             return _fitted(made, node)
 
     def _rebuilt(self, node: Node) -> Node:

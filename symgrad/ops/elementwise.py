@@ -259,7 +259,7 @@ def pow(x1: NodeLike, x2: NodeLike, /) -> Node:
 
 
 def _hypot_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
-    both = call("stack", [a, b])
+    both = call("stack", [call("broadcast_to", x, y.shape) for x in (a, b)])
     way = side.unit(both, lambda t: call("norm2", t, axis=0, keepdims=True))
     return where(held(y) == 0, call("sum", multiply(both, way), axis=0), y)
 

@@ -22,6 +22,11 @@ def _falls(side: Side, a: Node, b: Node) -> Node:
     return logical_and(equal(remainder(held(a), held(b)), 0), falls)
 
 
+def _both_locked(side: Side, y: Node, a: Node, b: Node) -> list[Node]:
+    falls = _falls(side, a, b)
+    return [where(falls, y[0] - 1, y[0]), where(falls, y[1] + b, y[1])]
+
+
 def _once_less(side: Side, y: Node, a: Node, b: Node) -> Node:
     return where(_falls(side, a, b), y - 1, y)
 
@@ -89,6 +94,8 @@ def _divmod_jvp(t: tuple[Node | None, ...], y: Node, a: Node, b: Node) -> tuple[
     like=np.divmod,
     vjp=_divmod_vjp,
     jvp=_divmod_jvp,
+    locked=_both_locked,
+    jumps=True,
     domain=(REAL, POSITIVE),
     projections=("floor_divide", "remainder"),
     in_place=(),

@@ -46,6 +46,7 @@ AT_ZERO = {
     "trunc": (lambda u: sg.trunc(1 + u) * (2 + u), 0, 1),
     "round": (lambda u: sg.round(0.5 + u) * u, 0, 1),
     "remainder": (lambda u: (1 + u) % 1 * u, 1, 0),
+    "divmod": (lambda u: sg.divmod(1 + u, 1)[1] * u + sg.divmod(2 + u, 2)[0] * u, 1, 1),
     "floor_divide": (lambda u: (2 + u) // 2 * u, 0, 1),
     "copysign": (lambda u: sg.copysign(u, u) + sg.copysign(u, -1.0), 2, 0),
     "i0e": (sg.special.i0e, 1, -1),
