@@ -169,6 +169,17 @@ def test_a_matrix_with_nan_has_a_factor_with_nan():
     np.testing.assert_array_equal(found, np.where(np.tri(3), np.nan, 0))
 
 
+@pytest.mark.parametrize("function", [sg.nn.softmax, sg.nn.log_softmax])
+def test_rows_with_inf_and_nan_are_as_by_numpy(function):
+    rows = [[1, 2, 3], [np.inf, 1, 2], [np.inf, np.inf, 1], [-np.inf, 1, 2], [-np.inf] * 3,
+            [np.nan, 1, 2], [np.nan, np.inf, 2], [np.inf, -np.inf, np.nan]]  # fmt: skip
+    y = function(A, axis=-1)
+    one, other = (sg.compile(A, y, backend=b) for b in ("numpy", "jax"))
+    for i in range(0, 6, 2):
+        given = np.array(rows[i : i + 3])
+        np.testing.assert_allclose(other(given), one(given), rtol=1e-12)
+
+
 def test_an_interrupt_leaves_all_or_nothing():
     variables = [sg.variable(n, np.zeros(4)) for n in "abc"]
     program = sg.compile(

@@ -297,12 +297,16 @@ class Reductions(Elementwise):
         return y if keepdims else self.jnp.squeeze(y, axis)
 
     def _away(self, x, axis):
-        """Distances from the largest, their exponentials, and the sum of these."""
+        """Distances from the largest, their exponentials, and the sum of these.
+
+        The sum is NaN where the largest is not finite, and divides nothing then. Asked of it, and
+        not of the largest, XLA takes the maximum and the distances in one loop.
+        """
         top = self.jnp.max(x, axis, keepdims=True, initial=-np.inf)
         away = x - top
         powers = self.jnp.exp(away)
         total = self.jnp.sum(powers, axis, dtype=self._wide(x), keepdims=True)
-        return away, powers, self.jnp.where(top == np.inf, 1, total)
+        return away, powers, self.jnp.where(self.jnp.isnan(total), 1, total)
 
     def softmax(self, x, axis):
         _, powers, total = self._away(x, axis)
