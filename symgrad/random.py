@@ -19,11 +19,12 @@ of the parameters, or float64. `vmap` over keys draws for each of them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrad.ir.dims import Dim, product
+from symgrad.ir.elsewhere import absent
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.namespace import public_names
 from symgrad.ir.node import Node, as_node
@@ -372,6 +373,9 @@ def choice(
 
 
 __all__ = public_names(globals(), defined_in=__name__)
+
+if not TYPE_CHECKING:  # which would take any name for one of these
+    __getattr__ = absent("random", __all__)
 
 
 def __dir__() -> list[str]:

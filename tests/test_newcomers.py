@@ -56,11 +56,27 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("space", "name", "ours"),
+    [
+        ("nn", "ReLU", "there is sg.nn.relu"), ("nn", "CrossEntropyLoss", "sg.nn.cross_entropy"),
+        ("nn", "Parameter", "sg.nn.parameter(value)"), ("optim", "adam", "there is sg.optim.Adam"),
+        ("random", "randn", "write sg.random.normal(key, shape)"),
+    ],
+)  # fmt: skip
+def test_names_within_a_namespace(space, name, ours):
+    with pytest.raises(AttributeError, match=re.escape(ours)):
+        getattr(getattr(sg, space), name)
+    assert name not in dir(getattr(sg, space))
+
+
 @pytest.mark.parametrize("name", OTHER_NAMES)
 def test_names_of_others_are_answered_with_ours(name):
     with pytest.raises(AttributeError, match=re.escape(OTHER_NAMES[name])):
         getattr(sg, name)
     assert not hasattr(sg, "_repr_html_")
+    with pytest.raises(AttributeError, match=r"has no attribute 'qqqq'$"):
+        getattr(sg.nn, "qqqq")  # noqa: B009
     for method in ("backward", "numpy"):
         with pytest.raises(AttributeError, match=r"write|sg\.grad"):
             getattr(matrix(), method)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
+from typing import NoReturn
 
 import numpy as np
 
@@ -57,6 +58,8 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "stops one",
         "pmap": "sg.compile(..., backend='jax', shard=...)",
         "product": "sg.prod",
+        "rand": "sg.random.uniform(key, shape)",
+        "randn": "sg.random.normal(key, shape)",
         "rsqrt": "1 / sg.sqrt(x)",
         "save": "graph.save(path), or sg.save_state(path, variables)",
         "tensor": "sg.constant(value)",
@@ -67,6 +70,24 @@ OTHERS: Mapping[str, str] = MappingProxyType(
     }
 )
 SPACES = ("nn", "optim", "linalg", "random", "special", "stats", "fft", "testing")
+
+
+def absent(space: str, names: Collection[str]) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of a namespace such as `sg.nn`: it says what to write in place of a name.
+
+    Case does not matter, since classes of PyTorch's are functions here: `ReLU` is `sg.nn.relu`.
+    """
+
+    def missing(name: str) -> NoReturn:
+        said = f"module 'symgrad.{space}' has no attribute {name!r}"
+        if not name.startswith("_"):
+            spelled = {n.lower(): n for n in names}
+            alike = ", ".join(f"sg.{space}.{spelled[n]}" for n in nearest(name.lower(), spelled))
+            found = OTHERS.get(name)
+            said += f"; write {found}" if found else f"; there is {alike}" if alike else ""
+        raise AttributeError(said)
+
+    return missing
 
 
 def hint(name: str, public: Iterable[str], space: Callable[[str], object]) -> str:

@@ -5,6 +5,9 @@
 >>> sg.nn.cross_entropy(net(x), labels)
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from symgrad.ir.elsewhere import absent as _absent
 from symgrad.ir.namespace import public_names as _public_names
 from symgrad.nn.activations import elu as elu
 from symgrad.nn.activations import gelu as gelu
@@ -60,6 +63,9 @@ from symgrad.ops.select import relu as relu
 mse = mse_loss
 
 __all__ = _public_names(globals())
+
+if not _TYPE_CHECKING:  # which would take any name for one of these
+    __getattr__ = _absent("nn", __all__)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,9 @@
 >>> step = sg.compile([x, y], loss, updates=optimizer.updates(loss))
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from symgrad.ir.elsewhere import absent as _absent
 from symgrad.ir.namespace import public_names as _public_names
 from symgrad.optim.clipping import clip_by_norm as clip_by_norm
 from symgrad.optim.clipping import clip_by_value as clip_by_value
@@ -22,3 +25,6 @@ from symgrad.optim.schedules import step_decay as step_decay
 from symgrad.optim.schedules import warm_up as warm_up
 
 __all__ = _public_names(globals())
+
+if not _TYPE_CHECKING:  # which would take any name for one of these
+    __getattr__ = _absent("optim", __all__)
