@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import symgrad as sg
+from symgrad import nn
 from symgrad.ir.formats.writing import write_whole
 from symgrad_viz import render, to_dot
 from symgrad_viz.story import story_svg
@@ -81,12 +82,101 @@ def loop() -> sg.Program:
     return sg.compile([x], {"loss": loss, **gradients}, threads=1)
 
 
+def lenet() -> sg.Program:
+    """A step of Adam for LeNet-5: LeCun et al., Proceedings of the IEEE 86 (1998)."""
+    keys = sg.random.split(sg.random.key(0), 5)
+    net = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2, key=keys[0], dtype="float32"), sg.tanh, nn.AvgPool(2),
+        nn.Conv2d(6, 16, 5, key=keys[1], dtype="float32"), sg.tanh, nn.AvgPool(2), nn.Flatten(),
+        nn.Linear(400, 120, key=keys[2], dtype="float32"), sg.tanh,
+        nn.Linear(120, 84, key=keys[3], dtype="float32"), sg.tanh,
+        nn.Linear(84, 10, key=keys[4], dtype="float32"),
+    )  # fmt: skip
+    x = sg.placeholder("x", ("N", 1, 28, 28), "float32")
+    wanted = sg.placeholder("wanted", ("N",), "int64")
+    loss = nn.cross_entropy(net(x), wanted)
+    return sg.compile([x, wanted], loss, updates=sg.optim.Adam(net).updates(loss), threads=1)
+
+
+class Block(nn.Module):
+    """Attention, and two layers for each letter, each beside what it is given."""
+
+    def __init__(self, size: int, key: sg.Node) -> None:
+        first, second, third = sg.random.split(key, 3)
+        self.norm1, self.norm2 = (nn.LayerNorm(size, dtype="float32") for _ in range(2))
+        self.attention = nn.MultiHeadAttention(size, 4, key=first, dtype="float32")
+        self.up = nn.Linear(size, 4 * size, key=second, dtype="float32")
+        self.down = nn.Linear(4 * size, size, key=third, dtype="float32")
+
+    def forward(self, x: sg.Node) -> sg.Node:
+        x = x + self.attention(self.norm1(x), causal=True)
+        return x + self.down(nn.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    """Logits of the letter that follows each of a text, of 65 letters, by some blocks."""
+
+    def __init__(self, blocks: int, length: int = 16, size: int = 32) -> None:
+        first, second, third, *rest = sg.random.split(sg.random.key(0), blocks + 3)
+        self.tokens = nn.Embedding(65, size, key=first, dtype="float32")
+        self.places = nn.Embedding(length, size, key=second, dtype="float32")
+        self.blocks = [Block(size, key) for key in rest]
+        self.norm = nn.LayerNorm(size, dtype="float32")
+        self.head = nn.Linear(size, 65, key=third, dtype="float32")
+        self.length = length
+
+    def forward(self, text: sg.Node) -> sg.Node:
+        h = self.tokens(text) + self.places(np.arange(self.length))
+        for block in self.blocks:
+            h = block(h)
+        return self.head(self.norm(h))
+
+
+def transformer(blocks: int = 12) -> sg.Program:
+    """A step of Adam for a transformer, as it is written."""
+    net = Transformer(blocks)
+    text, wanted = (sg.placeholder(name, ("N", 16), "int64") for name in ("text", "wanted"))
+    loss = nn.cross_entropy(net(text), wanted)
+    return sg.compile([text, wanted], loss, updates=sg.optim.Adam(net).updates(loss), passes=())
+
+
+class Reader(nn.Module):
+    """Logits of 65 letters after each of a sequence, by an LSTM."""
+
+    def __init__(self) -> None:
+        first, second = sg.random.split(sg.random.key(0))
+        self.cell = nn.LSTMCell(32, 96, key=first, dtype="float32")
+        self.read = nn.Linear(96, 65, key=second, dtype="float32")
+
+    def forward(self, x: sg.Node) -> sg.Node:
+        return self.read(self.cell.unroll(x)[0])
+
+
+def lstm(steps: int = 200) -> sg.Program:
+    """A step of Adam for an LSTM."""
+    net = Reader()
+    x = sg.placeholder("x", ("N", steps, 32), "float32")
+    wanted = sg.placeholder("wanted", ("N", steps), "int64")
+    loss = nn.cross_entropy(net(x), wanted)
+    return sg.compile([x, wanted], loss, updates=sg.optim.Adam(net).updates(loss), threads=1)
+
+
+def chain(rounds: int = 433) -> sg.Program:
+    """A loop of Python's: 1,300 nodes, one after the other."""
+    x = sg.placeholder("x", ("N",), "float32")
+    h, w = x, sg.variable("w", np.float32(0.5))
+    for _ in range(rounds):
+        h = sg.tanh(h * w + x)
+    return sg.compile([x], {"h": h}, passes=())
+
+
 def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
     """For each file how it is drawn, and what it shows as a text without coordinates."""
     gradient, step = two_layer_net()
     stories = {
         "two_layer_net_story": (step, "A two-layer net: from what is written to what runs"),
         "relu_story": (relu(), "The gradient of relu: from a mask to a selection"),
+        "lstm_story": (lstm(), "An LSTM over 200 letters: from what is written to what runs"),
     }
     graphs = {
         "two_layer_net_gradient": (gradient, {"title": "A two-layer net and its gradient"}),
@@ -97,6 +187,13 @@ def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
         ),
         "mlp": (mlp(), {"title": "Six layers, each drawn once", "collapse": True, "expand": True}),
         "attention": (attention(), {"title": "Attention and its gradient, as they run"}),
+        "lenet": (lenet(), {"title": "LeNet: a step of Adam, as it runs"}),
+        "transformer": (
+            transformer(),
+            {"title": "A transformer of 12 blocks, as it is written"},
+        ),
+        "lstm": (lstm(), {"title": "A step of an LSTM over 200 letters, as it runs"}),
+        "chain": (chain(), {"title": "433 rounds of a loop of Python's"}),
         "loop": (loop(), {"title": "A recurrent net: a loop, and the one that goes back over it"}),
     }
     found = {}

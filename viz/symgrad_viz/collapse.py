@@ -211,8 +211,11 @@ def _first_of(box: Box, like: Sequence[Box], units: Sequence[_Unit]) -> Box:
     frame = Region(id, "scope", title, shortened(", ".join(u.title for u in units)))
     figures = [b.figure for b in like if b.figure is not None]
     within = box.regions[depth + 1 :] if box.regions[depth:] else ()
+    marks = list(dict.fromkeys(m for b in like for m in b.lines[1:] if m.startswith("⟶")))
+    more = [f"⟶ {len(marks) - 2} more"] if len(marks) > 2 else []
     return replace(
         box,
+        lines=(box.lines[0], *_nameless(box), *marks[:2], *more),
         regions=(*box.regions[:depth], frame, *within),
         figure=sum(figures) if figures else None,
         is_output=any(b.is_output for b in like),

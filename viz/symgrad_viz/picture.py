@@ -196,7 +196,12 @@ def _size(picture: Picture) -> tuple[float, float]:
     if isinstance(picture.data, bytes):
         # The header of a PNG begins with both.
         return int.from_bytes(picture.data[16:20]), int.from_bytes(picture.data[20:24])
-    opening = picture.data[: picture.data.index(">")]
+    return size_of_svg(picture.data)
+
+
+def size_of_svg(text: str) -> tuple[float, float]:
+    """How wide and high an SVG says that it is, in pixels."""
+    opening = text[: text.index(">")]
     width, height = (_LENGTH.search(opening, opening.index(f" {n}=")) for n in ("width", "height"))
     return _pixels(width), _pixels(height)
 

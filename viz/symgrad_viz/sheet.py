@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, TypeAlias
 
+from symgrad.analysis import loops
 from symgrad_viz.layers import LINE, MARGIN, PAD, Block, Spot, arranged, blocks_of
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, with_stubs
 from symgrad_viz.theme import ADVANCE, NODE_SIZE, SMALL_SIZE
@@ -88,13 +89,12 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
                 continue
             heads[spot[edge.tail]][spot[edge.head]] = None
             tails[spot[edge.head]][spot[edge.tail]] = None
+    cut = _cut(stages)
+    tails = {h: {t: None for t in of if (t, h) not in cut} for h, of in tails.items()}
     place = {s: i for i, s in enumerate(_in_order(at, tails))}
     titles = {r.kind: r.title for found in at.values() for b in found for r in b.regions}
     boxes = tuple(_union(s, at[s], titles) for s in place)
-    part = {int(b.id): part_of(b) for b in boxes}
-    # Between parts there are no edges but stubs, which can contradict nothing.
-    pairs = [(t, h) for t in place for h in heads[t] if place[t] < place[h] or part[t] != part[h]]
-    edges = tuple(Edge(str(t), str(h), "") for t, h in pairs)
+    edges = tuple(Edge(str(t), str(h), "") for t in place for h in heads[t])
     boxes, edges = with_stubs(boxes, edges)
     # A stub says but the name, for the value stands on the same sheet.
     names = {s: max((stub_text(b) for b in found), key=len) for s, found in at.items()}
@@ -115,6 +115,37 @@ def laid_out(stages: Sequence[Stage]) -> Sheet:
     for i, (tail, head) in enumerate(carried):
         sheet.routes[tail, head] = _back(sheet, tail, head, sizes, GAP + 5 * (i % 4))
     return sheet
+
+
+def _cut(stages: Sequence[Stage]) -> set[Pair]:
+    """The edges that are drawn as stubs: between parts, and those that would close a cycle.
+
+    What was written tells what stands above what: a later stage closes the cycle.
+    """
+    found: dict[Pair, None] = {}
+    between: set[Pair] = set()
+    for stage in stages:
+        at = {f"n{p.element}": p for p in stage.boxes}
+        for edge in stage.edges:
+            above, under = at[edge.tail], at[edge.head]
+            if edge.way != CARRY and above.spot != under.spot:
+                pair = above.spot, under.spot
+                if part_of(above.box) == part_of(under.box):
+                    found[pair] = None
+                else:
+                    between.add(pair)
+    cut: set[Pair] = set()
+    for cycle in loops(list(found)):
+        below: dict[int, set[int]] = {spot: {spot} for spot in cycle}
+        for tail, head in found:
+            if tail in cycle and head in cycle:
+                if tail in below[head]:
+                    cut.add((tail, head))
+                    continue
+                for other in cycle:
+                    if tail in below[other]:
+                        below[other] |= below[head]
+    return cut | between
 
 
 def _back(

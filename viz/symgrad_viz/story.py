@@ -22,7 +22,7 @@ from symgrad_viz.elements import Elements
 from symgrad_viz.legend import add_legend
 from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.phases import BACKWARD, FORWARD, nexts_of, part_titles, parts_of
-from symgrad_viz.picture import Picture, check_choice, write
+from symgrad_viz.picture import LARGEST, Picture, check_choice, size_of_svg, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
 from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
@@ -112,7 +112,11 @@ def story_svg(
     for name, number in numbers.items():
         if number is not None and not (isinstance(number, int) and number >= 1):
             raise RenderError(f"{name} is a number from 1 on, not {number!r}")
-    return _Storyboard(program, theme, most).to_svg(title, columns)
+    for fewer in (most, most * 2 // 3, most // 3) if most == MOST_BOXES else (most,):
+        text = _Storyboard(program, theme, fewer).to_svg(title, columns)
+        if columns is not None or max(size_of_svg(text)) <= LARGEST:
+            break
+    return text
 
 
 class _Storyboard:
@@ -206,16 +210,13 @@ class _Storyboard:
         sheet, panels = self.sheet, self.panels
         plan = self.program.plan
         told_width, told_height = lifetimes_size(plan)
-        rows_of = columns or ceil(sqrt(len(panels) * ASPECT * (sheet.height + 80) / sheet.width))
-        rows_of = min(rows_of, len(panels))
         widths = [self._width(i) for i in range(len(panels))]
         widths[-1] = max(widths[-1], told_width)
+        rows_of = min(columns or self._columns(widths, told_height), len(panels))
         given = (n for n in self.program.raw.inputs if n.op is PLACEHOLDER)
         listed = ", ".join(name_text(str(n.name)) for n in given) or "no inputs"
         shown = title_text(title, f"the story of a program of {listed}")
-        rows = [widths[i : i + rows_of] for i in range(0, len(widths), rows_of)]
-        wide = max(GAP + sum(w + GAP for w in row) for row in rows)
-        wide = max(wide, text_width(shown, HEAD * 1.4) + 2 * GAP)
+        wide = max(_row_width(widths, rows_of), text_width(shown, HEAD * 1.4) + 2 * GAP)
         notes = [_wrapped(panel.notes, width) for panel, width in zip(panels, widths, strict=True)]
         caption = CAPTION + LINE * (max(map(len, notes)) + 1)
         root = ET.Element("svg")
@@ -254,6 +255,18 @@ class _Storyboard:
         scene = Scene(shown, f"Stages: {names}.", boxes, edges, MARKS)
         add_legend(root, scene, self.palette, LEGEND)
         return finished(root, scene, self.theme, ())
+
+    def _columns(self, widths: Sequence[float], below: float) -> int:
+        """As many panels a row as fit a screen best, or three screens if they can."""
+        high = self.sheet.height + 80
+        own = ceil(sqrt(len(widths) * ASPECT * high / self.sheet.width))
+        sizes = {
+            n: (_row_width(widths, n), ceil(len(widths) / n) * (high + GAP) + below + 400)
+            for n in range(1, len(widths) + 1)
+        }
+        if max(sizes[min(own, len(widths))]) <= LARGEST:
+            return own
+        return min(sizes, key=lambda n: max(sizes[n]))
 
     def _closing(self) -> list[str]:
         """The text about nodes that were put together, if any were."""
@@ -323,6 +336,12 @@ class _Storyboard:
         above = self.sheet.spots[head.spot][1] - size_of(head.box)[1] / 2
         points = [start, *route.points, (route.end, above - 3.5 * head.box.is_output)]
         draw_arrow(canvas, replace(edge, is_stub=route.stub is not None), points, self.palette)
+
+
+def _row_width(widths: Sequence[float], columns: int) -> float:
+    """How wide the widest row of panels is."""
+    rows = (widths[i : i + columns] for i in range(0, len(widths), columns))
+    return max(GAP + sum(w + GAP for w in row) for row in rows)
 
 
 def _wrapped(notes: Iterable[str], width: float) -> list[str]:
