@@ -25,7 +25,7 @@ SHOWN = {
     "step.trace": "table", "step.profile(X)": "table", "step.cost()": "table",
     "step.check(X * np.nan)": "table", "step.check(X)": "p", "history": "img",
     "history.plot()": "img", "step.render()": "svg", "step.story()": "svg",
-    "step.explore()": "iframe", "step.why(loss)": "pre",
+    "step.explore()": "iframe", "step.why(loss)": "pre", "sg.derivation(loss, w)": "math",
 }  # fmt: skip
 GROUND = "e => getComputedStyle(e.closest('div')).backgroundColor"
 
