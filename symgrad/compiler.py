@@ -83,8 +83,9 @@ def compile(
     kind an even part of the inputs that have the dimension N. What fails (an index, a matrix, a
     probability) is told as by NumPy, and changes nothing. A few ops, such as the normal law and
     rare special functions, run in NumPy between what XLA runs. Products of float32 are as precise
-    as NumPy's, unless JAX's own `jax.default_matmul_precision` says otherwise. Unlike NumPy, XLA
-    takes denormal numbers for 0, and a float beyond the range of integers becomes the nearest.
+    as NumPy's, unless JAX's own `jax.default_matmul_precision` says otherwise in the first call.
+    Unlike NumPy, XLA takes denormal numbers for 0, and a float beyond the range of integers becomes
+    the nearest.
 
     `memory_budget` is the most that a call may need, in bytes, besides inputs, variables and
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for

@@ -175,7 +175,7 @@ def test_rows_with_inf_and_nan_are_as_by_numpy(function):
             [np.nan, 1, 2], [np.nan, np.inf, 2], [np.inf, -np.inf, np.nan]]  # fmt: skip
     y = function(A, axis=-1)
     one, other = (sg.compile(A, y, backend=b) for b in ("numpy", "jax"))
-    for i in range(0, 6, 2):
+    for i in range(6):
         given = np.array(rows[i : i + 3])
         np.testing.assert_allclose(other(given), one(given), rtol=1e-12)
 
