@@ -19,8 +19,8 @@ from symgrad.ir.origin import built_as, current_origin, scope
 from symgrad.ir.updates import variable_behind
 from symgrad.ir.values import ArrayData
 from symgrad.nn.state import write
+from symgrad.nn.summary import Summarized
 from symgrad.nn.tree import (
-    ModuleBase,
     check_captures,
     check_offers,
     drops_parameter,
@@ -70,7 +70,7 @@ class _Forward(Protocol[P, R]):
     def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
 
 
-class Module(SavesTensors, ModuleBase):
+class Module(SavesTensors, Summarized):
     """A part of a model: derive from it, make variables and modules attributes, define `forward`.
 
     Its variables and modules are what its attributes hold, directly or in lists, tuples and dicts;
