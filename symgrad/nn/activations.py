@@ -54,7 +54,7 @@ def elu(x: NodeLike, /, *, alpha: Any = 1.0) -> Node:
     """x where it is positive, alpha * (exp(x) - 1) elsewhere (Clevert et al., arXiv:1511.07289).
 
     At 0 it has a kink unless alpha is 1. The derivative there is that nearest to 0 of alpha and 1,
-    or what `kinks=` says, by the op `leaky_relu`; for an alpha that is a node it is alpha.
+    or that of the side that `kinks=` says; for an alpha that is a node it is alpha.
 
     >>> np.asarray(elu([-1.0, 1.0])).round(4)
     array([-0.6321,  1.    ])

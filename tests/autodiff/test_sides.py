@@ -83,6 +83,12 @@ AT_ZERO = {
     "while": (
         lambda u: sg.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + sg.relu(c[1])),
                                 (0, u))[1], 1, 8),
+    "nested": (
+        lambda u: sg.fori(2, lambda i, c: sg.fori(2, lambda j, d: sg.maximum(d, 2 * d), c), u),
+        1, 16),
+    "cond in scan": (
+        lambda u: sg.fori(3, lambda i, c: sg.cond(c > 0, lambda: 2 * c, lambda: c + abs(c)), u),
+        0, 8),
     "checkpoint": (lambda u: sg.checkpoint(lambda t: sg.relu(t) - 0.1 * sg.relu(-t))(u), 0.1, 1),
 }  # fmt: skip
 

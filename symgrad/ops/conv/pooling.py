@@ -219,8 +219,8 @@ def max_pool(
     `stride` (by default the size), `dilation` and `padding` are numbers, or one for each axis;
     `padding` may have pairs (before, after), or be "same" or "valid", and pads with what is less
     than anything. Where elements of a window tie, the first in the order of the axes has the whole
-    gradient, which is in the Clarke subdifferential. Raises `ShapeError` for a window larger than
-    what it slides over.
+    gradient, which is in the Clarke subdifferential, unless `kinks=` names a side. Raises
+    `ShapeError` for a window larger than what it slides over.
 
     >>> np.asarray(max_pool([[[1, 5, 2, 3]]], 2))
     array([[[5, 3]]])

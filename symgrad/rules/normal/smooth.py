@@ -7,6 +7,7 @@ is a function that does not.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -151,6 +152,9 @@ def square_of_view(node: Node) -> Node | None:
     return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
 
 
+MOST_TERMS = 8  # of a sum of squares that is told by its root
+
+
 def _whose_square(z: Node) -> Node | None:
     """The root of a square, or of a view of one, up to its sign; None where it is not seen."""
     views = []
@@ -187,16 +191,19 @@ def _root_of_term(z: Node) -> Node | None:
         lambda x: sqrt(reshape(square(norm2(x)), (1,))),
         lambda x, y: sqrt(square(x) / square(y)),
         lambda x: sqrt(square(x) * 9 + square(x)),
+        lambda x, y: sqrt((square(x) + square(y)) + (square(x) + square(y))),
     ),
 )
 def root_of_squares_with_factors(node: Node) -> Node | None:
-    """The root of squares with factors, or behind views, is an absolute value, of two a hypot."""
-    z = node.inputs[0]
-    if z.op is not add.op:
-        x = _root_of_term(z)
-        return None if x is None else abs(x)
-    x, y = map(_root_of_term, z.inputs)
-    return None if x is None or y is None else hypot(x, y)
+    """The root of a square with factors, or behind views, is an abs, that of several a hypot."""
+    terms = [node.inputs[0]]
+    while len(terms) <= MOST_TERMS and any(z.op is add.op for z in terms):
+        at = next(i for i, z in enumerate(terms) if z.op is add.op)
+        terms[at : at + 1] = terms[at].inputs
+    roots = [x for z in terms if (x := _root_of_term(z)) is not None]
+    if len(roots) < len(terms):
+        return None
+    return reduce(hypot, roots) if len(roots) > 1 else abs(roots[0])
 
 
 @rule(exact=Exact.REALS, kinds="f")
