@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ def compile(
     memory_budget: int | None = None,
     threads: int | None = None,
     partial: bool = False,
+    error: float | None = None,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -108,7 +110,12 @@ def compile(
     several threads take turns; one that fails leaves what is held as it was. A copy or a pickle
     holds nothing, so that its first call gives all.
 
-    Raises `GraphError` for inputs that are no placeholders, share a name or are missing, for
+    With `error`, say 1e-6, no output is off by more than this part of its largest element at 16
+    points of what placeholders are declared to lie `within`: as a bound, where one is known (see
+    `Program.error`). Rules of finer grades are tried, then float64 for what rounding harms.
+
+    Raises `GraphError` for an `error` that no program keeps to, with the line, and beside
+    `memory_budget` or `jax`; for inputs that are no placeholders, share a name or are missing, for
     updates of what is no variable, of another type, or given twice, and if no program is found
     that needs at most `memory_budget`; the least that it tells is one that is enough; for a device
     that is not there; for `exact="bits"` or `"values"`, `memory_budget`, `threads` or `partial`
@@ -126,6 +133,16 @@ def compile(
             f"backend is 'numpy', 'native', 'jax', 'reference' or None, not {backend!r}"
         )
     grade = Exact.of(exact)
+    if error is not None:
+        from symgrad.runtime.inspect.precision import precise
+
+        if memory_budget is not None or backend == "jax":
+            raise GraphError("error is not for memory_budget, nor for backend='jax'")
+        again = functools.partial(
+            compile, inputs, outputs, updates, backend=backend, threads=threads, partial=partial
+        )
+        steps = DEFAULT if passes is None else tuple(passes)
+        return precise(again, steps, asked(inputs, outputs, updates).graph, grade, error)
     kind: type[Program] = PartialProgram if partial else Program
     if partial and (backend == "jax" or memory_budget is not None):
         raise GraphError(

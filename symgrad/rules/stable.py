@@ -30,7 +30,7 @@ from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.reduce import kept, sum
 from symgrad.ops.select import relu
-from symgrad.ops.trigonometry import cosh, sinh, tanh
+from symgrad.ops.trigonometry import cos, cosh, sin, sinh, tanh
 from symgrad.rewrite.pattern import Attr, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
 from symgrad.rules.softmax import Axes
@@ -65,6 +65,18 @@ def logaddexp_is_softplus(x: Var) -> Rewrite:
 def relu_and_log1p_is_softplus(x: Var) -> Rewrite:
     """relu(x) + log1p(exp(-abs(x))) is what softplus computes, in one step."""
     return Rewrite(before=relu(x) + log1p(exp(-abs(x))), after=softplus(x))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
+def one_minus_cos(x: Var) -> Rewrite:
+    """1 - cos(x) is 2 * sin(x / 2)**2, which does not cancel where x is small."""
+    return Rewrite(before=1 - cos(x), after=2 * square(sin(x / 2)))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", single_use=True, stable=True)
+def cos_minus_one(x: Var) -> Rewrite:
+    """cos(x) - 1 is -2 * sin(x / 2)**2, which does not cancel where x is small."""
+    return Rewrite(before=cos(x) - 1, after=-2 * square(sin(x / 2)))
 
 
 @rule(exact=Exact.ROUNDING, kinds="f", stable=True)

@@ -53,6 +53,15 @@ ROUNDED = frozenset(
         "subtract", "trunc", "where", "astype",
     }
 )  # fmt: skip
+# Ops that make no NaN of what is none.
+TOTAL = frozenset(
+    {
+        "abs", "astype", "atan", "asinh", "cbrt", "ceil", "cosh", "deg2rad", "erf", "erfc", "exp",
+        "exp2", "expm1", "floor", "hypot", "leaky_relu", "logaddexp", "maximum", "minimum", "ndtr",
+        "negative", "positive", "rad2deg", "relu", "rint", "select", "sigmoid", "sign", "sinh",
+        "softplus", "square", "tanh", "trunc", "where",
+    }
+)  # fmt: skip
 # Where functions of one operand are defined.
 DOMAINS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
@@ -359,6 +368,7 @@ def _may_be_nan(name: str, node: Node, operands: list[Range]) -> bool:
         return zeros or (all(infinite) and name == "divide")
     if name == "pow":
         b = operands[1]
-        whole = b.low == b.high and b.low == int(b.low) if not isinf(b.low) else False
-        return a.low < 0 and not whole
-    return False
+        return a.low < 0 and not (b.low == b.high and not isinf(b.low) and b.low == int(b.low))
+    if name == "xlogy":
+        return any(infinite) or operands[1].low < 0
+    return name not in TOTAL

@@ -18,6 +18,7 @@ from symgrad.ir.long_double import SPREAD, WIDE, Run
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ops.leaves import constant
+from symgrad.rewrite.trace import Trace
 from symgrad.runtime.inspect.enclosure import Enclosure
 from symgrad.runtime.runner import Runner
 
@@ -42,12 +43,14 @@ class OutputError(NamedTuple):
 
     `estimate` is its distance from what long double gives, `bound` a number that it does not
     exceed, or None if none was asked for; `inf` if none is known, for the reason `why`. `relative`
-    is the estimate over the magnitude of that element; `causes` are the nodes that cause it.
+    is the estimate over the magnitude of that element, `largest` the magnitude of the largest one;
+    `causes` are the nodes that cause it.
     """
 
     name: str
     estimate: float
     relative: float
+    largest: float
     bound: float | None
     place: tuple[int, ...]
     causes: tuple[Cause, ...]
@@ -86,12 +89,16 @@ class RoundingError:
 def of_program(
     runner: Runner,
     graph: Graph,
+    trace: Trace,
     names: Sequence[str],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     bound: bool,
 ) -> RoundingError:
-    """The errors of what a program gives, `graph` being what was written; see `Program.error`."""
+    """The errors of what a program gives, `graph` being what was written; see `Program.error`.
+
+    Causes are sought after the rules, in the graph of the `trace` before kernels are made.
+    """
     runner.feeder.check_names("error", len(args), ("bound",))
     fed, _ = runner.feeder.feed(args, kwargs)
     given = (*runner.feeder.inputs, *runner.store.variables)
@@ -101,8 +108,10 @@ def of_program(
     wanted = [y for y in graph.outputs[: len(results)] if y.tensor.dtype.kind == "f"]
     exact = _Exact(wanted, feeds)
     enclosure = Enclosure(wanted, feeds) if bound else None
+    simplified = [stage.after for stage in trace.stages if stage.name == "merge"]
+    ran = simplified[-1] if simplified else graph
     found = []
-    for y, name, result in zip(graph.outputs, names, results, strict=False):
+    for y, z, name, result in zip(graph.outputs, ran.outputs, names, results, strict=False):
         if y.tensor.dtype.kind != "f":
             continue
         value = np.asarray(result, WIDE)
@@ -111,9 +120,10 @@ def of_program(
         largest = float(apart[place]) if apart.size else 0.0
         size = float(np.abs(exact.values[y][place])) if apart.size else 0.0
         limit, why = (None, "") if enclosure is None else _bound(enclosure, y, value)
-        causes = _causes(y, place, feeds) if 0 < largest < inf else ()
+        causes = _causes(z, place, feeds) if 0 < largest < inf else ()
         relative = largest / size if size else (inf if largest else 0.0)
-        found.append(OutputError(name, largest, relative, limit, place, causes, why))
+        most = float(np.max(np.abs(exact.values[y]), initial=0))
+        found.append(OutputError(name, largest, relative, most, limit, place, causes, why))
     return RoundingError(tuple(found))
 
 
