@@ -49,9 +49,16 @@ function beginPanes() {
   const fill = (of) => $("side-program").replaceChildren(...(of === "" ? program() : [html("div", { class: "code" }, data.native[of].lines.map((text, i) => row(i + 1, text, {}, null)))]));
   if (native.length) $("side-numpy").prepend(html("select", { "aria-label": "which program", onchange: (event) => { fill(event.target.value); markSides(); } }, html("option", { value: "" }, "NumPy"), native));
   fill("");
-  const first = $("side-program").querySelector("[class*=hue]");
-  const scrolled = new ResizeObserver(() => { if ($("side-numpy").clientHeight && first) { if (!$("side-numpy").scrollTop) $("side-numpy").scrollTop = first.offsetTop - 60; scrolled.disconnect(); } });
-  scrolled.observe($("side-numpy"));
+  // Each begins at the first line that matters.
+  const waiting = new ResizeObserver((seen) => {
+    for (const { target } of seen) {
+      const first = target.querySelector("[class*=hue]");
+      if (!target.clientHeight) continue;
+      waiting.unobserve(target);
+      if (first && !target.scrollTop) target.scrollTop += first.getBoundingClientRect().top - target.getBoundingClientRect().top - 60;
+    }
+  });
+  for (const side of ["side-code", "side-numpy"]) waiting.observe($(side));
   for (const id of ["side-code", "side-numpy", "graph", "panel-numpy", "panel-code"]) {
     $(id).addEventListener("pointerover", (event) => hint(belonging(event.target)));
     $(id).addEventListener("focusin", (event) => { if (event.target.matches(".row")) hint(belonging(event.target)); });

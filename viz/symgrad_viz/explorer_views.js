@@ -172,7 +172,8 @@ function nodePane(e) {
   const x = elements[e];
   const stage = now();
   const box = stage.boxOf.get(e) ?? world.boxes.findIndex((b) => b.element === e);
-  const here = stage.boxOf.has(e) || stage.groups.has(e);
+  const open = x.level !== undefined && laid.frames.some(({ level }) => level === x.level);
+  const here = stage.boxOf.has(e) || stage.groups.has(e) || open;
   const group = stage.groupOf.get(e);
   const [reads, readers] = here ? neighbours(e) : [[], []];
   const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
@@ -185,7 +186,7 @@ function nodePane(e) {
   if (reads.length) out.push(html("p", null, "reads ", listed(reads)));
   if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
   if (x.inside) out.push(html("p", null, "inside: ", listed(x.inside.slice(0, 60)), x.inside.length > 60 && ` and ${x.inside.length - 60} more`));
-  if (x.group) return [...out, html("p", { class: "soft" }, "Drawn as one box in the overview. Double-click it, or press Enter, to see its nodes; press c to see all.")];
+  if (x.group) return [...out, html("p", { class: "soft" }, open ? "Open here. Double-click its title, or press Enter, to close it." : "Drawn as one box. Double-click it, or press Enter, to open it in its place; press c to see all.")];
   out.push(html("h3", null, "Where it comes from"), provenance(e));
   const own = places(e);
   if (data.files.length && own.length) {
