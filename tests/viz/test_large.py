@@ -11,6 +11,7 @@ import pytest
 import symgrad as sg
 from symgrad import nn
 from symgrad_viz import render
+from symgrad_viz.modules import layers_of
 from symgrad_viz.picture import LARGEST, size_of_svg
 from symgrad_viz.scene import CARRY, Box, Edge, Region
 from symgrad_viz.sheet import Placed, Stage, laid_out
@@ -112,3 +113,21 @@ def test_a_group_lies_in_the_scope_of_most_of_its_ops():
     fused = [b for b in scene.boxes if b.kind == "fused" and b.regions[0].kind == "forward"]
     assert fused
     assert all("Sequential" in [r.title for r in b.regions] for b in fused)
+
+
+def test_scopes_of_modules_say_their_layers():
+    keys = sg.random.split(sg.random.key(0), 3)
+    net = nn.Sequential(
+        nn.Conv2d(6, 16, 5, key=keys[0]),
+        nn.Flatten(),
+        nn.Linear(64, 4, key=keys[1]),
+        sg.tanh,
+        nn.Linear(4, 2, key=keys[2]),
+    )
+    program = learning(net, sg.placeholder("x", ("N", 6, 6, 6)))
+    first = "Conv2d 6→16, 5×5 · 2,416 parameters"
+    found = layers_of(program.raw)
+    assert found["Sequential", "layers.0"] == first
+    assert found["Sequential", "layers.2"] == "Linear 64→4 · 260 parameters"
+    labels = {r.label for b in view_of(program).boxes for r in b.regions}
+    assert f"layers.0 · {first}" in labels

@@ -28,6 +28,7 @@ from symgrad_viz.bodies import (
 )
 from symgrad_viz.formulas import formula, given_names, is_aside
 from symgrad_viz.level import Details, Level, Operand, Source
+from symgrad_viz.modules import layers_of
 from symgrad_viz.phases import (
     BACKWARD,
     FORWARD,
@@ -128,6 +129,7 @@ class _Builder:
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
         self.given: dict[Node, str] = {}
+        self.layers = layers_of(graph)
 
     def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
         level = Level(self.graph, dict(names), {})
@@ -404,5 +406,6 @@ class _Builder:
             path = (part, *scope[:depth])
             # Ids are numbers, for a user's name can hold anything.
             id = self.scopes.setdefault(path, f"scope{len(self.scopes)}")
-            regions.append(Region(id, "scope", name_text(name)))
+            layer = self.layers.get(tuple(scope[:depth]), "") if part == FORWARD else ""
+            regions.append(Region(id, "scope", name_text(name), "", layer))
         return tuple(regions)

@@ -208,7 +208,9 @@ def _first_of(box: Box, like: Sequence[Box], units: Sequence[_Unit]) -> Box:
     id = f"{units[0].members[0].id}_and_like"
     title = _called(units)
     title += f": {units[0].title} is drawn" if box.regions[depth:] else ""
-    frame = Region(id, "scope", title, shortened(", ".join(u.title for u in units)))
+    said = shortened(", ".join(u.title for u in units))
+    layer = box.regions[depth].layer if box.regions[depth:] else ""
+    frame = Region(id, "scope", title, said, layer and f"each {layer}")
     figures = [b.figure for b in like if b.figure is not None]
     within = box.regions[depth + 1 :] if box.regions[depth:] else ()
     marks = list(dict.fromkeys(m for b in like for m in b.lines[1:] if m.startswith("⟶")))

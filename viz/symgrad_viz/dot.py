@@ -153,7 +153,7 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
         "fontcolor": paint.text,
         "fontsize": _number(NODE_SIZE + (region.kind in ("forward", "backward"))),
         "id": region.id,
-        "label": _text([region.title]),
+        "label": _text([region.label]),
         "labeljust": "l",
         "style": REGION_STYLES[region.kind],
         "tooltip": _text((region.tooltip or region.title).split("\n")),

@@ -74,7 +74,7 @@ def shut(
             # The frame of the scope itself is the box now.
             name = title.rpartition(" / ")[2]
             if around[-1].title.startswith(name):
-                called = called if called.startswith(f"{name} ×") else around[-1].title
+                called = called if called.startswith(f"{name} ×") else around[-1].label
                 around = around[:-1]
         closed = replace(group(own, called, inside), regions=around)
         figures = [b.figure for b in inside if b.figure is not None]

@@ -27,12 +27,21 @@ Sizes: TypeAlias = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area with a title: a part of the graph, a user's scope, the inside of a node."""
+    """An area with a title: a part of the graph, a user's scope, the inside of a node.
+
+    `layer` is what module a scope is of, and how many parameters it has.
+    """
 
     id: str
     kind: str
     title: str
     tooltip: str = ""
+    layer: str = ""
+
+    @property
+    def label(self) -> str:
+        """The title as it is drawn: `layers.3 · Conv2d 6→16, 5×5 · 2,416 parameters`."""
+        return f"{self.title} · {self.layer}" if self.layer else self.title
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
             case ["node", *_] if (box := boxes.get(group.get("id", ""))) is not None:
                 _say(group, title, box.tooltip, box.lines)
             case ["cluster", *_] if (region := regions.get(group.get("id", ""))) is not None:
-                _say(group, title, region.tooltip or region.title, (region.title,))
+                _say(group, title, region.tooltip or region.title, (region.label,))
                 captions.append(_caption(group, region, edges_drawn))
             case ["edge", *ways] if title is not None and (
                 edge := edges.get((title.text or "", CARRY if f"is-{CARRY}" in ways else ""))
@@ -84,8 +84,8 @@ def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> ET.Ele
         group.remove(text)
         size, colour = float(text.get("font-size", size)), text.get("fill", colour)
     paint = Paint(frame.get("stroke", "none"), frame.get("fill", "none"), colour)
-    corner = corner_of(frame, tab_width(region.title, size), drawn)
-    return tab(region.kind, region.title, corner, paint, size)
+    corner = corner_of(frame, tab_width(region.label, size), drawn)
+    return tab(region.kind, region.label, corner, paint, size)
 
 
 def _unwrap_links(parent: ET.Element) -> None:
