@@ -259,3 +259,21 @@ def test_the_table_is_what_symgrad_gives(path):
 def test_both_sides_are_right_in_the_table(text):
     _, left, right = kinks_table.slopes(text)
     assert (left, right) == pytest.approx(kinks_table.FUNCTIONS[text])
+
+
+ROOTS = {
+    "an element": lambda u: sg.sqrt(u[0] * u[0]),
+    "of a quotient": lambda u: sg.sqrt((u / 2) ** 2)[0],
+    "of a sum with factors": lambda u: sg.sqrt((3 * u[0]) ** 2 + u[1] * u[1]),
+    "of elements": lambda u: sg.sqrt(u[0] ** 2 + u[1] ** 2),
+    "of four": lambda u: sg.sqrt(sg.hypot(u[0], u[1]) ** 2 + sg.hypot(u[1], u[2]) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_roots_of_squares_are_found(name):
+    y = ROOTS[name](v)
+    zero, right = evaluate([sg.grad(y, v), sg.grad(y, v, kinks="right")], {v: np.zeros(3)})
+    assert zero.tolist() == [0, 0, 0]
+    slope = evaluate([y], {v: np.ones(3)})[0]
+    assert right.sum() == pytest.approx(slope)
