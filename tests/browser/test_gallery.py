@@ -1,0 +1,40 @@
+"""The pictures of the gallery as a browser draws them: nothing overlaps, all can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
+MEASURE = """() => {
+  const drawn = document.documentElement;
+  const box = g => g.getBoundingClientRect();
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+  const nodes = [...drawn.querySelectorAll('.node')];
+  const boxes = nodes.map(box), captions = [...drawn.querySelectorAll('.caption')].map(box);
+  const beyond = nodes.filter(g => {
+    const shape = g.querySelector('path, polygon, ellipse, rect');
+    return shape && [...g.querySelectorAll('text')].some(
+      t => box(t).left < box(shape).left - 1 || box(t).right > box(shape).right + 1);
+  });
+  const scale = parseFloat(getComputedStyle(drawn).width) / drawn.viewBox.baseVal.width;
+  const fonts = [...drawn.querySelectorAll('text')].map(
+    t => parseFloat(getComputedStyle(t).fontSize) * scale);
+  return {
+    overlaps: boxes.filter((a, i) => boxes.some((b, j) => j < i && meet(a, b))).length,
+    covered: captions.filter(c => boxes.some(b => meet(b, c))).length,
+    beyond: beyond.length,
+    largest: Math.max(...['width', 'height'].map(n => parseFloat(getComputedStyle(drawn)[n]))),
+    smallest: Math.min(...fonts),
+  };
+}"""
+
+
+def test_every_picture_can_be_read(opened):
+    pictures = sorted(GALLERY.glob("*.svg"))
+    assert pictures
+    for path in pictures:
+        found = opened(path).evaluate(MEASURE)
+        assert found["overlaps"] == found["covered"] == found["beyond"] == 0, path.name
+        assert found["smallest"] >= 10, path.name
+        assert 100 < found["largest"] <= 6000, path.name
