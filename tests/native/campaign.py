@@ -3,6 +3,7 @@
     python -m tests.native.campaign --first 0 --count 500    # 3 minutes or so
     python -m tests.native.campaign --only 4711              # one graph again, with its traceback
     python -m tests.native.campaign --small                  # whole small programs instead
+    python -m tests.native.campaign --channels               # images of few channels instead
 
 A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
 elementwise graphs of everything that has a native form, over all dtypes and rows of any length,
@@ -326,6 +327,35 @@ def check_updates(seed):
         assert_same_bits(np.asarray(a), np.asarray(b))
 
 
+def check_channels(seed):
+    """Images of few channels, mirrored or not, with gains that broadcast: to the bit."""
+    rng = np.random.default_rng([seed, 77])
+    shape = tuple(int(rng.integers(1, most)) for most in (5, 8, 30, 18))
+    dtype = str(rng.choice(["uint8", "int16", "int32", "float32", "float64"]))
+    inputs = [sg.placeholder(f"x{i}", shape, dtype) for i in range(2)]
+    for i in range(3):
+        own = tuple(s if rng.random() < 0.5 else 1 for s in shape)[int(rng.integers(3)) :]
+        inputs.append(sg.placeholder(f"gain{i}", own, dtype))
+    axes = tuple(map(int, np.flatnonzero(rng.random(4) < 0.4)))
+    pool = [sg.flip(inputs[0], axis=axes) if axes else inputs[0], *inputs[1:]]
+    ops = (sg.add, sg.multiply, sg.subtract, sg.maximum, sg.minimum)
+    for _ in range(int(rng.integers(2, 9))):
+        op, other = ops[int(rng.integers(5))], pool[int(rng.integers(len(pool)))]
+        pool.append(op(other, pool[-int(rng.integers(1, 4))]))
+        if np.dtype(dtype).kind in "iu" and rng.random() < 0.2:
+            pool.append(pool[-1] // np.array(rng.integers(1, 100), dtype))
+    outputs = [pool[-1] + pool[0], pool[-2] * inputs[1]]
+    with everything(streamed=seed % 2):
+        program, plain = (
+            sg.compile(inputs, outputs, exact="bits", backend=backend, threads=1 + seed % 2)
+            for backend in ("native", "numpy")
+        )
+        for _ in range(2):
+            arrays = [values(rng, x) for x in inputs]
+            for a, b in zip(program(*arrays), plain(*arrays), strict=True):
+                assert_same_bits(np.asarray(a), np.asarray(b))
+
+
 def check_small(seed):
     """A small program, which is one function."""
     return (check_sums, check_updates)[seed % 2](seed // 2)
@@ -337,4 +367,4 @@ def check(seed):
 
 
 if __name__ == "__main__":
-    campaign("tests.native.campaign", __doc__, check, small=check_small)
+    campaign("tests.native.campaign", __doc__, check, small=check_small, channels=check_channels)
