@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from itertools import cycle, product, tee
+from itertools import cycle, groupby, product, tee
 from math import prod
 from typing import Any
 
@@ -191,7 +191,8 @@ def _candidates(rule: Rule, turned: bool) -> Iterator[Spelling]:
         yield from _with_op(rule, turned)
     for form in rule.forms[: 1 if turned else None]:
         known: set[tuple[object, ...]] = set()
-        for binding in _bindings(rule, grid=form is rule.forms[0] and not turned):
+        first = form is rule.forms[0]
+        for turn, binding in enumerate(_bindings(rule, grid=first and not turned), not first):
             names = [v.name for v in rule.variables if type(v) is Var]
             numbers = [v.name for v in rule.variables if isinstance(v, Const)]
 
@@ -207,7 +208,10 @@ def _candidates(rule: Rule, turned: bool) -> Iterator[Spelling]:
                 known.add(key)  # noqa: B023
                 return instantiate(form, bound, like)  # noqa: B023
 
-            yield from _built(rule, spell, [binding[n] for n in names], turned, mixed=True)
+            shapes = [binding[n] for n in names]
+            # Scalars promote in their own way, and one number may be special in one dtype only.
+            every = shapes[0] == () or (len(numbers) == 1 and shapes[0] == (1,))
+            yield from _built(rule, spell, shapes, turned, True, 0 if every else turn)
 
 
 def _built(
@@ -216,12 +220,21 @@ def _built(
     shapes: Sequence[Any],
     turned: bool,
     mixed: bool = False,
+    turn: int = 0,
 ) -> Iterator[Spelling]:
-    """The nodes a function builds of placeholders, in every dtype; some are masks, if `mixed`."""
-    for dtype in (*DTYPES, *COMPLEX) if "c" in rule.kinds else DTYPES:
-        for choice in product(
+    """The nodes a function builds of placeholders, of dtypes; some are masks, if `mixed`.
+
+    In turn 0 they are of every dtype, and masks in any places; in a later one they are of one dtype
+    of each kind, and masks in half of the ways to have some, and in the next of the others.
+    """
+    dtypes = (*DTYPES, *COMPLEX) if "c" in rule.kinds else DTYPES
+    for dtype in _in_turn(dtypes, turn):
+        ways = product(
             (dtype, "bool") if mixed and dtype != "bool" else (dtype,), repeat=len(shapes)
-        ):
+        )
+        for i, choice in enumerate(ways):
+            if turn and i and (i + turn // 2) % 2:
+                continue
             if turned:
                 yield from _turned(build, shapes, choice)
                 continue
@@ -229,6 +242,12 @@ def _built(
             made = _made(build, xs)
             if made is not None:
                 yield made, [*xs]
+
+
+def _in_turn(dtypes: Sequence[str], turn: int) -> Sequence[str]:
+    """All dtypes in the first turn; in each later one, of each kind one, and then the other."""
+    kinds = [list(of) for _, of in groupby(dtypes, lambda d: np.dtype(d).kind)]
+    return [of[(turn + turn // 2) % len(of)] for of in kinds] if turn else dtypes
 
 
 def _made(build: Callable[..., Node | None], operands: Sequence[Node]) -> Node | None:
@@ -277,7 +296,7 @@ def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
     if rule.examples or any(isinstance(v, Attr) for v in rule.variables):
         return
     wide = all(p.op.elementwise for form in rule.forms[:1] for p in applied_in(form))
-    for shapes in SHAPES if wide else (*SHAPES, SQUARES):
+    for shapes in SHAPES if wide else (SQUARES, *SHAPES):
         for ndim in (0, 2) if numbers else (0,):
             arrays = (np.full((1,) * ndim, v) for v in NUMBERS)
             yield {
@@ -291,9 +310,9 @@ def _bindings(rule: Rule, grid: bool) -> Iterator[Substitution]:
 
 def _with_op(rule: Rule, turned: bool) -> Iterator[Spelling]:
     """Each op of which a rule knows a fact, on constants and on what was broadcast."""
-    for op in rule.ops:
+    for turn, op in enumerate(rule.ops, 1):
         for shapes, attrs in cases_of(op):
-            for dtype in op.trials.dtypes.split():
+            for dtype in _in_turn(op.trials.dtypes.split(), turn):
                 if turned:
                     build = _applies(op, attrs)
                     yield from _turned(build, shapes, (dtype,) * len(shapes))
