@@ -21,7 +21,8 @@ class Run:
     With `noise`, what is computed is off by a few units in the last place: of its dtype, or of long
     double if `unit` says so; and so are the operands of the nodes that are `shaken`. `extreme`
     tells whether a number overflowed or underflowed on the way. With `fallback`, a kernel that
-    takes no long doubles is given doubles; `fallen_back` has the nodes.
+    takes no long doubles is given doubles; `fallen_back` has the nodes. Without `rounding`, casts
+    to floats round nothing.
     """
 
     def __init__(
@@ -33,12 +34,13 @@ class Run:
         noise: np.random.Generator | None = None,
         unit: float | None = None,
         fallback: bool = False,
+        rounding: bool = True,
         sizes: Mapping[str, int] | None = None,
         shaken: Collection[Node] = (),
     ) -> None:
         self.outputs = list(outputs)
         self.wide, self.noise, self.unit, self.fallback = wide, noise, unit, fallback
-        self.extreme, self.shaken = False, shaken
+        self.extreme, self.shaken, self.rounding = False, shaken, rounding
         self.values: dict[Node, Any] = {x: self._wide(v) for x, v in feeds.items()}
         self.fallen_back: list[Node] = []
         sizes = {**sizes_of(self.values), **(sizes or {})}
@@ -80,6 +82,8 @@ class Run:
         return value + SPREAD * unit * size * self.noise.standard_normal(np.shape(value))
 
     def _made(self, node: Node, operands: list[Any], attrs: Mapping[str, Any]) -> Any:
+        if node.op.cast and not self.rounding and node.dtype.kind == "f":
+            return node.op.kernel(*operands, **{**attrs, "dtype": WIDE})
         if not self.fallback:
             return node.op.kernel(*operands, **attrs)
         try:

@@ -12,6 +12,8 @@ from symgrad.proof.terms import MASKS, ONE, ZERO, Algebra, Atom, Factor, Term, T
 
 MOST_POWER = 12
 MOST_ANGLES = 4
+MOST_DIGITS = 10**4  # binary ones, of a power of a number
+MOST_LOG = 700  # of such a power, that it be a float
 SIMPLE = 10**4  # the denominators that a number is taken to have been meant with
 
 
@@ -109,8 +111,11 @@ class Functions(Algebra):
     def _is_positive(self, f: Factor) -> bool:
         """Whether a factor is known to be positive: an exponential, a size, a sum of such."""
         kind, of, _ = self.atoms[f.atom]
-        if kind in ("exp", "size", "number"):
+        if kind in ("size", "number"):
             return True
+        if kind == "exp":
+            assert isinstance(of, Terms)
+            return not any(self._is_log_of_any_sign(g) for t, _ in of.items for g in t)
         if kind == "sum":
             if f.power.denominator % 2 == 0:
                 return True
@@ -118,11 +123,20 @@ class Functions(Algebra):
             return self._all_positive(of)
         return False
 
+    def _is_log_of_any_sign(self, f: Factor) -> bool:
+        """Whether exp(n * f) may stand for x**n, which whole n make negative where x is."""
+        kind, of, _ = self.atoms[f.atom]
+        return kind == "log" and not (isinstance(of, Terms) and self._all_positive(of))
+
     def _all_positive(self, a: Terms) -> bool:
         return all(c > 0 and all(map(self._is_positive, t)) for t, c in a.items)
 
     def _number(self, c: Fraction, p: Fraction) -> Terms:
         """A positive number to a rational power: an atom, unless that is rational."""
+        if c != 1:
+            digits = abs(p) * max(c.numerator.bit_length(), c.denominator.bit_length())
+            if digits > MOST_DIGITS or abs(p) * abs(_log(c)) > MOST_LOG:
+                raise TooLarge
         if p.denominator == 1:
             return self.constant(c**p.numerator)
         if p.denominator == 2:
@@ -160,7 +174,7 @@ class Functions(Algebra):
         if not a.items:
             raise TooLarge
         coefficient, factors, rest = self._content(a)
-        found = self.constant(meant(log(abs(coefficient)), 50))
+        found = self.constant(meant(_log(abs(coefficient)), 50))
         kept = []
         for f in factors:
             kind, of, _ = self.atoms[f.atom]
@@ -320,6 +334,13 @@ class Functions(Algebra):
             assert isinstance(of, Terms)
             return self.relabel(of, dict(enumerate(f.labels)))
         return None
+
+
+def _log(c: Fraction) -> float:
+    """The logarithm of a number that may be no float."""
+    top, bottom = c.numerator, c.denominator
+    near = abs(top.bit_length() - bottom.bit_length()) < 64
+    return log(top / bottom) if near else log(top) - log(bottom)
 
 
 _ONE = Fraction(1)

@@ -19,6 +19,7 @@ from symgrad.ir.errors import ArgumentError, GraphError, counted
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.walk import topological
+from symgrad.ops.ranges.inference import declared
 from symgrad.passes.pipeline import DECLARED, SIMPLIFYING, run_passes
 from symgrad.proof.canonical import are_equal
 from symgrad.proof.counterexample import Counterexample, find
@@ -72,7 +73,7 @@ def same(f: Any, g: Any, *, exact: Exact | Grade = "reals", effort: int = 300) -
     (Richardson, Some undecidable problems involving elementary functions of a real variable, 1968).
 
     Raises `ArgumentError` if the two have different numbers of parts, `GraphError` if two
-    placeholders of one name differ in type.
+    placeholders of one name differ in type or in the range that they were declared with.
 
     >>> x = sg.placeholder("x", 3)
     >>> print(sg.same((x + 1) ** 2, x * x + 2 * x + 1))
@@ -179,6 +180,11 @@ def _with_one_set_of_inputs(f: Node, g: Node) -> tuple[Node, Node, list[Node]]:
                 f"two inputs are called {str(node.name)!r}: {describe(other)} and "
                 f"{describe(node)}; what is compared is a function of the same inputs: give both "
                 "one type, or one of them another name"
+            )
+        if declared(other) != declared(node):
+            raise GraphError(
+                f"two inputs are called {str(node.name)!r}: {describe(other)} and "
+                f"{describe(node)}; they are declared within different ranges: use one of the two"
             )
         becomes[node] = other
     f, g = becomes[f], becomes[g]

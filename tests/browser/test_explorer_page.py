@@ -125,7 +125,7 @@ def test_clicking_a_node_tells_its_story(opened, net_page):
     page = opened(net_page)
     click_node(page, node_of(page, "keep_where_positive"))
     pane = page.locator("#pane")
-    assert page.locator("#type").text_content() == "float32[N, 100]"
+    assert page.locator("#type").text_content() == "float32[N, 100] in c"
     story = page.locator("#story").text_content()
     for told in ("conftest.py:", "gradient rule vjp(", "positive_select", "bits", "in kernels"):
         assert told in story

@@ -57,6 +57,44 @@ def test_a_range_says_what_may_not_be_finite():
     assert sg.special.gammaln(x).range.nan
 
 
+@pytest.mark.parametrize(
+    "mask",
+    [
+        lambda y: y >= 0,
+        lambda y: sg.logical_not(y >= 0),
+        lambda y: sg.equal(y * 0, 0),
+        lambda y: sg.astype(y * 0, "bool"),
+    ],
+)
+def test_a_mask_of_a_nan_may_be_either(mask):
+    s = sg.placeholder("s", 2, within=(-1, 4))
+    y = mask(sg.sqrt(s))
+    assert y.range[:2] == (0, 1)
+    assert not sg.compile(s, 1 / sg.astype(y, "float64")).finite()
+    most = sg.compile(s, [y, sg.maximum(sg.astype(y, "float64"), 0.5)])([-1.0, 4.0])
+    np.testing.assert_array_equal(most[1], np.maximum(most[0], 0.5))
+
+
+def test_integers_that_are_no_floats():
+    k = sg.placeholder("k", (), "int64", within=(0, 2**53))
+    large = 2**53 + 1
+    outputs = [k >= large, sg.maximum(k, large), k + 1 > 2**53, k * 2**10]
+    found = sg.compile(k, outputs)(2**53)
+    assert found[:3] == [False, large, True]
+    wide = sg.placeholder("k", (), "int64", within=(0, 2**62))
+    for y in (wide * 2, sg.astype(sg.astype(wide, "float64") * 2, "int64")):
+        assert y.range.low < -(2**62)
+
+
+def test_rules_know_that_a_named_axis_may_be_empty():
+    positive = sg.placeholder("q", "N", within=(1, 2))
+    outputs = [sg.sum(positive) > 0.5, positive @ positive > 0.5, sg.logsumexp(positive) > 0.5]
+    program = sg.compile(positive, outputs)
+    assert program([]) == [False, False, False]
+    assert program([1.0]) == [True, True, True]
+    assert sg.compile(positive, 1 / sg.sum(positive)).finite()  # as it says, of 1 or more elements
+
+
 def test_random_programs_lie_within_their_ranges():
     ranges_campaign.TALLY.clear()
     for seed in range(80):

@@ -1,5 +1,7 @@
 """`sg.same`: pairs that are equal, pairs that are not, and what it is asked with."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,10 @@ hidden = sg.relu(x @ W1)
 net = sg.sum((hidden @ W2 - T) ** 2)
 entropy = -sg.mean(sg.sum(y * sg.log_softmax(x, axis=1), axis=1))
 losses = sg.log(1 + sg.exp(-v))
+
+c, d = (sg.placeholder(name, 3, "complex128") for name in "cd")
+n = sg.placeholder("n", ())
+within = sg.placeholder("within", 3, within=(0, 1))
 
 EQUAL = {
     "binomial": ((x + y) ** 2, x * x + 2 * x * y + y * y),
@@ -65,6 +71,7 @@ DIFFERENT = {
     "forgotten sign": (sg.grad(sg.sum(losses), v), sg.sigmoid(-v)),
     "transposed": (A @ B, B @ A),
     "at the tie only": (x > 0, x >= 0),
+    "at one tie of a scalar": (sg.where(n > 0, 1.0, 0.1), sg.where(n >= 0, 1.0, 0.1)),
     "a tie that is summed": (sg.sum(sg.sign(x)), sg.sum(2 * sg.astype(x > 0, "float64") - 1)),
     "small": (x * (1 + 1e-10), x),
     "for large numbers only": (sg.relu(x - 1.7) * 1e-3, 0 * x),
@@ -99,6 +106,41 @@ def test_different(name):
         np.testing.assert_allclose(value, told)
     assert values[0][point.place] != values[1][point.place]
     assert str(point.first[point.place]) in str(found)
+
+
+def test_a_power_of_any_sign_is_not_taken_for_positive():
+    a = sg.placeholder("a", ())
+    far = (a + 100) ** n  # at a = -101, n = 1, which no point is near
+    assert sg.same(sg.sqrt(far * far), far).verdict == "undecided"
+    assert sg.same(sg.abs(far), far).verdict == "undecided"
+    assert sg.same(far * far, (a + 100) ** (2 * n))
+
+
+@pytest.mark.parametrize(
+    ("f", "g"),
+    [
+        (sg.where(sg.tanh(100 * x) < 1, x, 0.0), x),
+        (sg.where(sg.exp(-1e5 * x * x) > 0, x, 0.0), x),
+        (sg.where(x * x + 1e20 > 1e20 - 1, x, 0.0), x),
+        (c * (d + 1j), c * d + 1j * c),
+        (sg.exp(c + d), sg.exp(c) * sg.exp(d)),
+        (sg.relu(within - within**2), within - within**2),
+    ],
+)
+def test_rounding_does_not_refute(f, g):
+    assert sg.same(f, g).verdict != "different"
+
+
+def test_numbers_that_are_no_floats():
+    y = sg.exp(x)
+    assert sg.same(sg.log(y * 1e-200 * 1e-200), x - 400 * math.log(10))
+    assert sg.same((3 * x) ** 1e300, x + 1).verdict != "equal"
+    assert sg.same((3 * x) ** 1e7, x + 1).verdict != "equal"
+
+
+def test_declared_ranges_are_compared():
+    with pytest.raises(sg.GraphError, match="different ranges"):
+        sg.same(within, sg.placeholder("within", 3))
 
 
 def test_a_counterexample_is_simple():

@@ -27,7 +27,7 @@ from symgrad_viz.bodies import (
     title_of,
 )
 from symgrad_viz.formulas import formula, given_names, is_aside
-from symgrad_viz.level import Details, Level, Operand, Source
+from symgrad_viz.level import Details, Level, Numbered, Operand, Source, Within, numbered_of
 from symgrad_viz.modules import layers_of
 from symgrad_viz.phases import (
     BACKWARD,
@@ -65,7 +65,7 @@ def scene_of(
     stubs: bool = True,
     expand: bool | None = None,
     loops: bool = True,
-    names: Mapping[Node, str] | None = None,
+    numbered: Numbered | None = None,
     details: Details | None = None,
     given: Mapping[Node, str] | None = None,
 ) -> Scene:
@@ -83,8 +83,7 @@ def scene_of(
     nexts = nexts_of(graph, getattr(thing, "output_names", ()))
     builder = _Builder(graph, expand, expand and loops, details or Details(), nexts)
     builder.given |= given_names(graph) if given is None else given
-    names = names or {n: f"n{i}" for i, n in enumerate(graph.nodes)}
-    builder.draw(_output_names(thing, graph), names)
+    builder.draw(_output_names(thing, graph), numbered or numbered_of(graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
         boxes, edges = with_stubs(boxes, edges)
@@ -129,10 +128,12 @@ class _Builder:
         self.edges: list[Edge] = []
         self.scopes: dict[tuple[str, ...], str] = {}
         self.given: dict[Node, str] = {}
+        self.within = Within({})
         self.layers = layers_of(graph)
 
-    def draw(self, output_names: Sequence[str], names: Mapping[Node, str]) -> None:
-        level = Level(self.graph, dict(names), {})
+    def draw(self, output_names: Sequence[str], numbered: Numbered) -> None:
+        self.within = Within(numbered.inside)
+        level = Level(self.graph, dict(numbered.names), {})
         self._draw_all(level)
         for node, name in zip(self.graph.outputs, output_names, strict=True):
             source = level.sources[node][0]
@@ -197,7 +198,7 @@ class _Builder:
         region = Region(own, "fused", title, self._tooltip(level, node))
         inside = Level(
             inner,
-            {n: f"{own}_{i}" for i, n in enumerate(inner.nodes)}
+            {n: self.within(own, i) for i, n in enumerate(inner.nodes)}
             | {p: level.names[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
             {p: level.sources[x] for p, x in zip(inner.inputs, node.inputs, strict=True)},
             (*level.path, node),
@@ -219,18 +220,18 @@ class _Builder:
         around = (*self._around(level, node), region)
         if (name := own_size(node)) is not None:
             said = (name, "steps, so many"), "a size that is computed"
-            self._add(f"{own}_size", "slice", *said, around)
+            size = self.within(own, "size")
+            self._add(size, "slice", *said, around)
             steps = node.inputs[0]
-            self._connect(
-                level.sources[steps][0], f"{own}_size", "", self._saved(level, steps, node)
-            )
+            self._connect(level.sources[steps][0], size, "", self._saved(level, steps, node))
         if len(bodies) == 1:
             level.sources[node] = self._draw_body(level, node, bodies[0], own, around)
             return
         sides: list[list[Operand]] = []
         for name, body in zip(("true", "false"), bodies, strict=True):
-            frame = Region(f"{own}_{name}", "branch", f"if {name}")
-            sides.append(self._draw_body(level, node, body, f"{own}_{name}", (*around, frame)))
+            side = self.within(own, name)
+            frame = Region(side, "branch", f"if {name}")
+            sides.append(self._draw_body(level, node, body, side, (*around, frame)))
         types = types_of(node.type)
         lines = (f"{own} = chosen", *(shortened(type_text(t), 48) for t in types))
         self._add(own, "test", lines, self._tooltip(level, node), around)
@@ -245,7 +246,7 @@ class _Builder:
     ) -> list[Operand]:
         """A body and the arrows from carry to carry; where each of the results is drawn."""
         graph, taken, end = body.graph, body.carries, body.carries + body.slices
-        names = {n: f"{own}_{i}" for i, n in enumerate(graph.nodes)}
+        names = {n: self.within(own, i) for i, n in enumerate(graph.nodes)}
         inside = Level(graph, names, {}, (*level.path, node), around)
         for i, (x, given) in enumerate(zip(graph.inputs, body.operands, strict=True)):
             source = level.sources[given][0]
@@ -263,10 +264,11 @@ class _Builder:
             self.given[x] = called
             self._connect(source, names[x], "", self._saved(level, given, node))
             inside.sources[x] = [Source(names[x], type_text(x.type))]
+        test = self.within(own, "test")
         if node.op.graphs and taken:
-            self._add(f"{own}_test", "test", (test_text(node, level.names),), "", around)
+            self._add(test, "test", (test_text(node, level.names),), "", around)
             for i in tested(node):
-                self._connect(inside.sources[graph.inputs[i]][0], f"{own}_test")
+                self._connect(inside.sources[graph.inputs[i]][0], test)
         self._draw_all(inside)
         results = [inside.sources[y][0] for y in graph.outputs]
         for x, y in zip(graph.inputs[:taken], results, strict=False):
@@ -274,7 +276,7 @@ class _Builder:
                 self.edges.append(Edge(y.box, names[x], y.type, way=CARRY))
         types = types_of(node.type)
         if len(types) > len(results):  # the number of steps, before what they carry
-            results.insert(0, Source(f"{own}_test", ""))
+            results.insert(0, Source(test, ""))
         return [
             Source(y.box, type_text(t)) if isinstance(y, Source) else y
             for y, t in zip(results, types, strict=True)

@@ -88,7 +88,7 @@ class Document:
         self.lineage = self.sections[0].explainer.lineage
         self.graphs = [program.raw, *(s.after for s in program.trace.stages)]
         self.names = [AS_WRITTEN, *(s.name for s in program.trace.stages)]
-        self.elements = Elements(self.lineage)
+        self.elements = Elements(self.lineage, list({id(g): g for g in self.graphs}.values()))
         # Of a large program what is in groups is drawn, where it was written, and nothing else.
         self.is_large = len(program.raw) > LARGE
         tell("reading what each step costs")
@@ -108,7 +108,6 @@ class Document:
         several = any(n.bodies for g in self.graphs for n in g.nodes) or self.nodes.inside
         if several and not self.is_large:
             worlds["open"] = self._world(self._stages(opened=True))
-        self.nodes.note_bodies()
         kept = self._kept()
         elements = list(map(self.nodes.describe, range(len(self.elements.nodes))))
         for number, size in kept.items():

@@ -50,10 +50,16 @@ class Nodes:
         self.lineage = self.explainer.lineage
         self.inside = dict(self._insides())
         self.bodies: dict[int, set[int]] = {}
+        for graph in elements.graphs.values():
+            for at, name in graph.inside.items():
+                top = int(at[1:].partition("_")[0])
+                self.bodies.setdefault(top, set()).add(int(name[1:]))
         self.fired = {id(f): i for i, f in enumerate(program.trace.fired)}
         self.rule_names = {f.rule.name for f in program.trace.fired}
         self.pass_names = set(passes)
         self.costs = self._costs(whole)
+        plans = [section.plan for section in reversed(sections)]
+        self.arrays = {n: a for plan in plans for n, a in elements.buffers(plan).items()}
         self.places, self.values, self.texts = Table(), Table(), Table()
 
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
@@ -63,12 +69,6 @@ class Nodes:
             if inner is not None:
                 parts = [n for n in inner.nodes if n.inputs]
                 yield number, list(self.elements.enter(parts).values())
-
-    def note_bodies(self) -> None:
-        """Note what is inside loops and choices, once they have been drawn open."""
-        for view in self.elements.views.values():
-            for at, number in view.inside.items():
-                self.bodies.setdefault(int(at[1:].partition("_")[0]), set()).add(number)
 
     def describe(self, number: int) -> Json:
         """All about one of them."""
@@ -106,6 +106,7 @@ class Nodes:
             "lines": [n for n, _ in story.code],
             **self.costs.get(number, {}),
             "buffers": self._buffers(number),
+            "array": self.arrays.get(number),
         }
         return {k: v for k, v in found.items() if v not in (None, [], "")}
 

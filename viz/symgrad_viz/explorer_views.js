@@ -176,7 +176,7 @@ function nodePane(e) {
   const here = stage.boxOf.has(e) || stage.groups.has(e) || open;
   const group = stage.groupOf.get(e);
   const [reads, readers] = here ? neighbours(e) : [[], []];
-  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.type)];
+  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.array ? `${x.type} in ${x.array}` : x.type)];
   if (x.scope) out.push(html("p", { class: "soft" }, `in ${x.scope.join(" / ")}`));
   if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
   if (!here) {

@@ -35,7 +35,7 @@ class Figures:
 
     `sizes` are those of the named dimensions; `alive` the bytes that the plan holds at the step
     that computes a node; `memory` are those that it allocates; `in_place` the operands that it
-    overwrites, of nodes that do.
+    overwrites, of nodes that do; `plan` is what runs.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class Figures:
     alive: Mapping[Node, int] = field(default_factory=dict)
     memory: Mapping[Node, float] = field(default_factory=dict)
     in_place: Mapping[Node, frozenset[Node]] = field(default_factory=dict)
+    plan: Plan | None = None
 
     @property
     def at(self) -> str:
@@ -143,6 +144,7 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
         alive,
         memory | _whole(nodes, _allocated(plan)),
         {s.node: found for s in plan.steps if (found := _operands_overwritten(plan, s))},
+        plan,
     )
 
 

@@ -39,6 +39,41 @@ class Level:
     regions: tuple[Region, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A graph with the numbers of its nodes.
+
+    `names` is what its own nodes are called; `inside` gives the name of what is in groups and
+    bodies, by the name of the outermost node and the way from there; `elements` are all of these.
+    """
+
+    names: Mapping[Node, str]
+    inside: Mapping[str, str]
+    elements: Mapping[int, Node]
+
+
+class Within:
+    """The names of what is inside of nodes, as `Numbered.inside` has them."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.ways: dict[str, str] = {}  # by the names
+
+    def __call__(self, own: str, part: object) -> str:
+        """The name of a part of what is called `own`."""
+        way = f"{self.ways.get(own, own)}_{part}"
+        name = self.names.get(way, way)
+        self.ways[name] = way
+        return name
+
+
+def numbered_of(graph: GraphLike) -> Numbered:
+    """A graph with the numbers that it prints with."""
+    return Numbered(
+        {n: f"n{i}" for i, n in enumerate(graph.nodes)}, {}, dict(enumerate(graph.nodes))
+    )
+
+
 class Details:
     """Facts about nodes beyond the graph: none, here."""
 

@@ -6,28 +6,24 @@ stood that it replaced, so that of two stages only that differs which the pass h
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.ir.walk import GraphLike
 from symgrad.rewrite.lineage import Lineage
-from symgrad_viz.bodies import Body, bodies_of, own_size
 from symgrad_viz.builder import scene_of
 from symgrad_viz.closing import Closing, closing_of
-from symgrad_viz.elements import Elements
+from symgrad_viz.elements import Elements, beside
 from symgrad_viz.formulas import names_in
 from symgrad_viz.groups import computed, group
 from symgrad_viz.level import Details
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, part_of
 from symgrad_viz.sheet import Placed, Sheet, Stage, laid_out
 
-_INSIDE = re.compile(r"n\d+(_(?:\d+|true|false))*_\d+")
 _FRAMES = ("fused", "loop", "mirror")  # around a group: of what is inside of one node
 
 
@@ -43,15 +39,15 @@ class _Drawn:
 class _View:
     """A graph, the numbers and names of its nodes, and its scene before anything is closed.
 
-    `elements` are all nodes by their numbers; `inside` gives the number of a box in a body, by the
-    name that it has in the scene.
+    `elements` are all nodes by their numbers; `inside` gives the name of what is in a
+    group or body.
     """
 
     graph: Graph
     names: Mapping[Node, str]
     scene: Scene
     elements: Mapping[int, Node]
-    inside: Mapping[str, int]
+    inside: Mapping[str, str]
 
     @property
     def nodes(self) -> dict[str, Node]:
@@ -101,39 +97,41 @@ class Stages:
         """The places of all that any stage shows."""
         return laid_out(self.stages)
 
+    def tell_buffers(self, buffers: Mapping[str, str]) -> None:
+        """Write into the boxes of what runs the names of their arrays, before it has places."""
+        for i, stage in reversed(list(enumerate(self.stages))):
+            boxes = (replace(p, box=beside(p.box, buffers)) for p in stage.boxes)
+            self.stages[i] = replace(stage, boxes=tuple(boxes))
+            if stage.added or stage.left:  # those after it show the same
+                return
+
     def _view(self, drawn: _Drawn) -> _View:
-        parts = list(_parts(drawn.graph)) if self.opened else []
         key = id(drawn.graph), self.opened
         views: dict[tuple[int, bool], _View] = self.elements.views
         if key in views:
             return views[key]
-        own = [*drawn.graph.nodes, *parts]
-        bodies = list(_in_bodies(drawn.graph)) if self.opened else []
-        numbers = self.elements.numbers([*own, *(node for _, _, node in bodies)])
-        names = {node: f"n{number}" for node, number in zip(own, numbers, strict=False)}
-        given = names_in(self.elements.lineage, drawn.graph)
+        numbered = self.elements.numbered(drawn.graph)
+        names = numbered.names
         scene = scene_of(
             drawn,
             stubs=False,
             expand=self.opened,
-            names=names,
+            numbered=numbered,
             details=self.details,
-            given=given,
+            given=names_in(self.elements.lineage, drawn.graph),
         )
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
-        inside = {
-            f"{names[top]}{path}": number
-            for (top, path, _), number in zip(bodies, numbers[len(own) :], strict=True)
-        }
-        elements = dict(zip(numbers, (*own, *(node for _, _, node in bodies)), strict=True))
-        view = _View(drawn.graph, names, _without_items(scene, items), elements, inside)
+        elements = numbered.elements
+        if not self.opened:
+            elements = {int(name[1:]): node for node, name in names.items()}
+        view = _View(drawn.graph, names, _without_items(scene, items), elements, numbered.inside)
         return views.setdefault(key, view)
 
     def _stage(self, view: _View) -> Stage:
         before = self.stages[-1].boxes if self.stages else ()
         scene, groups, changed = view.scene, dict[str, int](), set[str]()
         if self.opened:
-            scene, groups = _with_names(scene, view, before)
+            scene, groups = _in_groups(scene, view, before)
         if self.closing is not None:
             scene, changed = self._closed(scene, self.closing, view.nodes)
         spots = self._spots(view, scene.boxes, before)
@@ -240,97 +238,22 @@ class Stages:
         ]
 
 
-def _parts(graph: GraphLike) -> Iterator[Node]:
-    """The nodes inside the fused nodes of a graph."""
-    for node in graph.nodes:
-        if (inner := node.inner_graph) is not None:
-            given = set(inner.inputs)
-            yield from (n for n in inner.nodes if n not in given)
-            yield from _parts(inner)
-
-
-def _in_bodies(graph: GraphLike) -> Iterator[tuple[Node, str, Node]]:
-    """The boxes in bodies: the outermost node, where in it, as the scene says, and the node itself.
-
-    The condition of a loop and the box of a size that is computed are among that.
-    """
-    for node in graph.nodes:
-        for body, path in _bodies(node, ""):
-            yield from ((node, at, inner) for at, inner in _drawn_in(body, path))
-        if (more := _more(node)) is not None:
-            yield node, *more
-
-
-def _bodies(node: Node, path: str) -> Iterator[tuple[Body, str]]:
-    """The bodies of a node, each with the beginning of the names of what is in it."""
-    bodies = bodies_of(node)
-    names = ("_true", "_false") if len(bodies) > 1 else ("",)
-    yield from ((body, f"{path}{name}") for body, name in zip(bodies, names, strict=False))
-
-
-def _drawn_in(body: Body, path: str) -> Iterator[tuple[str, Node]]:
-    stack: list[tuple[GraphLike, str, int]] = [(body.graph, path, body.carries + body.slices)]
-    while stack:
-        graph, path, own = stack.pop()
-        for i, node in enumerate(graph.nodes):
-            at = f"{path}_{i}"
-            if own <= i < len(graph.inputs):  # what is read whole stands elsewhere
-                continue
-            yield at, node
-            if (inner := node.inner_graph) is not None:
-                stack.append((inner, at, 0))
-            stack += [(b.graph, p, b.carries + b.slices) for b, p in _bodies(node, at)]
-            if (more := _more(node)) is not None:
-                yield f"{at}{more[0]}", more[1]
-
-
-def _more(node: Node) -> tuple[str, Node] | None:
-    """The box of the condition of a loop, or of a size that is computed: of what it tells."""
-    if own_size(node) is not None:
-        return "_size", node.inputs[0]
-    if bodies_of(node) and "test" in node.op.graphs:
-        return "_test", node.attr("test").outputs[0]
-    return None
-
-
-def _with_names(
-    scene: Scene, view: _View, before: Sequence[Placed]
-) -> tuple[Scene, dict[str, int]]:
-    """The scene with its own name for each node inside a group, and the number of its group.
+def _in_groups(scene: Scene, view: _View, before: Sequence[Placed]) -> tuple[Scene, dict[str, int]]:
+    """The scene, and the number of its group for each box inside one.
 
     A node that stood outside before stays on its side.
     """
-    becomes = {at: f"n{number}" for at, number in view.inside.items()}
-    stack = [(view.names[n], g) for n in view.graph.nodes if (g := n.inner_graph) is not None]
-    while stack:
-        own, inner = stack.pop()
-        for i, node in enumerate(inner.nodes):
-            becomes[f"{own}_{i}"] = view.names.get(node, f"{own}_{i}")
-            if node.inner_graph is not None:
-                stack.append((f"{own}_{i}", node.inner_graph))
+    inside = set(view.inside.values())
     sides = {f"n{p.element}": p.box.regions[:1] for p in before}
     boxes, groups = [], {}
     for box in scene.boxes:
-        id = becomes.get(box.id, box.id)
         around = next((r.id for r in box.regions if r.kind in _FRAMES), None)
-        if around is not None and (box.id in becomes or box.kind == "test"):
-            groups[id] = int(around[1:].partition("_")[0])
-        lines = box.lines
-        if any("_" in line for line in (*lines[:1], box.tooltip)):  # what may name such a node
-            lines = (_renamed(lines[0], becomes), *lines[1:])
-            box = replace(box, lines=lines, tooltip=_renamed(box.tooltip, becomes))
-        if box.id in becomes:
-            box = replace(box, id=id, regions=sides.get(id, box.regions))
+        if around is not None and (box.id in inside or box.kind == "test"):
+            groups[box.id] = int(around[1:].partition("_")[0])
+        if box.id in inside and box.id in sides:
+            box = replace(box, regions=sides[box.id])
         boxes.append(box)
-    edges = (
-        replace(e, tail=becomes.get(e.tail, e.tail), head=becomes.get(e.head, e.head))
-        for e in scene.edges
-    )
-    return replace(scene, boxes=tuple(boxes), edges=tuple(edges)), groups
-
-
-def _renamed(text: str, becomes: Mapping[str, str]) -> str:
-    return _INSIDE.sub(lambda found: becomes.get(found[0], found[0]), text)
+    return replace(scene, boxes=tuple(boxes)), groups
 
 
 def _first_lines(inside: Sequence[Box]) -> list[str]:

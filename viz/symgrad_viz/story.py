@@ -16,7 +16,6 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
 from symgrad.passes import DEFAULT
-from symgrad.rewrite.lineage import Lineage
 from symgrad.runtime.program import Program
 from symgrad_viz.elements import Elements
 from symgrad_viz.legend import add_legend
@@ -126,10 +125,12 @@ class _Storyboard:
         self.program, self.theme = program, theme
         self.palette: Palette = THEMES[theme]
         changed = [s for s in program.trace.stages if s.after is not s.before]
-        self.lineage = Lineage(program.raw, program.graph, program.trace)
         self.graphs = [program.raw, *(s.after for s in changed)]
-        self.elements = Elements(self.lineage)
+        self.elements = Elements.of(program)
+        self.lineage = self.elements.lineage
         self.stages = Stages(self.graphs, self.elements, program.output_names, most=most)
+        buffers = self.elements.buffers(program.plan)
+        self.stages.tell_buffers({f"n{i}": name for i, name in buffers.items()})
         self.sheet: Sheet = self.stages.sheet
         self.panels = list(self._panels([s.name for s in changed]))
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
-from symgrad.rewrite.lineage import Lineage
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
@@ -17,10 +15,11 @@ from symgrad_viz.bundles import SHOWN, bundles, with_few_leaves, with_few_stubs
 from symgrad_viz.closing import QUOTE, closing_of
 from symgrad_viz.collapse import collapsed
 from symgrad_viz.columns import ROWS, in_columns, width_in_columns
+from symgrad_viz.elements import Elements, beside
 from symgrad_viz.figures import HEATS, STEPS, Figures, figure_text, figures_of, heat
 from symgrad_viz.formulas import names_in
 from symgrad_viz.groups import shut
-from symgrad_viz.level import Details
+from symgrad_viz.level import Details, Numbered, numbered_of
 from symgrad_viz.scene import Box, Scene, saved_text, with_stubs
 from symgrad_viz.words import shortened
 
@@ -87,13 +86,31 @@ def view_of(
     small = len(graph) <= DETAILED or color_by is not None or profile is not None
     figures = figures_of(thing, graph, profile, color_by) if small else Figures()
     details = _Details(figures, thing, color_by)
-    given = None
-    if small and isinstance(thing, Program):
-        given = names_in(Lineage(thing.raw, graph, thing.trace), graph)
-    scene = scene_of(thing, title=title, stubs=False, expand=expand, details=details, given=given)
+    given, numbered, buffers = None, None, dict[str, str]()
+    if isinstance(thing, Program):
+        elements = Elements.of(thing)
+        numbered = elements.numbered(graph)
+        if small:
+            given = names_in(elements.lineage, graph)
+        if figures.plan is not None:
+            buffers = {f"n{i}": name for i, name in elements.buffers(figures.plan).items()}
+    scene = scene_of(
+        thing,
+        title=title,
+        stubs=False,
+        expand=expand,
+        numbered=numbered,
+        details=details,
+        given=given,
+    )
+    written = {b.id: b.lines for b in scene.boxes}
     scene = replace(scene, kept=saved_text(scene.edges))
     if collapse is not False:
-        scene = _fitted(scene, graph, 0 if collapse else most, most)
+        owners = numbered_of(graph) if numbered is None else numbered
+        scene = _fitted(scene, owners, 0 if collapse else most, most)
+    # Boxes that stand for several have several buffers.
+    own = (beside(b, buffers) if b.lines == written.get(b.id) else b for b in scene.boxes)
+    scene = replace(scene, boxes=tuple(own))
     if len(graph) <= TOLD:
         lines = graph.text(origins=False).splitlines()
         notes = "\n".join(shortened(line) for line in lines)
@@ -118,9 +135,10 @@ def _is_narrow(scene: Scene) -> bool:
     return few and width_in_columns(scene.boxes, scene.edges, ROWS) <= WIDEST
 
 
-def _fitted(scene: Scene, graph: Graph, enough: int, most: int) -> Scene:
+def _fitted(scene: Scene, graph: Numbered, enough: int, most: int) -> Scene:
     """The scene with as much drawn once, and then closed, as lets `most` boxes be left."""
-    nodes = {f"n{i}": node for i, node in enumerate(graph.nodes)}
+    nodes = {name: node for node, name in graph.names.items()}
+    nodes |= {name: nodes[way.partition("_")[0]] for way, name in graph.inside.items()}
 
     def of(box: Box) -> Node:
         return nodes[box.id.partition("_")[0]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from math import inf, isinf, trunc
+from math import inf, isinf, nextafter, trunc
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +31,8 @@ from symgrad.ops.leaves import size_of
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 from symgrad.ops.reduce import sum as sum_of
 
-MOST_ELEMENTS = 2**40  # that an axis of named size is taken to have at most; the least is 1
+MOST_ELEMENTS = 2**40  # that an axis of named size is taken to have at most
+DENSE = 2**53  # up to here every integer is a float
 UNITS = 4
 
 
@@ -92,12 +93,13 @@ def ranges_of(
 ) -> dict[Node, Range]:
     """The ranges of nodes and of all that they are made of.
 
-    Inputs whose range is not declared are any numbers, or any that are `finite`. Of what is further
-    away than the `most` nearest nodes nothing is taken to be known.
+    Inputs whose range is not declared are any numbers, or any that are `finite`; then no axis of
+    named size is taken to be empty. Of what is further away than the `most` nearest nodes nothing
+    is taken to be known.
     """
     wanted = list(nodes)
     found = dict.fromkeys(_beyond(wanted, most), UNKNOWN) if most else {}
-    rules = _Rules(found)
+    rules = _Rules(found, least=int(finite))
     with np.errstate(all="ignore"):
         for node in topological(wanted, known=found.keys()):
             if node.op in INPUTS:
@@ -127,6 +129,8 @@ def declared(node: Node) -> Range | None:
 
 def _of_input(node: Node, finite: bool) -> Range:
     found = declared(node)
+    if found is not None and node.dtype.kind in "iu":
+        return _of_integers(found.low, found.high)
     if found is None and (finite or node.dtype.kind != "f"):
         found = any_finite(node.dtype)
     return UNKNOWN if found is None else found
@@ -166,6 +170,8 @@ def _of_array(array: Any) -> Range:
     values = np.asarray(array)
     if not values.size:
         return Range(0, 0)
+    if values.dtype.kind in "iu":
+        return _of_integers(int(values.min()), int(values.max()))
     known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
     nan = known.size < values.size
     return Range(float(known.min()), float(known.max()), nan) if known.size else UNKNOWN
@@ -174,20 +180,36 @@ def _of_array(array: Any) -> Range:
 def _fitting(made: Range, dtype: DType) -> Range:
     """A range in a dtype: beyond its ends floats are infinite, and integers are anything."""
     if dtype.kind in "iu":
-        whole = any_finite(dtype)
-        inside = whole.low <= made.low <= made.high <= whole.high
-        return Range(float(made.low), float(made.high)) if inside else whole
+        inside = _is_within(made, dtype)
+        return _of_integers(made.low, made.high) if inside else any_finite(dtype)
     if dtype.kind == "f":
         low, high = (float(np.asarray(v, WIDE).astype(dtype)) + 0.0 for v in made[:2])
         return Range(low, high, made.nan)
     return made
 
 
-class _Rules:
-    """How ranges go through ops: by the table of intervals, and what that does not have."""
+def _of_integers(low: Any, high: Any) -> Range:
+    """A range of integers; its ends are moved outwards where floats skip some."""
+    a, b = float(low), float(high)
+    return Range(
+        a if abs(a) < DENSE else nextafter(a, -inf), b if abs(b) < DENSE else nextafter(b, inf)
+    )
 
-    def __init__(self, known: Mapping[Node, Range]) -> None:
-        self.table, self.known = Table(), known
+
+def _is_within(made: Range, dtype: DType) -> bool:
+    """Whether all of a range are integers of a dtype; the largest of 64 bits is no float."""
+    low, high, _ = any_finite(dtype)
+    return bool(low <= made.low <= made.high <= high and made.high < max(high, DENSE))
+
+
+class _Rules:
+    """How ranges go through ops: by the table of intervals, and what that does not have.
+
+    An axis of named size has at `least` so many elements.
+    """
+
+    def __init__(self, known: Mapping[Node, Range], least: int) -> None:
+        self.table, self.known, self.least = Table(), known, least
 
     def range(self, node: Node, operands: list[Range]) -> Range:
         name = node.op.name
@@ -211,8 +233,9 @@ class _Rules:
             method = self.table.lookup(node)
         ends = [_interval(r, x) for r, x in zip(operands, node.inputs, strict=False)]
         made = method(*ends, node)
-        if node.dtype.kind == "b":
-            return Range(float(made.low), float(made.high))
+        if node.dtype.kind == "b":  # of a NaN a mask may be either
+            nan = any(r.nan for r in operands)
+            return Range(0, 1) if nan else Range(float(made.low), float(made.high))
         low, high = (_wide(v) for v in made)
         if name not in ROUNDED:
             unit = UNITS * np.finfo(node.dtype).eps if node.dtype.kind == "f" else 0
@@ -239,7 +262,8 @@ class _Rules:
         many = MOST_ELEMENTS if isinstance(size, Dim) else size
         room = (many + UNITS) * float(np.finfo(total.dtype).eps)
         low, high, nan = self.known[x]
-        return Range(low - room * abs(low), high + room * abs(high), nan)
+        empty = isinstance(size, Dim) and not self.least
+        return Range(low - room * abs(low), high + room * abs(high), nan or empty)
 
     def of_sum(self, node, operands):
         x = node.inputs[0]
@@ -268,7 +292,10 @@ class _Rules:
         least, most = 1, 1
         for n in sizes:
             named = isinstance(n, Dim)
-            least, most = least * (1 if named else n), most * (MOST_ELEMENTS if named else n)
+            least, most = (
+                least * (self.least if named else n),
+                most * (MOST_ELEMENTS if named else n),
+            )
         ends = [_wide(v) * n if n else _wide(0) for v in one[:2] for n in (least, most)]
         eps = _wide(np.finfo(node.dtype).eps) if node.dtype.kind == "f" else _wide(0)
         room = (min(most, MOST_ELEMENTS) + 1) * eps if most > 1 else _wide(0)
@@ -297,7 +324,8 @@ class _Rules:
     def of_logsumexp(self, node, operands):
         x, size = operands[0], self._logs(node)
         room = UNITS * float(np.finfo(node.dtype).eps) * (max(abs(x.low), abs(x.high)) + 1)
-        return Range(x.low - room, x.high + size + room, x.nan)
+        empty = not self.least and any(isinstance(n, Dim) for n in node.inputs[0].shape)
+        return Range(-inf if empty else x.low - room, x.high + size + room, x.nan)
 
     def _logs(self, node):
         sizes = (node.inputs[0].shape[k] for k in node.attr("axis"))
@@ -310,9 +338,8 @@ class _Rules:
         (x,) = operands
         if node.dtype.kind not in "iu":
             return self._elementwise(node, operands)
-        whole = any_finite(node.dtype)
-        inside = x.finite and whole.low <= x.low <= x.high <= whole.high
-        return Range(trunc(x.low), trunc(x.high)) if inside else whole
+        inside = x.finite and _is_within(x, node.dtype)
+        return Range(trunc(x.low), trunc(x.high)) if inside else any_finite(node.dtype)
 
     def of_argmax(self, node, operands):
         n = node.inputs[0].shape[node.attr("axis")]

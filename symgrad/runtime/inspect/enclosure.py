@@ -49,6 +49,8 @@ class Enclosure:
             raise UnboundedError("no bound is known for complex numbers")
         if kinds <= {*"iub"} and all(x.is_point for x in operands) and not op.cast:
             return self._of_points(node, operands, attrs)
+        if op.indices and not all(x.is_point for x in operands[op.indices :]):
+            raise UnboundedError("rounding decides which element it is")
         if op.view or op.name in MOVES:
             low, high = (op.kernel(*ends, **attrs) for ends in zip(*operands, strict=True))
             return Interval(np.asarray(low), np.asarray(high))

@@ -135,7 +135,7 @@ class _Exact:
     """
 
     def __init__(self, wanted: Sequence[Node], feeds: Mapping[Node, Any]) -> None:
-        run = Run(wanted, feeds, fallback=True)
+        run = Run(wanted, feeds, fallback=True, rounding=False)
         self.values = run.values
         self.doubtful = {n for n in run.fallen_back if n.tensor.dtype.itemsize > SINGLE}
         self.noisy: list[Mapping[Node, Any]] = []
@@ -207,6 +207,6 @@ def _of_rounded(node: Node, plain: Mapping[Node, Any], sizes: Mapping[str, int])
     if any(isinstance(v, tuple) for v in operands.values()):
         return None
     try:
-        return Run([node], operands, sizes=sizes).values[node]
+        return Run([node], operands, sizes=sizes, rounding=False).values[node]
     except Exception:  # no kernel of LAPACK's takes long doubles
         return None

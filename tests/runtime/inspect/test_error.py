@@ -94,6 +94,27 @@ def test_a_jump_that_rounding_may_cross_has_a_bound_across_it():
     assert error(y, 0.2).bound < 1e-18
 
 
+def test_no_bound_where_rounding_decides_which_element_it_is():
+    a, b, c, t = (
+        sg.placeholder(name, s) for name, s in (("a", ()), ("b", ()), ("c", ()), ("t", 3))
+    )
+    first, second = 1 + 2.0**-30, 1 + 2.0**-37
+    y = t[sg.where(a * b > c, 2, 1)]  # by 2**-67 it is, which no long double holds beside 1
+    point = (first, second, first * second, [0.0, 5.0, 1.0])
+    found = sg.compile([a, b, c, t], y).error(*point, bound=True)
+    assert found.bound == inf
+    assert "which element" in str(found)
+
+
+def test_a_cast_to_a_narrower_dtype_is_an_error_too():
+    a = sg.placeholder("a", ())
+    found = error(sg.astype(sg.astype(a, "float16"), "float64"), 0.1)
+    wanted = abs(0.1 - float(np.float16(0.1)))
+    assert found.estimate == pytest.approx(wanted)
+    assert found.bound >= wanted
+    assert found.outputs[0].causes[0].node.op.name == "astype"
+
+
 def test_a_solve_in_doubles_is_estimated_by_its_conditioning():
     a = sg.placeholder("a", (8, 8))
     hilbert = 1 / (np.arange(8)[:, None] + np.arange(8) + 1)
