@@ -30,7 +30,13 @@ def chromium():
     root = getattr(os, "geteuid", lambda: 1)() == 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"] if root else []
+            executable_path=CHROMIUM,
+            args=[
+                "--in-process-gpu",
+                "--renderer-process-limit=1",
+                "--disable-extensions",
+                *["--no-sandbox"] * root,
+            ],
         )
         yield browser
         browser.close()
