@@ -30,13 +30,13 @@ SIZES = 3
 LOOKING = ("load", "verify", "again")  # what only reads: nothing may take much memory there
 # What Python's own parsers say of a text that is none of theirs.
 EXPECTED = (SyntaxError, ValueError, RecursionError)
-WATCHED = (
+WATCHED = frozenset({
     "open", "exec", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
     "os.spawn", "os.fork", "socket.__new__", "socket.connect", "ctypes.dlopen", "pickle.find_class",
     "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.symlink", "os.truncate", "shutil.rmtree",
     "code.__new__", "builtins.input", "webbrowser.open", "urllib.Request", "os.listdir",
     "os.scandir", "os.link", "os.mkfifo", "os.kill",
-)  # fmt: skip
+})  # fmt: skip
 
 
 class Guard:
