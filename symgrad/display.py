@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from symgrad.ir.kinks import Policy
 from symgrad.ir.late import Drawing, Exploring, Telling
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
+from symgrad.rewrite.rule import Exact, Grade
 
 if TYPE_CHECKING:
     from symgrad_viz.derivation import Derivation
@@ -36,7 +39,15 @@ def story(program: Any, path: str | Path | None = None, **options: Unpack[Tellin
     return _drawn("story", "story", program, path, options)
 
 
-def derivation(loss: Any, wrt: Any, **options: Any) -> Derivation:
+class Deriving(TypedDict, total=False):
+    """The options of a derivation; see `symgrad_viz.derivation.derivation`."""
+
+    order: Literal[1, 2]
+    kinks: Policy
+    exact: Exact | Grade
+
+
+def derivation(loss: Node, wrt: Node | Sequence[Node], **options: Unpack[Deriving]) -> Derivation:
     """The way from a loss to its gradient as a page of mathematics, line by line.
 
     The function with your names, the chain rule op by op, the rules that simplify what comes of it,

@@ -147,6 +147,8 @@ def test_no_name_ends_a_formula(name):
 
 def test_what_cannot_be_derived_is_refused():
     x = sg.placeholder("x", 3)
+    with pytest.raises(sg.GradientError, match=r"a derivation is of a node, and the loss is 3\.0"):
+        sg.derivation(3.0, x)
     with pytest.raises(sg.GradientError, match="order is 1"):
         sg.derivation(sg.sum(x), x, order=3)
     with pytest.raises(sg.GradientError, match="scalar"):
@@ -210,3 +212,48 @@ def test_random_graphs():
         if derived == 20:
             return
     raise AssertionError(f"only {derived} were derived")
+
+
+# ---- what a line says is what its nodes are -------------------------------------------------
+
+
+def lines(derivation, write=str):
+    return "\n".join(write(s) for s in derivation.steps)
+
+
+def test_indices_and_slices_are_written():
+    x, t = sg.placeholder("x", ("N", 4)), sg.placeholder("t", "N", "int64")
+    said = lines(sg.derivation(sg.nn.cross_entropy(x, t), x))
+    assert "z3 = z2[arange, in_range(t, size=4)]" in said
+    said = lines(sg.derivation(sg.sum(x[1:3, ::2] ** 2) + sg.sum(x[:, 1]), x))
+    assert "z1 = x[1:3, ::2]" in said
+    assert "= x[:, 1:2]" in said
+    assert "place(2 x[1:3, ::2], [1:3, ::2])" in said
+
+
+def test_sizes_that_are_products_and_comparisons_are_in_brackets():
+    x = sg.placeholder("x", ("N", 2))
+    said = lines(sg.derivation(sg.mean(x**2), x))
+    assert "L = z2/(2*N)" in said
+    assert "1/2*N" not in said
+    c = sg.placeholder("c", "N")
+    said = lines(sg.derivation(sg.max(sg.cumulative_sum(c**2)), c))
+    assert "= (z2 = L or (isnan(z2) and isnan(L)))" in said
+
+
+def test_greek_letters_are_told_apart_in_latex():
+    a, b = sg.placeholder("θ", 3), sg.placeholder("λ1", 3)
+    said = sg.derivation(sg.sum(sg.exp(a) * b), a, order=2).latex()
+    assert "?" not in said
+    for letter in (r"\theta", r"\lambda _{1}", r"\phi"):
+        assert letter in said, letter
+
+
+@pytest.mark.parametrize(("name", "direction"), [("v", "u"), ("v1", "u"), ("w", "v")])
+def test_the_direction_has_a_name_of_its_own(name, direction):
+    x = sg.placeholder(name, 3)
+    derivation = sg.derivation(sg.sum(x**4), x, order=2)
+    arrays = {name: RNG.standard_normal(3), direction: RNG.standard_normal(3)}
+    assert max(derivation.errors(**arrays)) < 1e-12
+    assert f"H {direction} = dφ/d{name}" in str(derivation)
+    assert f"{name} + s = {name} - solve(H, grad L)" in str(derivation)

@@ -26,7 +26,7 @@ from symgrad.ops.reduce import sum
 from symgrad.rewrite.rule import Exact, Grade
 from symgrad_viz import derivation_page as pages
 from symgrad_viz.derivation_steps import Section, Step
-from symgrad_viz.derivation_writer import FIRST, SECOND, Writer
+from symgrad_viz.derivation_writer import FIRST, Writer, second
 from symgrad_viz.picture import write
 from symgrad_viz.terms import (
     plain,
@@ -115,32 +115,42 @@ def derivation(
 
     The function as it was written, with your names; the chain rule, op by op; the rules that
     simplify what came of it, up to the grade `exact`; the result. With `order=2` the same follows
-    for the Hessian times a vector `v`, and for one vector the equation of Newton's step. `kinks`
-    are those of `grad`.
+    for the Hessian times a vector `v`, or `u` or `d` where an input has that name, and for one
+    vector the equation of Newton's step. `kinks` are those of `grad`.
 
-    Raises as `grad` does, `GradientError` for another order, and `UnsupportedError` for a choice at
-    kinks that is the mean of two sides.
+    Raises as `grad` does, `GradientError` for a loss that is no node and for another order, and
+    `UnsupportedError` for a choice at kinks that is the mean of two sides.
 
     >>> print(derivation(sum(x * x), x))
     """
     if order not in (1, 2):
         raise GradientError(f"order is 1, the gradient, or 2, the Hessian with it, not {order!r}")
+    if not isinstance(loss, Node):
+        raise GradientError(f"a derivation is of a node, and the loss is {loss!r:.80}")
     xs = [wrt] if isinstance(wrt, Node) else list(in_order(wrt, "wrt", GradientError))
     writer = Writer(Exact.of(exact), Kinks.of(kinks))
     with built_as(loss.origin):  # no line of this file is the user's
         found = writer.part(loss, xs, grad(loss, xs, kinks=kinks), FIRST)
         if order == 2:
-            names = ["v"] if len(xs) == 1 else [f"v{i}" for i in range(1, len(xs) + 1)]
+            v = _direction(loss)
+            names = [v] if len(xs) == 1 else [f"{v}{i}" for i in range(1, len(xs) + 1)]
             vs = [placeholder(n, x.shape, x.dtype) for n, x in zip(names, xs, strict=True)]
             along = _total([sum(g * v) for g, v in zip(found, vs, strict=True)])
             products = hvp(loss, xs, vs, kinks=kinks)
-            found = (*found, *writer.part(along, xs, products, SECOND))
+            found = (*found, *writer.part(along, xs, products, second(v)))
             if len(xs) == 1 and xs[0].ndim == 1:
                 writer.newton(loss, xs[0], kinks)
     symbol = ", ".join(plain(writer.names.shown(x)) for x in xs)
     what = "gradient" if order == 1 else "gradient and Hessian"
     said = plain(writer.names.shown(loss))
     return Derivation(f"The {what} of {said} by {symbol}", tuple(writer.sections), found)
+
+
+def _direction(loss: Node) -> str:
+    """A letter that no input begins with, or `v` with low lines behind it."""
+    taken = {str(n.name) for n in topological([loss]) if n.name is not None}
+    free = (v for v in "vud" if not any(n.rstrip("0123456789") == v for n in taken))
+    return next(free, "v" + "_" * max(map(len, taken), default=0))
 
 
 def _total(nodes: Sequence[Node]) -> Node:

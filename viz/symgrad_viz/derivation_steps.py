@@ -16,7 +16,9 @@ from symgrad.ir.walk import topological
 from symgrad.ops.leaves import ones_like
 from symgrad_viz.notation import is_renamed, term_of
 from symgrad_viz.terms import (
+    ADDED,
     Term,
+    bound,
     name,
     plain,
 )
@@ -127,6 +129,7 @@ def step_of(
     """A line of which both nodes are known; `about` is what the user's line is of."""
     place = (before if about is None else about).origin.nearest
     first, second = _one(before), _one(after)
+    right = bound(right, ADDED)  # as a whole, if it is a comparison
     return Step(left, right, rule, reason, grade, place, lambda: first, second)
 
 

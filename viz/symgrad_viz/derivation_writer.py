@@ -39,10 +39,12 @@ from symgrad_viz.formulas import given_names
 from symgrad_viz.notation import is_aside, is_renamed, term_of
 from symgrad_viz.slopes import slope_of
 from symgrad_viz.terms import (
+    ADDED,
     LOOSE,
     MULTIPLIED,
     RAISED,
     Term,
+    bound,
     called,
     letters,
     name,
@@ -70,13 +72,18 @@ FIRST = Part(
     ("The function as it was written", "The chain rule", "Simplified", "The gradient"),
     "Each line is one operation, on what stands above it.",
 )  # fmt: skip
-SECOND = Part(
-    "hat", "φ",
-    ("The slope along v", "The chain rule again", "Simplified again", "The Hessian times v"),
-    "How much the loss changes along v is φ, the gradient times v. What the gradient is made of is "
-    "a function as any other; its derivative is the Hessian H times v.",
-    row(word("H"), " ", name("v"), strength=MULTIPLIED),
-)  # fmt: skip
+
+
+def second(v: str) -> Part:
+    """How a second derivative along a direction is written, by the name of the direction."""
+    return Part(
+        "hat", "φ",
+        (f"The slope along {v}", "The chain rule again", "Simplified again",
+         f"The Hessian times {v}"),
+        f"How much the loss changes along {v} is φ, the gradient times {v}. What the gradient is "
+        f"made of is a function as any other; its derivative is the Hessian H times {v}.",
+        row(word("H"), " ", name(v), strength=MULTIPLIED),
+    )  # fmt: skip
 
 
 class Writer:
@@ -260,6 +267,7 @@ class Writer:
             ):
                 continue
             told.add(shown)
+            old = bound(old, ADDED)
             left = old if known is None or known == old else row(known, "=", old, strength=LOOSE)
             yield step_of(
                 left, new, event.rule.name, reason_text(event.rule),
@@ -305,13 +313,13 @@ class Writer:
         gradient = row("∇", self.names.shown(loss), strength=MULTIPLIED)
         right = row("negative", gradient, strength=MULTIPLIED)
         left = row(word("H"), " ", s, strength=MULTIPLIED)
-        moved = row(w, "+", s, strength=LOOSE)
-        solved = row(w, "−", called(word("solve"), word("H"), gradient), strength=LOOSE)
+        moved = row(w, "+", s, strength=ADDED)
+        solved = row(w, "−", called(word("solve"), word("H"), gradient), strength=ADDED)
         where = "The quadratic model of the loss, L + ∇L s + s H s / 2, is least at slope 0."
         follow = "Newton's method goes on from there; H is never inverted, an equation is solved."
         steps = (
             step_of(left, right, "newton", where, DEFINITION, h @ step, as_node(-g), x),
             step_of(moved, solved, "newton", follow, DEFINITION, x + step, x - solve(h, g), x),
         )
-        text = "H is the matrix whose products with v these are, and s the step."
+        text = "H is the matrix of whose products these are, and s the step."
         self.sections.append(Section("Newton's step", text, steps))

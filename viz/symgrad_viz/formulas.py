@@ -110,7 +110,7 @@ def _shaped(node: Node, parts: Sequence[Text]) -> Text:
     return f"{_bound(parts[0], ATOM)}.reshape{_tuple(node.attr('shape'))}", ATOM
 
 
-def _sliced(index: Iterable[Sequence[Any]], shape: Sequence[Any]) -> str:
+def sliced(index: Iterable[Sequence[Any]], shape: Sequence[Any]) -> str:
     """Slices as one writes them: `[:, 1:3, ::2]`."""
     found = []
     for (start, stop, step), size in zip(index, shape, strict=True):
@@ -124,12 +124,12 @@ def _sliced(index: Iterable[Sequence[Any]], shape: Sequence[Any]) -> str:
 
 
 def _slice(node: Node, parts: Sequence[Text]) -> Text:
-    return f"{_bound(parts[0], ATOM)}{_sliced(node.attr('index'), node.inputs[0].shape)}", ATOM
+    return f"{_bound(parts[0], ATOM)}{sliced(node.attr('index'), node.inputs[0].shape)}", ATOM
 
 
 def _put(node: Node, parts: Sequence[Text]) -> Text:
     sign = {"set": "=", "add": "+="}.get(node.attr("mode"), f"{node.attr('mode')}=")
-    where = _sliced(node.attr("index"), node.inputs[0].shape)
+    where = sliced(node.attr("index"), node.inputs[0].shape)
     return f"{_bound(parts[0], ATOM)} with {where} {sign} {_bound(parts[1], 1)}", LOOSE
 
 

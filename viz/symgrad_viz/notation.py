@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -25,6 +26,7 @@ from symgrad.ops.elementwise import (
 )
 from symgrad.ops.identity import optimization_barrier
 from symgrad.ops.index.gather import gather
+from symgrad.ops.index.slices import place, put, slice_p
 from symgrad.ops.leaves import size_of
 from symgrad.ops.linalg.products import matmul_p, matmul_tn, vdot_p
 from symgrad.ops.logic import (
@@ -41,6 +43,7 @@ from symgrad.ops.logic import (
 from symgrad.ops.reduce import sum
 from symgrad.ops.select import select
 from symgrad.ops.shape import astype_p, broadcast_to, permute_dims, reshape_p
+from symgrad_viz.formulas import sliced
 from symgrad_viz.terms import (
     ADDED,
     ATOM,
@@ -53,6 +56,7 @@ from symgrad_viz.terms import (
     bound,
     called,
     fence,
+    listed,
     name,
     negated,
     number,
@@ -139,11 +143,8 @@ def _reshaped(node: Node, parts: Sequence[Term]) -> Term:
 
 
 def _shape(sizes: Sequence[Any]) -> Term:
-    inside: list[Term | str] = []
-    for size in sizes:
-        inside += [","] if inside else []
-        inside.append(number(str(size)) if isinstance(size, int) else name(str(size)))
-    return fence(row(*inside, strength=LOOSE))
+    inside = [number(str(s)) if isinstance(s, int) else name(str(s)) for s in sizes]
+    return fence(listed(*inside))
 
 
 def _is_scalar(x: Node) -> bool:
@@ -211,11 +212,7 @@ def _reduced(node: Node, parts: Sequence[Term]) -> Term:
     axes = node.attr("axis")
     function = word(node.op.name)
     if len(axes) != node.inputs[0].ndim:
-        inside: list[Term | str] = []
-        for axis in axes:
-            inside += [","] if inside else []
-            inside.append(number(str(axis)))
-        function = Term("sub", (function, row(*inside, strength=LOOSE)))
+        function = Term("sub", (function, listed(*(number(str(axis)) for axis in axes))))
     return called(function, *parts)
 
 
@@ -228,20 +225,42 @@ def _dotted(node: Node, parts: Sequence[Term]) -> Term:
 
 def _sized(node: Node, parts: Sequence[Term]) -> Term:
     size = node.attr("dim")
-    return name(str(size)) if isinstance(size, (int, Dim)) else word("size")
+    if not isinstance(size, (int, Dim)):
+        return word("size")
+    text = str(size)
+    return replace(name(text), strength=ATOM if text.isidentifier() else LOOSE)
 
 
 def _gathered(node: Node, parts: Sequence[Term]) -> Term:
-    return Term("sub", (bound(parts[0], RAISED + 1), parts[1]), "", RAISED)
+    array, *indices = parts
+    whole = [sign(":")] * node.attr("axis")
+    return _indexed(array, listed(*whole, *indices))
+
+
+def _indexed(array: Term, index: Term) -> Term:
+    return Term("sub", (bound(array, RAISED + 1), index), "", RAISED)
+
+
+def _slices(node: Node, shape: Sequence[Any]) -> Term:
+    return word(sliced(node.attr("index"), shape)[1:-1])
+
+
+def _placed(node: Node, parts: Sequence[Term]) -> Term:
+    """Written into zeros, or into the first operand, where the slices say."""
+    where = fence(_slices(node, node.shape), "[]")
+    return called(word(node.op.name), *parts, where, *_options(node))
 
 
 def _applied(node: Node, parts: Sequence[Term]) -> Term:
     if "keepdims" in dict(node.attrs) and "axis" in dict(node.attrs):
         return _reduced(node, parts)
-    said = [
+    return called(word(node.op.name), *parts, *_options(node))
+
+
+def _options(node: Node) -> list[Term]:
+    return [
         word(f"{k}={v}") for k, v in node.attrs if isinstance(v, (int, str)) and len(str(v)) < 9
     ]
-    return called(word(node.op.name), *parts, *said)
 
 
 _FORMS: Mapping[Op, Form] = MappingProxyType(
@@ -265,6 +284,8 @@ _FORMS: Mapping[Op, Form] = MappingProxyType(
         sum.op: _summed,
         select.op: _selected,
         gather.op: _gathered,
+        slice_p.op: lambda node, parts: _indexed(parts[0], _slices(node, node.inputs[0].shape)),
+        **dict.fromkeys((place.op, put.op), _placed),
         size_of.op: _sized,
         less.op: _compared("<"),
         less_equal.op: _compared("≤"),

@@ -59,7 +59,7 @@ SIGNS: Mapping[str, _Sign] = MappingProxyType(
         "∧": _Sign(r"\wedge ", " and "), "∨": _Sign(r"\vee ", " or "), "¬": _Sign(r"\neg ", "not "),
         "⊤": _Sign(r"\top", "T"), "∑": _Sign(r"\sum ", "sum "), "∂": _Sign(r"\partial ", "d"),
         "∇": _Sign(r"\nabla ", "grad "), ",": _Sign(",\\;", ", "), "∞": _Sign(r"\infty ", "inf"),
-        "…": _Sign(r"\ldots ", "..."), ";": _Sign(";\\;", "; "),
+        "…": _Sign(r"\ldots ", "..."), ";": _Sign(";\\;", "; "), ":": _Sign("{:}", ":"),
     }
 )  # fmt: skip
 FENCES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
@@ -128,12 +128,17 @@ def negated(term: Term) -> Term:
     return row("negative", bound(term, MULTIPLIED), strength=ADDED)
 
 
+def listed(*terms: Term) -> Term:
+    """Terms with commas between them."""
+    inside: list[Term | str] = []
+    for term in terms:
+        inside += [",", term] if inside else [term]
+    return row(*inside, strength=LOOSE)
+
+
 def called(function: Term, *arguments: Term) -> Term:
     """A function of some arguments."""
-    inside: list[Term | str] = []
-    for argument in arguments:
-        inside += [",", argument] if inside else [argument]
-    return row(function, fence(row(*inside, strength=LOOSE)), strength=ATOM)
+    return row(function, fence(listed(*arguments)), strength=ATOM)
 
 
 # ---- names --------------------------------------------------------------------------------------
@@ -141,21 +146,26 @@ def called(function: Term, *arguments: Term) -> Term:
 
 def _named(text: str) -> tuple[str, str]:
     """The stem of a name and its number: `w1` and `hidden_2` have one."""
-    found = re.fullmatch(r"([A-Za-z]+?)_?([0-9]{1,4})", text)
+    found = re.fullmatch(r"([A-Za-zα-ω]+?)_?([0-9]{1,4})", text)
     return (found[1], found[2]) if found else (text, "")
 
 
 # ---- LaTeX --------------------------------------------------------------------------------------
 
 _SIGNS_IN_NAMES: Mapping[str, str] = MappingProxyType(
-    {"$": r"\$", "#": r"\#", "%": r"\%", "_": r"\_", " ": r"\ ", **dict.fromkeys('\\{}&^~`"', "?")}
-)
+    {
+        **{letter: rf"\{said} " for said, letter in GREEK.items() if said != "lam"},
+        "$": r"\$", "#": r"\#", "%": r"\%", "_": r"\_", " ": r"\ ",
+        **dict.fromkeys('\\{}&^~`"', "?"),
+    }
+)  # fmt: skip
 _TEXT: Mapping[str, str] = MappingProxyType(
     {
+        **{letter: rf"$\{said}$" for said, letter in GREEK.items() if said != "lam"},
         **{c: f"\\{c}" for c in "{}$&#%_"},
         "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "→": r"$\to$", '"': "''", "`": "'",
         "<": r"\textless{}", ">": r"\textgreater{}", "·": r"$\cdot$", "⊙": r"$\odot$", "−": "$-$",
-        "∇": r"$\nabla$", "φ": r"$\varphi$", "|": r"\textbar{}", "×": r"$\times$", "²": "$^2$",
+        "∇": r"$\nabla$", "|": r"\textbar{}", "×": r"$\times$", "²": "$^2$",
         "ᵀ": r"$^{\top}$", "ᵃ": "$^a$", "⁻": "$^{-}$", "¹": "$^1$", "√": r"$\surd$",
         "…": r"\ldots{}",
     }
@@ -212,8 +222,8 @@ def _letter(stem: str) -> str:
 
 
 def _latex_stem(stem: str) -> str:
-    if stem in GREEK:
-        return rf"\{'lambda' if stem == 'lam' else stem} "
+    if _letter(stem) in _SIGNS_IN_NAMES and _letter(stem) in GREEK.values():
+        return _SIGNS_IN_NAMES[_letter(stem)]
     return stem if len(stem) == 1 and stem.isascii() and stem.isalpha() else (
         rf"\mathit{{{_in_math(stem)}}}"
     )  # fmt: skip
@@ -221,7 +231,8 @@ def _latex_stem(stem: str) -> str:
 
 def _in_math(text: str) -> str:
     """Any text as letters in mathematical mode; what LaTeX cannot write is a question mark."""
-    return "".join(_SIGNS_IN_NAMES.get(c, c) if " " <= c < "\x7f" else "?" for c in text) or "?"
+    safe = (_SIGNS_IN_NAMES.get(c, c if " " <= c < "\x7f" else "?") for c in text)
+    return "".join(safe) or "?"
 
 
 def latex_text(text: str) -> str:
@@ -312,7 +323,8 @@ def plain(term: Term) -> str:
         case "sup":
             return f"{parts[0]}^{plain(bound(term.parts[1], RAISED))}"
         case "sub":
-            return f"{parts[0]}_{parts[1]}"
+            plainly = re.fullmatch(r"\w+", parts[1])
+            return f"{parts[0]}_{parts[1]}" if plainly else f"{parts[0]}[{parts[1]}]"
         case "root":
             return f"sqrt({parts[0]})"
         case "bar":
