@@ -114,7 +114,7 @@ WRONG = [
     "x.swapaxes(0)", "x.var(1, 2, 3, 4, 5, 6)", "sg.placeholder('x')", "sg.hessian(loss)",
     "sg.hessian(loss, w).sumn()", "net(x).sumn()", "net(x, x)", "own(x)", "own(x, x)[2]",
     "sg.derivation(loss, w, ordr=2)", "sg.derivation(loss, w, exact='bit')",
-    "sg.derivation(3.0, w)",
+    "sg.derivation(3.0, w)", "sg.optim.Adm(net)", "sg.random.norml(1)",
 ]  # fmt: skip
 BEGIN = """from pathlib import Path
 from typing import Any, assert_type

@@ -5,7 +5,7 @@
 >>> sg.nn.cross_entropy(net(x), labels)
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from symgrad.ir.elsewhere import absent as _absent
 from symgrad.ir.namespace import public_names as _public_names
@@ -64,7 +64,7 @@ mse = mse_loss
 
 __all__ = _public_names(globals())
 
-if not _TYPE_CHECKING:  # which would take any name for one of these
+if not _typing.TYPE_CHECKING:  # which would take any name for one of these
     __getattr__ = _absent("nn", __all__)
 
 

@@ -4,7 +4,7 @@
 >>> step = sg.compile([x, y], loss, updates=optimizer.updates(loss))
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from symgrad.ir.elsewhere import absent as _absent
 from symgrad.ir.namespace import public_names as _public_names
@@ -26,5 +26,5 @@ from symgrad.optim.schedules import warm_up as warm_up
 
 __all__ = _public_names(globals())
 
-if not _TYPE_CHECKING:  # which would take any name for one of these
+if not _typing.TYPE_CHECKING:  # which would take any name for one of these
     __getattr__ = _absent("optim", __all__)
