@@ -137,7 +137,8 @@ def test_every_pass_is_there_with_its_counts_and_rules(net, shown):
     for told, done in zip(stages[1:], net.trace.stages, strict=True):
         assert told["same"] == (done.before is done.after)
         assert told["ms"] >= 0
-        assert told["reason"]
+        # One plain sentence.
+        assert re.fullmatch(r"[A-Z][^.:;]*\.", told["reason"])
     for before, after in pairwise(stages):
         assert before["nodes"] + after["new"] - sum(after["gone"].values()) == after["nodes"]
     counted = {shown["rules"][r["rule"]]["name"]: r["times"] for s in stages for r in s["rules"]}

@@ -11,6 +11,7 @@ import pytest
 import symgrad as sg
 from symgrad import nn
 from symgrad_viz import render
+from symgrad_viz.explorer_data import Document
 from symgrad_viz.modules import layers_of
 from symgrad_viz.picture import LARGEST, size_of_svg
 from symgrad_viz.scene import CARRY, Box, Edge, Region
@@ -131,3 +132,5 @@ def test_scopes_of_modules_say_their_layers():
     assert found["Sequential", "layers.2"] == "Linear 64→4 · 260 parameters"
     labels = {r.label for b in view_of(program).boxes for r in b.regions}
     assert f"layers.0 · {first}" in labels
+    worlds = Document(program, False, None).to_json(None)["worlds"].values()
+    assert all(world["about"]["forward\nSequential\nlayers.0"] == first for world in worlds)

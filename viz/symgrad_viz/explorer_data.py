@@ -18,7 +18,6 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
-from symgrad.passes import DEFAULT
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
@@ -30,6 +29,7 @@ from symgrad_viz.explorer_owners import owners_of
 from symgrad_viz.explorer_tables import Columns, Table, in_columns, named
 from symgrad_viz.explorer_world import World
 from symgrad_viz.level import Details
+from symgrad_viz.sentences import sentence_of
 from symgrad_viz.stages import Stages
 from symgrad_viz.words import printable, shortened, title_text
 
@@ -168,7 +168,7 @@ class Document:
             found["ms"] = round(1e3 * done.seconds, 2)
             found["same"] = done.after is done.before
             found |= self._changes(*(self._numbers(g) for g in self.graphs[i - 1 : i + 1]))
-            found["reason"] = _reason(done.name)
+            found["reason"] = sentence_of(done.name)
             times = Counter(self.rules[f.rule] for f in fired)
             found["rules"] = named("rule times", times.items())
         return found
@@ -338,15 +338,6 @@ def _fullest(plan: Plan) -> tuple[str, int]:
         return "", 0
     step = plan.steps[most]
     return step.name, sum(plan.slots[r.slot].nbytes for r in step.scratch)
-
-
-def _reason(name: str) -> str:
-    """The docstring of a pass's function, and why the pass stands at its place."""
-    for step in DEFAULT:
-        if step.name == name:
-            what = (inspect.getdoc(step.run) or "").partition("\n\n")[0]
-            return " ".join(f"{what} {'It runs' if what else 'Rules:'} {step.reason}.".split())
-    return ""
 
 
 def _time(step: StepTime) -> Json:

@@ -11,6 +11,8 @@ class Level {
   get isOpen() { return !this.around || this.kind !== "scope"; }
   /** All spots in it, whatever is open. */
   *all() { yield* this.spots; for (const level of this.inside) yield* level.all(); }
+  /** The title with the layer that it is of: its class, its sizes, its parameters. */
+  get label() { return this.about ? `${this.title} · ${this.about}` : this.title; }
   get path() { return this.around ? [...this.around.path, this] : []; }
   get code() { return this.element - elements.first; }
 }
@@ -25,6 +27,7 @@ function treeOf(base) {
     if (!at.has(key)) {
       const around = reach(path.slice(0, -1));
       const level = new Level(around === root && PART_KINDS.includes(path[0]) ? path[0] : "scope", path.length === 1 ? base.titles[path[0]] ?? path[0] : path.at(-1), around);
+      level.about = base.about[key];
       around.inside.push(level);
       at.set(key, level);
     }
@@ -69,7 +72,7 @@ function simplified(level, base) {
     if (!inner.inside.length && inner.spots.length === 1) { level.spots.push(inner.spots[0]); return []; }
     if (inner.inside.length === 1 && !inner.spots.length) {
       const [only] = inner.inside;
-      Object.assign(only, { title: `${inner.title} / ${only.title}`, around: level });
+      Object.assign(only, { title: `${inner.title} / ${only.title}`, about: only.about ?? inner.about, around: level });
       return [only];
     }
     return [inner];
@@ -308,7 +311,7 @@ class View {
         if (!inner.isOpen && !this.isOpen(inner)) continue;
         const block = arrange(inner);
         if (!block) continue;
-        const frame = { id: `s${inner.spot}`, spot: inner.spot, frame: inner, block, width: Math.max(block.width + 2 * ROOM.edge, 7.6 * inner.title.length + 40), height: block.height + ROOM.edge + ROOM.head, called: Math.min(STUB, inner.title.length) };
+        const frame = { id: `s${inner.spot}`, spot: inner.spot, frame: inner, block, width: Math.max(block.width + 2 * ROOM.edge, 7.6 * inner.label.length + 40), height: block.height + ROOM.edge + ROOM.head, called: Math.min(STUB, inner.title.length) };
         items.set(frame.id, frame);
         own.push(frame);
       }
@@ -358,7 +361,7 @@ class View {
       if (!item.frame) continue;
       const { frame: level, block, width, height } = item;
       const [x, y] = [item.x - width / 2, item.y - height / 2];
-      found.frames.push({ level, kind: level.kind, title: level.title, x, y, width, height });
+      found.frames.push({ level, kind: level.kind, title: level.label, x, y, width, height });
       shift(block.items, block.links, x + (width - block.width) / 2, y + ROOM.head);
       this.settle(block, found);
     }

@@ -7,10 +7,12 @@ from typing import Any, TypeAlias
 
 from symgrad_viz.explorer_owners import Owners
 from symgrad_viz.explorer_tables import Table, change, in_columns, named, runs
-from symgrad_viz.phases import PARTS
+from symgrad_viz.modules import layers_of
+from symgrad_viz.phases import FORWARD, PARTS
 from symgrad_viz.scene import CARRY, LEAVES
 from symgrad_viz.sheet import Placed
 from symgrad_viz.stages import Stages
+from symgrad_viz.words import name_text
 
 Json: TypeAlias = dict[str, Any]
 
@@ -50,10 +52,24 @@ class World:
             "titles": self.titles,
             "spots": 1 + max((spot for _, spot, _, _ in self.placed), default=-1),
             "levels": list(self.levels),
+            "about": self._layers(),
             "stages": stages,
             "boxes": in_columns(named("box spot group level", self.placed)),
             "edges": in_columns(named("tail head carries operand carried", self.edges)),
         }
+
+    def _layers(self) -> Json:
+        """The layers that levels of the forward part are of, by their paths."""
+        layers = layers_of(self.stages.elements.lineage.raw)
+        told = {tuple(map(name_text, path)): text for path, text in layers.items()}
+        found = {}
+        for level in self.levels:
+            part = level[: level[:1] == (FORWARD,)]
+            scopes = level[len(part) :]
+            for i in range(1, len(scopes) + 1):
+                if (text := told.get(scopes[:i])) is not None:
+                    found["\n".join((*part, *scopes[:i]))] = text
+        return found
 
     def _entered(self, placed: Placed) -> int:
         box, own = placed.box, f"n{placed.element} ="

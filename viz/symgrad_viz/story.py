@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import getdoc
 from math import ceil, sqrt
 from pathlib import Path
 from textwrap import wrap
@@ -15,7 +14,6 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node
-from symgrad.passes import DEFAULT
 from symgrad.runtime.program import Program
 from symgrad_viz.elements import Elements
 from symgrad_viz.legend import add_legend
@@ -23,6 +21,7 @@ from symgrad_viz.lifetimes import draw_lifetimes, lifetimes_size
 from symgrad_viz.phases import BACKWARD, FORWARD, nexts_of, part_titles, parts_of
 from symgrad_viz.picture import LARGEST, Picture, check_choice, size_of_svg, write
 from symgrad_viz.scene import Box, Edge, Scene, part_of
+from symgrad_viz.sentences import sentence_of
 from symgrad_viz.shapes import draw_arrow, draw_box, draw_frame, draw_mark, draw_note, draw_title
 from symgrad_viz.sheet import Placed, Route, Sheet, Stage, size_of, stub_text
 from symgrad_viz.stages import Stages
@@ -180,9 +179,9 @@ class _Storyboard:
         notes = ", ".join(f"{n:,} {what}" for n, what in counts if n)
         fired = Counter(f.rule.name for f in self.program.trace.fired if f.stage == name)
         rules = [f"{rule}{f' ×{n}' if n > 1 else ''}" for rule, n in fired.most_common()]
-        does = next((getdoc(p.run) or "" for p in DEFAULT if p.name == name), "")
-        what = " ".join(does.partition("\n\n")[0].split())
-        return f"{len(before):,} → {len(after):,} nodes: {notes}", ", ".join(rules) or what
+        return f"{len(before):,} → {len(after):,} nodes: {notes}", ", ".join(rules) or sentence_of(
+            name
+        )
 
     def _fates(self, before: set[int], graph: Graph) -> dict[int, str]:
         """The nodes that now compute the values of nodes that went.
