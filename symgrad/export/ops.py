@@ -68,10 +68,12 @@ class Ops:
         return self.emit("Not", self.emit("Or", self.emit("IsNaN", x), self.emit("IsInf", x)))
 
     def log1p(self, x, *, node):
-        """2 * atanh(x / (2 + x)), which loses no digits near 0."""
-        two = self._number(node, 2)
+        """2 * atanh(x / (2 + x)) loses no digits near 0, and log(1 + x) none away from it."""
+        one, two, half = (self._number(node, a) for a in (1, 2, 0.5))
         part = self.emit("Div", x, self.emit("Add", x, two))
-        return self.emit("Mul", self.emit("Atanh", part), two)
+        near = self.emit("Mul", self.emit("Atanh", part), two)
+        away = self.emit("Log", self.emit("Add", x, one))
+        return self.emit("Where", self.emit("Less", self.emit("Abs", x), half), near, away)
 
     def expm1(self, x, *, node):
         """tanh(x / 2) * (exp(x) + 1), which loses no digits near 0."""

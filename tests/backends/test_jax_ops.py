@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("jax")
 
+import symgrad as sg
 from symgrad.backends.jax.loops import Loops
 from symgrad.backends.jax.lowering import is_known
 from symgrad.ir.op import REGISTRY
@@ -45,3 +46,20 @@ def test_ops_give_what_numpy_gives(group):
         tried = list(trials(op))
         found += tried[(i * 7 + group) % max(len(tried), 1) :][:1]
     assert list(faults(found)) == []
+
+
+def test_ends_and_small_values_are_as_by_numpy():
+    """Places where JAX's functions of the name have others, or few digits."""
+    ends = np.array([0.0, -0.0, 1, 5, 7, np.inf, -np.inf, np.nan])
+    counts = np.array([3, 7, 255, 2, 1], "uint8"), np.array([100, 201, 3, 8, 255], "uint8")
+    whole = np.array([[1j, 2j], [0, 1]])
+    x, z = sg.placeholder("x", 8), sg.placeholder("z", (2, 2), "complex128")
+    i, j = (sg.placeholder(n, 5, "uint8") for n in "ij")
+    outputs = [sg.special.exp1(x), sg.special.expi(x), sg.special.log_ndtr(x)]
+    outputs += [sg.special.polygamma(n, x) for n in range(3)]
+    outputs += [sg.pow(i, j), sg.all(z, axis=1), sg.any(z, axis=0)]
+    made, expected = (
+        sg.compile([x, i, j, z], outputs, backend=b)(ends, *counts, whole) for b in ("jax", "numpy")
+    )
+    for y, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(y, wanted, rtol=1e-12)

@@ -206,6 +206,16 @@ def test_an_interrupt_leaves_all_or_nothing():
 # ---- refusals -------------------------------------------------------------------------------
 
 
+def test_what_is_fed_lies_within_its_range_in_every_call():
+    x = sg.placeholder("x", ("N",), within=(0, 1))
+    program = sg.compile(x, sg.sum(x), backend="jax")
+    for array in (np.full(3, 0.5), jax.numpy.full(3, 0.5)):
+        for _ in range(2):
+            assert program(array) == 1.5
+            with pytest.raises(sg.FeedError, match="declared within"):
+                program(array + 5)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -215,6 +225,7 @@ def test_an_interrupt_leaves_all_or_nothing():
         ({"threads": 2}, "threads is not for backend='jax'"),
         ({"device": "abacus"}, "there is no device 'abacus'; JAX has 'cpu:0'"),
         ({"device": "cpu:7"}, "there is no device 'cpu:7'"),
+        ({"device": "cpu:-1"}, "there is no device 'cpu:-1'"),
     ],
 )
 def test_what_is_refused(options, words):

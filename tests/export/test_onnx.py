@@ -72,7 +72,7 @@ def test_nets_give_the_same_in_onnxruntime(tmp_path, build):
 X = sg.placeholder("x", ("N", 4), "float32")
 FORMS = [
     lambda x: [sg.logsumexp(x, axis=1), sg.linalg.vector_norm(x), sg.softmax(x, axis=(0, 1))],
-    lambda x: [sg.log1p(sg.exp(x)), sg.expm1(x / 1000), sg.where(x > 0, x, -1), sg.sign(x), x**2],
+    lambda x: [sg.log1p(sg.exp(9 * x)), sg.expm1(x / 1000), sg.where(x > 0, x, -1), x**2],
     lambda x: [sg.mean(x), sg.var(x, axis=0), sg.prod(x, axis=1), sg.any(x > 1, axis=0), sg.min(x)],
     lambda x: [x[::2, 1:-1], x[1:], x[:, ::-1], sg.concat([x, x[:1]]), sg.pad(x, ((0, 0), (1, 2)))],
     lambda x: [sg.reshape(x, (-1,)), sg.reshape(x, (2, "N", 2)), x.T, x[:, None] * x, x @ x.T],

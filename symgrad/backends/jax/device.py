@@ -50,8 +50,8 @@ class Device:
             return self.jax.devices()[0]
         kind, _, number = str(self.name).partition(":")
         try:
-            return self.jax.devices(kind)[int(number or 0)]
-        except (RuntimeError, ValueError, IndexError):
+            return dict(enumerate(self.jax.devices(kind)))[int(number or 0)]
+        except (RuntimeError, ValueError, KeyError):
             there = self.jax.devices()
             if there[0].platform != "cpu":
                 there = [*there, *self.jax.devices("cpu")]

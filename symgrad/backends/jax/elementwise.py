@@ -90,7 +90,20 @@ class Elementwise:
     def pow(self, x, y):
         if y.dtype.kind == "i":
             self.failing(y < 0)
+        if y.dtype.kind in "iu":
+            return self._power(x, y)
         return self.jnp.power(x, y)
+
+    def _power(self, x, y):
+        """The power of whole numbers, by all bits of the exponent: JAX takes the lowest six."""
+
+        def step(_, carried):
+            made, x, y = carried
+            return self.jnp.where((y & 1) != 0, made * x, made), x * x, y >> 1
+
+        x, y = self.jnp.broadcast_arrays(x, y)
+        begin = (self.jnp.ones_like(x), x, y)
+        return self.lax.fori_loop(0, 8 * y.dtype.itemsize, step, begin)[0]
 
     def heaviside(self, x, y):
         return self.jnp.heaviside(x, y)
@@ -198,7 +211,8 @@ class Elementwise:
         return self.scipy.ndtri(x)
 
     def log_ndtr(self, x):
-        return self.scipy.log_ndtr(x)
+        above = self.jnp.log1p(-self.scipy.ndtr(-x))
+        return self.jnp.where(x > 0, above, self.scipy.log_ndtr(x))
 
     def logit(self, x):
         return self.scipy.logit(x)
@@ -225,7 +239,13 @@ class Elementwise:
         return self.scipy.betainc(a, b, x)
 
     def polygamma(self, x, order):
-        return self.scipy.polygamma(order, x)
+        """At its ends, where JAX has NaN, it is as its leading term is."""
+        jnp, sign = self.jnp, (-1) ** (order + 1)
+        y = self.scipy.polygamma(order, x)
+        y = jnp.where(x == 0, sign * jnp.copysign(np.inf, x) ** (order + 1), y)
+        if not order:
+            return y
+        return jnp.where(jnp.isinf(x), jnp.where(x > 0, sign * 0.0, np.nan), y)
 
     def i0(self, x):
         return self.scipy.i0(x)
@@ -240,10 +260,13 @@ class Elementwise:
         return self.scipy.i1e(x)
 
     def exp1(self, x):
-        return self.scipy.exp1(x)
+        return self.jnp.where(x == np.inf, 0, self.scipy.exp1(x))
 
     def expi(self, x):
-        return self.scipy.expi(x)
+        """At its ends, where JAX has NaN, it is -0, -inf at 0, and inf."""
+        jnp = self.jnp
+        ends = jnp.where(x == 0, -np.inf, jnp.where(x > 0, np.inf, -0.0))
+        return jnp.where((x == 0) | jnp.isinf(x), ends, self.scipy.expi(x))
 
 
 class Reductions(Elementwise):
@@ -262,10 +285,10 @@ class Reductions(Elementwise):
         return self.jnp.min(x, axis, keepdims=keepdims)
 
     def all(self, x, axis, keepdims):
-        return self.jnp.all(x, axis, keepdims=keepdims)
+        return self.jnp.all(x != 0, axis, keepdims=keepdims)
 
     def any(self, x, axis, keepdims):
-        return self.jnp.any(x, axis, keepdims=keepdims)
+        return self.jnp.any(x != 0, axis, keepdims=keepdims)
 
     def argmax(self, x, axis):
         return self.jnp.argmax(x, axis)

@@ -216,6 +216,7 @@ class DeviceFeeder(Feeder):
         types = tuple([(a.shape, a.dtype) for a in args])
         sizes = self._fitting.get(types)
         if sizes is not None:
+            self._check_ranges(args)
             return args, sizes
         inputs, sizes = super().feed(args, kwargs)
         if len(self._fitting) >= MOST_SHAPES:
