@@ -27,7 +27,7 @@ def are_equal(f: Node, g: Node, room: float, most: int = MOST_STEPS) -> bool:
     """
     walk = Walk(most)
     a, b = walk.forms([f, g])
-    return a == b or walk.ring.is_zero(walk.ring.subtract(a, b), Fraction(room))
+    return a == b or walk.ring.agree(a, b, Fraction(room))
 
 
 class Walk(Forms):

@@ -13,6 +13,7 @@ from symgrad.proof.terms import MASKS, ONE, ZERO, Algebra, Atom, Factor, Term, T
 MOST_POWER = 12
 MOST_ANGLES = 4
 MOST_DIGITS = 10**4  # binary ones, of a power of a number
+LEAST = Fraction(1, 2**40)  # coefficients below are what rounded constants leave
 MOST_LOG = 700  # of such a power, that it be a float
 SIMPLE = 10**4  # the denominators that a number is taken to have been meant with
 
@@ -301,21 +302,26 @@ class Functions(Algebra):
 
     # ---- equality ---------------------------------------------------------------------------
 
-    def is_zero(self, a: Terms, room: Fraction) -> bool:
-        """Whether a sum is 0: its terms are, but for a part `room` of the largest, made polynomial.
+    def agree(self, a: Terms, b: Terms, room: Fraction) -> bool:
+        """Whether two sums are equal: their coefficients are, but for a part `room` of each.
 
         Denominators are multiplied away, those that are not summed over.
         """
         for _ in range(MOST_POWER):
-            a = self.replaced(a, self._value)
-            most = max((abs(c) for _, c in a.items), default=Fraction(0))
-            if most <= room:
+            a, b = (self.replaced(t, self._value) for t in (a, b))
+            if self._is_near(a, b, room):
                 return True
-            below = self._denominator(a)
+            below = self._denominator(self.subtract(a, b))
             if below is None:
                 return False
-            a = self.multiply(a, below)
+            a, b = (self.multiply(t, below) for t in (a, b))
         return False
+
+    @staticmethod
+    def _is_near(a: Terms, b: Terms, room: Fraction) -> bool:
+        first, second = dict(a.items), dict(b.items)
+        pairs = ((first.get(t, _NONE), second.get(t, _NONE)) for t in first | second)
+        return all(abs(c - d) <= LEAST + room * max(abs(c), abs(d)) for c, d in pairs)
 
     def _value(self, f: Factor) -> Fraction | None:
         kind, of, _ = self.atoms[f.atom]

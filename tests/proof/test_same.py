@@ -138,6 +138,15 @@ def test_numbers_that_are_no_floats():
     assert sg.same((3 * x) ** 1e7, x + 1).verdict != "equal"
 
 
+def test_numbers_of_single_precision_are_told_apart():
+    f, g = (sg.placeholder(name, 3, "float32") for name in "fg")
+    for factor in (1 + 2e-5, 1 - 2e-5):
+        assert sg.same(sg.exp(f) * np.float32(factor), sg.exp(f)).verdict != "equal"
+    h = 1 + sg.sqrt(1 + g * g)
+    assert sg.same(h + np.float32(1e-5) * sg.tanh(g), h).verdict != "equal"
+    assert sg.same(f * np.float32(1 / 3), f / 3)
+
+
 def test_declared_ranges_are_compared():
     with pytest.raises(sg.GraphError, match="different ranges"):
         sg.same(within, sg.placeholder("within", 3))
