@@ -47,7 +47,8 @@ def listed(given: Any, method: str, name: str, *, takes_complex: bool) -> list[V
     seen: set[Variable] = set()
     for p in found:
         if not isinstance(p, Variable) or not p.tensor.is_inexact:
-            said = describe(p) if isinstance(p, Node) else repr(p)[:80]
+            several = "; of several modules give [*a.parameters(), *b.parameters()]"
+            said = describe(p) if isinstance(p, Node) else f"{p!r:.80}{several}"
             raise GraphError(f"a parameter is a variable of floats, not {said}")
         if p.name is None:
             raise GraphError(f"{describe(p)} has no name yet; ask its module for parameters()")

@@ -369,3 +369,10 @@ def test_buffers_that_are_constant_are_no_matter(recwarn):
     net = Shifted()
     sg.optim.SGD(net, 0.1).updates(sg.mean(net(sg.placeholder("x", ("N", 3)))))
     assert not recwarn
+
+
+def test_modules_in_a_list_are_answered_with_their_parameters():
+    net = sg.nn.Linear(2, 2, key=sg.random.key(0))
+    for given in ([net, net], net.named_variables()):
+        with pytest.raises(sg.GraphError, match=r"give \[\*a\.parameters\(\), \*b\.parameters"):
+            sg.optim.Adam(given)

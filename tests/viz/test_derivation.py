@@ -257,3 +257,12 @@ def test_the_direction_has_a_name_of_its_own(name, direction):
     assert max(derivation.errors(**arrays)) < 1e-12
     assert f"H {direction} = dφ/d{name}" in str(derivation)
     assert f"{name} + s = {name} - solve(H, grad L)" in str(derivation)
+
+
+def test_long_parts_of_a_result_are_lines_of_their_own():
+    c = sg.placeholder("c", "N")
+    z = sg.where(c > 0, sg.exp(-c), c**3)
+    loss = sg.max(sg.cumulative_sum(z)) + sg.sum(z) / c.shape[0]
+    derivation = sg.derivation(loss, c)
+    assert max(derivation.errors(c=RNG.standard_normal(8))) < 1e-12
+    assert max(map(len, map(str, derivation.steps))) < 240

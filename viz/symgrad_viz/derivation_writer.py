@@ -202,15 +202,23 @@ class Writer:
     def _parts(self, flow: Node, ends: Set[Node], read: Mapping[Node, int]) -> Iterator[Step]:
         """Lines for parts of a cotangent that are read again, or are long: such as masks."""
         for node in topological([flow]):
-            if node in ends or is_leaf(node) or is_aside(node) or isinstance(node.type, tuple):
+            if node in ends:
                 continue
-            if self.names.named(node) is None:
-                formula = self.names.formula(node)
-                if formula.size > (MOST_INLINE // 2 if read[node] > 1 else 2 * MOST_INLINE):
-                    term = self._letter()
-                    self.names.give(node, term)
-                    said = typed(node)
-                    yield step_of(term, formula, node.op.name, said, DEFINITION, node, node)
+            if (formula := self._named_if_long(node, read)) is not None:
+                term, said = self.names.shown(node), typed(node)
+                yield step_of(term, formula, node.op.name, said, DEFINITION, node, node)
+
+    def _named_if_long(self, node: Node, read: Mapping[Node, int]) -> Term | None:
+        """The formula of a node that gets a letter, since it is long, or read again."""
+        if is_leaf(node) or is_aside(node) or isinstance(node.type, tuple):
+            return None
+        if self.names.named(node) is not None:
+            return None
+        formula = self.names.formula(node)
+        if formula.size <= (MOST_INLINE // 2 if read[node] > 1 else 2 * MOST_INLINE):
+            return None
+        self.names.give(node, self._letter())
+        return formula
 
     def _carried(
         self, node: Node, y: Node, readers: dict[Node, list[Node]]
@@ -283,7 +291,11 @@ class Writer:
         top = row("∂", self.names.shown(loss), strength=RAISED)
         steps = []
         ends = {self.names.value(n) for n in simple}
-        for node in topological(simple):
+        order = topological(simple)
+        read = Counter(x for n in order for x in dict.fromkeys(n.inputs))
+        for node in order:
+            if self.names.value(node) not in ends:
+                self._named_if_long(node, read)
             term = self.names.named(node)
             if is_leaf(node) or term is None or self.names.value(node) in ends:
                 continue
