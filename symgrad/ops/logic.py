@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 
 from symgrad.ir.node import Node, apply
+from symgrad.ir.operators import call
 from symgrad.ops.declare import NodeLike, elementwise
+from symgrad.ops.sides import Side
 
 INTEGERS = "int32 uint8"
 LOGICAL = "bool"
@@ -76,7 +78,12 @@ def isnan(x: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.signbit, piecewise_constant=True)
+def _signbit_locked(side: Side, y: Node, x: Node) -> Node:
+    lead = side.lead(x)
+    return call("where", lead == 0, y, lead < 0)
+
+
+@elementwise(np.signbit, piecewise_constant=True, locked=_signbit_locked, jumps=True)
 def signbit(x: NodeLike, /) -> Node:
     """Whether the sign bit is set: true for -0.0 too."""
     ...

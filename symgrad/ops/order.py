@@ -297,6 +297,16 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
     return sum(before, axis=-1, dtype="int64")
 
 
+def _search_locked(moves: Side, y: Node, a: Node, v: Node, side: str) -> Node:
+    size = a.shape[0]
+    if size == 0:
+        return y
+    first, behind = (apply(y.op, (held(a), held(v)), {"side": s}) for s in ("left", "right"))
+    lead = moves.lead(v, take(a, where(first == size, 0, first)))
+    moved = where(lead > 0, behind, where(lead < 0, first, y))
+    return where(first == behind, y, moved)
+
+
 @op(
     infer=_search_infer,
     kernel=np.searchsorted,
@@ -305,6 +315,8 @@ def _search_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, sid
     along=along.of_only(1),
     compares=True,
     piecewise_constant=True,
+    locked=_search_locked,
+    jumps=True,
     expensive=True,
     cases=(
         case((5,), (3, 2), side="left"),

@@ -90,6 +90,11 @@ class Side:
             found = found & call("equal", t, held(call(reduce, among, axis=axis, keepdims=True)))
         return found
 
+    def both(self, a: Node, b: Node) -> list[tuple[Node, Node]]:
+        """The tangents of two along the directions that move one of them, held."""
+        pairs = zip(self._tangents(a), self._tangents(b), strict=True)
+        return [(_given(s, a), _given(t, b)) for s, t in pairs if not (s is None and t is None)]
+
     def unit(self, x: Node, norm: Callable[[Node], Node]) -> Node:
         """At a zero vector the unit vector along which it leaves, 0 if it stays."""
         found: Any = 0.0
@@ -98,6 +103,10 @@ class Side:
             at = call("equal", length, 0)
             found = call("where", at, found, t / call("where", at, 1, length))
         return held(found) if isinstance(found, Node) else call("zeros_like", held(x))
+
+
+def _given(tangent: Cotangent, like: Node) -> Node:
+    return held(call("zeros_like", like) if tangent is None else tangent)
 
 
 def _first(values: Sequence[Node]) -> Node:

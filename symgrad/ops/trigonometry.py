@@ -14,6 +14,7 @@ from symgrad.ops.elementwise import sqrt
 from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.select import where
+from symgrad.ops.sides import Side, held
 
 _steep = partial(elementwise, expensive=True, unbounded_slope=True)
 
@@ -67,7 +68,21 @@ def _atan2_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
     return b / safe, -(a / safe)
 
 
-@elementwise(np.arctan2, partials=_atan2_partials, domain=(REAL, POSITIVE), expensive=True)
+def _atan2_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
+    """On the negative axis the angle is pi on one side of it, and -pi on the other."""
+    lead = side.lead(a)
+    turned = (held(a) == 0) & (held(b) < 0) & (lead != 0)
+    return y + where(turned, call("copysign", np.pi, lead) - held(y), 0)
+
+
+@elementwise(
+    np.arctan2,
+    partials=_atan2_partials,
+    locked=_atan2_locked,
+    jumps=True,
+    domain=(REAL, POSITIVE),
+    expensive=True,
+)
 def atan2(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The angle of the point (x2, x1) in radians, from -pi to pi."""
     ...

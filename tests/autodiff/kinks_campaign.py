@@ -46,6 +46,8 @@ KINKED = {
         lambda u: sg.where(u >= 0, u, 0), lambda u: (u + abs(u)) / 2, lambda u: u + sg.relu(-u),
         lambda u: sg.max(stacked(u, 0 * u)), lambda u: (sg.sign(u) + 1) * u / 2,
         lambda u: sg.clip(u, 0, None), lambda u: sg.cond(u > 0, lambda: u, lambda: 0 * u),
+        lambda u: sg.heaviside(u, 0.5) * u, lambda u: sg.searchsorted(np.zeros(1), u) * u,
+        lambda u: sg.where(sg.signbit(u), 0, u),
     ]),
     "abs": (1, [
         abs, lambda u: sg.maximum(u, -u), lambda u: sg.sqrt(u * u), lambda u: u * sg.sign(u),
@@ -70,6 +72,8 @@ KINKED = {
     ]),
     "maximum": (2, [
         sg.maximum, lambda u, v: sg.maximum(v, u), sg.fmax, lambda u, v: -sg.minimum(-u, -v),
+        lambda u, v: sg.max_at(0 * stacked(u) - np.inf, [0, 0], stacked(u, v))[0],
+        lambda u, v: -sg.min_at(stacked(-u), 0, -v)[0],
         lambda u, v: sg.where(u > v, u, v), lambda u, v: sg.where(v >= u, v, u),
         lambda u, v: v + sg.relu(u - v), lambda u, v: (u + v + abs(u - v)) / 2,
         lambda u, v: sg.max(stacked(u, v)), lambda u, v: sg.sort(stacked(u, v))[1],

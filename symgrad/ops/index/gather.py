@@ -25,6 +25,7 @@ from symgrad.ops.flows import widened
 from symgrad.ops.index import kernels
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.select import is_result, select
+from symgrad.ops.sides import Side, held
 
 INDEX = np.dtype(np.int64)
 Mode: TypeAlias = Literal["set", "add", "max", "min"]
@@ -251,6 +252,23 @@ def _scatter_jvp(
     return scatter(*wide, *indices, axis=axis, mode="add") / count
 
 
+def _scatter_locked(
+    side: Side, y: Node, x: Node, u: Node, *indices: Node, axis: int, mode: str
+) -> Node:
+    if mode in ("set", "add"):
+        return y
+    worst = -np.inf if mode == "max" else np.inf
+    of_x, of_u, count = _ties(held(y), held(x), held(u), indices, axis)
+    for s, t in side.both(x, u):
+        s, t = call("where", of_x, s, worst), call("where", of_u, t, worst)
+        best = scatter(s, t, *indices, axis=axis, mode=mode)
+        of_x, of_u = of_x & (s == best), of_u & (t == gather(best, *indices, axis=axis))
+    ones = (call("astype", m, count.dtype) for m in (of_x, of_u))
+    count = scatter(*ones, *indices, axis=axis, mode="add")
+    parts = (call("astype", v, count.dtype) for v in (select(of_x, x), select(of_u, u)))
+    return scatter(*parts, *indices, axis=axis, mode="add") / count
+
+
 def _scatter_batch(
     inputs: Sequence[Node], flags: Sequence[bool], node: Node, axis: int, mode: str
 ) -> Node:
@@ -270,6 +288,7 @@ def _scatter_batch(
     promote=_scatter_promote,
     vjp=_scatter_vjp,
     jvp=_scatter_jvp,
+    locked=_scatter_locked,
     batch=_scatter_batch,
     along=_scatter_along,
     flops=lambda t, u, *indices, axis, mode: 0 if mode == "set" else u.size,

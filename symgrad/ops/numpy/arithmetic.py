@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.node import Node, as_node
+from symgrad.ir.node import Node, apply, as_node
 from symgrad.ir.op import POSITIVE, REAL
 from symgrad.ops.complexes import imag, real
 from symgrad.ops.declare import NodeLike, as_floats, composite, elementwise
 from symgrad.ops.elementwise import abs as abs_
-from symgrad.ops.elementwise import copysign, square, subtract, trunc
+from symgrad.ops.elementwise import copysign, sign, square, subtract, trunc
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import equal, isfinite, isinf, isnan, logical_and, logical_not, signbit
 from symgrad.ops.reduce import all as all_
 from symgrad.ops.select import where
 from symgrad.ops.shape import astype
+from symgrad.ops.sides import Side, held
 
 
 def floats(x: NodeLike) -> Node:
@@ -79,9 +80,17 @@ def logaddexp2(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
+def _fmod_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
+    times, way = trunc(held(a) / held(b)), sign(held(a))
+    back = (held(y) == 0) & (side.motion(a - times * b) * way < 0)
+    return where(back, y + b * sign(times), y)
+
+
 @elementwise(
     np.fmod,
     partials=lambda y, a, b: (1, -trunc(a / b)),
+    locked=_fmod_locked,
+    jumps=True,
     domain=(REAL, POSITIVE),
 )
 def fmod(x1: NodeLike, x2: NodeLike, /) -> Node:
@@ -89,7 +98,12 @@ def fmod(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.heaviside, partials=lambda y, x, h: (None, equal(x, 0)))
+@elementwise(
+    np.heaviside,
+    partials=lambda y, x, h: (None, equal(x, 0)),
+    locked=lambda side, y, x, h: apply(y.op, (side.lead(x), h)),
+    jumps=True,
+)
 def heaviside(x1: NodeLike, x2: NodeLike, /) -> Node:
     """0 below 0, 1 above it, and x2 at 0; its derivative by x1 is 0."""
     ...
