@@ -12,7 +12,8 @@ With +1 or -1 for every element, some ties stay: `relu(x - y)` at x = y. A secon
 for element (i, j, …) of the n-th node, both counted from 1 and from 0, it is sin(i + n sqrt(2))
 sin(j sqrt(5)) …, with a prime for each axis. No sum of these with algebraic weights is 0, by the
 theorem of Lindemann and Weierstrass, so that what it leaves tied does not move at all. Its rows are
-multiples of each other, so that it is cheap to make.
+multiples of each other, so that it is cheap to make. On the left it is turned around, as the first
+is, so that two that tie share alike in the mean of both sides.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological, with_bodies
-from symgrad.ops.elementwise import add, multiply
+from symgrad.ops.elementwise import add, multiply, negative
 from symgrad.ops.flows import total
 from symgrad.ops.identity import checkpointed, stop_gradient
 from symgrad.ops.leaves import arange, full, zeros_like
@@ -150,7 +151,7 @@ class Lock:
             found = [_moved(xs, direction) for direction in given]
             self.complete[side] = any(isinstance(d, str) for d in given)
             if self.complete[side] and not (len(xs) == 1 and xs[0].size == 1):
-                found.append([_generic(x, i) for i, x in enumerate(xs)])
+                found.append([_generic(x, i, given[0] == "left") for i, x in enumerate(xs)])
             self.spans[side] = slice(len(rows), len(rows) + len(found))
             rows += found
         self.count = len(rows)
@@ -336,7 +337,7 @@ def _moved(xs: Sequence[Node], direction: Any) -> list[Cotangent]:
     ]
 
 
-def _generic(x: Node, number: int) -> Node:
+def _generic(x: Node, number: int, back: bool) -> Node:
     """A direction in which nothing stays tied that moves at all; see the top of the file."""
     found: Node | None = None
     for i in range(x.ndim):
@@ -349,7 +350,7 @@ def _generic(x: Node, number: int) -> Node:
         found = sin(1 + as_node(number * math.sqrt(2)))
     if x.tensor.is_complex:
         found = multiply(found, 1 + math.sqrt(math.pi) * 1j)
-    return astype(found, x.dtype)
+    return astype(negative(found) if back else found, x.dtype)
 
 
 def _prime(number: int) -> int:

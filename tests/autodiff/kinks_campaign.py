@@ -178,7 +178,7 @@ def check(seed, spellings=2, compiled=False):
         slope = difference(ys[0], x, at, d, smooth)
         close(found[0] @ d, slope, (side, steps, "the difference"), 1e-5 if smooth else 1e-12)
         if not smooth:
-            beside = at + 2.0**-18 * d + 2.0**-32 * generic(size)
+            beside = at + 2.0**-18 * d + 2.0**-32 * generic(size) * (-1 if side == "left" else 1)
             near = value(sg.grad(ys[0], x, disconnected="zero"), x, beside)
             close(found[0], near, (side, steps, "the gradient beside it"))
         if compiled:
