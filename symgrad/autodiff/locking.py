@@ -151,7 +151,7 @@ class Lock:
             found = [_moved(xs, direction) for direction in given]
             self.complete[side] = any(isinstance(d, str) for d in given)
             if self.complete[side] and not (len(xs) == 1 and xs[0].size == 1):
-                found.append([_generic(x, i, given[0] == "left") for i, x in enumerate(xs)])
+                found.append([_generic(x, i, "left" in given) for i, x in enumerate(xs)])
             self.spans[side] = slice(len(rows), len(rows) + len(found))
             rows += found
         self.count = len(rows)
