@@ -96,9 +96,12 @@ def _drawn(rng: np.random.Generator, x: Node, shape: tuple[int, ...], number: in
         return rng.choice([low, high], shape)
     if number % 2:
         return rng.uniform(low, high, shape)
-    # Of all sizes, away from one end or the other.
+    # Of all sizes, away from an end or from 0.
     away = (high - low) * 2.0 ** -rng.uniform(0, 24, shape)
-    return np.clip(low + away if number % 4 else high - away, low, high)
+    near = [low + away, high - away]
+    if low < 0 < high:
+        near.append(away * rng.choice([-1, 1], shape))
+    return np.clip(near[number // 2 % len(near)], low, high)
 
 
 def _largest(

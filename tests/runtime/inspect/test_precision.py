@@ -68,3 +68,11 @@ def test_what_it_needs_is_told():
         sg.compile(free, free * 2, error=1e-6)
     with pytest.raises(sg.GraphError, match="not for memory_budget"):
         sg.compile(x, lost, error=1e-6, memory_budget=10**6)
+
+
+def test_points_near_zero_within_a_range_are_tried():
+    x = sg.placeholder("x", 4, "float32", within=(-1, 1))
+    program = sg.compile(x, sg.exp(x) - 1 - x, error=1e-6)
+    for size in (1e-2, 1e-4):
+        (found,) = program.error(np.full(4, size, "float32"), bound=True).outputs
+        assert found.bound < 1e-6 * found.largest
