@@ -152,3 +152,9 @@ def test_of_a_program_what_runs_is_counted():
     program = sg.compile(x, sum(sg.tanh(x) * i for i in range(60)))
     assert len(program.raw) > 150 > len(program.graph)
     assert "image/svg+xml" in program._repr_mimebundle_()
+
+
+def test_the_text_of_a_picture_is_no_page_of_source():
+    program = sg.compile([], sg.sum(sg.variable("w", np.zeros(3))))
+    for shown in (program.render(), program.story(), program.explore()):
+        assert len(repr(shown)) < 200

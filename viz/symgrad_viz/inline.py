@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from symgrad.ir.digest import sha256
 from symgrad_viz.theme import DARK
@@ -33,7 +33,7 @@ def inline(svg: str) -> str:
 class Page:
     """A page of HTML, which a notebook shows in a frame that nothing leaves."""
 
-    text: str
+    text: str = field(repr=False)
 
     def _repr_html_(self) -> str:
         style = f"width: 100%; height: {HIGH}px; border: 1px solid #8884"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -45,7 +45,7 @@ class Picture:
     `notes` say, a sentence each, what did not go as it first should.
     """
 
-    data: str | bytes
+    data: str | bytes = field(repr=False)
     format: str
     engine: str
     notes: tuple[str, ...] = ()
