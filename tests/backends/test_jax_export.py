@@ -1,6 +1,8 @@
 """Programs as StableHLO, read again by `jax.export`, which knows nothing of symgrad."""
 
 import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,3 +96,10 @@ def test_platforms_and_outputs_are_checked(tmp_path):
     w = sg.variable("w", 1.0)
     with pytest.raises(sg.GraphError, match="no outputs"):
         sg.compile([], [], updates={w: w + 1}).export(tmp_path / "m")
+
+
+def test_the_extra_brings_what_files_need():
+    """Runtimes of ONNX bring flatbuffers, too, so that a test beside them would not miss it."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extra = project["project"]["optional-dependencies"]["jax"]
+    assert any(name.startswith("flatbuffers") for name in extra)

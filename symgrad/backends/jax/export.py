@@ -65,7 +65,7 @@ def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path
     except SymgradError:
         raise
     except ImportError as error:
-        raise UnsupportedError(f"{error}; pip install flatbuffers") from None
+        raise UnsupportedError(f"{error}; pip install 'symgrad[jax]'") from None
     except Exception as error:
         raise UnsupportedError(f"it cannot be exported: {str(error)[:300]}") from error
     with whole_file(target) as file:
