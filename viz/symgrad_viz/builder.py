@@ -306,10 +306,11 @@ class _Builder:
     def _draw_box(self, level: Level, node: Node, inner: GraphLike | None) -> None:
         own = level.names[node]
         operands = [level.sources[x][0] for x in node.inputs]
+        written = "" if inner or node.bodies or is_leaf(node) else self._formula(level, node)
         self.boxes[own] = Box(
             own,
             kind_of(node, self.parts[node], inner),
-            tuple(self._lines(level, node, operands, inner)),
+            tuple(self._lines(level, node, operands, inner, written)),
             self._tooltip(level, node),
             self._around(level, node),
             figure=self.details.figure(node),
@@ -319,7 +320,7 @@ class _Builder:
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         # A formula tells the order of operands, and the inside of a node what is read where.
-        ordered &= inner is None and not node.bodies and not self._formula(level, node)
+        ordered &= inner is None and not node.bodies and not written
         if not ordered:
             drawn = list({node.inputs[i]: (i, x) for i, x in drawn[::-1]}.values())[::-1]
         for i, x in drawn:
@@ -330,7 +331,12 @@ class _Builder:
             self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
     def _lines(
-        self, level: Level, node: Node, operands: Sequence[Operand], inner: GraphLike | None
+        self,
+        level: Level,
+        node: Node,
+        operands: Sequence[Operand],
+        inner: GraphLike | None,
+        written: str,
     ) -> Iterator[str]:
         """The label: what it is, its type, what is inside, and the last rewrite that made it."""
         own, value = level.names[node], constant_value(node)
@@ -340,7 +346,6 @@ class _Builder:
             index = f" {node.attr('index')}" if node.op.of_several else ""
             times = f" {text}" if (text := times_text(node)) else ""
             called = f"{shortened(call_text(node.op, operands), WRITTEN)}{index}{times}"
-            written = "" if inner or times else self._formula(level, node)
             given = f" {name}" if (name := self.given.get(node)) else ""
             yield f"{own}{given} = {written or called}"
         elif value.size <= 6:

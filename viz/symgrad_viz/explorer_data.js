@@ -154,7 +154,7 @@ function elsewhere(text) {
 
 /** The lines of the generated source that compute an element, each with its section. */
 function linesOf(e) {
-  const own = (elements[e].lines ?? []).map((line) => ({ section: elements[e].section, line }));
+  const own = (elements[e].lines ?? []).map((line) => ({ section: elements[e].section ?? 0, line }));
   return elements[e].inside ? [...own, ...elements[e].inside.flatMap(linesOf)] : own;
 }
 

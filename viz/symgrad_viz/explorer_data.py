@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -76,6 +77,9 @@ class Document:
         self.program, self.embed_source, self.profile = program, embed_source, profile
         self.tell = tell = _Told()
         ready = program.executables.shown(profile.sizes if profile else None)
+        # Where there was no call yet, what is asked for again is not planned again.
+        self.planned = copy(program)
+        self.planned.executables = program.executables.only(ready)
         own = Explainer(program.raw, program.trace, ready.plan, ready.source)
         self.sections = [Section("every call", ready.plan, ready.source, own)]
         for depends, part in program.held.items():
@@ -92,7 +96,7 @@ class Document:
         # Of a large program what is in groups is drawn, where it was written, and nothing else.
         self.is_large = len(program.raw) > LARGE
         tell("reading what each step costs")
-        self.cost = program.cost(**ready.plan.sizes)
+        self.cost = self.planned.cost(**ready.plan.sizes)
         tell(f"drawing {len(self.graphs)} stages of {len(program.raw)} nodes")
         self.stages = self._stages(opened=self.is_large)
         tell("telling of each node where it comes from")
@@ -279,7 +283,7 @@ class Document:
 
     def _native(self) -> Iterator[Json]:
         """The machine code, as LLVM reads it and as it came out; in IR are no names of a user's."""
-        for i, code in enumerate(self.program.native, 1):
+        for i, code in enumerate(self.planned.native, 1):
             for what, text in (("LLVM's IR", code.ir), ("assembly", code.assembly)):
                 yield {
                     "title": f"Machine code {i}: {what}",

@@ -88,6 +88,7 @@ class Nodes:
         events = [
             at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None
         ]
+        buffers = self._buffers(number)
         ends = (self.elements.of_form(e) for e in self.lineage.onward(form).ends)
         found: Json = {
             "op": node.op.name,
@@ -102,11 +103,11 @@ class Nodes:
             "inside": self.inside.get(number) or sorted(self.bodies.get(number, ())),
             "times": times_text(node),
             "verdict": self.texts.pieces(self._verdict(number, story.verdict)),
-            "section": section if story.code else None,
+            "section": section if story.code and section else None,  # else the first
             "lines": [n for n, _ in story.code],
             **self.costs.get(number, {}),
-            "buffers": self._buffers(number),
-            "array": self.arrays.get(number),
+            "buffers": buffers,
+            "array": self._array(number, buffers),
         }
         return {k: v for k, v in found.items() if v not in (None, [], "")}
 
@@ -146,6 +147,12 @@ class Nodes:
             plan = self.sections[i].plan
             found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
         return list(found)
+
+    def _array(self, number: int, buffers: list[tuple[int, int]]) -> str | int | None:
+        """The array of the source that it is computed in, if not its buffers; 0 for none."""
+        slots = [self.sections[i].plan.slots[slot].name for i, slot in buffers]
+        array = self.arrays.get(number, 0)
+        return None if array == (", ".join(slots) or 0) else array
 
     def _costs(self, whole: Cost) -> dict[int, Json]:
         """Operations, bytes read and bytes written of each node, as written and as it runs."""

@@ -168,6 +168,8 @@ function provenance(e) {
   return html("ol", { id: "story" }, items);
 }
 
+/** The array of the source that an element is computed in: that of its buffers, or within a tile its own. */
+const arrayOf = (x) => x.array ?? x.buffers?.map(({ section, slot }) => data.sections[section].slots[slot].name).join(", ");
 function nodePane(e) {
   const x = elements[e];
   const stage = now();
@@ -176,7 +178,7 @@ function nodePane(e) {
   const here = stage.boxOf.has(e) || stage.groups.has(e) || open;
   const group = stage.groupOf.get(e);
   const [reads, readers] = here ? neighbours(e) : [[], []];
-  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, x.array ? `${x.type} in ${x.array}` : x.type)];
+  const out = [html("h2", null, html("code", null, x.group ? x.op : box >= 0 ? world.boxes[box].call.replace(/ : .*$/s, "") : `n${e} = ${x.op}`)), html("p", { class: "mono", id: "type" }, arrayOf(x) ? `${x.type} in ${arrayOf(x)}` : x.type)];
   if (x.scope) out.push(html("p", { class: "soft" }, `in ${x.scope.join(" / ")}`));
   if (group !== undefined) out.push(html("p", null, "inside the group ", link(group)));
   if (!here) {
