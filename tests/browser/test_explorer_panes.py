@@ -111,7 +111,7 @@ def test_the_page_alone_says_what_is_kept_and_what_was_fused(opened, net_page, n
     page.evaluate(f"change({{ node: {group[1:]} }})")
     told = page.locator("#pane").text_content()
     assert "one group of" in told
-    assert "Compute neighbouring ops in one pass" in told
+    assert "Computes neighbouring operations together" in told
 
 
 @pytest.fixture(scope="module")
