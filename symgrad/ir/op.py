@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
@@ -268,7 +269,7 @@ class Op:
 def require_ends(ends: tuple[float, float], type: Type) -> None:
     """Refuse ends that are no range, or of a type that has none. Raises `GraphError`."""
     low, high = ends
-    if not low <= high:
+    if not low <= high or low == math.inf or high == -math.inf:
         raise GraphError(f"within=({low!r}, {high!r}) holds no number: give the smaller one first")
     if not isinstance(type, TensorType) or type.dtype.kind not in "fiu":
         raise GraphError(f"within is for real numbers and integers, not for {type!r}")

@@ -40,7 +40,7 @@ def placeholder(
         return leaf(PLACEHOLDER, type_, name=name)
     try:
         low, high = map(float, within)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise GraphError(f"within is two numbers, (low, high), not {within!r}") from None
     require_ends((low, high), type_)
     return leaf(PLACEHOLDER, type_, name=name, within=(low, high))

@@ -14,8 +14,10 @@ from symgrad.ir.errors import GraphError
 from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.leaf_ops import PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
+from symgrad.ir.ranges import Range
 from symgrad.lowering.plan import ALIGNMENT, Plan
 from symgrad.lowering.steps import Slot
+from symgrad.ops.ranges.inference import declared
 from symgrad.runtime.literals import constant_text, is_short
 from symgrad.runtime.source import Source
 
@@ -26,7 +28,7 @@ LONGEST_LINE = 80
 LONGEST_FORM = 500  # of the arguments, as they are shown
 
 FITTED = '''
-def fitted(value, name, shape, dtype):
+def fitted(value, name, shape, dtype, within=None):
     """An argument as step takes it: a C-contiguous array of this shape and dtype."""
     if np.ma.isMaskedArray(value):
         raise ValueError(f"{name!r} is a masked array; fill it first: a.filled(0)")
@@ -42,6 +44,8 @@ def fitted(value, name, shape, dtype):
     lost = back != array if ints else np.isfinite(made) != np.isfinite(array)
     if lost.any():
         raise ValueError(f"{name!r} holds {array[lost].flat[0]}, which {dtype} cannot")
+    if within is not None and not ((made >= within[0]) & (made <= within[1])).all():
+        raise ValueError(f"{name!r} must lie within {within}")
     return made[()]
 '''
 
@@ -97,6 +101,8 @@ class Standalone:
         for op, slots in ((PLACEHOLDER, self.inputs), (VARIABLE, self.variables)):
             nodes = (n for n in plan.graph.inputs if n.op is op)
             slot_of.update((n, s.name) for s, n in zip(slots, nodes, strict=True))
+        ranges = {slot: declared(node) for node, slot in slot_of.items()}
+        self.ranges = {slot: found for slot, found in ranges.items() if found is not None}
         shared = Counter(n.name for n in slot_of)
         for node, slot_name in slot_of.items():
             self.given[slot_name] = str(node.name) if shared[node.name] == 1 else slot_name
@@ -226,7 +232,9 @@ class Standalone:
 
     def _fitted(self, slot: Slot) -> str:
         name = self.given[slot.name][:60]
-        return f"fitted({slot.name}, {name!a}, {slot.shape}, {slot.dtype.name!r})"
+        ends = self.ranges.get(slot.name)
+        within = "" if ends is None else f", {_ends(ends)}"
+        return f"fitted({slot.name}, {name!a}, {slot.shape}, {slot.dtype.name!r}{within})"
 
     def _commit(self, spares: list[tuple[str, str]], scalars: list[str]) -> Iterator[str]:
         """The last lines of a call: all variables change in one statement."""
@@ -252,6 +260,12 @@ def _like(form: Any, leaves: Sequence[str]) -> str:
     if isinstance(form, (list, tuple)):
         return f"[{', '.join(_like(v, leaves) for v in form)}]"
     return str(leaves[form])
+
+
+def _ends(found: Range) -> str:
+    """The ends of a range as source: inf has no literal."""
+    ends = (f"float({str(v)!r})" if math.isinf(v) else repr(v) for v in found[:2])
+    return f"({', '.join(ends)})"
 
 
 class _Found(str):

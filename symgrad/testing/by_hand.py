@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff.transforms import grad
-from symgrad.ir.errors import ArgumentError
+from symgrad.ir.errors import ArgumentError, short
 from symgrad.ir.kinks import Policy
 from symgrad.ir.node import Node, as_node
 from symgrad.proof.counterexample import Counterexample
@@ -29,6 +29,11 @@ def assert_same_gradient(
     >>> loss = sg.sum((x @ w - t) ** 2)
     >>> assert_same_gradient(loss, w, by_hand=2 * x.T @ (x @ w - t))
     """
+    for name, given in (("wrt", wrt), ("by_hand", by_hand)):
+        if isinstance(given, (list, tuple)) or (callable(given) and not isinstance(given, Node)):
+            raise ArgumentError(
+                f"{name} is one node, not {short(given)}; call this once for each gradient"
+            )
     derived, written = grad(loss, wrt, kinks=kinks), as_node(by_hand)
     if derived.shape != written.shape:
         turned = derived.shape == written.shape[::-1]

@@ -52,7 +52,7 @@ class SomeCode:
 
     rows, block, ir, assembly, call = 4000, 100, "", "", None
     parts = (sg.placeholder("parts", (40,)).tensor,)
-    in_place, strides = ((),), (None,)
+    in_place, strides, wide = ((),), (None,), {}
 
 
 class SomeMaker:

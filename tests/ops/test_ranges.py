@@ -130,6 +130,8 @@ def test_what_is_fed_is_held_to_what_was_declared():
         ("ab", "float64", "two numbers"),
         (3, "float64", "two numbers"),
         ((0, 1, 2), "float64", "two numbers"),
+        ((math.inf, math.inf), "float64", "holds no number"),
+        ((10**400, 10**401), "float64", "two numbers"),
         ((0, 1), "bool", "not for bool"),
         ((0, 1), "complex128", "not for complex128"),
     ],
@@ -137,6 +139,20 @@ def test_what_is_fed_is_held_to_what_was_declared():
 def test_bad_ranges_are_refused(within, dtype, said):
     with pytest.raises(sg.GraphError, match=said):
         sg.placeholder("q", 3, dtype, within=within)
+
+
+def test_a_written_program_checks_ranges_too(tmp_path):
+    q = sg.placeholder("q", 3, within=(0, math.inf))
+    program = sg.compile([p, q], sg.abs(p) + sg.abs(q))
+    path = program.save_source(tmp_path / "written.py")
+    scope = {"__name__": "written"}
+    exec(path.read_text(), scope)
+    written = scope["Program"]()
+    np.testing.assert_array_equal(written([0, 0.5, 1], [1, 2, 3]), [1, 2.5, 4])
+    with pytest.raises(ValueError, match=r"'p' must lie within \(0.0, 1.0\)"):
+        written([-1.0, 0.5, 1], [1, 2, 3])
+    with pytest.raises(ValueError, match=r"'q' must lie within \(0.0, inf\)"):
+        written([0, 0.5, 1], [1, -2, 3])
 
 
 def test_a_range_is_part_of_the_graph(tmp_path):

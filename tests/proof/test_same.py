@@ -207,6 +207,8 @@ def test_a_gradient_by_hand():
         sg.testing.assert_same_gradient(loss, w, by_hand=X.T @ rest / n)
     product = sg.sum(x @ A * 3)
     by_hand = sg.grad(product, A)
+    with pytest.raises(sg.ArgumentError, match="by_hand is one node, not"):
+        sg.testing.assert_same_gradient(loss, w, by_hand=[w])
     with pytest.raises(AssertionError, match="it is the transposed one"):
         sg.testing.assert_same_gradient(product, A, by_hand=by_hand.T)
     with pytest.raises(sg.ArgumentError, match="transpose it"):
