@@ -15,7 +15,7 @@ from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, P, composite, elementwise, require
 from symgrad.ops.flows import Masked, Partial
-from symgrad.ops.logic import isfinite, isnan, logical_not
+from symgrad.ops.logic import isfinite, isnan, logical_not, logical_or
 from symgrad.ops.sides import Side, held
 
 
@@ -52,9 +52,36 @@ def _chosen(side: Side, y: Node, mask: Node, *operands: Node) -> Node:
     return apply(y.op, (taken, *operands))
 
 
+def _through(mask: Node, x: Node) -> Node:
+    """The mask of what flows through a selection.
+
+    A flow that is selected where it is not 0 keeps a 0 from meeting an infinite slope. Where its
+    product with the slope is finite, nothing was kept from anything: there the product is what it
+    is, and has its derivative, though the flow may happen to be 0 at this point.
+    """
+    if mask.op.cast and mask.inputs[0].tensor.is_inexact and _vanishes(x, mask.inputs[0], {}):
+        return logical_or(mask, isfinite(x))
+    return mask
+
+
+def _vanishes(x: Node, flow: Node, known: dict[Node, bool]) -> bool:
+    """Whether x is made of a flow in such a way that it is 0 where that is, as a product is."""
+    if x is flow:
+        return True
+    if x not in known:
+        op, known[x] = x.op, False
+        if op.annihilators:
+            known[x] = any(_vanishes(x.inputs[i], flow, known) for i in op.annihilators)
+        elif op.linear or op.view or op.cast or op.identity:
+            known[x] = _vanishes(x.inputs[0], flow, known)
+        elif op.preserves_zero and x.inputs:
+            known[x] = all(_vanishes(n, flow, known) for n in x.inputs)
+    return known[x]
+
+
 @_kept(
     kernels.select,
-    partials=lambda y, mask, x: (None, mask),
+    partials=lambda y, mask, x: (None, _through(mask, x)),
     locked=_chosen,
     promote=_mask_promote,
     scratch=lambda mask, x: bits_like(x, mask),
