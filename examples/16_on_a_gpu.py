@@ -1,7 +1,6 @@
 """The same program on a GPU, where there is one, and on the processor where there is none.
 
-Run it with `python examples/16_on_a_gpu.py`; it needs JAX: `pip install 'symgrad[jax]'`. It was
-written without a GPU at hand, and has run on processors only.
+Run `python examples/16_on_a_gpu.py` with `symgrad[jax]`. When it was written, no GPU was at hand.
 """
 
 from pathlib import Path

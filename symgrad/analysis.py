@@ -135,7 +135,7 @@ class _Orderer:
                     candidates |= holds
             ready = [r for r in candidates if not self.missing[r] and self._frees(r)]
             for r in sorted(ready, key=self._turn, reverse=True):
-                pending += [r, *self._masks_beside(r)]
+                pending += [r, *sorted(self._masks_beside(r), key=self.position.__getitem__)]
 
     def _turn(self, node: Node) -> tuple[bool, int]:
         """The order of nodes that make room: those first that take none."""

@@ -142,7 +142,7 @@ def counts():
         yield row(f"`{label}`", len(found), len(answered), whole, never, rest)
     have = [n for n in attributes() if hasattr(sg.Node, n)]
     whole = sum(not numpy_calls.failing(f"ndarray.{n}") for n in have)
-    never = len(NO_METHODS)
+    never = sum(n in NO_METHODS for n in attributes() if n not in have)
     rest = len(attributes()) - len(have) - never
     yield row("attributes of arrays", len(attributes()), len(have), whole, never, rest)
     by_key = sum(n in DRAWS for n in draws())

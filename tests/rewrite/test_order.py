@@ -54,4 +54,4 @@ def test_one_function_has_one_gradient_in_any_order_of_rules(seed, monkeypatch):
     monkeypatch.setattr(normal, "INDEX", Index(mixed(np.random.default_rng(seed), normal.RULES)))
     for param in kinks.CASES:
         row, spelling = param.values
-        kinks.test_one_function_has_one_gradient(row, spelling, "reverse", ())
+        kinks.test_one_function_has_one_gradient(row, spelling, "reverse")

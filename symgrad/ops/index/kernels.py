@@ -132,7 +132,10 @@ def pick_in_rows(x, index, out=None):
     if x.flags.c_contiguous:
         return x.take(_one_a_row(x, index), out=out, mode="clip")
     y = np.take_along_axis(x, np.clip(index, 0, x.shape[-1] - 1), axis=-1)
-    return y if out is None else np.positive(y, out=out)
+    if out is None:
+        return y
+    np.copyto(out, y)
+    return out
 
 
 def add_in_rows(x, u, index, out=None):

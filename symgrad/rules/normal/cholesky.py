@@ -96,7 +96,7 @@ def squares_by_factor(a: Var, b: Var, axis: Attr, k: Attr) -> Rewrite:
     when=lambda b, p: b.shape == (*p, 1),
     examples=(
         lambda a, b: sum(
-            reshape(square(solve_triangular_p(cholesky_p(definite(a)), b[:, :1], lower=True)), (3,))
+            square(reshape(solve_triangular_p(cholesky_p(definite(a)), b[:, :1], lower=True), (3,)))
         ),
     ),
 )
@@ -104,7 +104,7 @@ def squares_of_vector_by_factor(a: Var, b: Var, p: Attr, axis: Attr, k: Attr) ->
     """The squares of a system of a Cholesky factor sum to b @ inv(a) @ b."""
     half = solve_triangular_p(cholesky_p(a), b, lower=True)
     return Rewrite(
-        before=sum(reshape(square(half), shape=p), axis=axis, dtype=None, keepdims=k),
+        before=sum(square(reshape(half, shape=p)), axis=axis, dtype=None, keepdims=k),
         after=lambda a, b, p, axis, k: sum(
             reshape(b * solve_definite(a, b), p), axis=axis, keepdims=k
         ),
