@@ -5,7 +5,6 @@ on every machine, however slow or busy. Every op is declared, whatever is import
 import gc
 import os
 
-from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 settings.register_profile("symgrad", deadline=None, derandomize=True)
@@ -15,18 +14,6 @@ settings.load_profile("symgrad")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import symgrad.ops.families  # noqa: E402, F401
-
-
-def pytest_runtest_protocol(item, nextitem):
-    """In a worker, only reports are sent that say something: to send six for a test took a
-    thirtieth of a run.
-    """
-    if not hasattr(item.config, "workerinput"):
-        return None
-    for report in runtestprotocol(item, nextitem=nextitem, log=False):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 def pytest_collection_finish():
