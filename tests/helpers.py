@@ -54,6 +54,23 @@ def close(found, expected, tolerance=TOLERANCE):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
+def differences(found, expected, room):
+    """How arrays differ, in words: in shape, dtype, NaN, or by a part `room` of the largest."""
+    y, z = np.asarray(found), np.asarray(expected)
+    if (y.shape, y.dtype) != (z.shape, z.dtype):
+        yield f"is {y.dtype}{y.shape}, not {z.dtype}{z.shape}"
+    elif y.dtype.kind not in "fc":
+        if not np.array_equal(y, z):
+            yield f"is {y}, not {z}"
+    elif not np.array_equal(np.isnan(y), np.isnan(z)):
+        yield "has NaN in other places"
+    else:
+        largest = np.max(np.abs(z[np.isfinite(z)]), initial=0)
+        away = np.nanmax(np.abs(np.where(y == z, 0, y - z)), initial=0)
+        if away > room * largest:
+            yield f"is away by {away:.1g}, where the largest element is {largest:.1g}"
+
+
 def normal(rng, shape, dtype):
     """Normal numbers, of a float or complex dtype's precision or better."""
     values = rng.standard_normal(shape)

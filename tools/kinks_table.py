@@ -10,7 +10,7 @@ import re
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from tools.kinks_peers import FUNCTIONS, RECORDED
-from tools.rules_table import ROOT, row, updated
+from tools.rules_table import ROOT, row, updated, write
 
 PAGE = ROOT / "symgrad" / "autodiff" / "KINKS.md"
 BEGIN, END = "<!-- kinks: begin -->", "<!-- kinks: end -->"
@@ -50,11 +50,5 @@ def texts():
     return {PAGE: updated(PAGE.read_text(encoding="utf-8"), listed(), BEGIN, END)}
 
 
-def main():
-    """Write the table into the page."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(texts())

@@ -8,7 +8,7 @@ import inspect
 import symgrad as sg
 from symgrad.stats.law import Law
 from symgrad.stats.location_scale import LocationScale
-from tools.rules_table import ROOT, row, updated
+from tools.rules_table import ROOT, row, updated, write
 
 PAGE = ROOT / "symgrad" / "stats" / "README.md"
 BEGIN, END = "<!-- laws: begin -->", "<!-- laws: end -->"
@@ -54,11 +54,5 @@ def texts():
     return {PAGE: updated(PAGE.read_text(encoding="utf-8"), listed(), BEGIN, END)}
 
 
-def main():
-    """Write the table into the page."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(texts())

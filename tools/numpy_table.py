@@ -13,7 +13,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ir.refusals import INSTEAD
 from tools import numpy_calls
 from tools.numpy_calls import SPACES, attributes, functions
-from tools.rules_table import ROOT, row, updated
+from tools.rules_table import ROOT, row, updated, write
 
 PAGE = ROOT / "symgrad" / "ops" / "NUMPY.md"
 BEGIN, END = "<!-- numpy: begin -->", "<!-- numpy: end -->"
@@ -175,11 +175,5 @@ def texts():
     return {PAGE: updated(PAGE.read_text(encoding="utf-8"), listed(), BEGIN, END)}
 
 
-def main():
-    """Write the table into the page."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(texts())

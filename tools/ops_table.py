@@ -17,7 +17,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from tests.conformance.names import FFT, LINALG, MAIN
 from tools import numpy_calls
-from tools.rules_table import ROOT, row, updated
+from tools.rules_table import ROOT, row, updated, write
 
 SPACES = ("fft", "linalg", "nn", "random", "special")
 STANDARD = {*MAIN.split(), *(f"linalg.{n}" for n in LINALG.split())}
@@ -291,11 +291,5 @@ def texts():
     return {p: updated(p.read_text(encoding="utf-8"), lines, BEGIN, END) for p, lines in both}
 
 
-def main():
-    """Write the tables into the files."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(texts())

@@ -6,7 +6,7 @@ Each stands with its own module, so that type checkers know it. The other names 
 import re
 
 from symgrad.ir.op import REGISTRY
-from tools.rules_table import ROOT
+from tools.rules_table import ROOT, write
 
 STUB = ROOT / "symgrad" / "__init__.pyi"
 LINE = re.compile(r"from (\S+) import (\S+) as \2\n")
@@ -33,11 +33,5 @@ def in_order(item):
     return home, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def main():
-    """Write the list."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(texts())

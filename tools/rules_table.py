@@ -138,11 +138,11 @@ def texts():
     return {p: updated(p.read_text(encoding="utf-8"), lines) for p, lines in both}
 
 
-def main():
-    """Write the tables into the files."""
-    for path, wanted in texts().items():
-        path.write_text(wanted, encoding="utf-8")
+def write(texts):
+    """Write pages, by their paths."""
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write(texts())

@@ -52,9 +52,10 @@ def lockings(form: NormalForm, xs: Sequence[Node], policy: Kinks) -> list[tuple[
 
     `xs` are the nodes as the user gave them, which stand for those of the form.
     """
+    known = set(xs)
     for direction in policy.along:
         for node, _ in () if isinstance(direction, str) else direction:
-            if node not in set(xs):
+            if node not in known:
                 raise GradientError(
                     f"kinks gives a direction to {describe(node)}, by which is not differentiated; "
                     "give one for nodes of wrt"

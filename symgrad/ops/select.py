@@ -18,6 +18,8 @@ from symgrad.ops.flows import Masked, Partial
 from symgrad.ops.logic import isfinite, isnan, logical_not, logical_or
 from symgrad.ops.sides import Side, held
 
+MOST_FACTORS = 6
+
 
 def bits_like(t: TensorType, *masks: TensorType) -> tuple[TensorType, ...]:
     """A temporary for a mask with all bits of a byte set, which is widened as it selects values."""
@@ -59,24 +61,26 @@ def _through(mask: Node, x: Node) -> Node:
     product with the slope is finite, nothing was kept from anything: there the product is what it
     is, and has its derivative, though the flow may happen to be 0 at this point.
     """
-    if mask.op.cast and mask.inputs[0].tensor.is_inexact and _vanishes(x, mask.inputs[0], {}):
+    if mask.op.cast and mask.inputs[0].tensor.is_inexact and _vanishes(x, mask.inputs[0]):
         return logical_or(mask, isfinite(x))
     return mask
 
 
-def _vanishes(x: Node, flow: Node, known: dict[Node, bool]) -> bool:
-    """Whether x is made of a flow in such a way that it is 0 where that is, as a product is."""
-    if x is flow:
-        return True
-    if x not in known:
-        op, known[x] = x.op, False
-        if op.annihilators:
-            known[x] = any(_vanishes(x.inputs[i], flow, known) for i in op.annihilators)
-        elif op.linear or op.view or op.cast or op.identity:
-            known[x] = _vanishes(x.inputs[0], flow, known)
-        elif op.preserves_zero and x.inputs:
-            known[x] = all(_vanishes(n, flow, known) for n in x.inputs)
-    return known[x]
+def _vanishes(x: Node, flow: Node, most: int = MOST_FACTORS) -> bool:
+    """Whether x is made of a flow in such a way that it is 0 where that is, as a product is.
+
+    The derivative of one op is so deep; further down nothing is sought.
+    """
+    op = x.op
+    if x is flow or not most:
+        return x is flow
+    if op.annihilators:
+        return any(_vanishes(x.inputs[i], flow, most - 1) for i in op.annihilators)
+    if op.linear or op.view or op.cast or op.identity:
+        return _vanishes(x.inputs[0], flow, most - 1)
+    if op.preserves_zero and x.inputs:
+        return all(_vanishes(n, flow, most - 1) for n in x.inputs)
+    return False
 
 
 @_kept(

@@ -48,9 +48,8 @@ class Side:
     def lead(self, a: Node, b: Node | None = None) -> Node:
         """A number that is positive where a is above b or moves there, negative where it is below.
 
-        Without b it is of a and 0.
-        It is 0 where they stay together, and NaN where one is NaN: the first of a - b and its
-        tangents that is not 0.
+        Without b it is of a and 0. It is 0 where they stay together, and NaN where one is NaN: the
+        first of a - b and its tangents that is not 0.
         """
         if b is None:
             return _first([held(a), *self.tangents(a)])

@@ -107,7 +107,8 @@ def _real_dtype(node: Node) -> Any:
 
 
 def _bytes(a: Any) -> bytes:
-    return bytes(np.where(np.isnan(a), a.dtype.type(1), a).tobytes()) if a.dtype.kind in "fc" else a
+    """The bytes of numbers, whichever NaN a NaN is."""
+    return bytes(np.where(np.isnan(a), a.dtype.type(1), a).tobytes())
 
 
 def _long(f: Node, g: Node, feeds: Mapping[Node, Any]) -> Run | None:

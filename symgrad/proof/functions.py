@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from math import isqrt, log
-from typing import TypeAlias
+from typing import Concatenate, ParamSpec, TypeAlias
 
 from symgrad.proof.terms import MASKS, ONE, ZERO, Algebra, Atom, Factor, Term, Terms, TooLarge
 
@@ -25,20 +25,22 @@ def meant(value: float, digits: int) -> Fraction:
     return simple if abs(simple - exact) <= abs(exact) / 2**digits else exact
 
 
-Method: TypeAlias = "Callable[[Functions, Terms], Terms]"
+P = ParamSpec("P")
+Method: TypeAlias = "Callable[Concatenate[Functions, Terms, P], Terms]"
 
 
-def _by_pieces(function: Method) -> Method:
+def _by_pieces(function: Method[P]) -> Method[P]:
     """A function of a sum, taken where a mask in that holds and where it does not (Shannon)."""
 
     @wraps(function)
-    def found(self: Functions, a: Terms) -> Terms:
+    def found(self: Functions, a: Terms, /, *args: P.args, **kwargs: P.kwargs) -> Terms:
         f = self.mask_in(a)
         if f is None:
-            return function(self, a)
-        mask = self.normal([((f,), _ONE)])
-        there, elsewhere = (found(self, self.where(a, f, holds)) for holds in (True, False))
-        return self.choice(mask, there, elsewhere)
+            return function(self, a, *args, **kwargs)
+        there, elsewhere = (
+            found(self, self.where(a, f, holds), *args, **kwargs) for holds in (True, False)
+        )
+        return self.choice(self.normal([((f,), _ONE)]), there, elsewhere)
 
     return found
 
@@ -55,10 +57,11 @@ class Functions(Algebra):
             for _ in range(p.numerator):
                 found = self.multiply(found, a)
             return found
-        f = self.mask_in(a)
-        if f is not None:
-            there, elsewhere = (self.power(self.where(a, f, holds), p) for holds in (True, False))
-            return self.choice(self.normal([((f,), _ONE)]), there, elsewhere)
+        return self._root(a, p)
+
+    @_by_pieces
+    def _root(self, a: Terms, p: Fraction) -> Terms:
+        """A sum to a power that is negative, large or no whole number."""
         if not a.items:
             raise TooLarge  # nothing is known of 1 / 0
         coefficient, factors, rest = self._content(a)
@@ -154,9 +157,9 @@ class Functions(Algebra):
         found = ONE
         for term, c in a.items:
             inner = self._inside_log(term)
-            one = self.function("exp", Terms(((term, _ONE),)), c) if inner is None else None
-            if one is None:
-                assert inner is not None
+            if inner is None:
+                one = self.function("exp", Terms(((term, _ONE),)), c)
+            else:
                 one = self.power(inner, c)
             found = self.multiply(found, one)
         return found

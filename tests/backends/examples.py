@@ -14,6 +14,7 @@ import numpy as np
 
 import symgrad as sg
 from symgrad.ir.forms import flatten
+from tests.helpers import differences
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_CALLS = 2
@@ -48,9 +49,9 @@ class Twin:
             v.value = value
         expected = self.reference(*args, **kwargs)
         results = zip(leaves(found), leaves(expected), strict=True)
-        compared = [(z.path, differences(y.value, z.value)) for y, z in results]
+        compared = [(z.path, faults_of(y.value, z.value)) for y, z in results]
         nexts = zip(state, moved, strict=True)
-        compared += [(v.name, differences(y, v.value, OF_NEXT)) for v, y in nexts]
+        compared += [(v.name, faults_of(y, v.value, OF_NEXT)) for v, y in nexts]
         where = f"program {self.number}, call {self.calls}"
         self.faults += [f"{where}: {name} {words}" for name, told in compared for words in told]
         return expected
@@ -60,23 +61,12 @@ def leaves(results):
     return flatten(results, "result")[0]
 
 
-def differences(found, expected, times=1):
+def faults_of(found, expected, times=1):
     """How what was found differs from what was expected, in words."""
     if type(found) is not type(expected):
         yield f"is a {type(found).__name__}, not a {type(expected).__name__}"
-    y, z = np.asarray(found), np.asarray(expected)
-    if (y.shape, y.dtype) != (z.shape, z.dtype):
-        yield f"is {y.dtype}{y.shape}, not {z.dtype}{z.shape}"
-    elif y.dtype.kind not in "fc":
-        if not np.array_equal(y, z):
-            yield f"is {y}, not {z}"
-    elif not np.array_equal(np.isnan(y), np.isnan(z)):
-        yield "has NaN in other places"
-    else:
-        scale = np.max(np.abs(z[np.isfinite(z)]), initial=1e-30)
-        away = np.nanmax(np.abs(np.where(y == z, 0, y - z)), initial=0) / scale
-        if away > times * TOLERANCES[y.dtype.itemsize]:
-            yield f"is away by {away:.1g} of the largest element"
+    room = times * TOLERANCES.get(np.asarray(expected).dtype.itemsize, 0)
+    yield from differences(found, expected, room)
 
 
 def twins(number):

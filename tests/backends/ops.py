@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.backends.jax.device import Device
 from symgrad.backends.jax.lowering import Lowering, is_known
 from symgrad.ir.graph import Graph
+from tests.helpers import differences
 from tests.test_every_op import OPS, has_cases, trials
 
 ULPS = 64
@@ -46,24 +47,8 @@ def faults(tried):
         if np.asarray(flags).any():
             yield f"{name} is said to fail"
         for y, expected in zip(made, trial.values(), strict=True):
-            yield from (f"{name} {words}" for words in differences(np.asarray(y), expected))
-
-
-def differences(y, expected):
-    expected = np.asarray(expected)
-    if (y.shape, y.dtype) != (expected.shape, expected.dtype):
-        yield f"gives {y.dtype}{y.shape}, not {expected.dtype}{expected.shape}"
-    elif y.dtype.kind not in "fc":
-        if not np.array_equal(y, expected):
-            yield f"gives {y}, not {expected}"
-    elif not np.array_equal(np.isnan(y), np.isnan(expected)):
-        yield "has NaN in other places"
-    else:
-        finite = expected[np.isfinite(expected)]
-        scale = np.max(np.abs(finite), initial=0) * np.finfo(y.dtype).eps
-        away = np.abs(np.where(y == expected, 0, y - expected))
-        if np.nanmax(away, initial=0) > ULPS * scale:
-            yield f"differs by {np.nanmax(away) / scale:.0f} units in the last place"
+            room = ULPS * np.finfo(y.dtype).eps if np.dtype(y.dtype).kind in "fc" else 0
+            yield from (f"{name} {words}" for words in differences(y, expected, room))
 
 
 def ops(names=()):

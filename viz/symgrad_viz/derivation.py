@@ -17,7 +17,7 @@ from symgrad.compiler import compile
 from symgrad.ir.errors import GradientError, RenderError
 from symgrad.ir.graph import is_input
 from symgrad.ir.kinks import Kinks, Policy
-from symgrad.ir.node import Node
+from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import built_as
 from symgrad.ir.types import in_order
 from symgrad.ir.walk import topological
@@ -28,9 +28,7 @@ from symgrad_viz import derivation_page as pages
 from symgrad_viz.derivation_steps import Section, Step
 from symgrad_viz.derivation_writer import FIRST, Writer, second
 from symgrad_viz.picture import write
-from symgrad_viz.terms import (
-    plain,
-)
+from symgrad_viz.terms import plain
 
 NOISE = 1e-3
 
@@ -55,14 +53,14 @@ class Derivation:
 
         That is the largest difference of its two sides over their largest element, or over a
         thousandth of the largest of any line: a gradient that is 0 has digits of rounding only.
-        Nothing is simplified before. Variables have their present values. `v` is the direction in
-        which a second derivative is taken, where there is one. Of very many lines it takes long.
+        Nothing is simplified before. Variables have their present values. The direction in which a
+        second derivative is taken is fed by its name. It takes as long as the square of the lines.
 
         >>> derivation(loss, w).errors(x=X, y=Y)
         """
         pairs = [[step.before, step.after] for step in self.steps]
         leaves = [n for n in topological([n for p in pairs for n in p]) if is_input(n)]
-        fed = [n for n in leaves if not hasattr(n, "cell")]
+        fed = [n for n in leaves if not isinstance(n, Variable)]
         found = compile(fed, pairs, passes=(), backend="numpy")(**arrays)
         largest = max((_largest(side) for pair in found for side in pair), default=0.0)
         return [_error(a, b, largest * NOISE) for a, b in found]

@@ -168,7 +168,8 @@ class Table:
         middle = (a.low + a.high) / 2
         radius = np.fmax(a.high - middle, middle - a.low)
         value = function(middle)
-        found = outward(value - radius, value + radius, LIBM)
+        radius = radius + LIBM * EPS * (np.abs(value) + radius)  # which the sums may not show
+        found = outward(value - radius, value + radius)
         return Interval(np.fmax(found.low, -1), np.fmin(found.high, 1))
 
     def tan(self, a, node):
@@ -197,7 +198,9 @@ class Table:
         return outward(np.sqrt(np.fmax(total.low, 0)), np.sqrt(total.high))
 
     def logaddexp(self, a, b, node):
-        return outward(np.logaddexp(a.low, b.low), np.logaddexp(a.high, b.high), 2 * LIBM)
+        low, high = np.logaddexp(a.low, b.low), np.logaddexp(a.high, b.high)
+        slack = LIBM * EPS * np.fmax(a.size, b.size)  # the larger one may cancel
+        return outward(low - slack, high + slack, 2 * LIBM)
 
     def softplus(self, a, node):
         zero = WIDE.type(0)

@@ -12,7 +12,11 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.long_double import WIDE
 from symgrad.ir.node import Node
 from symgrad.ir.walk import topological
+from symgrad.ops.ranges.inference import MOVES, WITH_ZEROS
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
+
+# Ops whose results grow with their operands, and round nothing.
+GROWING = MOVES | WITH_ZEROS | {"all", "any"}
 
 
 class Enclosure:
@@ -51,7 +55,7 @@ class Enclosure:
             return self._of_points(node, operands, attrs)
         if op.indices and not all(x.is_point for x in operands[op.indices :]):
             raise UnboundedError("rounding decides which element it is")
-        if op.view or op.name in MOVES:
+        if op.view or op.name in GROWING:
             low, high = (op.kernel(*ends, **attrs) for ends in zip(*operands, strict=True))
             return Interval(np.asarray(low), np.asarray(high))
         return self.table.lookup(node)(*operands, node)
@@ -63,12 +67,3 @@ class Enclosure:
             wide = (x.low.astype(WIDE) for x in operands)
             value = np.asarray(node.op.kernel(*wide, **attrs))
         return Interval.point(value)
-
-
-# Ops that put elements elsewhere, or choose the largest or the smallest.
-MOVES = frozenset(
-    {
-        "all", "any", "concat", "gather", "max", "min", "on_diagonal", "pick_in_rows", "place",
-        "roll", "running_extremum", "sort", "window_max",
-    }
-)  # fmt: skip
