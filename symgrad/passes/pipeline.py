@@ -252,6 +252,12 @@ PORTABLE: tuple[Pass, ...] = (
         "when what loops are given is merged; their bodies are improved in the same way",
         partial(_improved_loops, last=lambda: PORTABLE),
     ),
+    *(p for p in DEFAULT if p.name == "expand_softmax"),
+    rules_pass(
+        "scaled_softmax",
+        "after expand_softmax, whose parts it joins with what scales them",
+        [softmax.softmax_meets_factor],
+    ),
 )
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
 

@@ -269,3 +269,17 @@ def test_calls_from_several_threads_take_turns():
     assert found == np.arange(40.0).tolist()
     assert total.value == 2 * np.arange(40).sum()
     assert jax.numpy.ones(2).dtype == np.float32
+
+
+def test_a_loss_and_its_gradient_take_exponentials_once():
+    """XLA takes nothing apart that softmax and log_softmax have in common."""
+    loss = -sg.mean(sg.sum(sg.stop_gradient(sg.exp2(X)) * sg.log_softmax(X, axis=1), axis=1))
+    program = sg.compile(X, sg.value_and_grad(loss, X), backend="jax")
+    made = [n.op.name for n in program.graph.nodes]
+    assert made.count("exp") == 1
+    assert not {"softmax", "log_softmax"} & {*made}
+    given = np.array([[0, 1, np.inf, 2], [-np.inf, 0, 1e30, 3], [1, 2, 3, 4]], "f4")
+    for mine, theirs in zip(
+        program(given), sg.compile(X, sg.value_and_grad(loss, X))(given), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
