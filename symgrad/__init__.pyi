@@ -15,6 +15,7 @@ from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
 from symgrad.autodiff.custom.function import Function as Function
 from symgrad.autodiff.custom.numpy_function import NumpyFunction as NumpyFunction
 from symgrad.autodiff.explain import explain_grad as explain_grad
+from symgrad.autodiff.taylor import jet as jet
 from symgrad.autodiff.transforms import grad as grad
 from symgrad.autodiff.transforms import hessian as hessian
 from symgrad.autodiff.transforms import hvp as hvp

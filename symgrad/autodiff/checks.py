@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from symgrad.autodiff.explain import disconnected as why_disconnected
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.errors import GradientError
-from symgrad.ir.forms import Form, flatten
-from symgrad.ir.node import Node, describe
+from symgrad.ir.forms import Form, aligned, flatten
+from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.types import in_order
+from symgrad.ops.shape import astype
+
+Disconnected = Literal["raise", "zero"]
 
 
 class Several(NamedTuple):
@@ -91,3 +95,29 @@ def check_wrt(xs: Sequence[Any], paths: Sequence[str] = ()) -> None:
                 f"{describe(x)} is no float, and has no gradient; "
                 "declare it with dtype 'float32' or 'float64'"
             )
+
+
+def seeds_of(of: Several, given: Any, what: str) -> list[Node]:
+    """A vector for each node, of its shape and dtype."""
+    leaves = aligned(given, of.given, f"{what}s", GradientError)
+    seeds = []
+    for node, leaf in zip(of.nodes, leaves, strict=True):
+        vector = as_node(leaf.value)
+        if vector.shape != node.shape:
+            raise GradientError(
+                f"the {what} of {describe(node)} has its shape, {node.shape}, not {vector.shape}"
+            )
+        seeds.append(astype(vector, node.dtype))
+    return seeds
+
+
+def check_connected(
+    flows: Sequence[Node | None], disconnected: Disconnected, ys: list[Node], xs: list[Node]
+) -> None:
+    """Refuse a flow that is missing, unless zeros are asked for."""
+    if disconnected not in ("raise", "zero"):
+        raise GradientError(f"disconnected is 'raise' or 'zero', not {disconnected!r}")
+    if disconnected == "raise":
+        for flow, x in zip(flows, xs, strict=True):
+            if flow is None:
+                raise GradientError(why_disconnected(ys, x))

@@ -64,10 +64,10 @@ def tangent_of(node: Node, tangents: list[Any], active: tuple[bool, ...]) -> Any
         flow = node.op.jvp(tuple(tangents), node, *node.inputs, **attrs)
         if isinstance(flow, tuple):
             return flow
-        return None if flow is None else _fitted(flow, node)
+        return None if flow is None else fitted(flow, node)
 
 
-def _fitted(flow: Node, node: Node) -> Node:
+def fitted(flow: Node, node: Node) -> Node:
     """A tangent brought to the type of its node, where an operand without one broadcast."""
     assert isinstance(node.type, TensorType)
     if flow.shape != node.shape:

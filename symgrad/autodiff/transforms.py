@@ -12,8 +12,16 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.checks import Several, check_loss, check_outputs, check_wrt, several
-from symgrad.autodiff.explain import disconnected as why_disconnected
+from symgrad.autodiff.checks import (
+    Disconnected,
+    Several,
+    check_connected,
+    check_loss,
+    check_outputs,
+    check_wrt,
+    seeds_of,
+    several,
+)
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.locking import is_sided, lockings, on_each_side, weighted
 from symgrad.autodiff.normal import NormalForm, normal_form
@@ -21,16 +29,15 @@ from symgrad.autodiff.reverse import active_nodes, pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
-from symgrad.ir.forms import aligned, flatten
+from symgrad.ir.forms import flatten
 from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import Maker, built_as, current_origin
 from symgrad.ir.walk import topological
 from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
-from symgrad.ops.shape import astype, permute_dims, reshape
+from symgrad.ops.shape import permute_dims, reshape
 
-Disconnected = Literal["raise", "zero"]
 Mode = Literal["forward", "reverse"] | None
 Nodes: TypeAlias = Any  # a node, or lists, tuples and dicts of nodes
 
@@ -114,7 +121,7 @@ def vjp(
     """
     ys = several(outputs, "outputs")
     check_outputs(ys.nodes)
-    seeds = _seeds(ys, cotangents, "cotangent")
+    seeds = seeds_of(ys, cotangents, "cotangent")
     return _flows(ys.nodes, several(wrt, "wrt"), seeds, kinks, disconnected, sparse=True)
 
 
@@ -149,7 +156,7 @@ def _pulled(
                 flow = weighted([(weight, found.get(x)) for weight, found in parts])
                 if flow is not None:
                     reached[x] = flow
-    _check_connected([reached.get(x) for x in xs], disconnected, ys, xs)
+    check_connected([reached.get(x) for x in xs], disconnected, ys, xs)
     return [reached[x] if x in reached else zeros_like(x) for x in xs]
 
 
@@ -187,7 +194,7 @@ def jvp(
     ys, xs = several(outputs, "outputs"), several(wrt, "wrt")
     check_wrt(xs.nodes, xs.paths)
     check_outputs(ys.nodes)
-    given = _seeds(xs, tangents, "tangent")
+    given = seeds_of(xs, tangents, "tangent")
     return ys.form(_pushed(ys.nodes, xs.nodes, given, kinks, disconnected))
 
 
@@ -209,7 +216,7 @@ def _pushed(
         flows = [weighted([(w, of.get(i)) for w, of in parts]) for i in range(len(ys))]
         given = [x for x, t in zip(xs, tangents, strict=True) if t is not None]
         for y, flow in zip(ys, flows, strict=True):
-            _check_connected([flow] * len(given), disconnected, [y], given)
+            check_connected([flow] * len(given), disconnected, [y], given)
         return [zeros_like(y) if f is None else f for f, y in zip(flows, ys, strict=True)]
 
 
@@ -384,32 +391,3 @@ def _jacobian_forward(
         axes = (*range(1, many.ndim), 0)
         found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
     return tuple(found)
-
-
-# ---- checks ---------------------------------------------------------------------------------
-
-
-def _seeds(of: Several, given: Any, what: str) -> list[Node]:
-    """A vector for each node, of its shape and dtype."""
-    leaves = aligned(given, of.given, f"{what}s", GradientError)
-    seeds = []
-    for node, leaf in zip(of.nodes, leaves, strict=True):
-        vector = as_node(leaf.value)
-        if vector.shape != node.shape:
-            raise GradientError(
-                f"the {what} of {describe(node)} has its shape, {node.shape}, not {vector.shape}"
-            )
-        seeds.append(astype(vector, node.dtype))
-    return seeds
-
-
-def _check_connected(
-    flows: Sequence[Node | None], disconnected: Disconnected, ys: list[Node], xs: list[Node]
-) -> None:
-    """Refuse a flow that is missing, unless zeros are asked for."""
-    if disconnected not in ("raise", "zero"):
-        raise GradientError(f"disconnected is 'raise' or 'zero', not {disconnected!r}")
-    if disconnected == "raise":
-        for flow, x in zip(flows, xs, strict=True):
-            if flow is None:
-                raise GradientError(why_disconnected(ys, x))

@@ -155,6 +155,12 @@ class Op:
     idempotent: bool = False
     preserves_zero: bool = False
     linear: bool = False
+    # Whether it is linear in each of its two operands, as a product is.
+    bilinear: bool = False
+    # Its Taylor coefficients along a curve, where the op of its slopes would be it again: those of
+    # a degree k > 0 from lower ones, series(k, y, *operands), each of which gives a coefficient for
+    # a degree, None for 0.
+    series: Callable[..., Node | None] | None = None
     # Whether it asks which operand is larger, or if they are equal, so that a Python int that the
     # dtype beside it cannot hold has an answer: it is beyond every element.
     compares: bool = False

@@ -88,13 +88,16 @@ def op(
 
     Where the first operand x alone has a derivative, `pullback(g, y, x, *others, **attrs)` gives
     its cotangent and `pushforward(t, y, x, *others, **attrs)` takes its tangent, which is there.
-    One that is `piecewise_constant` has the derivative 0. One that is not `public`, and any whose
+    One that is `piecewise_constant` has the derivative 0, and one that is `bilinear` the jvp of a
+    product. One that is not `public`, and any whose
     name ends in `_p`, gets no function in `sg`.
     """
     if pullback is not None:
         facts["vjp"] = _vjp_by_first(pullback)
     if pushforward is not None:
         facts["jvp"] = _jvp_by_first(pushforward)
+    if facts.get("bilinear"):
+        facts = {"jvp": _bilinear_jvp, **facts}
     if facts.get("piecewise_constant"):
         facts = {"vjp": _no_cotangents, "jvp": _no_tangent, **facts}
 
@@ -269,8 +272,7 @@ def jvp_of(partials: Callable[..., tuple[Partial, ...]]) -> Callable[..., Cotang
     return jvp
 
 
-def bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: Any) -> Cotangent:
-    """For an op that is linear in each of its two operands."""
+def _bilinear_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node, **attrs: Any) -> Cotangent:
     left = None if t[0] is None else apply(y.op, (t[0], b), attrs)
     right = None if t[1] is None else apply(y.op, (a, t[1]), attrs)
     return total(left, right)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.node import Node, apply, as_node, constant_value
-from symgrad.ir.op import POSITIVE, REAL, Builder
+from symgrad.ir.op import POSITIVE, REAL, Builder, Cotangent
 from symgrad.ir.operators import call
 from symgrad.ir.types import broadcast_shapes
 from symgrad.ops import kernels
@@ -21,6 +21,7 @@ from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
+from symgrad.ops.series import Series, quotient_series
 from symgrad.ops.sides import Side, held
 
 # ---- arithmetic ----------------------------------------------------------------------------
@@ -38,16 +39,27 @@ def subtract(x1: NodeLike, x2: NodeLike, /) -> Node:
     ...
 
 
-@elementwise(np.multiply, partials=lambda y, a, b: (b, a), commutative=True, annihilators=(0, 1))
+@elementwise(
+    np.multiply,
+    partials=lambda y, a, b: (b, a),
+    bilinear=True,
+    commutative=True,
+    annihilators=(0, 1),
+)
 def multiply(x1: NodeLike, x2: NodeLike, /) -> Node:
     """x1 * x2."""
     ...
+
+
+def _divide_series(k: int, y: Series, a: Series, b: Series) -> Cotangent:
+    return quotient_series(multiply, divide)(k, y, b, a)
 
 
 @elementwise(
     np.divide,
     partials=lambda y, a, b: (1 / b, -(y / b)),
     domain=(REAL, POSITIVE),
+    series=_divide_series,
     unbounded_slope=True,
     annihilators=(0,),
 )

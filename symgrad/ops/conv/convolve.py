@@ -21,7 +21,7 @@ from symgrad.ir.types import TensorType, require_equal
 from symgrad.ops import batch
 from symgrad.ops.conv import kernels
 from symgrad.ops.conv.windows import window_count
-from symgrad.ops.declare import NodeLike, P, bilinear_jvp, common_dtype, op, require
+from symgrad.ops.declare import NodeLike, P, common_dtype, op, require
 from symgrad.ops.shape import reshape
 
 MOST = 2**16  # elements of scratch where it can be as small as one likes
@@ -141,7 +141,7 @@ def _bilinear(
 
     return op(
         vjp=vjp,
-        jvp=bilinear_jvp,
+        bilinear=True,
         promote=common_dtype,
         batch=_in_groups,
         out=True,

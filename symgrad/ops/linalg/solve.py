@@ -18,6 +18,7 @@ from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, require
 from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.series import Series, quotient_series
 from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
 
 # ---- systems of equations -------------------------------------------------------------------
@@ -92,6 +93,10 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     return -solve_p(a, left) if t[1] is None else solve_p(a, t[1] - left)
 
 
+def _solve_series(k: int, y: Series, a: Series, b: Series) -> Cotangent:
+    return quotient_series(matmul_p, lambda left, first: solve_p(first, left))(k, y, a, b)
+
+
 @matrix_op(
     infer=solve_infer,
     kernel=np.linalg.solve,
@@ -99,6 +104,7 @@ def _solve_jvp(t: tuple[Cotangent, ...], y: Node, a: Node, b: Node) -> Cotangent
     promote=common_dtype,
     vjp=_solve_vjp,
     jvp=_solve_jvp,
+    series=_solve_series,
     flops=lambda a, b: 2 * a.size * a.shape[-1] // 3 + 2 * solve_infer(a, b).size * a.shape[-1],
     unbounded_slope=True,
     cases=(case((3, 3), (3, 2)), case((2, 1, 2, 2), (3, 2, 1)), case((0, 0), (0, 2))),
