@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from symgrad.ir.digest import sha256
 from symgrad.native.vectors import LLVM, Code, Value
@@ -52,6 +53,22 @@ def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:
 
 def _bytes(kind: str) -> int:
     return int(kind[1:])
+
+
+@contextmanager
+def counted(code: Code, count: int) -> Iterator[str]:
+    """A loop around what is written in it, of so many turns; the name of the number of the turn."""
+    loop, after, before = code.new_label("loop"), code.new_label("after"), code.block
+    code.do(f"br label %{loop}")
+    code.label(loop)
+    i, step, hole = code.new(), code.new(), len(code.lines.text)
+    code.do("")
+    yield i
+    code.do(f"{step} = add i64 {i}, 1")
+    code.lines.text[hole] = f"  {i} = phi i64 [ 0, %{before} ], [ {step}, %{code.block} ]"
+    more = code.scalar(f"icmp ult i64 {step}, {count}")
+    code.do(f"br i1 {more}, label %{loop}, label %{after}")
+    code.label(after)
 
 
 def copy_elements(code: Code, size: int, to: str, source: str, count: str, step: int = 0) -> None:

@@ -28,6 +28,7 @@ from symgrad.ops import kernels
 
 BLOCK = 2**13  # elements
 COLUMN_BLOCK = 2**16
+PER_PART = 16
 MOST_OPS = 1000
 MOST_STACK = 2**17  # bytes
 CHEAP = 25  # in the unit of `Operation.cost`: what is made again rather than kept
@@ -35,16 +36,21 @@ CHEAP = 25  # in the unit of `Operation.cost`: what is made again rather than ke
 
 @dataclass(frozen=True)
 class End:
-    """A reduction over the rows: what it reads, how it joins, and the shape of one block's part."""
+    """A reduction over the rows: what it is, how it joins, and the loops that it keeps.
+
+    One block's part of it has a value for each turn of `kept`, loops of rows of those sizes by
+    their numbers, or a whole row for each if the inner loop is kept too, and it `is_column`.
+    """
 
     node: Node
     join: str
-    shape: tuple[int, ...]
+    kept: Mapping[int, int]
+    is_column: bool
 
     @property
-    def is_column(self) -> bool:
-        """Whether it keeps the inner loop."""
-        return bool(self.shape) and math.prod(self.shape) > 1
+    def count(self) -> int:
+        """How many values or rows one part has."""
+        return math.prod(self.kept.values())
 
 
 class Group:
@@ -103,22 +109,17 @@ class Group:
         return self.space.strides[draw][-1] == 1 and not draw.inputs[0].inputs
 
     def _find_ends(self) -> dict[Node, End]:
-        found = {}
-        outer = frozenset(range(self.space.inner))
+        found, inner = {}, self.space.inner
         for node, loops in self.space.reduced.items():
             operand = self.space.strides[node.inputs[0]]
-            of = frozenset(i for i, s in enumerate(operand) if s)
-            if not node.op.combiner or (loops == {self.space.inner} and not self.flat):
+            within = loops == {inner} and not self.flat
+            if not node.op.combiner or not loops or within:
                 continue
-            if loops == of:
-                shape: tuple[int, ...] = ()
-            elif loops == outer and of > loops:
-                shape = (self.columns,)
-            else:
-                continue
+            left = {i for i, s in enumerate(operand) if s} - loops
+            kept = {i: self.space.sizes[i] for i in sorted(left - {inner})}
             if node not in self.outputs or node in self.read:
                 raise NotNative(f"{node.op.name} over all rows is read in the group")
-            found[node] = End(node, node.op.combiner, shape)
+            found[node] = End(node, node.op.combiner, kept, inner in left)
         return found
 
     def _stages(self) -> dict[Node, int]:
@@ -217,9 +218,13 @@ class Group:
         """How many rows make one part of a reduction over the rows."""
         if self.flat:
             return BLOCK
-        if any(e.is_column for e in self.ends.values()):
-            return max(64, COLUMN_BLOCK // self.columns)
-        return max(1, BLOCK // self.columns)
+        if not any(e.is_column or e.kept for e in self.ends.values()):
+            return max(1, BLOCK // self.columns)
+        # A part of many values takes some time, too, and is to be made of many more.
+        wide = max(
+            e.count * (self.columns if e.is_column else self.lanes) for e in self.ends.values()
+        )
+        return max(64, COLUMN_BLOCK // self.columns, PER_PART * wide // self.columns)
 
     @cached_property
     def in_place(self) -> tuple[tuple[int, ...], ...]:

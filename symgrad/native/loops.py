@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -82,7 +81,7 @@ class _Writer:
         code.do("%b_short = icmp ult i64 %b_full, %stop")
         code.do("%b_end = select i1 %b_short, i64 %b_full, i64 %stop")
         for node in group.ends:
-            self.sums.start(node)
+            self.sums.start_block(node)
         if group.flat:
             self.draws = {n: self._draw(n, "%b", "%b_end") for n in self.drawn}
             self._write_pass(0, "%b", "%b_end")
@@ -130,9 +129,10 @@ class _Writer:
 
     def _write_rows(self) -> None:
         code = self.code
+        before = code.block
         code.do("br label %row")
         code.label("row")
-        code.do("%r = phi i64 [ %b, %block_first ], [ %r_next, %row_last ]")
+        code.do(f"%r = phi i64 [ %b, %{before} ], [ %r_next, %row_last ]")
         self._point_to_row()
         for stage in range(self.group.passes + 1):
             for node in self.group.graph.nodes:
@@ -143,8 +143,8 @@ class _Writer:
             if stage < self.group.passes:
                 self._write_pass(stage, "0", str(self.group.columns))
         for node in self.group.ends:
-            if not self.space.is_inner(node.inputs[0]):
-                self.sums.add_row(node, [self.scalars[x] for x in node.inputs])
+            inner = self.space.is_inner(node.inputs[0])
+            self.sums.end_row(node, [] if inner else [self.scalars[x] for x in node.inputs])
         code.do("br label %row_last")
         code.label("row_last")
         code.do("%r_next = add i64 %r, 1")
@@ -175,6 +175,8 @@ class _Writer:
             if node not in self.group.ends:
                 at = place(node, node.tensor.dtype.itemsize)
                 self.bases[k] = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {at}")
+        for node in self.group.ends:
+            self.sums.start_row(node, turns)
         columns = str(self.group.columns)
         self.draws = {n: self._draw(n, place(n, 1), columns, "0") for n in self.drawn}
 
@@ -376,12 +378,10 @@ class _Writer:
         code, size = self.code, node.tensor.dtype.itemsize
         k = next(i for i, y in enumerate(self.arrays) if i >= self.first_result and y is node)
         number = code.scalar(f"udiv i64 %b, {self.group.block}")
-        offset = code.scalar(f"mul i64 {number}, {size * math.prod(end.shape)}")
+        count = end.count * (self.group.columns if end.is_column else 1)
+        offset = code.scalar(f"mul i64 {number}, {size * count}")
         place = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {offset}")
-        if node in self.sums.columns:
-            self._copy(place, self.sums.columns[node], str(self.group.columns), k)
-        else:
-            self.one.store(self.sums.total(node), place)
+        self.sums.write_part(node, place)
 
 
 def constant(code: Code, node: Node) -> Value:

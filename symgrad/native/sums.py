@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symgrad.ir.node import Node
-from symgrad.native.groups import MOST_STACK, Group
+from symgrad.native.ends import copy_elements, counted
+from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import JOINS, kind_in
 from symgrad.native.rows import NOWHERE, PLACES, identity, place_of, place_start, placed
 from symgrad.native.space import NotNative
@@ -18,32 +19,103 @@ class Sums:
     """The memory of a group's reductions, which `alloca(kind, count)` gives, and how it is used.
 
     Of one in lanes it is a vector and, of sums of sums, another; of the place of an extremum the
-    other is the place. Of one over the rows that keeps the columns it is a row (`columns`).
+    other is the place. Of one over the rows that keeps some of their loops it is besides a table
+    (`tables`) of vectors, or of rows if it keeps the columns.
     """
 
     def __init__(self, group: Group, code: Code, alloca: Callable[[str, int], str]) -> None:
         self.group, self.code, self.one = group, code, code.of_lanes(1)
         self.alloca = alloca
         self.lanes: dict[Node, tuple[str, str]] = {}
-        self.columns: dict[Node, str] = {}
+        self.tables: dict[Node, str] = {}
+        self.places: dict[Node, str] = {}
+        self.once: dict[Node, str] = {}
 
     def reserve(self) -> None:
         """Get the memory. Raises `NotNative` for rows that are too long."""
         group, lanes = self.group, self.group.lanes
-        padded = -(-group.columns // lanes) * lanes
         for node in group.space.reduced:
-            if node in group.ends and group.ends[node].is_column:
-                if padded * node.tensor.dtype.itemsize > MOST_STACK:
-                    raise NotNative("its rows are too long to be summed up")
-                self.columns[node] = self.alloca(kind_in(node), padded)
-            else:
+            end = group.ends.get(node)
+            if end is not None and (end.kept or end.is_column):
+                count = end.count * self._width(end)
+                if count * node.tensor.dtype.itemsize > MOST_STACK:
+                    raise NotNative("its rows are too long, or too many, to be summed up")
+                self.tables[node] = self.alloca(kind_in(node), count)
+            if end is None or not end.is_column:
                 kinds = _kinds(node)
                 self.lanes[node] = self.alloca(kinds[0], lanes), self.alloca(kinds[1], lanes)
 
-    def start(self, node: Node) -> None:
-        """Begin a reduction. One of columns begins with the first row of a block."""
-        if node in self.columns:
+    def _width(self, end: End) -> int:
+        """How many elements of the table belong together: whole vectors."""
+        lanes = self.group.lanes
+        return -(-self.group.columns // lanes) * lanes if end.is_column else lanes
+
+    def start_block(self, node: Node) -> None:
+        """Begin a reduction over rows."""
+        if node not in self.tables:
+            self.start(node)
             return
+        code, end, kind = self.code, self.group.ends[node], kind_in(node)
+        empty = code.constant(kind, identity(end.join, kind))
+        count = end.count * self._width(end) // code.lanes
+        with counted(code, count) as i:
+            code.store(empty, self._at(node, i, code.lanes))
+
+    def start_row(self, node: Node, turns: Sequence[str]) -> None:
+        """Begin the next row of one over rows, of the loops that are at these turns."""
+        code, end = self.code, self.group.ends[node]
+        strides = zip(turns, self.group.space.strides[node.inputs[0]], strict=False)
+        for turn in (turn for turn, stride in strides if not stride):
+            first, so_far = code.scalar(f"icmp eq i64 {turn}, 0"), self.once.get(node, "true")
+            self.once[node] = code.scalar(f"and i1 {so_far}, {first}")
+        if node not in self.tables:
+            return
+        index = "0"
+        for i, size in end.kept.items():
+            scaled = code.scalar(f"mul i64 {index}, {size}")
+            index = code.scalar(f"add i64 {scaled}, {turns[i]}")
+        self.places[node] = self._at(node, index, self._width(end))
+        if not end.is_column and self.group.space.is_inner(node.inputs[0]):
+            self.start(node)
+
+    def end_row(self, node: Node, values: Sequence[Value]) -> None:
+        """Join a row's lanes, or its one number, which is of these values, to what is above it."""
+        if not self.group.space.is_inner(node.inputs[0]):
+            self._add_row(node, values)
+        elif node in self.tables and node in self.lanes:
+            code, kind, join = self.code, kind_in(node), JOINS[_join_of(node)]
+            own, whole, held = (code.load(kind, p) for p in (*self.lanes[node], self.places[node]))
+            code.store(join(held, join(whole, own)), self.places[node])
+
+    def write_part(self, node: Node, place: str) -> None:
+        """Write what a block has made."""
+        if node not in self.tables:
+            self.one.store(self.total(node), place)
+            return
+        code, end, kind, size = (
+            self.code,
+            self.group.ends[node],
+            kind_in(node),
+            node.tensor.dtype.itemsize,
+        )
+        columns = self.group.columns if end.is_column else 1
+        with counted(code, end.count) as i:
+            offset = code.scalar(f"mul i64 {i}, {columns * size}")
+            to = code.scalar(f"getelementptr i8, ptr {place}, i64 {offset}")
+            source = self._at(node, i, self._width(end))
+            if end.is_column:
+                copy_elements(code, size, to, source, str(columns))
+            else:
+                x = code.folded(code.load(kind, source), JOINS[end.join])
+                self.one.store(Value(self.one, kind, code.lane(x, 0)), to)
+
+    def _at(self, node: Node, index: str, width: int) -> str:
+        """Where so many elements times an index lie in a table."""
+        offset = self.code.scalar(f"mul i64 {index}, {width * node.tensor.dtype.itemsize}")
+        return self.code.scalar(f"getelementptr i8, ptr {self.tables[node]}, i64 {offset}")
+
+    def start(self, node: Node) -> None:
+        """Begin a reduction in lanes."""
         kinds, start = _kinds(node), (identity(_join_of(node), kind_in(node)),) * 2
         if node.op in PLACES:
             start = place_start(node, kinds[0]), NOWHERE
@@ -60,14 +132,11 @@ class Sums:
         if len(values) > 1:
             x = x * values[1].converted(kind)
         empty = code.constant(kind, identity(join, kind))
-        t = code.type(kind)
-        if node in self.columns:
+        x, t = self._once(node, x), code.type(kind)
+        if node not in self.lanes:
             offset = code.scalar(f"mul i64 {at}, {node.tensor.dtype.itemsize}")
-            place = code.scalar(f"getelementptr i8, ptr {self.columns[node]}, i64 {offset}")
-            first = code.scalar("icmp eq i64 %r, %b")
-            old = code.load(kind, place)
-            held = code.line(kind, f"select i1 {first}, {t} {empty.text}, {t} {old.text}")
-            code.store(JOINS[join](held, x), place)
+            place = code.scalar(f"getelementptr i8, ptr {self.places[node]}, i64 {offset}")
+            code.store(JOINS[join](code.load(kind, place), x), place)
             return
         if inside is not None:
             x = code.select(inside, x, empty)
@@ -81,14 +150,24 @@ class Sums:
             code.store(code.load(kind, whole) + more, whole)
         code.store(total, own)
 
-    def add_row(self, node: Node, values: Sequence[Value]) -> None:
+    def _add_row(self, node: Node, values: Sequence[Value]) -> None:
         """Join a row's one number to a sum over rows: its first lane."""
         kind = kind_in(node)
         x = values[0].converted(kind)
         if len(values) > 1:
             x = x * values[1].converted(kind)
-        place = self.lanes[node][0]
+        x = self._once(node, x)
+        place = self.places.get(node) or self.lanes[node][0]
         self.one.store(JOINS[_join_of(node)](self.one.load(kind, place), x), place)
+
+    def _once(self, node: Node, x: Value) -> Value:
+        """A value, but an identity if an earlier row has had the same one."""
+        if node not in self.once:
+            return x
+        empty = x.code.constant(x.kind, identity(_join_of(node), x.kind))
+        t = x.code.type(x.kind)
+        text = f"select i1 {self.once[node]}, {t} {x.text}, {t} {empty.text}"
+        return x.code.line(x.kind, text)
 
     def total(self, node: Node) -> Value:
         """The one number that all lanes make."""

@@ -4,6 +4,7 @@
     python -m tests.native.campaign --only 4711              # one graph again, with its traceback
     python -m tests.native.campaign --small                  # whole small programs instead
     python -m tests.native.campaign --channels               # images of few channels instead
+    python -m tests.native.campaign --axes                   # reductions over any axes instead
 
 A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
 elementwise graphs of everything that has a native form, over all dtypes and rows of any length,
@@ -40,6 +41,7 @@ def everything(block=None, tile=None, streamed=False):
     places = [(native, "LEAST_BYTES", 0), (groups.Group, "pays", lambda group: True)]
     if block is not None:
         places += [(groups, name, block) for name in ("BLOCK", "COLUMN_BLOCK")]
+        places += [(groups, "PER_PART", 0)]
     if streamed:
         places += [(streams, "LEAST_BYTES", 0)]
     if tile is not None:
@@ -235,10 +237,45 @@ def random_rows(rng, pick):
     return inputs, ends
 
 
-def check_rows(seed):
+def random_axes(rng, pick):
+    """Functions of an array of some axes, of its means over some, and reductions over others."""
+    shape = tuple(int(rng.integers(1, most)) for most in pick(((9, 9, 80), (5, 5, 9, 20))))
+    dtype = pick(("float32", "float32", "float64", "int32"))
+
+    def of_some():
+        return tuple(s if rng.random() < 0.5 else 1 for s in shape)
+
+    pool = [sg.placeholder("x0", shape, dtype), sg.placeholder("x1", shape, dtype)]
+    pool += [sg.placeholder(f"x{i}", of_some(), dtype) for i in (2, 3)]
+    inputs = list(pool)
+    for _ in range(int(rng.integers(2, 9))):
+        op = pick((sg.add, sg.subtract, sg.multiply, sg.maximum))
+        pool.append(op(pick(pool[-4:]), pick(pool)))
+        if rng.random() < 0.2:
+            pool.append(pool[-1] - sg.max(pool[-1], axis=random_some(rng, shape), keepdims=True))
+    outputs = []
+    for _ in range(4):
+        of, reduce = pick([*pool[-3:], pool[0]]), pick((sg.sum, sg.sum, sg.max, sg.min))
+        keeps = bool(rng.integers(2))
+        outputs.append(reduce(of, axis=random_some(rng, shape), keepdims=keeps))
+    return inputs, [*outputs, pool[-1]]
+
+
+def random_some(rng, shape):
+    """Some of the axes of a shape, one at least."""
+    found = tuple(map(int, np.flatnonzero(rng.random(len(shape)) < 0.5)))
+    return found or (int(rng.integers(len(shape))),)
+
+
+def check_axes(seed):
+    """The same of arrays of several axes."""
+    check_rows(seed, random_axes)
+
+
+def check_rows(seed, made=random_rows):
     """A group with reductions at `rounding`; on two threads it has the bits of one."""
     rng, pick = np.random.default_rng([seed, 19]), random.Random(seed).choice
-    inputs, outputs = random_rows(rng, pick)
+    inputs, outputs = made(rng, pick)
     passes = [p for p in DEFAULT if p.name == "fusion"]
     with everything(block=pick((64, 100, 8192)), streamed=seed % 2):
         for special in (False, True):
@@ -367,4 +404,11 @@ def check(seed):
 
 
 if __name__ == "__main__":
-    campaign("tests.native.campaign", __doc__, check, small=check_small, channels=check_channels)
+    campaign(
+        "tests.native.campaign",
+        __doc__,
+        check,
+        small=check_small,
+        channels=check_channels,
+        axes=check_axes,
+    )

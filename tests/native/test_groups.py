@@ -178,6 +178,24 @@ def test_reductions_over_rows_and_within_them(name, dtype):
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("shape", [(9, 3, 21), (4, 3, 2, 19), (70, 40, 33)])
+def test_reductions_that_keep_some_axes_of_the_rows(shape, dtype):
+    """As batch norm's are, in several blocks and in one; with what depends on no column."""
+    rng = np.random.default_rng([len(shape), 6])
+    x = sg.placeholder("x", shape, dtype)
+    gain = sg.placeholder("gain", (shape[1], *(1,) * (len(shape) - 2)), dtype)
+    row = sg.placeholder("row", (*shape[:2], *(1,) * (len(shape) - 2)), dtype)
+    most = tuple(i for i in range(len(shape)) if i != 1)
+    y = x * gain + row
+    ends = [sg.sum(y, axis=most), sg.max(x, axis=most, keepdims=True), sg.sum(row * gain, axis=0)]
+    graph = Graph([*ends, sg.sum(y, axis=0), y], [x, gain, row])
+    arrays = [rng.integers(0, 9, p.shape).astype(dtype) for p in graph.inputs]
+    found = compiled(graph, {}).run(arrays)
+    for a, b in zip(found, reference(graph, arrays), strict=True):
+        assert_same_bits(a, b)
+
+
 def test_what_is_not_finite_comes_through_reductions():
     x = sg.placeholder("x", (4, 21), "float32")
     graph = Graph([x * 2, sg.max(x * 2, axis=1), sg.sum(x * 2, axis=1, keepdims=True)], [x])
@@ -372,3 +390,12 @@ def test_functions_that_numpy_is_faster_at_are_left_to_it():
             compiled(Graph([y], [x]), {}, if_it_pays=True)
     for y in (sg.erfinv(x), sg.special.logit(x), sg.erf(x), sg.exp(x)):
         assert compiled(Graph([y], [x]), {}, if_it_pays=True)
+
+
+def test_what_is_the_same_in_several_rows_is_summed_up_once():
+    x, r = sg.placeholder("x", (4, 3, 20), "float32"), sg.placeholder("r", (4, 1, 1), "float32")
+    b = sg.placeholder("b", (3, 1), "float32")
+    graph = Graph([x * b + r, sg.sum(r), sg.sum(r * 2, axis=0)], [x, r, b])
+    arrays = [np.ones(p.shape, np.float32) for p in graph.inputs]
+    for a, b in zip(compiled(graph, {}).run(arrays), reference(graph, arrays), strict=True):
+        assert_same_bits(np.asarray(a), b)

@@ -35,3 +35,8 @@ def test_random_graphs_do_run_as_machine_code():
             inputs, outputs, _ = campaign.some_graph(seed)
             found += sg.compile(inputs, outputs, backend=None).native
     assert len(found) > 20
+
+
+@pytest.mark.parametrize("seed", [20, 136, *range(400, 412)])
+def test_reductions_over_any_axes(seed):
+    campaign.check_axes(seed)
