@@ -279,13 +279,18 @@ ROOTS = {
     "of a sum with factors": lambda u: sg.sqrt((3 * u[0]) ** 2 + u[1] * u[1]),
     "of elements": lambda u: sg.sqrt(u[0] ** 2 + u[1] ** 2),
     "of four": lambda u: sg.sqrt(sg.hypot(u[0], u[1]) ** 2 + sg.hypot(u[1], u[2]) ** 2),
+    "of a product of a quotient": lambda u: sg.sqrt((u / -2 * 3) ** 2)[0],
+    "of a view of a quotient": lambda u: sg.sqrt(sg.reshape((u * 2) ** 2 / 9, (1, 3)) * 4)[0, 1],
+    "of a part of a sum": lambda u: sg.sqrt((u[0] ** 2 + (u[1] - 3 * u[2]) ** 2) / 4),
 }
 
 
 @pytest.mark.parametrize("name", ROOTS)
 def test_roots_of_squares_are_found(name):
     y = ROOTS[name](v)
-    zero, right = evaluate([sg.grad(y, v), sg.grad(y, v, kinks="right")], {v: np.zeros(3)})
+    zero, right = sg.grad(y, v), sg.grad(y, v, kinks="right")
+    forward = sg.jvp(y, v, np.ones(3), kinks="right")
+    zero, right, forward = evaluate([zero, right, forward], {v: np.zeros(3)})
     assert zero.tolist() == [0, 0, 0]
     slope = evaluate([y], {v: np.ones(3)})[0]
-    assert right.sum() == pytest.approx(slope)
+    assert (right.sum(), float(forward)) == pytest.approx((float(slope), float(slope)))

@@ -7,7 +7,6 @@ is a function that does not.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 
@@ -152,35 +151,24 @@ def square_of_view(node: Node) -> Node | None:
     return apply(view.op, [square(view.inputs[0])], dict(view.attrs))
 
 
-MOST_TERMS = 8  # of a sum of squares that is told by its root
+MOST_NESTED = 8  # products and sums in a square that is told by its root
 
 
-def _whose_square(z: Node) -> Node | None:
-    """The root of a square, or of a view of one, up to its sign; None where it is not seen."""
-    views = []
-    while z.op.view:
-        views.append(z)
-        z = z.inputs[0]
-    if z.op is not square.op:
+def _whose_square(z: Node, most: int = MOST_NESTED) -> Node | None:
+    """The root of a square, a product or sum of them, or a view, up to its sign; None if unseen."""
+    if z.op is square.op:
+        return z.inputs[0]
+    if not most or not (z.op.view or z.op in (add.op, multiply.op, divide.op)):
         return None
-    x = z.inputs[0]
-    for view in reversed(views):
-        x = apply(view.op, [x], dict(view.attrs))
-    return x
-
-
-def _root_of_factor(z: Node) -> Node | None:
-    value = constant_value(z)
-    if value is None:
-        return _whose_square(z)
-    return constant(np.sqrt(value)) if (value > 0).all() else None
-
-
-def _root_of_term(z: Node) -> Node | None:
-    if z.op not in (multiply.op, divide.op):
-        return _whose_square(z)
-    x, y = map(_root_of_factor, z.inputs)
-    return None if x is None or y is None else apply(z.op, (x, y))
+    roots = []
+    for x in z.inputs:
+        value = None if z.op is add.op else constant_value(x)
+        positive = value is not None and (value > 0).all()
+        root = constant(np.sqrt(value)) if positive else _whose_square(x, most - 1)
+        if root is None:
+            return None
+        roots.append(root)
+    return hypot(*roots) if z.op is add.op else apply(z.op, roots, dict(z.attrs))
 
 
 @rule_for(
@@ -192,18 +180,14 @@ def _root_of_term(z: Node) -> Node | None:
         lambda x, y: sqrt(square(x) / square(y)),
         lambda x: sqrt(square(x) * 9 + square(x)),
         lambda x, y: sqrt((square(x) + square(y)) + (square(x) + square(y))),
+        lambda x: sqrt(reshape(square(x) / 9 * 4, (1, 2, 3))),
+        lambda x, y: sqrt((square(x) + square(y)) / 9),
     ),
 )
 def root_of_squares_with_factors(node: Node) -> Node | None:
     """The root of a square with factors, or behind views, is an abs, that of several a hypot."""
-    terms = [node.inputs[0]]
-    while len(terms) <= MOST_TERMS and any(z.op is add.op for z in terms):
-        at = next(i for i, z in enumerate(terms) if z.op is add.op)
-        terms[at : at + 1] = terms[at].inputs
-    roots = [x for z in terms if (x := _root_of_term(z)) is not None]
-    if len(roots) < len(terms):
-        return None
-    return reduce(hypot, roots) if len(roots) > 1 else abs(roots[0])
+    root = _whose_square(node.inputs[0])
+    return root if root is None or root.op is hypot.op else abs(root)
 
 
 @rule(exact=Exact.REALS, kinds="f")
