@@ -9,11 +9,12 @@ A. Khan, Branch-locking AD techniques, 2018. S. M. Kakade and J. D. Lee, Provabl
 subdifferentiation for qualified programs, 2018.)
 
 With +1 or -1 for every element, some ties stay: `relu(x - y)` at x = y. A second direction follows:
-for element (i, j, …) of the n-th node, both counted from 1 and from 0, it is sin(i + n sqrt(2))
-sin(j sqrt(5)) …, with a prime for each axis. No sum of these with algebraic weights is 0, by the
-theorem of Lindemann and Weierstrass, so that what it leaves tied does not move at all. Its rows are
-multiples of each other, so that it is cheap to make. On the left it is turned around, as the first
-is, so that two that tie share alike in the mean of both sides.
+for element (i, j, …) of the n-th node, counted from 1 and from 0, it is s(1 + n sqrt(2)) s(i
+sqrt(11)) s(j sqrt(13)) …, with s(t) = 2 + sin(t) and a prime for each axis. No sum of these with
+algebraic weights is 0, by the theorem of Lindemann and Weierstrass, so that what it leaves tied
+does not move at all. Its rows are multiples of each other, and no element is below 1, so that
+products with it are products with a vector. On the left it is turned around, as the first is, so
+that two that tie share alike in the mean of both sides.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from symgrad.autodiff.reverse import is_differentiable, sources
 from symgrad.ir.errors import GradientError
 from symgrad.ir.forms import flatten
 from symgrad.ir.kinks import Kinks, Policy
-from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.node import Node, describe
 from symgrad.ir.op import Cotangent
 from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import topological, with_bodies
-from symgrad.ops.elementwise import add, multiply, negative
+from symgrad.ops.elementwise import add, multiply
 from symgrad.ops.flows import total
 from symgrad.ops.identity import checkpointed, stop_gradient
 from symgrad.ops.leaves import arange, full, zeros_like
@@ -340,23 +341,20 @@ def _moved(xs: Sequence[Node], direction: Any) -> list[Cotangent]:
 
 def _generic(x: Node, number: int, back: bool) -> Node:
     """A direction in which nothing stays tied that moves at all; see the top of the file."""
-    found: Node | None = None
-    for i in range(x.ndim):
-        size, root = x.shape[i], math.sqrt(_prime(i))
-        at = multiply(add(arange(size, dtype="float64"), 1), root if i else 1.0)
-        row = sin(at if i else add(at, number * math.sqrt(2)))
-        row = reshape(row, (size, *(1,) * (x.ndim - 1 - i)))
-        found = row if found is None else multiply(found, row)
-    if found is None:
-        found = sin(1 + as_node(number * math.sqrt(2)))
+    size = 2 + math.sin(1 + number * math.sqrt(2))
+    found: Node = full((), -size if back else size, dtype=x.dtype)
+    for i, count in enumerate(x.shape):
+        steps = multiply(add(arange(count, dtype="float64"), 1), math.sqrt(_prime(i)))
+        row = reshape(astype(add(sin(steps), 2), x.dtype), (count, *(1,) * (x.ndim - 1 - i)))
+        found = multiply(found, row)
     if x.tensor.is_complex:
         found = multiply(found, 1 + math.sqrt(math.pi) * 1j)
-    return astype(negative(found) if back else found, x.dtype)
+    return astype(found, x.dtype)
 
 
 def _prime(number: int) -> int:
-    """A prime above 2 for each axis: 3, 5, 7, …"""
-    found, n = 3, 0
+    """A prime above 10 for each axis: 11, 13, 17, …"""
+    found, n = 11, 0
     while n < number:
         found += 2
         n += all(found % k for k in range(3, found, 2))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from symgrad.ir.dims import guess
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
+from symgrad.ops.leaves import constant
 from symgrad.ops.linalg.einsum import Term, multiplied
 from symgrad.ops.linalg.products import matmul_p, vdot_p
 from symgrad.ops.reduce import reduced_shape, sum
@@ -170,6 +171,17 @@ def chain_from_left(a: Var, b: Var, c: Var) -> Rewrite:
 def _are_column_and_row(x: Node, y: Node) -> bool:
     is_row = y.ndim > 0 and y.shape[-1] != 1 and (y.ndim < 2 or y.shape[-2] == 1)
     return x.ndim >= 2 and x.shape[-1] == 1 and is_row
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    when=lambda x, c: _are_column_and_row(x, c) and may_leave(c),
+    examples=(lambda a: matmul_p(a, constant([[2], [3]], a.dtype) * constant([3, -5, 1], a.dtype)),),
+)
+def times_column_and_constants(a: Var, x: Var, c: Var) -> Rewrite:
+    """A row of modest constants, none below 1, leaves a product with a column: that of a vector."""
+    return Rewrite(before=matmul_p(a, x * c), after=matmul_p(a, x) * c)
 
 
 @rule(

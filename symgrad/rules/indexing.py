@@ -9,7 +9,7 @@ from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
 from symgrad.ops.elementwise import negative
 from symgrad.ops.index.slices import Index, place, put, slice_bound, slice_p
-from symgrad.ops.shape import broadcast_to, concat_p
+from symgrad.ops.shape import broadcast_to, concat_p, permute_dims
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite
@@ -103,6 +103,37 @@ def _slice_of_source(x: Node, p: Shape, i: Index) -> Node:
 def slice_of_broadcast(x: Var, p: Attr, i: Attr) -> Rewrite:
     """A part of what was repeated is a part of what was there, repeated less often."""
     return Rewrite(before=slice_p(broadcast_to(x, shape=p), index=i), after=_slice_of_source)
+
+
+def _before(i: Index, axes: tuple[int, ...]) -> Index:
+    """An index of permuted axes, of the axes as they were before."""
+    return tuple(i[axes.index(a)] for a in range(len(axes)))
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    examples=({"x": (3, 4), "axes": (1, 0), "i": ((0, 4, 2), (1, 3, 1))},),
+)
+def slice_of_permuted(x: Var, axes: Attr, i: Attr) -> Rewrite:
+    """A slice of permuted axes is taken before: so that what it meets is in the order of memory."""
+    return Rewrite(
+        before=slice_p(permute_dims(x, axes=axes), index=i),
+        after=lambda x, axes, i: permute_dims(slice_p(x, index=_before(i, axes)), axes),
+    )
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    examples=({"x": (3, 2), "axes": (1, 0), "s": (5, 6), "i": ((0, 4, 2), (1, 4, 1))},),
+)
+def place_of_permuted(x: Var, axes: Attr, s: Attr, i: Attr) -> Rewrite:
+    """What is put in place with its axes permuted is put there before: in the order of memory."""
+    return Rewrite(
+        before=place(permute_dims(x, axes=axes), shape=s, index=i),
+        after=lambda x, axes, s, i: permute_dims(
+            place(x, shape=_before(s, axes), index=_before(i, axes)), axes
+        ),
+    )
 
 
 @rule_for(

@@ -294,3 +294,13 @@ def test_roots_of_squares_are_found(name):
     assert zero.tolist() == [0, 0, 0]
     slope = evaluate([y], {v: np.ones(3)})[0]
     assert (right.sum(), float(forward)) == pytest.approx((float(slope), float(slope)))
+
+
+def test_what_a_side_adds_to_a_net_are_products_with_vectors():
+    x, w1, w2 = (sg.placeholder(n, s) for n, s in (("x", (64, 500)), ("a", (500, 100)), ("b", 100)))
+    loss = sg.sum((sg.relu(x @ w1) @ w2) ** 2)
+    zero, right = (
+        sg.compile([x, w1, w2], sg.grad(loss, [w1, w2], kinks=kinks)).cost().after.flops
+        for kinks in ("zero", "right")
+    )
+    assert zero < right < 1.1 * zero

@@ -163,8 +163,9 @@ def _whose_square(z: Node, most: int = MOST_NESTED) -> Node | None:
     roots = []
     for x in z.inputs:
         value = None if z.op is add.op else constant_value(x)
-        positive = value is not None and (value > 0).all()
-        root = constant(np.sqrt(value)) if positive else _whose_square(x, most - 1)
+        root = _whose_square(x, most - 1)
+        if value is not None and (value > 0).all():
+            root = constant(np.sqrt(value))
         if root is None:
             return None
         roots.append(root)
