@@ -17,7 +17,7 @@ from symgrad.ops.shape import broadcast_to, permute_dims, reshape, reshaped
 from symgrad.rewrite.family import DIFFERENCE
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
-from symgrad.rules.masks import is_scalar, may_leave
+from symgrad.rules.masks import is_positive, is_scalar, may_leave
 
 # ---- sums over products ---------------------------------------------------------------------
 
@@ -176,11 +176,11 @@ def _are_column_and_row(x: Node, y: Node) -> bool:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=lambda x, c: _are_column_and_row(x, c) and may_leave(c),
-    examples=(lambda a: matmul_p(a, constant([[2], [3]], a.dtype) * constant([3, -5, 1], a.dtype)),),
+    when=lambda x, c: _are_column_and_row(x, c) and is_positive(c) and may_leave(c),
+    examples=(lambda x: matmul_p(x, x.T[:, :1] * constant([3, 5, 1], x.dtype)),),
 )
 def times_column_and_constants(a: Var, x: Var, c: Var) -> Rewrite:
-    """A row of modest constants, none below 1, leaves a product with a column: that of a vector."""
+    """A row of modest constants, 1 or more, leaves a product with a column: that of a vector."""
     return Rewrite(before=matmul_p(a, x * c), after=matmul_p(a, x) * c)
 
 
