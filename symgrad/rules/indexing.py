@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.node import Node, apply
@@ -15,6 +15,8 @@ from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import is_finite
 
 Triple = tuple[Any, Any, int]
+
+T = TypeVar("T")
 
 
 def _bounds(size: Size, triple: Triple) -> tuple[Size, Size]:
@@ -105,9 +107,9 @@ def slice_of_broadcast(x: Var, p: Attr, i: Attr) -> Rewrite:
     return Rewrite(before=slice_p(broadcast_to(x, shape=p), index=i), after=_slice_of_source)
 
 
-def _before(i: Index, axes: tuple[int, ...]) -> Index:
-    """An index of permuted axes, of the axes as they were before."""
-    return tuple(i[axes.index(a)] for a in range(len(axes)))
+def _before(each: tuple[T, ...], axes: tuple[int, ...]) -> tuple[T, ...]:
+    """A value for each of permuted axes, in the order that the axes had before."""
+    return tuple(each[axes.index(a)] for a in range(len(axes)))
 
 
 @rule(
