@@ -9,23 +9,25 @@ attributes, and adds nodes of ONNX; it gives the name of the result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from symgrad.ir.dims import Dim
+from symgrad.ir.leaf_ops import CONSTANT
+from symgrad.ops.special import kernels
 
 # Ops that ONNX has under another name, and with no more to be said.
 SAME: Mapping[str, str] = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "add": "Add", "asin": "Asin",
-    "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh", "ceil": "Ceil", "cos": "Cos",
-    "cosh": "Cosh", "det": "Det", "divide": "Div", "equal": "Equal", "erf": "Erf", "exp": "Exp",
-    "floor": "Floor", "greater": "Greater", "greater_equal": "GreaterOrEqual", "isinf": "IsInf",
-    "isnan": "IsNaN", "less": "Less", "less_equal": "LessOrEqual", "log": "Log",
-    "logical_and": "And", "logical_not": "Not", "logical_or": "Or", "logical_xor": "Xor",
-    "matmul": "MatMul", "maximum": "Max", "minimum": "Min", "multiply": "Mul", "negative": "Neg",
-    "positive": "Identity", "pow": "Pow", "reciprocal": "Reciprocal", "relu": "Relu",
-    "rint": "Round", "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin", "sinh": "Sinh",
-    "softplus": "Softplus", "sqrt": "Sqrt", "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
+    "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh", "cos": "Cos", "cosh": "Cosh",
+    "det": "Det", "divide": "Div", "equal": "Equal", "erf": "Erf", "exp": "Exp",
+    "greater": "Greater", "greater_equal": "GreaterOrEqual", "less": "Less",
+    "less_equal": "LessOrEqual", "log": "Log", "logical_and": "And", "logical_not": "Not",
+    "logical_or": "Or", "logical_xor": "Xor", "matmul": "MatMul", "maximum": "Max",
+    "minimum": "Min", "multiply": "Mul", "negative": "Neg", "positive": "Identity",
+    "reciprocal": "Reciprocal", "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin",
+    "sinh": "Sinh", "sqrt": "Sqrt", "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
     "where": "Where",
 }  # fmt: skip
 ENDS = 2**62  # beyond the end of any axis
@@ -64,16 +66,53 @@ class Ops:
     def not_equal(self, x, y, *, node):
         return self.emit("Not", self.emit("Equal", x, y))
 
+    def isnan(self, x, *, node):
+        return self.emit("Not", self.emit("Equal", x, x))
+
+    def isinf(self, x, *, node):
+        return (
+            self.emit("IsInf", x) if node.inputs[0].dtype.kind == "f" else self.isnan(x, node=node)
+        )
+
     def isfinite(self, x, *, node):
-        return self.emit("Not", self.emit("Or", self.emit("IsNaN", x), self.emit("IsInf", x)))
+        return self.emit("Not", self.emit("Or", self.isnan(x, node=node), self.isinf(x, node=node)))
+
+    def ceil(self, x, *, node):
+        return self._rounded("Ceil", x, node)
+
+    def floor(self, x, *, node):
+        return self._rounded("Floor", x, node)
+
+    def rint(self, x, *, node):
+        return self._rounded("Round", x, node)
+
+    def _rounded(self, op, x, node):
+        return self.emit(op, x) if node.dtype.kind == "f" else x
+
+    def pow(self, x, y, *, node):
+        """The power; of integers by squares, since onnxruntime takes it in float64."""
+        if node.dtype.kind == "f":
+            return self.emit("Pow", x, y)
+        count = node.inputs[1]
+        if count.op is not CONSTANT or count.ndim or count.attr("value").array < 0:
+            raise self.refused("onnxruntime takes powers of integers in float64, and rounds them")
+        made = self._number(node, 1)
+        for bit in f"{int(count.attr('value').array):b}":
+            made = self.emit("Mul", made, made)
+            made = self.emit("Mul", made, x) if bit == "1" else made
+        return self.emit("Expand", made, self.sizes(node.shape))
 
     def log1p(self, x, *, node):
-        """2 * atanh(x / (2 + x)) loses no digits near 0, and log(1 + x) none away from it."""
-        one, two, half = (self._number(node, a) for a in (1, 2, 0.5))
-        part = self.emit("Div", x, self.emit("Add", x, two))
-        near = self.emit("Mul", self.emit("Atanh", part), two)
-        away = self.emit("Log", self.emit("Add", x, one))
-        return self.emit("Where", self.emit("Less", self.emit("Abs", x), half), near, away)
+        """log(u) * (x / (u - 1)) with u = 1 + x: what u has lost near 0, its logarithm has, too."""
+        one = self._number(node, 1)
+        return self._log1p(x, one, self._number(node, 0.5))
+
+    def _log1p(self, x, one, half):
+        u = self.emit("Add", x, one)
+        log = self.emit("Log", u)
+        near = self.emit("Mul", log, self.emit("Div", x, self.emit("Sub", u, one)))
+        near = self.emit("Where", self.emit("Equal", u, one), x, near)
+        return self.emit("Where", self.emit("Less", self.emit("Abs", x), half), near, log)
 
     def expm1(self, x, *, node):
         """tanh(x / 2) * (exp(x) + 1), which loses no digits near 0."""
@@ -89,21 +128,58 @@ class Ops:
     def log10(self, x, *, node):
         return self.emit("Div", self.emit("Log", x), self._number(node, np.log(10)))
 
+    def _tail(self, x, node, unit, scale):
+        """exp(scale * x**2) * exp(z**2) * erfc(z) with z = abs(x) * unit, as of the kernels."""
+        number, emit = partial(self._number, node), self.emit
+        a = emit("Min", emit("Abs", x), number(40))
+        exact = emit("Mul", emit("Round", emit("Mul", a, number(64))), number(1 / 64))
+        rest = emit("Mul", emit("Add", a, exact), emit("Sub", a, exact))
+        bell = [
+            emit("Exp", emit("Mul", b, number(scale))) for b in (emit("Mul", exact, exact), rest)
+        ]
+        u = emit("Reciprocal", emit("Add", emit("Mul", a, number(unit)), number(2)))
+        z = emit("Sub", number(1), emit("Mul", u, number(4)))
+        y, *others = map(number, kernels._tail_coefficients(node.dtype))
+        for c in others:
+            y = emit("Add", emit("Mul", y, z), c)
+        return emit("Mul", emit("Mul", y, u), emit("Mul", *bell))
+
     def ndtr(self, x, *, node):
-        tail = self.emit("Erf", self.emit("Mul", x, self._number(node, 0.5**0.5)))
-        return self.emit(
-            "Mul", self.emit("Add", tail, self._number(node, 1)), self._number(node, 0.5)
-        )
+        tail = self.emit("Mul", self._tail(x, node, 0.5**0.5, -0.5), self._number(node, 0.5))
+        below = self.emit("Less", x, self._number(node, 0))
+        return self.emit("Where", below, tail, self.emit("Sub", self._number(node, 1), tail))
 
     def erfc(self, x, *, node):
-        return self.emit("Sub", self._number(node, 1), self.emit("Erf", x))
+        tail = self._tail(x, node, 1, -1)
+        below = self.emit("Less", x, self._number(node, 0))
+        return self.emit("Where", below, self.emit("Sub", self._number(node, 2), tail), tail)
+
+    def relu(self, x, *, node):
+        if node.dtype.kind in "bu":
+            return x
+        return (
+            self.emit("Relu", x)
+            if node.dtype.kind == "f"
+            else self.emit("Max", x, self._number(node, 0))
+        )
+
+    def softplus(self, x, *, node):
+        if node.dtype != np.float64:
+            return self.emit("Softplus", x)
+        zero, half, one = (self._number(node, a) for a in (0, 0.5, 1))
+        power = self.emit("Exp", self.emit("Neg", self.emit("Abs", x)))
+        return self.emit("Add", self.emit("Max", x, zero), self._log1p(power, one, half))
 
     def logaddexp(self, x, y, *, node):
         away = self.emit("Neg", self.emit("Abs", self.emit("Sub", x, y)))
-        return self.emit("Add", self.emit("Max", x, y), self.emit("Softplus", away))
+        away = self.emit("Where", self.emit("Equal", x, y), self._number(node, 0), away)
+        return self.emit("Add", self.emit("Max", x, y), self.softplus(away, node=node))
 
     def leaky_relu(self, x, *, node, slope):
-        return self.emit("LeakyRelu", x, alpha=float(slope))
+        if node.dtype != np.float64:
+            return self.emit("LeakyRelu", x, alpha=float(slope))
+        below = self.emit("Less", x, self._number(node, 0))
+        return self.emit("Where", below, self.emit("Mul", x, self._number(node, slope)), x)
 
     def select(self, mask, x, *, node):
         return self.emit("Where", mask, x, self.array(np.zeros((), node.dtype)))
@@ -115,8 +191,15 @@ class Ops:
 
     def remainder(self, x, y, *, node):
         if node.dtype.kind != "f":
-            return self.emit("Mod", x, y)
+            return self.emit("Mod", x, self._divisor(y, node))
         return self.emit("Sub", x, self.emit("Mul", self.floor_divide(x, y, node=node), y))
+
+    def _divisor(self, y, node):
+        """By 0 and -1, at which processors stop, the remainder is 0, as by 1."""
+        stops = self.emit("Equal", y, self._number(node, 0))
+        if node.dtype.kind == "i":
+            stops = self.emit("Or", stops, self.emit("Equal", y, self._number(node, -1)))
+        return self.emit("Where", stops, self._number(node, 1), y)
 
     def astype(self, x, *, node, dtype):
         return self.emit("Cast", x, to=dtype)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.export.ops import SAME, Ops
+from symgrad.export.signatures import Dtype, Signature
 from symgrad.ir.dims import Dim, Size
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.formats.reading import checked_path
@@ -32,11 +33,15 @@ def onnx(program: Program, path: str | Path) -> Path:
 
     Inputs have the names of placeholders, outputs those of the program, and named dimensions stay
     open. Variables have their present values, and updates are left out. It checks nothing: what
-    symgrad refuses when it runs, such as a probability above 1, is taken as it is.
+    symgrad refuses when it runs, such as a probability above 1, or a number outside of what
+    `placeholder(within=…)` declares, is taken as it is.
+
+    Nodes are of dtypes for which onnxruntime has kernels, between conversions where it lacks them.
 
     Raises `UnsupportedError`, which names the node and its line, for what has no form: draws,
-    loops, decompositions, Fourier transforms, complex numbers, Python code of yours. Needs the
-    extra `onnx`.
+    loops, decompositions, Fourier transforms, complex numbers, Python code of yours; and for what
+    would lose digits, such as float64 where there is a kernel of float32 alone. Needs the extra
+    `onnx`.
 
     >>> x = placeholder("x", ("N", 3), "float32")
     >>> sg.export.onnx(compile(x, softmax(x, axis=-1)), "model.onnx").name
@@ -65,6 +70,8 @@ class _Writer(Ops):
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.taken = {str(x.name) for x in graph.inputs}
+        self.dtypes: dict[str, Dtype] = {str(x.name): np.dtype(x.dtype) for x in graph.inputs}
+        self.signatures: dict[str, Signature] = {}
         self.values: dict[Node, Any] = {}
         self.known: dict[Any, str] = {}
         self.node = graph.outputs[0]
@@ -143,20 +150,42 @@ class _Writer(Ops):
         return found
 
     def emit(self, op: str, *names: str, outputs: int = 1, output: int = 0, **attrs: object) -> str:
-        """The name of a result of a node of ONNX, of which `output` says which of its `outputs`."""
+        """The name of a result of a node of ONNX, of which `output` says which of its `outputs`.
+
+        Where onnxruntime has no kernel for a dtype, there is another one between two conversions.
+        """
+        if op not in self.signatures:
+            self.signatures[op] = Signature(self.library.defs.get_schema(op, OPSET))
+        signature, given, found = self.signatures[op], list(names), dict[str, tuple[Dtype, Dtype]]()
+        for place, name in enumerate(names):
+            variable, dtype = signature.variable(place), self.dtypes[name]
+            taken = signature.stand_in(variable, dtype)
+            if taken is None:
+                to = "int64" if np.dtype("int64") in signature.taken[variable] else "float32"
+                raise self.refused(
+                    f"onnxruntime computes no {op} of {dtype.name}; convert it, astype(x, {to!r})"
+                )
+            if taken != dtype:
+                given[place] = self.emit("Cast", name, to=taken)
+            found[variable] = (taken if taken.kind == "b" else dtype), taken
+        variable = signature.outputs[output]
+        wanted: Any = attrs.get("to", min(signature.taken[variable], key=str))
+        wanted, made_of = found.get(variable, (wanted, wanted))
         attrs = {k: self._kind(v) if isinstance(v, np.dtype) else v for k, v in attrs.items()}
         made = [self._name(op.lower()) for _ in range(outputs)]
-        self.nodes.append(self.helper.make_node(op, list(names), made, **attrs))
-        return made[output]
+        self.nodes.append(self.helper.make_node(op, given, made, **attrs))
+        self.dtypes[made[output]] = made_of
+        return made[output] if made_of == wanted else self.emit("Cast", made[output], to=wanted)
 
     def array(self, value: Any) -> str:
         """The name of a constant array."""
-        data = np.asarray(value)
+        data = np.asarray(value, order="C")
         self._kind(data.dtype)
         key = data.tobytes(), data.dtype.str, data.shape
         if key not in self.known:
             self.known[key] = name = self._name("constant")
-            self.initializers.append(self.arrays.from_array(np.ascontiguousarray(data), name))
+            self.initializers.append(self.arrays.from_array(data, name))
+            self.dtypes[name] = data.dtype
         return self.known[key]
 
     def sizes(self, shape: Sequence[Any]) -> str:
