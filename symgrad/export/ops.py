@@ -139,7 +139,7 @@ class Ops:
         ]
         u = emit("Reciprocal", emit("Add", emit("Mul", a, number(unit)), number(2)))
         z = emit("Sub", number(1), emit("Mul", u, number(4)))
-        y, *others = map(number, kernels._tail_coefficients(node.dtype))
+        y, *others = map(number, kernels.tail_coefficients(node.dtype))
         for c in others:
             y = emit("Add", emit("Mul", y, z), c)
         return emit("Mul", emit("Mul", y, u), emit("Mul", *bell))

@@ -31,7 +31,7 @@ KINDS = frozenset(np.dtype(c) for c in "?bBhHiIqQefd")
 
 
 class Signature:
-    """What an op of ONNX takes and gives; operands of one variable have one dtype."""
+    """Dtypes that an op of ONNX takes and gives, by its schema's variables, each of one dtype."""
 
     def __init__(self, schema: Any) -> None:
         self.op = schema.name

@@ -40,7 +40,7 @@ def _in_chunks(part, x, out, scratch):
     return out
 
 
-def _tail_coefficients(dtype):
+def tail_coefficients(dtype):
     """Of P, with exp(z**2) * erfc(z) = u * P(1 - 4 * u) and u = 1 / (2 + z), for z >= 0.
 
     Fitted at Chebyshev's points, after Shepherd and Laframboise, Chebyshev approximation of
@@ -70,7 +70,7 @@ def _scaled_tail(z, u, y):
     """Into y exp(z**2) * erfc(z) for z >= 0; into u 1 / (2 + z) and into z 1 - 4 * u."""
     np.reciprocal(np.add(z, 2, u), u)
     np.subtract(1, np.multiply(u, 4, z), z)
-    return np.multiply(_polynomial(_tail_coefficients(y.dtype), z, y), u, y)
+    return np.multiply(_polynomial(tail_coefficients(y.dtype), z, y), u, y)
 
 
 def _bell(a, scale, b, c):
@@ -162,7 +162,7 @@ def erfcx(x, out=None, scratch=None):
 def _erfcx_slope(x, y, work):
     a, b, u, z = work
     _scaled_tail(np.abs(x, a), u, z)
-    c = _tail_coefficients(z.dtype)
+    c = tail_coefficients(z.dtype)
     _polynomial([k * v for k, v in zip(range(len(c) - 1, 0, -1), c[:-1], strict=True)], a, b)
     np.multiply(np.multiply(b, u, b), 4 * u, b)
     np.multiply(np.subtract(b, z, z), u, z)
