@@ -1,4 +1,4 @@
-"""What the README's table says of grades: each example changes at the grades that it names."""
+"""What the table of grades on the site says: each example changes at the grades that it names."""
 
 import re
 from pathlib import Path
@@ -10,12 +10,12 @@ import symgrad as sg
 from symgrad.passes import graph_pass
 from symgrad.testing import assert_equivalent, check_rule
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "lookup" / "grades.md"
 GRADES = ("bits", "values", "rounding", "reals")
 
 
 def rows():
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     (table,) = re.findall(r"<!-- grades: begin -->\n(.*?)<!-- grades: end -->", text, re.DOTALL)
     head, _, *lines = (
         [cell.strip().strip("`") for cell in line.strip("| ").split(" |")]

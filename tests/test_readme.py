@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import symgrad as sg
@@ -57,38 +56,19 @@ def test_every_rule_is_in_the_table_and_twins_with_what_they_are_made_of():
     assert "Twin of `maximum_of_same`." in line
 
 
-def test_a_model_of_your_own_learns_what_is_shown(tmp_path, monkeypatch, capsys):
-    text = README.read_text(encoding="utf-8").partition("\n## A model of your own")[2]
-    script, shown = re.search(r"```python\n(.*?)```.*?`(<History[^`]*)`", text, re.S).groups()
-    assert len([line for line in script.splitlines() if line]) < 30
-    (tmp_path / "model.py").write_text(script, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    net = runpy.run_path("model.py")["net"]
-    number = r"\d+\.\d+"
-    printed = capsys.readouterr().out.strip()
-    assert re.sub(number, "", printed) == re.sub(number, "", shown)
-    found, wanted = (list(map(float, re.findall(number, t))) for t in (printed, shown))
-    assert found == pytest.approx(wanted, abs=0.05)
-    saved = dict(np.load("net.npz"))
-    assert np.array_equal(saved["layers.0.weight"], net.state()["layers.0.weight"])
-
-
-def test_a_program_runs_over_files_piece_by_piece(tmp_path, monkeypatch, capsys):
-    text = README.read_text(encoding="utf-8").partition("\n## Larger than memory")[2]
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((10_000, 20), dtype="float32")
-    np.save("x.npy", rows)
-    np.save("y.npy", rows @ rng.standard_normal(20, dtype="float32"))
-    exec(re.search(r"```python\n(.*?)```", text, re.S).group(1), {})
-    losses = [*map(float, capsys.readouterr().out.split())]
-    assert len(losses) == 10
-    assert losses[-1] < losses[0] / 10
+def test_the_figures_are_those_of_a_run_and_the_page_is_short():
+    text = README.read_text(encoding="utf-8")
+    date = re.search(r"benchmarks/results/(\d{4}-\d\d-\d\d)\.md", text)[1]
+    run = (ROOT / "benchmarks" / "results" / f"{date}.md").read_text(encoding="utf-8")
+    rows = [line for line in text.partition("<!-- benchmarks -->")[2].splitlines() if "|" in line]
+    assert len(rows) > 5
+    assert all(row in run.splitlines() for row in rows)
+    assert len(text.splitlines()) <= 150
 
 
 def test_what_there_is_to_build_with_is_listed():
-    table = README.read_text(encoding="utf-8").partition("There is to build with")[2]
-    listed = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", table.partition("\n## ")[0])))}
+    table = (ROOT / "docs" / "lookup" / "layers.md").read_text(encoding="utf-8")
+    listed = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", table)))}
     others = {"mse", "initial", "Optimizer", "clip_by_norm", "clip_by_value"}
     assert not {*sg.nn.__all__, *sg.optim.__all__} - others - listed
 

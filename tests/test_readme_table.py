@@ -1,4 +1,4 @@
-"""The right column of the README's table for those who come from PyTorch runs, row after row."""
+"""The right column of the table for those who come from PyTorch runs, row after row."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 
 import symgrad as sg
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-TABLE = README.partition("## Coming from PyTorch")[2].partition("\n## ")[0]
+PAGE = Path(__file__).parent.parent / "docs" / "learn" / "from-pytorch.md"
+TABLE = PAGE.read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("| ").split(" | ")]
     for line in TABLE.splitlines()

@@ -146,7 +146,7 @@ UNTYPED = (
 
 
 def programs(folder: Path) -> list[str]:
-    """Files of right and wrong uses, of the README's programs, and of examples; the first's lines.
+    """Files of uses, right and wrong, of programs of pages, and of examples; the first's lines.
 
     Those of a script need no types of their own.
     """
@@ -154,10 +154,10 @@ def programs(folder: Path) -> list[str]:
     right += [f"assert_type({use}, {kind})" for use, kind in OTHER.items()]
     uses = [*BEGIN.splitlines(), *right, *WRONG]
     (folder / "uses.py").write_text("\n".join(uses), "utf-8")
-    blocks = re.findall(
-        r"```python\n(import .*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
-    )
-    assert len(blocks) > 2
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "learn").glob("own-*.md"))]
+    block = re.compile(r"```(?:python|{code-cell})\n(import .*?)```", re.DOTALL)
+    blocks = [b for page in pages for b in block.findall(page.read_text("utf-8"))]
+    assert len(blocks) > 1
     for i, block in enumerate(blocks):
         (folder / f"readme_{i}.py").write_text(block, "utf-8")
     for path in (ROOT / "examples").glob("*.py"):

@@ -18,8 +18,8 @@ from symgrad.rewrite.trace import Trace, reason_text
 from symgrad.testing import spellings
 
 ROOT = Path(__file__).parent.parent
-# The README counts the rules by family, and the one beside the rules lists them all.
-SHORT, WHOLE = ROOT / "README.md", ROOT / "symgrad" / "rules" / "README.md"
+# The page on grades counts the rules by family, and the one beside the rules lists them all.
+SHORT, WHOLE = ROOT / "docs" / "lookup" / "grades.md", ROOT / "symgrad" / "rules" / "README.md"
 LONGEST = 60
 # What a reader of the table does not know: helpers, and questions about nodes.
 UNCLEAR = re.compile(r"\b_|\.(inputs|shape|dtype|ndim|attrs)\b")
@@ -102,11 +102,10 @@ def counts():
     names = [g.name.lower() for g in Exact]
     lines = [row("rules", *(f"`{n}`" for n in names), "for example")]
     lines.append("|---" + "|--:" * len(names) + "|---|")
-    for title, name, rules in families():
+    for title, _, rules in families():
         grades = [rule.exact for rule in rules]
-        link = f"[{title.partition(':')[0]}](symgrad/rules/{name.replace('.', '/')}.py)"
         numbers = [grades.count(g) or "" for g in Exact]
-        lines.append(row(link, *numbers, change(example(rules))))
+        lines.append(row(title.partition(":")[0], *numbers, change(example(rules))))
     grades = [rule.exact for rule in RULES]
     lines.append(row(f"**{len(RULES)}**", *(f"**{grades.count(g)}**" for g in Exact), ""))
     return lines
@@ -127,7 +126,7 @@ def listed():
 
 
 def updated(readme, lines, begin=BEGIN, end=END):
-    """The text of a README with these lines between the marks."""
+    """The text of a page with these lines between the marks."""
     head, rest = readme.split(begin)
     return "\n".join([head + begin, "", *lines, "", end + rest.split(end)[1]])
 

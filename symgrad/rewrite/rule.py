@@ -40,7 +40,7 @@ class Exact(IntEnum):
     `BITS`: nothing. `VALUES`: the sign of a zero, and what is made of it. `ROUNDING`: last digits,
     and an inf or NaN that only came of an overflow on the way; what was finite stays finite, and no
     rounding that was written is undone. `REALS`: floats are taken for real numbers. Which NaN a NaN
-    is may change at each. The table in the README has it exactly, with an example for each line.
+    is may change at each. The table of `docs/lookup/grades.md` has it exactly, with examples.
     """
 
     BITS = 0

@@ -1,6 +1,6 @@
 """When two programs compute the same: equality at a grade, with the room that rounding needs.
 
-What may change at each grade is the table of the README, "The rules"; here alone it is checked, for
+What may change at each grade is the table of `docs/lookup/grades.md`; here alone it is checked, for
 rules, programs and random graphs. `assert_same` has its lines of zeros, digits, inf and NaN,
 `assert_finite` that of numbers near the ends of the range, where digits say nothing.
 """
@@ -91,7 +91,7 @@ def assert_finite(
 ) -> None:
     """Assert of results at `rounding` that what is finite in a run as written is finite.
 
-    But for what the README excepts: numbers within last digits of the largest, and sums of terms
+    But for what that page excepts: numbers within last digits of the largest, and sums of terms
     that cancel though their magnitudes overflow. Of several ops in a row, what is decided by digits
     may differ, too: what is infinite with the noise of one of the `seeds` is left out.
     """
