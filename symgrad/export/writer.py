@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.export.ops import SAME, Ops
 from symgrad.export.signatures import Dtype, Signature
 from symgrad.ir.dims import Dim, Size
-from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.errors import ArgumentError, UnsupportedError
 from symgrad.ir.formats.reading import checked_path
 from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.graph import Graph
@@ -48,6 +48,8 @@ def onnx(program: Program, path: str | Path) -> Path:
     'model.onnx'
     """
     target = checked_path(path)
+    if not isinstance(program, Program):
+        raise ArgumentError(f"programs of compile are written as ONNX, not {program!r:.60}")
     try:
         import onnx as library
     except ImportError as error:

@@ -333,7 +333,8 @@ class Program(Displayed, Runner):
         `jax.export.deserialize(bytearray(data)).call(*arrays)` runs it, without symgrad, within
         `jax.enable_x64(True)` if there are numbers of 64 bits. Arrays are by position, outputs in
         one row; named dimensions stay open, from 1 on. Variables have their present values, and
-        updates are left out. It checks nothing: an index out of bounds is the nearest one.
+        updates are left out. It checks nothing: an index out of bounds is the nearest one, and
+        what `placeholder(within=…)` declares is believed.
 
         Raises `UnsupportedError`, which names the node and its line, for what runs in NumPy and for
         a size that must be known, and if JAX is missing.

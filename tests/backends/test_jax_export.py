@@ -90,7 +90,7 @@ def test_what_has_no_form_is_refused_by_node_and_line(tmp_path, build, words):
 
 def test_platforms_and_outputs_are_checked(tmp_path):
     program = sg.compile(X, X + 1)
-    for platforms in ("cpu", [], ["abacus"]):
+    for platforms in ("cpu", [], ["abacus"], 5, [["cpu"]], [5]):
         with pytest.raises(sg.GraphError, match="platforms are some of cpu, cuda, rocm, tpu"):
             program.export(tmp_path / "m", platforms=platforms)
     w = sg.variable("w", 1.0)

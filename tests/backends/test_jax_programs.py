@@ -283,3 +283,25 @@ def test_a_loss_and_its_gradient_take_exponentials_once():
         program(given), sg.compile(X, sg.value_and_grad(loss, X))(given), strict=True
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_errors_of_jax_are_told_in_words_of_this_program():
+    """With options of JAX's that a program cannot follow, and arrays that JAX has deleted."""
+    total = sg.variable("total", 0.0)
+    program = sg.compile(X, sg.log(X), updates={total: total + 1}, backend="jax")
+    good = np.ones((2, 4), "f4")
+    program(good)
+    with (
+        jax.disable_jit(),
+        pytest.raises(sg.UnsupportedError, match=r"jax\.disable_jit\(\) forbids"),
+    ):
+        program(good)
+    with jax.debug_nans(True), pytest.raises(sg.KernelError, match=r"nan was computed.*check\("):
+        program(-good)
+    with jax.debug_infs(True), pytest.raises(sg.KernelError, match="inf was computed"):
+        program.on_device(0 * good)
+    gone = jax.numpy.ones((2, 4))
+    gone.delete()
+    with pytest.raises(sg.FeedError, match="is there no more: Array has been deleted"):
+        program(gone)
+    assert total.value == 1

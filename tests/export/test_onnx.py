@@ -204,6 +204,15 @@ def test_onnx_is_to_be_installed(tmp_path, monkeypatch):
         sg.export.onnx(sg.compile(X, X), tmp_path / "m.onnx")
 
 
+def test_what_is_no_program_and_what_is_no_path_is_refused(tmp_path):
+    for program in (3, X, sg.map_reduce([X], sg.sum(X), over="N")):
+        with pytest.raises(sg.ArgumentError, match="programs of compile are written as ONNX, not"):
+            sg.export.onnx(program, tmp_path / "m.onnx")
+    for path in (3, b"m", None):
+        with pytest.raises(sg.ArgumentError, match="a path is a str or a Path, not"):
+            sg.export.onnx(sg.compile(X, X), path)
+
+
 def test_the_table_is_of_ops():
     helpers = {"array", "emit", "refused", "sizes"}
     methods = {name for name in dir(Ops) if not name.startswith("_")} - helpers

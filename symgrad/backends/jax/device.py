@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.errors import AllocationError, GraphError, KernelError, UnsupportedError
+from symgrad.ir.errors import (
+    AllocationError,
+    FeedError,
+    GraphError,
+    KernelError,
+    SymgradError,
+    UnsupportedError,
+)
 from symgrad.ir.evaluate import SMALLER
 
 OLDEST = (0, 10)
@@ -74,12 +81,28 @@ class Device:
         with outer[0], outer[1], x64(True), device(self.device):
             yield
 
-    def failed(self, error: Exception) -> KernelError:
-        """The error of XLA as one of symgrad's."""
+    def failed(self, error: Exception) -> Exception:
+        """The error of JAX or XLA as one of symgrad's; any other as it is."""
         text = str(error).partition("\n")[0]
         if "RESOURCE_EXHAUSTED" in text:
             return AllocationError(f"there is no memory on {self.device}: {text}; {SMALLER}")
-        return KernelError(f"the program failed on {self.device}: {text}")
+        if isinstance(error, SymgradError):
+            return error
+        if self.jax.config.jax_disable_jit:
+            return UnsupportedError(
+                "a program is compiled before it runs, which jax.disable_jit() forbids; to look at "
+                "it step by step, compile it with backend='reference'"
+            )
+        if type(error).__name__ == "InternalFloatingPointError":  # JAX names it nowhere in public
+            return KernelError(
+                f"{error.args[-1]} was computed, and jax_debug_nans or jax_debug_infs is on; "
+                "program.check(…) tells which of your lines made it"
+            )
+        if "has been deleted" in text:
+            return FeedError(f"an array that was given is there no more: {text}")
+        if isinstance(error, self.jax.errors.JaxRuntimeError):
+            return KernelError(f"the program failed on {self.device}: {text}")
+        return error
 
     def put(self, array: Any, place: Any = None) -> Any:
         """An array on the device, or at another place."""

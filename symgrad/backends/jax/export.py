@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,19 @@ from symgrad.runtime.program import Program
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path:
+def export(program: Program, path: str | Path, platforms: Any) -> Path:
     """Write a program as StableHLO for some platforms: see `Program.export`."""
     target, jax = checked_path(path), imported()
     exporting = jax.export
-    if isinstance(platforms, str) or not platforms or {*platforms} - {*PLATFORMS}:
+    listed = isinstance(platforms, Iterable) and not isinstance(platforms, str)
+    wanted = tuple(platforms) if listed else ()
+    if not wanted or not all(isinstance(p, str) and p in PLATFORMS for p in wanted):
         raise GraphError(f"platforms are some of {', '.join(PLATFORMS)}, not {platforms!r:.80}")
     graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
     scope = exporting.SymbolicScope()
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
     symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
-    lowering = Lowering(graph, {}, jax, in_turn={*platforms} == {"cpu"}, symbols=symbols)
+    lowering = Lowering(graph, {}, jax, in_turn={*wanted} == {"cpu"}, symbols=symbols)
     for task in lowering.tasks:
         if is_left_to_numpy(task.node):
             raise UnsupportedError(
@@ -54,7 +56,7 @@ def export(program: Program, path: str | Path, platforms: Sequence[str]) -> Path
     types = [jax.ShapeDtypeStruct(resolve(x.shape, symbols), x.dtype) for x in fed]
     try:
         with jax.enable_x64(True):
-            data = exporting.export(jax.jit(run), platforms=tuple(platforms))(*types).serialize()
+            data = exporting.export(jax.jit(run), platforms=wanted)(*types).serialize()
     except KernelError as error:
         first, *rest = str(error).splitlines()
         lines = [first, *(line for line in rest if line.startswith("  built at"))]

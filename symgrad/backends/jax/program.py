@@ -286,8 +286,10 @@ class JaxProgram(Program):
                 inputs = self.mesh.fed(self.feeder.inputs, inputs, sizes)
             results = self.store.run(executable, inputs, ())
             return self.form(list(map(as_given, results)))
-        except self.device.jax.errors.JaxRuntimeError as error:
-            raise self.device.failed(error) from error
+        except Exception as error:
+            if (told := self.device.failed(error)) is error:
+                raise
+            raise told from error
 
     def error(self, /, *args: Any, **options: Any) -> NoReturn:
         raise UnsupportedError(

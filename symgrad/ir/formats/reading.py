@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.digest import blake2b
-from symgrad.ir.errors import FileError
+from symgrad.ir.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ FEW = 2**16  # values that there is always room for
 
 
 def checked_path(path: str | Path) -> Path:
-    """The path, if a file can have it. Raises `FileError`."""
+    """The path, if a file can have it. Raises `FileError`, and `ArgumentError` for what is none."""
     from pathlib import Path
 
     try:
@@ -32,6 +32,8 @@ def checked_path(path: str | Path) -> Path:
             return Path(path)
     except UnicodeEncodeError:
         pass
+    except TypeError:
+        raise ArgumentError(f"a path is a str or a Path, not {path!r:.60}") from None
     raise FileError(f"no file can be called {str(path)[:60]!r}, with a NUL or half a character")
 
 
