@@ -1,12 +1,14 @@
-"""Elements that do not fill a vector, or do not lie side by side: the ends of rows, and tables."""
+"""Elements that do not fill a vector, or lie scattered: the ends of rows, and short axes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from symgrad.ir.digest import sha256
+from symgrad.native.space import Scattered
 from symgrad.native.vectors import LLVM, Code, Value
+
+AT_ONCE = 4  # turns of a loop that are written out
 
 
 def load_masked(kind: str, pointer: str, mask: Value) -> Value:
@@ -28,21 +30,41 @@ def store_masked(x: Value, pointer: str, mask: Value) -> None:
     code.do(f"call void {name}({given}, {code.type('b1')} {mask.text})")
 
 
-def load_listed(code: Code, kind: str, base: str, table: Sequence[int], i: str) -> Value:
-    """The elements from number i on, of which a table tells how far they lie from a pointer."""
-    stored, text = "u1" if kind == "b1" else kind, ", ".join(f"i32 {n}" for n in table)
-    name = f"@table{sha256(text.encode()).hex()[:16]}"
-    code.module.definitions[name] = f"{name} = private constant [{len(table)} x i32] [{text}]"
-    names = []
-    for j in range(code.lanes):
-        at = code.scalar(f"add i64 {i}, {j}")
-        place = code.scalar(f"getelementptr i32, ptr {name}, i64 {at}")
-        offset = code.scalar(f"load i32, ptr {place}")
-        wide = code.scalar(f"sext i32 {offset} to i64")
-        element = code.scalar(f"getelementptr {LLVM[stored]}, ptr {base}, i64 {wide}")
-        names.append(code.scalar(f"load {LLVM[stored]}, ptr {element}, align {_bytes(stored)}"))
-    found = code.vector(stored, names)
-    return found.differs(0) if kind == "b1" else found
+def gather(code: Code, size: int, to: str, base: str, lies: Scattered) -> None:
+    """Lay elements of so many bytes side by side, and up to 7 bytes of no meaning behind them.
+
+    What lies together is moved as one word, which may be longer. The memory behind it is that of
+    the next, but for the one that lies last.
+    """
+    rows, columns, outer, inner = lies
+    word = 1 << (columns * size - 1).bit_length()
+    fits = inner == 1 and word <= min(8, columns * size + abs(outer) * size)
+
+    def move(row: str, whole: bool) -> None:
+        away = code.scalar(f"mul i64 {row}, {outer * size}")
+        source = code.scalar(f"getelementptr i8, ptr {base}, i64 {away}")
+        on = code.scalar(f"mul i64 {row}, {columns * size}")
+        target = code.scalar(f"getelementptr i8, ptr {to}, i64 {on}")
+        bits = 8 * (word if whole else size)
+        for k in range(1 if whole else columns):
+            x = code.scalar(f"getelementptr i8, ptr {source}, i64 {k * inner * size}")
+            y = code.scalar(f"getelementptr i8, ptr {target}, i64 {k * size}")
+            found = code.scalar(f"load i{bits}, ptr {x}, align 1")
+            code.do(f"store i{bits} {found}, ptr {y}, align 1")
+
+    first = int(outer < 0)
+    if fits and first:
+        move("0", False)
+    count = rows - fits
+    if count >= AT_ONCE:
+        with counted(code, count // AT_ONCE) as turn:
+            start = code.scalar(f"mul i64 {turn}, {AT_ONCE}")
+            for k in range(AT_ONCE):
+                move(code.scalar(f"add i64 {start}, {k + fits * first}"), fits)
+    for k in range(count - count % AT_ONCE, count):
+        move(str(k + fits * first), fits)
+    if fits and not first:
+        move(str(rows - 1), False)
 
 
 def _masked(code: Code, word: str, kind: str) -> tuple[str, str]:

@@ -240,7 +240,7 @@ class Group:
         def takes(y: Node, x: Node) -> bool:
             own = self.space.strides[y]
             fits = x.tensor.dtype == y.tensor.dtype and self.space.strides[x] == own
-            fits &= x not in self.space.tables
+            fits &= x not in self.space.scattered
             return fits and all(own) and until.get(x, 0) <= self.stage[y]
 
         numbered = list(enumerate(self.graph.inputs))

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
-from symgrad.native.ends import copy_elements, load_listed, load_masked, store_masked
+from symgrad.native.ends import copy_elements, gather, load_masked, store_masked
 from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import kind_in, operation
 from symgrad.native.philox import drawn, is_drawn, room
@@ -53,8 +53,8 @@ class _Writer:
         self.drawn: dict[Node, str] = {}
         self.tails = group.flat or group.columns % group.lanes != 0
         self.masked = masked and self.tails and not group.flat
-        self.stack, spare = 0, -group.columns % group.lanes
-        self.tables = {x: (*t, *t[-1:] * spare) for x, t in group.space.tables.items()}
+        self.stack = 0
+        self.gathered: dict[Node, str] = {}
 
     # ---- the function -----------------------------------------------------------------------
 
@@ -83,6 +83,7 @@ class _Writer:
         for node in group.ends:
             self.sums.start_block(node)
         if group.flat:
+            self._gather()
             self.draws = {n: self._draw(n, "%b", "%b_end") for n in self.drawn}
             self._write_pass(0, "%b", "%b_end")
         else:
@@ -111,7 +112,10 @@ class _Writer:
         if self.tails:
             for i, node in enumerate(self.arrays):
                 through_mask = self.masked and self._step(i) == node.tensor.dtype.itemsize
-                buffered = self.space.is_inner(node) and not {node} & {*group.ends, *self.tables}
+                buffered = self.space.is_inner(node) and not {node} & {
+                    *group.ends,
+                    *self.space.scattered,
+                }
                 if buffered and not through_mask:
                     self.buffers[i] = self._alloca(kind_in(node), lanes)
                     kind = "u1" if kind_in(node) == "b1" else kind_in(node)
@@ -120,6 +124,8 @@ class _Writer:
         for node in group.kept:
             self.kept[node] = self._alloca(kind_in(node), padded)
         self.sums.reserve()
+        for node in self.space.scattered:
+            self.gathered[node] = self._alloca(kind_in(node), padded + lanes)
         for node in group.graph.nodes:
             if is_drawn(node):
                 most = min(group.block, group.columns) if group.flat else group.columns
@@ -134,6 +140,7 @@ class _Writer:
         code.label("row")
         code.do(f"%r = phi i64 [ %b, %{before} ], [ %r_next, %row_last ]")
         self._point_to_row()
+        self._gather()
         for stage in range(self.group.passes + 1):
             for node in self.group.graph.nodes:
                 if not self.space.is_row(node) or node in self.group.ends:
@@ -179,6 +186,12 @@ class _Writer:
             self.sums.start_row(node, turns)
         columns = str(self.group.columns)
         self.draws = {n: self._draw(n, place(n, 1), columns, "0") for n in self.drawn}
+
+    def _gather(self) -> None:
+        """Lay the elements of a row side by side that lie scattered."""
+        for node, memory in self.gathered.items():
+            base, size = self.bases[self.number[node]], node.tensor.dtype.itemsize
+            gather(self.code, size, memory, base, self.space.scattered[node])
 
     def _draw(self, node: Node, first: str, end: str, begin: str = "") -> str:
         """Draw what a pass reads; where the element lies that it has at 0."""
@@ -289,9 +302,8 @@ class _Writer:
             return code.scalar(f"select i1 {last}, ptr {self.buffers[k]}, ptr {found}")
 
         for node in made:
-            if node in self.tables:
-                base = self.bases[self.number[node]]
-                values[node] = load_listed(code, kind_in(node), base, self.tables[node], i)
+            if node in self.gathered:
+                values[node] = code.load(kind_in(node), self._in_row(node, self.gathered[node], i))
             elif not node.inputs:
                 values[node] = self._loaded(self.number[node], place, last, inside)
             elif is_drawn(node):

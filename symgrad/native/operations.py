@@ -5,6 +5,7 @@ The payload and the sign of a NaN are whatever the processor makes of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -119,13 +120,25 @@ def _shift(x: Value, n: Value) -> tuple[Value, Value]:
 
 def _floor_divide(x: Value, n: Value) -> Value:
     """A quotient by a positive constant, which the compiler turns into a product or a shift."""
+    shift = _shift_of(n)
+    if shift is not None:
+        return x >> shift
     if x.kind[0] == "u":
         return x.quotient(n)
     found = x.quotient(n)
     return x.code.select(x - found * n < 0, found - x.code.constant(x.kind, 1), found)
 
 
+def _shift_of(n: Value) -> int | None:
+    """The shift that divides by a constant, towards less; None if that is no power of 2."""
+    found = re.fullmatch(r"(?:splat \(i\d+ )?([1-9]\d*)\)?", n.text)
+    number = 0 if found is None else int(found[1])
+    return None if not number or number & (number - 1) else number.bit_length() - 1
+
+
 def _remainder(x: Value, n: Value) -> Value:
+    if _shift_of(n) is not None:
+        return x & (n - 1)
     return x - _floor_divide(x, n) * n
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node
@@ -28,7 +29,7 @@ ROW_REDUCTIONS = (row_sums.op, vecdot_p.op)
 REDUCTIONS = (total.op, largest.op, least.op, vdot_p.op)
 
 
-SHORT, MOST_LISTED = 16, 2**12  # elements of an axis, and of a table
+SHORT, MOST_LISTED = 16, 2**12  # elements of an axis, and of both
 
 
 def is_reduction(node: Node) -> bool:
@@ -40,19 +41,28 @@ class NotNative(Exception):
     """Why a group is left to NumPy."""
 
 
+class Scattered(NamedTuple):
+    """Two axes that are one loop: their sizes, and the elements from one to the next of each."""
+
+    rows: int
+    columns: int
+    outer: int
+    inner: int
+
+
 @dataclass(frozen=True)
 class Space:
     """The loops of a group, from the outermost: their sizes, and what each value does in them.
 
     `strides` has for each node the number of elements from one turn of a loop to the next, 0 where
     it does not depend on it; `reduced` the loops that end in a reduction. The inner loop may be of
-    two axes that do not lie so in some input: `tables` has how far its elements lie from the first.
+    two axes that do not lie so in some input: `scattered` has how they lie.
     """
 
     sizes: tuple[int, ...]
     strides: Mapping[Node, tuple[int, ...]]
     reduced: Mapping[Node, frozenset[int]]
-    tables: Mapping[Node, tuple[int, ...]]
+    scattered: Mapping[Node, Scattered]
 
     @property
     def inner(self) -> int:
@@ -194,7 +204,7 @@ class _Classes:
         uses += [*reduced.values(), *self._along_rows(place)]
         apart = self._apart(loops, place)
         merged: list[list[int]] = []
-        tables: dict[Node, tuple[int, ...]] = {}
+        scattered: dict[Node, Scattered] = {}
         for i in range(len(order)):
             alike = bool(merged) and all((i in u) == (merged[-1][-1] in u) for u in uses)
             if (
@@ -203,7 +213,7 @@ class _Classes:
                 and i in apart
                 and self._is_short(wide[i - 1], wide[i])
             ):
-                tables = {x: self._table(x) for x in apart[i]}
+                scattered = {x: self._scattered(x) for x in apart[i]}
                 merged[-1].pop()
                 merged = [*filter(None, merged), [i - 1, i]]
             elif alike and i not in apart:
@@ -215,18 +225,18 @@ class _Classes:
             n: frozenset(m for m, group in enumerate(merged) if group[-1] in r)
             for n, r in reduced.items()
         }
-        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends, tables)
+        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends, scattered)
 
     def _is_short(self, rows: int, columns: int) -> bool:
-        """Whether two axes make one loop that some inputs read by a table."""
+        """Whether two axes make one loop, in which some inputs are scattered."""
         plain = all(n.op.elementwise for n in self.graph.nodes if n.inputs)
         return plain and columns < SHORT and rows * columns <= MOST_LISTED
 
-    def _table(self, x: Node) -> tuple[int, ...]:
-        """How many elements each one of the last two axes that are not 1 lies from the first."""
+    def _scattered(self, x: Node) -> Scattered:
+        """How the last two axes that are not 1 lie in an input."""
         axes = zip(self.strided[x], self.shapes[x], strict=True)
         (outer, rows), (inner, columns) = [(s, n) for s, n in axes if n != 1][-2:]
-        return tuple(outer * i + inner * j for i in range(rows) for j in range(columns))
+        return Scattered(rows, columns, outer, inner)
 
     def _along_rows(self, place: Mapping[tuple[Node, int], int]) -> Iterator[frozenset[int]]:
         """The loop that each op along rows goes along, which is to be the innermost."""

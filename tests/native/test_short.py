@@ -50,4 +50,4 @@ def test_images_with_few_channels_are_one_loop(channels, flipped, dtype):
         np.testing.assert_array_equal(found, wanted)
     (code,) = program.native
     assert bool(code.wide) == (1 < channels < 16)
-    assert ("@table" in code.ir) == (1 < channels < 16 and 2 in flipped)
+    assert bool(code.group.space.scattered) == (1 < channels < 16 and 2 in flipped)
