@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from symgrad.ir.dims import guess
@@ -22,6 +22,18 @@ def nbytes(node: Node) -> int:
     if isinstance(node.type, tuple):
         return sum([guess(t.size) * t.dtype.itemsize for t in node.type])
     return guess(node.type.size) * node.type.dtype.itemsize
+
+
+def _nbytes_of_all(nodes: Iterable[Node]) -> dict[Node, int]:
+    """The bytes of each; many are of one type, which is asked once."""
+    by_type: dict[int, int] = {}
+    found: dict[Node, int] = {}
+    for node in nodes:
+        key = id(node.type)
+        if key not in by_type:
+            by_type[key] = nbytes(node)
+        found[node] = by_type[key]
+    return found
 
 
 def shares_memory(node: Node) -> bool:
@@ -56,8 +68,11 @@ def memory_order(graph: GraphLike) -> list[Node]:
 
 class _Orderer:
     def __init__(self, graph: GraphLike) -> None:
-        self.root = memory_roots(graph.nodes)
+        self.root = root = memory_roots(graph.nodes)
         self.position = {n: i for i, n in enumerate(graph.nodes)}
+        self.nbytes = _nbytes_of_all(graph.nodes)
+        # In whose memory lies what a node reads.
+        self.reads: dict[Node, set[Node]] = {}
         # Readers of memory, of which the last one frees it; and readers of results, that wait.
         self.holds: dict[Node, set[Node]] = {n: set() for n in graph.nodes}
         self.waiting: dict[Node, list[Node]] = {n: [] for n in graph.nodes}
@@ -65,17 +80,19 @@ class _Orderer:
         self.missing: dict[Node, int] = {}
         behind: dict[Node, Node] = {}
         for node in graph.nodes:
+            inputs = node.inputs
+            self.reads[node] = reads = {root[x] for x in inputs}
             if is_free(node):
-                behind[node] = behind[node.inputs[0]]
+                behind[node] = behind[inputs[0]]
                 continue
             behind[node] = node
-            sources = {behind[x] for x in node.inputs if not is_leaf(x)}
+            sources = {behind[x] for x in inputs if not is_leaf(x)}
             self.missing[node] = len(sources)
             for x in sources:
                 self.waiting[x].append(node)
             if not shares_memory(node):
-                for x in node.inputs:
-                    self.holds[self.root[x]].add(node)
+                for x in reads:
+                    self.holds[x].add(node)
         self.kept = {self.root[y] for y in graph.outputs}
         self._keep_what_becomes_kept(graph)
         self.order: list[Node] = []
@@ -98,6 +115,8 @@ class _Orderer:
 
     def _emit(self, node: Node) -> None:
         """Append a node, after the views and items that it reads."""
+        if node in self.done:
+            return
         pending = [node]
         while pending:
             node = pending[-1]
@@ -121,37 +140,42 @@ class _Orderer:
             node = pending.pop()
             if node in self.done:
                 continue
-            if masks := [x for x in self._behind(node) if x in self.late and x not in self.done]:
+            if self.late and (masks := self._masks_behind(node)):
                 pending += [node, *masks]
                 continue
             self._emit(node)
             candidates = set(self.waiting[node])
             for reader in self.waiting[node]:
                 self.missing[reader] -= 1
-            for x in {self.root[x] for x in node.inputs}:
+            for x in self.reads[node]:
                 holds = self.holds[x]
                 holds.discard(node)
                 if len(holds) == 1:
                     candidates |= holds
             ready = [r for r in candidates if not self.missing[r] and self._frees(r)]
-            for r in sorted(ready, key=self._turn, reverse=True):
+            if len(ready) > 1:
+                ready.sort(key=self._turn, reverse=True)
+            for r in ready:
                 pending += [r, *sorted(self._masks_beside(r), key=self.position.__getitem__)]
 
     def _turn(self, node: Node) -> tuple[bool, int]:
         """The order of nodes that make room: those first that take none."""
         return node not in self.kept, self.position[node]
 
-    def _behind(self, node: Node) -> Iterator[Node]:
-        """The nodes that compute what a node reads, behind views and items."""
+    def _masks_behind(self, node: Node) -> list[Node]:
+        """The masks to be made that a node reads, behind views and items."""
+        found = []
         for x in node.inputs:
             while is_free(x):
                 x = x.inputs[0]
-            yield x
+            if x in self.late and x not in self.done:
+                found.append(x)
+        return found
 
     def _masks_beside(self, node: Node) -> set[Node]:
         """The masks without which this node would be the last reader of what it reads."""
-        found = set()
-        for x in {self.root[x] for x in node.inputs}:
+        found = set[Node]()
+        for x in self.reads[node] if self.late else ():
             if len(self.holds[x]) <= FEW:
                 others = self.holds[x] - {node}
                 if others <= self.late and not any(self.missing[m] for m in others):
@@ -163,21 +187,22 @@ class _Orderer:
 
         Masks beside it are made, too, and room for them is taken.
         """
+        roots, kept, nbytes = self.reads[node], self.kept, self.nbytes
+        if node in kept and any(x.inputs and x in kept for x in roots):
+            return True
         masks = self._masks_beside(node) if node not in self.late else set()
-        roots = {self.root[x] for x in node.inputs}
-        if node in self.kept and any(x.inputs and x in self.kept for x in roots):
-            return True
-        freed, largest = -sum(nbytes(m) for m in masks), 0
+        freed, largest = -sum([nbytes[m] for m in masks]), 0
         for x in roots:
-            if x.inputs and node in self.holds[x] and x not in self.kept:
-                alone = len(self.holds[x]) <= 1 + len(masks) and self.holds[x] - masks == {node}
-                freed += nbytes(x) if alone else 0
-                largest = max(largest, nbytes(x))
-        if largest >= LARGE and nbytes(node) * SMALL <= largest:
+            holds = self.holds[x]
+            if x.inputs and node in holds and x not in kept:
+                alone = len(holds) <= 1 + len(masks) and holds - masks == {node}
+                freed += nbytes[x] if alone else 0
+                largest = max(largest, nbytes[x])
+        if largest >= LARGE and nbytes[node] * SMALL <= largest:
             return True
-        if freed <= 0 or shares_memory(node) or node in self.kept:
+        if freed <= 0 or shares_memory(node) or node in kept:
             return freed > 0
-        return freed >= nbytes(node)
+        return freed >= nbytes[node]
 
 
 def loops(edges: Iterable[tuple[Hashable, Hashable]]) -> list[set[Any]]:

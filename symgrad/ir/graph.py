@@ -54,15 +54,26 @@ class Graph(Displayed):
             else tuple(map(as_node, in_order(outputs, "outputs", GraphError)))
         )
         order = topological(wanted)
-        found = [n for n in order if is_input(n)]
-        given = tuple(found if inputs is None else inputs)
-        _check_inputs(given, found)
-        listed = set(given)
-        object.__setattr__(self, "inputs", given)
-        object.__setattr__(self, "outputs", wanted)
-        object.__setattr__(self, "nodes", (*given, *(n for n in order if n not in listed)))
-        object.__setattr__(self, "_key", None)
-        object.__setattr__(self, "_hash", None)
+        given = tuple(filter(is_input, order) if inputs is None else inputs)
+        _check_listed(given)
+        self._fill(wanted, given, order)
+
+    def _fill(self, outputs: tuple[Node, ...], inputs: tuple[Any, ...], order: list[Node]) -> None:
+        listed = set(inputs)
+        inner = [n for n in order if n not in listed]
+        if missing := [n for n in inner if not n.inputs and is_input(n)]:
+            raise _missing(missing)
+        _set_inputs(self, inputs)
+        _set_outputs(self, outputs)
+        _set_nodes(self, (*inputs, *inner))
+        _set_key(self, None)
+        _set_hash(self, None)
+
+    def giving(self, outputs: Iterable[Node]) -> Graph:
+        """The graph of other outputs on the same inputs. Raises `GraphError` if one has more."""
+        made, wanted = object.__new__(Graph), tuple(outputs)
+        made._fill(wanted, self.inputs, topological(wanted))
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a graph is frozen: build a new one instead of setting {name!r}")
@@ -184,6 +195,13 @@ class Graph(Displayed):
         return f"<Graph of {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
 
 
+_set_inputs = vars(Graph)["inputs"].__set__
+_set_outputs = vars(Graph)["outputs"].__set__
+_set_nodes = vars(Graph)["nodes"].__set__
+_set_key = vars(Graph)["_key"].__set__
+_set_hash = vars(Graph)["_hash"].__set__
+
+
 def _text_of(path: str | Path, most_bytes: int) -> str:
     with regular_file(path, most_bytes) as file:
         data = file.read()
@@ -209,7 +227,8 @@ def _own(node: Node) -> tuple[Any, ...]:
     return tuple((k, v) for k, v in attrs if not isinstance(v, Cell))
 
 
-def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
+def _check_listed(given: tuple[Any, ...]) -> None:
+    """Refuse what is no input, and names that are there twice."""
     names: dict[str, Node] = {}
     seen: set[Node] = set()
     for node in given:
@@ -233,14 +252,13 @@ def _check_inputs(given: tuple[Any, ...], found: list[Node]) -> None:
                 f"{describe(node)}; give each its own name, and list each once"
             )
         seen.add(node)
-    listed = set(given)
-    missing = [n for n in found if n not in listed]
-    if missing:
-        mend = "which the inputs do not list; add it to them"
-        if any(plain_name(str(n.name)) != n.name for n in missing):
-            mend = "which has a value in a loop only: let the step return it"
-        needed = ", ".join(describe(n) for n in missing)
-        raise GraphError(f"the outputs need {needed}, {mend}")
+
+
+def _missing(missing: Sequence[Node]) -> GraphError:
+    mend = "which the inputs do not list; add it to them"
+    if any(plain_name(str(n.name)) != n.name for n in missing):
+        mend = "which has a value in a loop only: let the step return it"
+    return GraphError(f"the outputs need {', '.join(map(describe, missing))}, {mend}")
 
 
 # ---- pickles --------------------------------------------------------------------------------

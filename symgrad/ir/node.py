@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import is_
 from threading import RLock
 from types import ModuleType
@@ -28,7 +29,7 @@ from symgrad.ir.errors import (
 )
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.messages import refuse
-from symgrad.ir.op import REGISTRY, Op, casts_of, inferred
+from symgrad.ir.op import REGISTRY, Op, casts_of, inferred, inferred_as_given
 from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin, refuse_side_effect
 from symgrad.ir.schema import schema_of
@@ -132,7 +133,8 @@ class Node(Operators, ArrayMethods, ArrayLike):
     @property
     def bodies(self) -> tuple[GraphLike, ...]:
         """All graphs that it runs: the body of a loop, the two of a choice."""
-        return tuple(self.attr(name) for name in (self.op.body, *self.op.graphs) if name)
+        op = self.op
+        return tuple([self.attr(k) for k in (op.body, *op.graphs) if k]) if op.runs_graphs else ()
 
     @property
     def T(self) -> Node:
@@ -335,6 +337,8 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         if len(nodes) != len(operands):
             nodes = _as_nodes(op, operands)
         types = tuple([n.type for n in nodes])
+        if not attrs and (known := inferred_as_given(op, types)) is not None:
+            return Node(op, nodes, (), known, current_origin())
         if tuple in map(type, types) and not op.of_several:
             raise next(_several(n.op, n.type) for n in nodes if isinstance(n.type, tuple))
         if op.of_complex and any(isinstance(t, TensorType) and t.is_complex for t in types):
@@ -396,8 +400,22 @@ def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> No
     if isinstance(scalar, Dim):
         dtype = np.result_type(*dtypes, 0) if dtypes else np.dtype(np.int64)
         return call("size_of", dim=scalar, dtype=dtype)
+    if scalar.__class__ in _PLAIN:
+        digits = repr(scalar) if scalar == 0 else ""
+        return constant_node(_weak_data(scalar, tuple(dtypes), digits))
+    return constant_node(_weak_data.__wrapped__(scalar, tuple(dtypes)))
+
+
+_PLAIN = frozenset((bool, int, float, complex))
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _weak_data(
+    scalar: bool | int | float | complex, dtypes: tuple[DType, ...], digits: str = ""
+) -> ArrayData:
+    """The data of a scalar beside elements of these dtypes; its `digits` tell two zeros apart."""
     dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
-    return constant_node(ArrayData(scalar, dtype))
+    return ArrayData(scalar, dtype)
 
 
 def as_node(value: Any) -> Node:

@@ -219,6 +219,11 @@ class Op:
     storage: Storage = field(default=Storage())
     trials: Trials = field(default=Trials())
 
+    @property
+    def runs_graphs(self) -> bool:
+        """Whether it runs graphs, when their turn comes: the body of a loop, those of a choice."""
+        return bool(self.body or self.graphs)
+
     @classmethod
     def of(cls, **facts: Any) -> Op:
         """An op by facts that are given in one row, those of `storage` and `trials` among them."""
@@ -300,6 +305,18 @@ def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]
     Attributes are to be admitted before: True and 1 are the same to a cache.
     """
     return possible(op.infer(*types, **dict(attrs)))
+
+
+@lru_cache(maxsize=4096)
+def inferred_as_given(op: Op, types: tuple[Type, ...]) -> Type | None:
+    """What `inferred` says of an op without attributes; None if it is not these operands' as given.
+
+    So it is where one is cast, where complex ones have an op of their own, and of several results.
+    """
+    several = not op.of_several and any(t.__class__ is tuple for t in types)
+    if several or op.of_complex or casts_of(op, types):
+        return None
+    return inferred(op, types, ())
 
 
 class Builder(Protocol[P]):

@@ -97,8 +97,7 @@ class Maker(NamedTuple):
 GRADIENT_KINDS: tuple[Literal["vjp", "jvp"], ...] = ("vjp", "jvp")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a node comes from.
 
     `frames` are the user's lines, the first one the nearest; `scope` the names of the regions it

@@ -82,11 +82,11 @@ class TensorType:
 
     def __repr__(self) -> str:
         inside = ", ".join(map(repr, self.shape)) if self.shape else "()"
-        return f"{_name(self.dtype)}[{inside}]"
+        return f"{name_of(self.dtype)}[{inside}]"
 
 
 @cache
-def _name(dtype: DType) -> str:
+def name_of(dtype: DType) -> str:
     """The name of a dtype, which NumPy puts together each time."""
     return dtype.name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def lower(
     if within or plain or len(plan.steps) > MOST_STEPS:
         return plan
     if first.in_place.waits_for_parts:
-        plan = min(plan, _Lowering(graph, *options, True).plan(), key=lambda p: p.peak_bytes)
+        last = _Lowering(graph, *options, True).plan(first.scheduled)
+        plan = min(plan, last, key=lambda p: p.peak_bytes)
     if plan.arena_bytes < LEAST_SAVED:
         return plan
     apart, stands_for = masks_apart(graph)
@@ -106,6 +108,8 @@ class _Lowering:
         self.parts_last = parts_last
         self.graph = graph
         self.sizes = sizes
+        # Whether a dimension stays a name.
+        self.has_open = any(isinstance(size, Dim) for size in sizes.values())
         self.updates = updates
         self.builders: list[SlotBuilder] = []
         self.steps: list[Step] = []
@@ -113,10 +117,17 @@ class _Lowering:
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
         self.calls = Calls(self.builders, self._new, plain)
+        self.bodies = Bodies(self._body, self._sized, self._temporaries)
         self.number: dict[int, int] = {}
 
-    def plan(self) -> Plan:
-        tasks, outputs = schedule(self.graph, self.sizes, self._loop)
+    @cached_property
+    def scheduled(self) -> tuple[list[Task], list[int]]:
+        """The tasks, and which of them make the outputs."""
+        return schedule(self.graph, self.sizes, self._loop)
+
+    def plan(self, scheduled: tuple[list[Task], list[int]] | None = None) -> Plan:
+        """The plan of its tasks, or of those that another way of lowering has scheduled."""
+        tasks, outputs = scheduled or self.scheduled
         self._place_all(tasks)
         wanted = [self.values[i][0] for i in outputs]
         ends = len(self.steps) + len(wanted)
@@ -128,10 +139,11 @@ class _Lowering:
         ends = len(self.steps) + len(wanted)
         results, nexts = self._deliver(wanted, ends)
         slots, arena_bytes = self._finish()
+        rooted = cache(self._rooted)
         for step in self.steps:
-            step.operands = tuple(map(self._rooted, step.operands))
-            step.results = tuple(map(self._rooted, step.results))
-            step.scratch = tuple(map(self._rooted, step.scratch))
+            step.operands = tuple(map(rooted, step.operands))
+            step.results = tuple(map(rooted, step.results))
+            step.scratch = tuple(map(rooted, step.scratch))
         kept = len(wanted) - len(self.updates)
         return Plan(
             graph=self.graph,
@@ -195,13 +207,13 @@ class _Lowering:
             return (ref,)
         if (
             not task.inputs
-            and not task.node.bodies
+            and not op.runs_graphs
             and not is_open(type_)
             and (op is CONSTANT or math.prod(type_.shape) <= MOST_KEPT)
         ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
             return (self._new("constant", task.type, value),)
-        operands = tuple(self.values[i][0] for i in task.inputs)
+        operands = tuple([self.values[i][0] for i in task.inputs])
         if op.of_several:
             return (self.values[task.inputs[0]][task.node.attr("index")],)
         if op.identity:
@@ -212,7 +224,7 @@ class _Lowering:
 
     def _new(self, kind: Kind, type_: Any, value: Any = None, step: int = -1) -> Ref:
         assert isinstance(type_, TensorType)
-        if kind == "arena" and is_open(type_):
+        if kind == "arena" and self.has_open and is_open(type_):
             kind = "output"
         self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
         return Ref(len(self.builders) - 1)
@@ -223,7 +235,7 @@ class _Lowering:
 
     def _view(self, task: Task, source: Ref) -> Ref:
         view = View(task.node.op, task.attrs)
-        if is_open(self.builders[source.slot].type) or is_open(task.type):
+        if self.has_open and (is_open(self.builders[source.slot].type) or is_open(task.type)):
             result = self._new("arena", task.type, step=len(self.steps))
             seen = Ref(source.slot, (*source.views, view))
             self._append(Copy(task.node, (seen,), (result,), task.group))
@@ -256,23 +268,22 @@ class _Lowering:
 
     def _compute(self, task: Task, operands: tuple[Ref, ...]) -> tuple[Ref, ...]:
         node, types = task.node, types_of(task.type)
-        bodies = Bodies(self._body, self._sized, self._temporaries)
-        if node.body is not None and not self.plain:
+        if node.op.body and not self.plain:
             first = node.attr("carries") + node.attr("sequences")
             fixed = (self._contiguous(task, ref) for ref in operands[first:])  # laid out once
-            looped, refs = bodies.loop(task, (*operands[:first], *fixed), self._result)
+            looped, refs = self.bodies.loop(task, (*operands[:first], *fixed), self._result)
             self._append(looped)
             return refs
         results = tuple(map(self._result, types))
         if task.loop is not None:
             self._append(self._loop_step(task, task.loop, operands, results))
             return results
-        if node.bodies:
-            self._append(bodies.step(task, operands, results))
+        if node.op.runs_graphs:
+            self._append(self.bodies.step(task, operands, results))
             return results
         wanted = node.op.storage.scratch if types[0].shape and not self.plain else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
-        scratch = self._temporaries(asked, "bits")
+        scratch = self._temporaries(asked, "bits") if asked else ()
         self._append(self.calls.step(task, operands, results, scratch))
         return results
 

@@ -29,4 +29,4 @@ def masks_apart(graph: Graph) -> tuple[Graph, Mapping[Node, Node]]:
             made = Node(select.op, (mask, inputs[1]), (), node.type, node.origin)
             stands_for[mask] = node
         becomes[node], stands_for[made] = made, node
-    return Graph([becomes[y] for y in graph.outputs], graph.inputs), stands_for
+    return graph.giving(becomes[y] for y in graph.outputs), stands_for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from symgrad.analysis import memory_order
@@ -11,6 +11,7 @@ from symgrad.ir.errors import AllocationError, ShapeError, SymgradError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.node import Node, describe
+from symgrad.ir.op import inferred
 from symgrad.ir.types import TensorType, Type, possible
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.native import NativeCode
@@ -73,7 +74,7 @@ class _Writer:
                 number[node] = several[node.inputs[0]][node.attr("index")]
                 continue
             inputs = [number[x] for x in node.inputs]
-            inner = node.inner_graph
+            inner = node.inner_graph if node.op.inner_graph else None
             loop = None if inner is None else self.looped(inner, inputs, self.tasks)
             if isinstance(loop, Graph):
                 inner = loop
@@ -106,13 +107,13 @@ class _Writer:
                 raise type(error)(f"{describe(node)} with {_listed(self.sizes)}: {error}{built}")
 
     def _op(self, node: Node, inputs: tuple[int, ...], group: int | None) -> int:
-        attrs = tuple((k, resolve(v, self.sizes)) for k, v in node.attrs)
         if not self.sizes:
-            return self._add(Task(node, inputs, attrs, node.type, group))
+            return self._add(Task(node, inputs, node.attrs, node.type, group))
+        attrs = tuple([(k, resolve(v, self.sizes)) for k, v in node.attrs])
         type_ = _concrete(node, self.sizes)
         if not is_leaf(node) and not self.is_open:
-            types = [self.tasks[i].type for i in inputs]
-            found = self._inferred(node, types, dict(attrs))
+            types = tuple([self.tasks[i].type for i in inputs])
+            found = self._inferred(node, types, attrs)
             if found != type_:
                 raise ShapeError(
                     f"{describe(node)} is {found!r} with {_listed(self.sizes)}, and {type_!r} was "
@@ -124,10 +125,10 @@ class _Writer:
         self.tasks.append(task)
         return len(self.tasks) - 1
 
-    def _inferred(self, node: Node, types: Sequence[Type], attrs: dict[str, Any]) -> Type:
+    def _inferred(self, node: Node, types: tuple[Type, ...], attrs: Attrs) -> Type:
         """The type of a node's result with these sizes."""
         try:
-            return possible(node.op.infer(*types, **attrs))
+            return inferred(node.op, types, attrs)
         except SymgradError as error:
             listed, built = ", ".join(map(repr, types)), node.origin.description
             raise type(error)(

@@ -60,7 +60,7 @@ class Slot(NamedTuple):
         return nbytes(self.type)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class SlotBuilder:
     """A slot before its offset is known. `root` is the slot whose memory it takes over."""
 

@@ -111,6 +111,8 @@ def op(
 
         @wraps(function)
         def build(*args: P.args, **attrs: P.kwargs) -> Node:
+            if not attrs and not required and len(args) == count:
+                return apply(record, args, defaults)
             operands: Sequence[Any] = args
             given: Mapping[str, Any] = attrs
             if len(args) != count and count != sys.maxsize:

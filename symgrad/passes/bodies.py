@@ -43,7 +43,7 @@ def improved(graph: Graph, compiled: Callable[[Graph], Graph]) -> tuple[Graph, M
         if node.op in _SMALLER:
             with built_as(node.origin):
                 results[node] = _SMALLER[node.op](becomes[node], sorted(read[node]), compiled_once)
-    made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    made = graph.giving(becomes[y] for y in graph.outputs)
     ends = (n for n in graph.nodes if n.op.of_several and n.inputs[0] in results)
     return made, {n: becomes[n] for n in ends}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from symgrad.ir.graph import Graph, is_input
+from symgrad.ir.graph import Graph
+from symgrad.ir.leaf_ops import INPUTS
 from symgrad.ir.node import Node
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
@@ -19,9 +20,9 @@ def common_subexpressions(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     even the payload of a NaN stays the same for the node that is kept.
     """
     becomes = merge(graph.nodes, exact)
-    if all(a is b for a, b in becomes.items()):
-        return graph
-    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    if len(set(becomes.values())) == len(becomes):
+        return graph  # nothing was merged, and so nothing made anew
+    return graph.giving(becomes[y] for y in graph.outputs)
 
 
 def merge(
@@ -34,11 +35,15 @@ def merge(
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
     for node in nodes:
-        if is_input(node):
+        op = node.op
+        if op in INPUTS:
             becomes[node] = node
             continue
         inputs = tuple([becomes[x] for x in node.inputs])
-        key: Any = (node.op, _operands(node, inputs, exact), node.attrs)
+        numbers = tuple(map(id, inputs))
+        if op.commutative and _may_swap(node, exact):
+            numbers = tuple(sorted(numbers))
+        key: Any = (op, numbers, node.attrs)
         if apart is not None:
             key = (key, apart(node))
         found = kept.get(key)
@@ -48,10 +53,6 @@ def merge(
     return becomes
 
 
-def _operands(node: Node, inputs: tuple[Node, ...], exact: Exact) -> tuple[int, ...]:
-    numbers = tuple(map(id, inputs))
-    if not node.op.commutative:
-        return numbers
+def _may_swap(node: Node, exact: Exact) -> bool:
     # A product of complex numbers the other way round is rounded otherwise.
-    swaps = exact >= (Exact.ROUNDING if node.tensor.is_complex else Exact.VALUES)
-    return tuple(sorted(numbers)) if swaps else numbers
+    return exact >= (Exact.ROUNDING if node.tensor.is_complex else Exact.VALUES)

@@ -58,7 +58,7 @@ def with_groups(
             _fuse(group_of[node], groups, becomes, doors)
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
-    return Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    return graph.giving(becomes[y] for y in graph.outputs)
 
 
 def without_sources(graph: GraphLike) -> Graph:
@@ -81,7 +81,7 @@ def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
             becomes[node] = parts[node][0]
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
-    return Graph((becomes[y] for y in graph.outputs), graph.inputs) if parts else graph
+    return graph.giving(becomes[y] for y in graph.outputs) if parts else graph
 
 
 class _Groups:

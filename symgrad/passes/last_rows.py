@@ -51,7 +51,7 @@ def last_rows(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
                 results = _without(loop, [x.attr("index") for x in found])
             lasts |= {x: results[x.attr("index")] for x in found}
             done |= {x: results[x.attr("index")] for x in items[node] if x not in lasts}
-    return Graph((done[y] for y in graph.outputs), graph.inputs), done
+    return graph.giving(done[y] for y in graph.outputs), done
 
 
 def _is_last(loop: LoopView, item: Node, readers: Sequence[Node | None]) -> bool:

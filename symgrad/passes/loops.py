@@ -98,7 +98,7 @@ def improved(graph: Graph, compiler: Compiler) -> tuple[Graph, dict[Node, Node]]
                 becomes[node] = _smaller(LoopView(again), reads.get(node, set()), compiler, known)
         else:
             becomes[node] = rebuild(node, tuple(becomes[x] for x in inputs))
-    made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    made = graph.giving(becomes[y] for y in graph.outputs)
     return made, becomes
 
 
@@ -249,7 +249,7 @@ def _merged(
                 init, sequences, whole = ([done[x] for x in xs] for xs in operands)
                 results = looped(body, init, sequences, whole, large.length, large.reverse)
         waiting = left
-    return Graph((done[y] for y in graph.outputs), graph.inputs), done
+    return graph.giving(done[y] for y in graph.outputs), done
 
 
 # ---- one loop -------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def short_axes(graph: Graph, exact: Exact, trace: Trace) -> Graph:
                 )
                 continue
         becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
-    made = Graph((becomes[y] for y in graph.outputs), graph.inputs)
+    made = graph.giving(becomes[y] for y in graph.outputs)
     return common_subexpressions(made, exact, trace)
 
 

@@ -58,7 +58,7 @@ def stretched(graph: Graph, number: int) -> tuple[Graph, dict[Node, Node]]:
                     made[node] = late[node].backward([done.get(x, x) for x in node.inputs])
         else:
             done[node] = rebuild(node, tuple(done[x] for x in node.inputs))
-    return Graph((done[y] for y in graph.outputs), graph.inputs), done
+    return graph.giving(done[y] for y in graph.outputs), done
 
 
 def _pairs(graph: Graph) -> list[_Pair]:

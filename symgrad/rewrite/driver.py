@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
-from itertools import count, product
-from operator import is_, itemgetter
+from itertools import chain, count, product
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from symgrad.ir.errors import RewriteError, ShapeError
@@ -49,8 +49,6 @@ def rewrite(
     `Index` of rules that are applied to many graphs saves looking through them each time.
     """
     index = rules if isinstance(rules, Index) else Index(rules)
-    if not index.any_at(graph):
-        return graph
     left: _Left = {}
     for _ in range(MOST_SWEEPS):
         sweep = _Sweep(graph, index, trace, stage, keep_layout, left)
@@ -63,12 +61,7 @@ def rewrite(
 def sweep_once(
     graph: Graph, index: Index, stage: str
 ) -> tuple[dict[Node, Node], list[RewriteEvent]]:
-    """The replacement of each node in one sweep of the rules, and the events of those that fired.
-
-    Nothing is walked if no rule could fit.
-    """
-    if not index.any_at(graph):
-        return {}, []
+    """The replacement of each node in one sweep of the rules, and the events of what fired."""
     trace = Trace()
     sweep = _Sweep(graph, index, trace, stage)
     sweep.run()
@@ -77,7 +70,10 @@ def sweep_once(
 
 def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node on other inputs of the same types; the node itself if they are its own."""
-    if all(map(is_, inputs, node.inputs)):
+    for x, y in zip(inputs, node.inputs, strict=True):
+        if x is not y:
+            break
+    else:
         return node
     return Node(node.op, inputs, node.attrs, node.type, node.origin)
 
@@ -93,10 +89,6 @@ class Index:
         self._by_op: dict[Op, list[Rule]] = {}
         self._by_operands: dict[Op, _ByOperands] = {}
         self._known: dict[Any, WorthTrying] = {}
-
-    def any_at(self, graph: Graph) -> bool:
-        """Whether some rule is worth trying at some node."""
-        return any(map(self.at, graph.nodes))
 
     def at(self, node: Node) -> WorthTrying:
         """Rules in their order, with the forms that the ops two levels down do not rule out."""
@@ -184,13 +176,29 @@ class _Sweep:
         self.recent: deque[str] = deque(maxlen=12)
 
     def run(self) -> Graph:
+        nodes, final, uses = self.graph.nodes, self.final, self.uses
+        worth = list(map(self.index.at, nodes))
+        if not any(worth):
+            return self.graph
         readers = _readers(self.graph)
-        for node in self.graph.nodes:
-            self._rewrite(node)
-            self.uses[self.final[node]] += readers[node]
+        for node, rules in zip(nodes, worth, strict=True):
+            if node not in final:
+                for x in node.inputs:
+                    if final[x] is not x:
+                        self._rewrite(node)
+                        break
+                else:  # it is what it was, as most are
+                    made = self._rewritten(node, rules) if rules and self._may_fit(node) else None
+                    if made is None:
+                        final[node] = node
+                    else:
+                        self.becomes[node] = made
+                        self._rewrite(made)
+                        final[node] = final[made]
+            uses[final[node]] += readers[node]
         if not self.fired:
             return self.graph
-        return Graph((self.final[y] for y in self.graph.outputs), self.graph.inputs)
+        return self.graph.giving([final[y] for y in self.graph.outputs])
 
     def _rewrite(self, root: Node) -> None:
         final = self.final
@@ -214,7 +222,8 @@ class _Sweep:
                 final[node] = final[self.becomes[node]]
                 continue
             current = rebuild(node, inputs)
-            result = self._rewritten(current) if self._may_fit(current) else None
+            rules = self.index.at(current)
+            result = self._rewritten(current, rules) if rules and self._may_fit(current) else None
             if result is None:
                 final[node] = final[current] = current
                 stack.pop()
@@ -223,10 +232,10 @@ class _Sweep:
             if result not in final:
                 stack.append(result)
 
-    def _rewritten(self, node: Node) -> Node | None:
+    def _rewritten(self, node: Node, rules: WorthTrying) -> Node | None:
         """The replacement of a node by the first rule that fits."""
         count = len(self.held_back)
-        for rule, forms in self.index.at(node):
+        for rule, forms in rules:
             for found in rule.matches(node, self._is_sole_reader, forms):
                 maker = Maker("rewrite", rule.name)
                 origin = node.origin.merged(x.origin for x in found.replaced).then(maker)
@@ -293,9 +302,7 @@ class _Sweep:
 
 def _readers(graph: Graph) -> Counter[Node]:
     """How many readers each node has; being an output counts as one."""
-    readers = Counter(x for node in graph.nodes for x in node.inputs)
-    readers.update(graph.outputs)
-    return readers
+    return Counter([*chain.from_iterable([n.inputs for n in graph.nodes]), *graph.outputs])
 
 
 def fitted(made: Node, node: Node, rule: Rule) -> Node:

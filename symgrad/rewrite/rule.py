@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
@@ -172,19 +172,19 @@ class Rule:
 
     def matches(
         self, node: Node, uses: Callable[[tuple[Node, ...]], bool], forms: Iterable[Applied] | None
-    ) -> Iterator[Match]:
+    ) -> Sequence[Match]:
         """The ways in which the rule fits a node.
 
         `uses` tells whether nodes have no reader but this one; `forms` are those worth trying.
         """
         if self.at is not None and not self.at(node):
-            return
+            return ()
         if self.function is not None:
-            if self.when is None or self.when(node):
-                yield Match(self, node, {}, (node,))
-            return
+            fits = self.when is None or self.when(node)
+            return (Match(self, node, {}, (node,)),) if fits else ()
         if forms is None:
             forms = self.forms if node.tensor.dtype.kind in self.kinds else ()
+        found = []
         for form in forms:
             bound: Substitution = {}
             if not match(form, node, bound) or not self._takes(bound):
@@ -193,11 +193,12 @@ class Rule:
                 continue
             inner = tuple(interior(form, node))
             if not self.single_use or uses(inner):
-                yield Match(self, node, bound, (node, *inner))
+                found.append(Match(self, node, bound, (node, *inner)))
+        return found
 
     def fits(self, node: Node) -> bool:
         """Whether the rule fits a node, if its inner nodes had no other reader."""
-        return self.is_for(node.op) and any(self.matches(node, lambda inner: True, None))
+        return self.is_for(node.op) and bool(self.matches(node, lambda inner: True, None))
 
     def only(self, at: Callable[[Node], bool]) -> Rule:
         """The rule, tried at nodes of which something holds: as a pass has seen in the graph."""
@@ -205,8 +206,11 @@ class Rule:
 
     def _takes(self, bound: Substitution) -> bool:
         """Whether the operands are of its kinds: no complex ones, unless it is for those."""
-        nodes = (x for x in bound.values() if isinstance(x, Node))
-        return "c" in self.kinds or not any(x.tensor.is_complex for x in nodes)
+        if "c" not in self.kinds:
+            for x in bound.values():
+                if isinstance(x, Node) and x.tensor.dtype.kind == "c":
+                    return False
+        return True
 
     @property
     def may_shrink(self) -> bool:

@@ -49,7 +49,7 @@ class RewriteEvent(NamedTuple):
 
     def match(self) -> Match | None:
         """How the rule fits the node that it replaced."""
-        return next(self.rule.matches(self.before, lambda nodes: True, None), None)
+        return next(iter(self.rule.matches(self.before, lambda nodes: True, None)), None)
 
     def change(self) -> str:
         """The expressions before and after; a capital letter is a part."""

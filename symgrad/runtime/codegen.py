@@ -392,6 +392,8 @@ def _head(name: str, parameters: list[str]) -> list[str]:
 
 def _declared(step: Call | View) -> dict[str, Any]:
     """The attributes of a step, by names that its op declares; raises `GraphError` for others."""
+    if not step.attrs:
+        return {}
     attrs = dict(step.attrs)
     more = attrs.keys() - schema_of(step.op.infer).checks.keys()
     if more:

@@ -14,7 +14,7 @@ from symgrad.ir.errors import FeedError, nearest
 from symgrad.ir.foreign import as_array_mend, by_dlpack, in_order_of
 from symgrad.ir.forms import aligned
 from symgrad.ir.node import Node, describe
-from symgrad.ir.types import DType
+from symgrad.ir.types import DType, name_of
 from symgrad.ir.values import lost_in_cast
 from symgrad.ops.ranges.inference import declared
 
@@ -117,7 +117,7 @@ class Feeder:
         scope: dict[str, Any] = {"ndarray": np.ndarray}
         checks, shapes, found = [], [], []
         for x, p in zip(names, self.inputs, strict=True):
-            dtype, kind = f"{p.dtype.name}_", p.dtype.type
+            dtype, kind = f"{name_of(p.dtype)}_", p.dtype.type
             scope[dtype] = p.dtype
             flags = f"{x}.flags.num & {PLAIN} == {PLAIN}" if p.ndim else f"not {x}.ndim"
             check = f"{x}.__class__ is ndarray and {x}.dtype is {dtype} and {flags}"

@@ -33,8 +33,14 @@ SIGNS: Mapping[Any, str] = {
 
 def literal_text(value: Any) -> str | None:
     """A NumPy scalar as a Python literal that NumPy turns back into the same, or None."""
+    return None if value.ndim else _literal_text(value.dtype, value.tobytes())
+
+
+@lru_cache(maxsize=1024)
+def _literal_text(dtype: np.dtype[Any], data: bytes) -> str | None:
+    value = np.frombuffer(data, dtype)[0]
     kind = value.dtype.kind
-    if np.ndim(value) or value.dtype.itemsize > (16 if kind == "c" else 8):
+    if value.dtype.itemsize > (16 if kind == "c" else 8):
         return None
     if kind in "fc" and not np.isfinite(value):
         return None

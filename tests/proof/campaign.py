@@ -39,7 +39,7 @@ def rewritten(rule, most):
     index = Index([rule])
     for y, inputs in itertools.islice(spellings(rule), most):
         for _, forms in index.at(y):
-            match = next(rule.matches(y, lambda inner: True, forms), None)
+            match = next(iter(rule.matches(y, lambda inner: True, forms)), None)
             made = match and match.build()
             if made is not None and made is not y:
                 yield y, fitted(made, y, rule), inputs

@@ -7,7 +7,7 @@ views are taken where they are used. Every graph is like any other, for the pass
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir.along import Cut
@@ -72,7 +72,7 @@ class Split:
             made = rebuild(node, tuple([becomes[x] for x in node.inputs]))
             if node in self.where:
                 scope = (self.where[node], *node.origin.scope)
-                origin = replace(node.origin, scope=scope)
+                origin = node.origin._replace(scope=scope)
                 made = Node(made.op, made.inputs, made.attrs, made.type, origin)
             becomes[node] = made
         return Graph([becomes[y] for y in self.outputs])
