@@ -335,13 +335,8 @@ def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[G
 def _check_sizes(graph: Graph) -> None:
     """Refuse a named dimension whose size no input tells."""
     known = {name for x in graph.inputs for name in x.tensor.names}
-    plain: set[int] = set()  # types that many nodes share
     for node in graph.nodes:
-        if not node.attrs and id(node.type) in plain:
-            continue
-        if not (found := names_in((node.type, node.attrs))):
-            plain.add(id(node.type))
-        elif unknown := found - known:
+        if unknown := names_in((node.type, *node.attrs)) - known:
             listed = ", ".join(sorted(unknown))
             raise GraphError(
                 f"{describe(node)}: no input tells the size of {listed}; give the inputs a "

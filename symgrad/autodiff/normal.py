@@ -84,7 +84,7 @@ class NormalForm(NamedTuple):
             if node in self.original:
                 becomes[node] = self.original[node]
             else:
-                becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
+                becomes[node] = rebuild(node, tuple([becomes[x] for x in node.inputs]))
         return [becomes[n] for n in nodes]
 
 
@@ -107,10 +107,11 @@ def normal_form(ys: Sequence[Node], xs: Sequence[Node]) -> NormalForm:
     unsafe: set[Node] = set()
     original: dict[Node, Node] = {}
     for node in order:
-        if image(node) in unstable or any(x in unsafe for x in node.inputs):
+        there = image(node)
+        if there in unstable or not unsafe.isdisjoint(node.inputs):
             unsafe.add(node)
         else:
-            original.setdefault(image(node), node)
+            original.setdefault(there, node)
     return NormalForm([image(y) for y in ys], [image(x) for x in xs], original)
 
 

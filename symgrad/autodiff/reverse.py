@@ -60,7 +60,7 @@ class _Walk:
 
     def run(self) -> dict[Node, Node]:
         for node in reversed(self.order):
-            if node in self.flows and any(x in self.depends for x in node.inputs):
+            if node in self.flows and not self.depends.isdisjoint(node.inputs):
                 self._step(node)
         return {x: self.flows[x] for x in self.xs if x in self.flows}
 
@@ -191,7 +191,7 @@ def _fitted(g: Node, x: Node) -> Node:
 
 def is_differentiable(x: Node) -> bool:
     """Whether a gradient can flow through values of this type: floats and complex numbers."""
-    return any(t.is_inexact for t in types_of(x.type))
+    return any(t.dtype.kind in "fc" for t in types_of(x.type))
 
 
 def sources(node: Node) -> tuple[Node, ...]:
@@ -213,7 +213,7 @@ def active_nodes(
             node not in depends
             and is_differentiable(node)
             and (through_steps or not node.op.piecewise_constant)
-            and any(x in depends for x in sources(node))
+            and not depends.isdisjoint(sources(node))
         ):
             depends.add(node)
     return depends

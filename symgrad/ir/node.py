@@ -134,7 +134,9 @@ class Node(Operators, ArrayMethods, ArrayLike):
     def bodies(self) -> tuple[GraphLike, ...]:
         """All graphs that it runs: the body of a loop, the two of a choice."""
         op = self.op
-        return tuple([self.attr(k) for k in (op.body, *op.graphs) if k]) if op.runs_graphs else ()
+        if not (op.body or op.graphs):
+            return ()
+        return tuple([self.attr(name) for name in (op.body, *op.graphs) if name])
 
     @property
     def T(self) -> Node:

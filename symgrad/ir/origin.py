@@ -113,7 +113,7 @@ class Origin(NamedTuple):
     @property
     def is_backward(self) -> bool:
         """Whether differentiation made it."""
-        return any(maker.is_gradient for maker in self.made_by)
+        return bool(self.made_by) and any(m.kind != "rewrite" for m in self.made_by)
 
     @property
     def locations(self) -> list[Location]:
@@ -171,15 +171,16 @@ class Origin(NamedTuple):
         others = [o for o in others if o is not self]
         if not others:
             return self
-        # By identity: equal code in two files is two places.
-        frames = {(id(code), at): (code, at) for code, at in self.frames}
+        frames = [*self.frames]
         backward, made_by = self.is_backward, self.made_by
         for other in others:
-            if len(frames) < MOST_FRAMES:
-                frames.update({(id(code), at): (code, at) for code, at in other.frames})
+            for code, at in other.frames:
+                # By identity: equal code in two files is two places.
+                if not any(c is code and i == at for c, i in frames):
+                    frames.append((code, at))
             if not backward and other.is_backward:
                 backward, made_by = True, other.made_by
-        return Origin(tuple(frames.values())[:MOST_FRAMES], self.scope, made_by, self.kinks)
+        return Origin(tuple(frames[:MOST_FRAMES]), self.scope, made_by, self.kinks)
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(str(p) for p in self.locations))

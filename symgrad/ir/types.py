@@ -72,7 +72,8 @@ class TensorType:
     @property
     def names(self) -> frozenset[str]:
         """The names of its named dimensions."""
-        return _NONE.union(*[s.names for s in self.shape if s.__class__ is Dim])
+        named = [s.names for s in self.shape if s.__class__ is Dim]
+        return _NONE.union(*named) if named else _NONE
 
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(shape, self.dtype)
@@ -190,7 +191,8 @@ def names_in(value: Any) -> frozenset[str]:
     if not isinstance(value, tuple):
         return _NONE
     # Asked of every attribute of every graph, most of which are texts and numbers.
-    return _NONE.union(*[names_in(v) for v in value if v.__class__ not in _NAMELESS])
+    named = [found for v in value if v.__class__ not in _NAMELESS and (found := names_in(v))]
+    return _NONE.union(*named) if named else _NONE
 
 
 _NONE: frozenset[str] = frozenset()

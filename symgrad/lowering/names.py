@@ -51,7 +51,11 @@ def names_of(builders: list[SlotBuilder], place: Mapping[int, int]) -> dict[int,
     numbers: dict[str, Iterator[int]] = defaultdict(count)
 
     def fresh(stem: str) -> str:
-        found = next(n for k in numbers[stem] if (n := f"{stem}{k or ''}") not in taken)
+        found = stem
+        for k in numbers[stem]:
+            found = f"{stem}{k or ''}"
+            if found not in taken:
+                break
         taken.add(found)
         return found
 

@@ -217,9 +217,11 @@ def _size(count: int, most: int) -> int:
 
 
 def _nbytes(node: Node, sizes: Mapping[str, int]) -> int:
+    if not node.inputs or node.op.view:
+        return 0
     total = product(resolve(node.shape, sizes))
     assert isinstance(total, int)
-    return total * node.dtype.itemsize if node.inputs and not node.op.view else 0
+    return total * node.dtype.itemsize
 
 
 def _axis(node: Node) -> int:

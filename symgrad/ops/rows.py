@@ -30,7 +30,7 @@ def rows(type_: Type) -> Rows | None:
 def works_by_rows(node: Node) -> bool:
     """Whether a node is of an op that can work row by row, if its attributes let it."""
     op = node.op
-    if not isinstance(node.type, TensorType) or op.identity or not node.inputs:
+    if not node.inputs or op.identity or not isinstance(node.type, TensorType):
         return False
     known = op.elementwise or op.view or op.by_rows is not None or is_row_source(node)
     return known or bool(op.combiner) or op.batch is over_axes
@@ -43,14 +43,19 @@ def is_row_source(node: Node) -> bool:
 
 def keeps_rows(x: Node, node: Node) -> bool:
     """Whether each row of a node that works by rows is made of the same row of an operand."""
-    of_x = rows(x.type)
-    own = of_x if x.type == node.type else rows(node.type)
-    if of_x is None or own is None or of_x[1] != own[1]:
+    t, made, op = x.type, node.type, node.op
+    of_x = rows(t)
+    if of_x is None:
         return False
-    if node.op.elementwise:
+    if (made is t or made == t) and op.elementwise:
+        return True
+    own = rows(made)
+    if own is None or of_x[1] != own[1]:
+        return False
+    if op.elementwise:
         return of_x == own
-    if node.op.by_rows is not None:
-        flags = node.op.by_rows(*(operand.type for operand in node.inputs))
+    if op.by_rows is not None:
+        flags = op.by_rows(*(operand.type for operand in node.inputs))
         return all(flag for operand, flag in zip(node.inputs, flags, strict=True) if operand is x)
     first, attrs = x.ndim - of_x[0], dict(node.attrs)
     if "axis" in attrs:

@@ -23,7 +23,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.ops.fused import fused
 from symgrad.ops.loops.loop import substituted
-from symgrad.ops.rows import is_row_source, keeps_rows, works_by_rows
+from symgrad.ops.rows import is_row_source, keeps_rows, rows, works_by_rows
 from symgrad.ops.shape import item
 from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
@@ -44,6 +44,8 @@ def with_groups(
     graph: Graph, exact: Exact, admits: Callable[[Node], bool] = lambda node: True
 ) -> Graph:
     """The graph with groups of those nodes fused that are admitted."""
+    if not any(rows(n.type) for n in graph.nodes):
+        return graph
     groups = _Groups(graph, exact, admits)
     found = list(groups.found())
     if not found:
@@ -103,9 +105,10 @@ class _Groups:
         # The last stage in which a value is read by what is no view of it.
         self.until: dict[Node, int] = defaultdict(int)
         for node in reversed(graph.nodes):
+            read = self.until[node] if node.op.view else self.stage[node]
             for x in node.inputs:
-                read = self.until[node] if node.op.view else self.stage[node]
-                self.until[x] = max(self.until[x], read)
+                if read > self.until[x]:
+                    self.until[x] = read
         for node in reversed(graph.nodes):
             self._defer(node)
         for node in self.ends:
@@ -114,7 +117,9 @@ class _Groups:
     def _enter(self, node: Node) -> None:
         """Give a node the earliest stage that there is for it."""
         near: set[Node] = set()
-        if node.op.view and all(self.stage[x] < 0 for x in node.inputs):
+        if not node.inputs:
+            pass
+        elif node.op.view and all(self.stage[x] < 0 for x in node.inputs):
             self.stage[node] = -1  # there from the start, as what it shows is
         elif (
             works_by_rows(node)
@@ -122,13 +127,13 @@ class _Groups:
             and (self.ends_join or node.op.elementwise or node.op.view or is_row_source(node))
         ):
             self.joining.add(node)
-            near = {x for x in node.inputs if keeps_rows(x, node)}
-            if not near and node.op.combiner:
+            beside = [x for x in node.inputs if keeps_rows(x, node)]
+            if not beside and node.op.combiner:
                 self.ends[node] = None
-                near = set(node.inputs)
-            elif not near and not is_row_source(node):
+                beside = [*node.inputs]
+            elif not beside and not is_row_source(node):
                 self.joining.remove(node)
-            near = {x for x in near if x in self.joining and x not in self.ends}
+            near = {x for x in beside if x in self.joining and x not in self.ends}
         stage = 0
         for x in node.inputs:
             self.readers[x].append(node)

@@ -89,20 +89,28 @@ class Index:
         self._by_op: dict[Op, list[Rule]] = {}
         self._by_operands: dict[Op, _ByOperands] = {}
         self._known: dict[Any, WorthTrying] = {}
+        self._may_fit: dict[Any, bool] = {}
 
     def at(self, node: Node) -> WorthTrying:
         """Rules in their order, with the forms that the ops two levels down do not rule out."""
         rules = self._by_op.get(node.op)  # asked at every node
         if not (self._rules(node.op) if rules is None else rules):
             return ()
-        kind = node.type.dtype.kind if isinstance(node.type, TensorType) else ""
-        key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in node.inputs])
+        t, inputs = node.type, node.inputs
+        kind = t.dtype.kind if t.__class__ is TensorType else ""
+        # Most nodes have none by the ops right below already.
+        near = (node.op, kind, *[x.op for x in inputs])
+        if self._may_fit.get(near) is False:
+            return ()
+        key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in inputs])
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            worth = sorted(self._find(node, kind), key=itemgetter(0))
+                self._may_fit.clear()
+            worth = sorted(self._find(node, kind, 2), key=itemgetter(0))
             found = self._known[key] = tuple([(rule, forms) for _, rule, forms in worth])
+            self._may_fit[near] = any(True for _ in self._find(node, kind, 1))
         return found
 
     def _rules(self, op: Op) -> list[Rule]:
@@ -112,7 +120,7 @@ class Index:
         found = self._by_op[op] = [rule for _, rule in both]
         return found
 
-    def _find(self, node: Node, kind: str) -> Iterator[_Entry]:
+    def _find(self, node: Node, kind: str, levels: int) -> Iterator[_Entry]:
         if node.op not in self._by_operands:
             self._by_operands[node.op] = _by_operands(self._by_op[node.op])
         table = self._by_operands[node.op]
@@ -125,7 +133,7 @@ class Index:
         for wanted in product(*[(op, None) for op in operands]) if few else table:
             for entry in table.get(wanted, ()):
                 rule, forms = entry[1:]
-                if forms and kind in rule.kinds and may_match(forms[0], node):
+                if forms and kind in rule.kinds and may_match(forms[0], node, levels):
                     yield entry
 
 

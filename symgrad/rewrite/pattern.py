@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import copysign
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
 
 import symgrad.ops  # noqa: F401  a pattern finds its ops by name
 from symgrad.ir.errors import RewriteError
@@ -188,16 +187,10 @@ def match(pattern: Pattern, node: Node, bound: Substitution) -> bool:
 
 def _is_literal(pattern: Literal, node: Node) -> bool:
     array = constant_value(node)
-    return (
-        array is not None
-        and array.size == 1
-        and bool(array.item() == pattern.value)
-        and (pattern.value != 0 or bool((np.signbit(array.real) == _is_negative(pattern)).all()))
-    )
-
-
-def _is_negative(zero: Literal) -> bool:
-    return bool(np.signbit(zero.value))
+    if array is None or array.size != 1:
+        return False
+    value, wanted = array.item(), pattern.value
+    return bool(value == wanted) and (wanted != 0 or copysign(1, value.real) == copysign(1, wanted))
 
 
 def _match_attrs(pattern: Applied, node: Node, bound: Substitution) -> bool:

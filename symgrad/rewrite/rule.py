@@ -189,12 +189,17 @@ class Rule:
             bound: Substitution = {}
             if not match(form, node, bound) or not self._takes(bound):
                 continue
-            if self.when is not None and not _call(self.when, bound):
+            if self.when is not None and not self.when(*[bound[name] for name in self.asked]):
                 continue
             inner = tuple(interior(form, node))
             if not self.single_use or uses(inner):
                 found.append(Match(self, node, bound, (node, *inner)))
         return found
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The variables that its guard is told."""
+        return () if self.when is None else _parameters(self.when)
 
     def fits(self, node: Node) -> bool:
         """Whether the rule fits a node, if its inner nodes had no other reader."""
