@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from operator import is_
 from threading import RLock
 from types import ModuleType
@@ -34,7 +33,7 @@ from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin, refuse_side_effect
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
-from symgrad.ir.values import ArrayData, Cell, lost_in_cast
+from symgrad.ir.values import ArrayData, Cell, lost_in_cast, weak_data
 from symgrad.ir.walk import GraphLike, topological
 
 Attrs = tuple[tuple[str, Any], ...]
@@ -133,10 +132,7 @@ class Node(Operators, ArrayMethods, ArrayLike):
     @property
     def bodies(self) -> tuple[GraphLike, ...]:
         """All graphs that it runs: the body of a loop, the two of a choice."""
-        op = self.op
-        if not (op.body or op.graphs):
-            return ()
-        return tuple([self.attr(name) for name in (op.body, *op.graphs) if name])
+        return tuple(self.attr(name) for name in (self.op.body, *self.op.graphs) if name)
 
     @property
     def T(self) -> Node:
@@ -402,22 +398,7 @@ def _weak(scalar: bool | int | float | complex | Dim, dtypes: list[DType]) -> No
     if isinstance(scalar, Dim):
         dtype = np.result_type(*dtypes, 0) if dtypes else np.dtype(np.int64)
         return call("size_of", dim=scalar, dtype=dtype)
-    if scalar.__class__ in _PLAIN:
-        digits = repr(scalar) if scalar == 0 else ""
-        return constant_node(_weak_data(scalar, tuple(dtypes), digits))
-    return constant_node(_weak_data.__wrapped__(scalar, tuple(dtypes)))
-
-
-_PLAIN = frozenset((bool, int, float, complex))
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _weak_data(
-    scalar: bool | int | float | complex, dtypes: tuple[DType, ...], digits: str = ""
-) -> ArrayData:
-    """The data of a scalar beside elements of these dtypes; its `digits` tell two zeros apart."""
-    dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
-    return ArrayData(scalar, dtype)
+    return constant_node(weak_data(scalar, tuple(dtypes)))
 
 
 def as_node(value: Any) -> Node:
@@ -435,6 +416,5 @@ def as_node(value: Any) -> Node:
 
 
 def _holds_node(value: Any) -> bool:
-    return isinstance(value, Node) or (
-        isinstance(value, (list, tuple)) and any(map(_holds_node, value))
-    )
+    is_sequence = isinstance(value, (list, tuple))
+    return isinstance(value, Node) or (is_sequence and any(map(_holds_node, value)))

@@ -72,6 +72,23 @@ class ArrayData:
 
 
 _native = lru_cache(as_dtype)
+_SCALARS = frozenset((bool, int, float, complex))
+
+
+def weak_data(scalar: bool | int | float | complex, dtypes: tuple[DType, ...]) -> ArrayData:
+    """The data of a Python scalar, which takes the dtype of the elements beside it, if there are.
+
+    Graphs have the same few numbers in many places: of Python's own, the data is made once.
+    """
+    if scalar.__class__ in _SCALARS:
+        return _scalar_data(scalar, dtypes, "" if scalar else repr(scalar))
+    return _scalar_data.__wrapped__(scalar, dtypes)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _scalar_data(scalar: Any, dtypes: tuple[DType, ...], zero: str = "") -> ArrayData:
+    dtype = np.result_type(*dtypes, scalar) if dtypes else np.asarray(scalar).dtype
+    return ArrayData(scalar, dtype)  # zeros are equal, and are told apart by their texts
 
 
 def _as_array(value: Any, dtype: DType | None) -> np.ndarray[Any, DType]:
