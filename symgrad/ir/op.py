@@ -309,9 +309,10 @@ def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]
 
 @lru_cache(maxsize=4096)
 def inferred_as_given(op: Op, types: tuple[Type, ...]) -> Type | None:
-    """What `inferred` says of an op without attributes; None if it is not these operands' as given.
+    """The type of the result of an op without attributes, of operands as they are.
 
-    So it is where one is cast, where complex ones have an op of their own, and of several results.
+    None if they may not stay as they are: one is cast, or has several results, or complex ones have
+    an op of their own.
     """
     several = not op.of_several and any(t.__class__ is tuple for t in types)
     if several or op.of_complex or casts_of(op, types):

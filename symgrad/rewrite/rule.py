@@ -189,17 +189,12 @@ class Rule:
             bound: Substitution = {}
             if not match(form, node, bound) or not self._takes(bound):
                 continue
-            if self.when is not None and not self.when(*[bound[name] for name in self.asked]):
+            if self.when is not None and not _call(self.when, bound):
                 continue
             inner = tuple(interior(form, node))
             if not self.single_use or uses(inner):
                 found.append(Match(self, node, bound, (node, *inner)))
         return found
-
-    @cached_property
-    def asked(self) -> tuple[str, ...]:
-        """The variables that its guard is told."""
-        return () if self.when is None else _parameters(self.when)
 
     def fits(self, node: Node) -> bool:
         """Whether the rule fits a node, if its inner nodes had no other reader."""
@@ -211,11 +206,8 @@ class Rule:
 
     def _takes(self, bound: Substitution) -> bool:
         """Whether the operands are of its kinds: no complex ones, unless it is for those."""
-        if "c" not in self.kinds:
-            for x in bound.values():
-                if isinstance(x, Node) and x.tensor.dtype.kind == "c":
-                    return False
-        return True
+        nodes = bound.values() if "c" not in self.kinds else ()
+        return not [x for x in nodes if isinstance(x, Node) and x.tensor.is_complex]
 
     @property
     def may_shrink(self) -> bool:
