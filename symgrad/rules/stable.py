@@ -13,6 +13,7 @@ from symgrad.ir.node import Node, apply, constant_value
 from symgrad.ops.activations import log1mexp, sigmoid, softplus
 from symgrad.ops.elementwise import (
     abs,
+    add,
     divide,
     exp,
     expm1,
@@ -24,15 +25,16 @@ from symgrad.ops.elementwise import (
     reciprocal,
     sqrt,
     square,
+    subtract,
 )
 from symgrad.ops.leaves import size_of
 from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.reduce import kept, sum
-from symgrad.ops.select import relu
+from symgrad.ops.select import relu, where
 from symgrad.ops.trigonometry import cos, cosh, sin, sinh, tanh
 from symgrad.rewrite.pattern import Attr, Var
-from symgrad.rewrite.rule import Exact, Rewrite, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.softmax import Axes
 
 # ---- softplus, sigmoid and their logarithms -------------------------------------------------
@@ -255,6 +257,44 @@ def half_difference_is_sinh(x: Var, y: Var) -> Rewrite:
 def half_sum_is_cosh(x: Var, y: Var) -> Rewrite:
     """(exp(x) + exp(-x)) / 2 is cosh: one function instead of two."""
     return Rewrite(before=(exp(x) + exp(y)) * 0.5, after=lambda x: cosh(x))
+
+
+# ---- roots that cancel ----------------------------------------------------------------------
+
+
+@rule_for(
+    lambda op: op in (add.op, subtract.op),
+    exact=Exact.REALS,
+    operands=lambda operands: sqrt.op in operands,
+    after_grad=True,  # where it chooses there is a kink in what it is made of
+    examples=(
+        lambda x, y: sqrt(square(x) + y) - x,
+        lambda x, y: sqrt(y + square(x)) + x,
+        lambda x, y: x - sqrt(square(x) - y),
+        lambda x, y: -x - sqrt(square(x) - y),
+    ),
+)
+def root_and_base(node: Node) -> Node | None:
+    """sqrt(b**2 + c) less b is c over the sum of both where b > 0: no digits cancel.
+
+    IEEE 754 defines each rounding in it, so that it may be meant: it needs the reals.
+    """
+    x, y = node.inputs
+    root, b = (x, y) if x.op is sqrt.op else (y, x)
+    adds = (node.op is add.op) != (b.op is negative.op)
+    b = b.inputs[0] if b.op is negative.op else b
+    inside = root.inputs[0] if root.op is sqrt.op else root
+    if inside.op not in (add.op, subtract.op) or node.dtype.kind != "f":
+        return None
+    first, c = inside.inputs
+    if inside.op is add.op and c.op is square.op and c.inputs[0] is b:
+        first, c = c, first
+    if first.op is not square.op or first.inputs[0] is not b:
+        return None
+    both = root + abs(b)
+    cancels = b < 0 if adds else b > 0
+    found = where(cancels, (c if inside.op is add.op else -c) / both, both)
+    return -found if node.op is subtract.op and root is y else found
 
 
 # ---- norms and variances --------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Stable forms: naive spellings become them, and are right where the naive ones are not."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
@@ -211,6 +213,28 @@ def test_cross_entropies_from_logits():
         found = ops(sg.compile([x, t], loss, passes=SIMPLIFY).graph)
         assert found.count("softplus") == 2
         assert not {"log", "log1p", "exp", "sigmoid"} & {*found}
+
+
+ROOTS = [
+    lambda b, c, sqrt: sqrt(b * b - c) - b,
+    lambda b, c, sqrt: sqrt(c + b * b) + b,
+    lambda b, c, sqrt: b - sqrt(b * b + c),
+    lambda b, c, sqrt: -b + sqrt(b * b - c),
+    lambda b, c, sqrt: -b - sqrt(b * b - c),
+]
+
+
+@pytest.mark.parametrize("written", ROOTS)
+def test_roots_do_not_cancel_in_the_reals(written):
+    bs, cs = np.array([1e8, -1e8, 1e12, -1e12, 3, -0.5]), np.array([3, 1, 2, 0.5, -1, 0.25])
+    b, c = xt((6,))
+    program = sg.compile([b, c], written(b, c, sg.sqrt), exact="reals")
+    with localcontext() as context:
+        context.prec = 50
+        truth = [
+            float(written(*map(Decimal, pair), Decimal.sqrt)) for pair in zip(bs, cs, strict=True)
+        ]
+    np.testing.assert_allclose(program(bs, cs), truth, rtol=1e-14)
 
 
 # ---- variances ------------------------------------------------------------------------------
