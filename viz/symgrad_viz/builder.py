@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from typing import Any
@@ -23,34 +22,28 @@ from symgrad_viz.bodies import (
     shown_name,
     test_text,
     tested,
-    times_text,
     title_of,
 )
-from symgrad_viz.formulas import formula, given_names, is_aside
+from symgrad_viz.formulas import given_names
+from symgrad_viz.labels import Labels
 from symgrad_viz.level import Details, Level, Numbered, Operand, Source, Within, numbered_of
 from symgrad_viz.modules import layers_of
 from symgrad_viz.phases import (
-    BACKWARD,
     FORWARD,
-    PARTS,
-    UPDATE,
     nexts_of,
     part_titles,
     parts_of,
 )
 from symgrad_viz.residuals import Kept
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Saved, Scene, Sizes, part_of, with_stubs
-from symgrad_viz.scopes import kind_of, scope_of, shared, spanned
+from symgrad_viz.scopes import kind_of, scope_of, shared
 from symgrad_viz.words import (
-    call_line,
     call_text,
-    counted,
     name_text,
     nbytes,
     printable,
     shortened,
     title_text,
-    tooltip,
 )
 
 EXPANDED = 150  # graphs of up to so many nodes in all show what is in fused nodes and loops
@@ -68,6 +61,7 @@ def scene_of(
     numbered: Numbered | None = None,
     details: Details | None = None,
     given: Mapping[Node, str] | None = None,
+    memo: Memo | None = None,
 ) -> Scene:
     """The scene of a graph, or of something that has one as its `.graph`.
 
@@ -75,14 +69,16 @@ def scene_of(
     show what is inside; None is: if that makes 150 nodes at most; `loops=False` leaves loops and
     choices closed. `names` is what the nodes are called, each in its own way; None is: by their
     numbers. `given` are the user's names; None is: those of the graph's own lines. `details` tells
-    more of each. Raises `RenderError` for anything else.
+    more of each. `memo` holds what was drawn of earlier graphs of the same lineage, with the same
+    details. Raises `RenderError` for anything else.
     """
     graph = graph_of(thing)
     if expand is None:
         expand = count(graph) <= EXPANDED
     nexts = nexts_of(graph, getattr(thing, "output_names", ()))
-    builder = _Builder(graph, expand, expand and loops, details or Details(), nexts)
-    builder.given |= given_names(graph) if given is None else given
+    given = given_names(graph) if given is None else given
+    memo = Memo(graph) if memo is None else memo
+    builder = _Builder(graph, expand, expand and loops, details or Details(), nexts, given, memo)
     builder.draw(_output_names(thing, graph), numbered or numbered_of(graph))
     boxes, edges = tuple(builder.boxes.values()), tuple(builder.edges)
     if stubs:
@@ -107,6 +103,21 @@ def _output_names(thing: Any, graph: Graph) -> list[str]:
     ]
 
 
+class Memo:
+    """Boxes of graphs of one lineage: what is as it was in the one before is not made again.
+
+    `layers` are the labels of scopes, by the first of the graphs.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.layers = layers_of(graph)
+        self.scopes: dict[tuple[str, ...], str] = {}
+        self.around: dict[Hashable, tuple[Region, ...]] = {}
+        # By the node: all that its texts depend on, its box, whether that has a formula, its
+        # results.
+        self.boxes: dict[Node, tuple[Any, Box, bool, list[Operand]]] = {}
+
+
 class _Builder:
     """Draws the nodes of a graph in order, one box or one region each."""
 
@@ -117,6 +128,8 @@ class _Builder:
         loops: bool,
         details: Details,
         nexts: frozenset[Node],
+        given: Mapping[Node, str],
+        memo: Memo,
     ) -> None:
         self.graph = graph
         self.expand, self.loops = expand, loops
@@ -126,10 +139,9 @@ class _Builder:
         self.titles = part_titles(graph, self.parts)
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
-        self.scopes: dict[tuple[str, ...], str] = {}
-        self.given: dict[Node, str] = {}
+        self.labels = Labels(self.parts, self.titles, details, given, self.boxes)
         self.within = Within({})
-        self.layers = layers_of(graph)
+        self.memo = memo
 
     def draw(self, output_names: Sequence[str], numbered: Numbered) -> None:
         self.within = Within(numbered.inside)
@@ -194,8 +206,8 @@ class _Builder:
     def _draw_inside(self, level: Level, node: Node, inner: GraphLike) -> None:
         """A node with a graph inside: its inputs are the operands, its outputs the results."""
         own = level.names[node]
-        title = f"{own} = {node.op.name}: {self._ops_text(inner)} in one pass"
-        region = Region(own, "fused", title, self._tooltip(level, node))
+        title = f"{own} = {node.op.name}: {self.labels.ops_text(inner)} in one pass"
+        region = Region(own, "fused", title, self.labels.tooltip(level, node))
         inside = Level(
             inner,
             {n: self.within(own, i) for i, n in enumerate(inner.nodes)}
@@ -204,8 +216,9 @@ class _Builder:
             (*level.path, node),
             (*self._around(level, node), region),
         )
-        self.given.update(
-            (p, self._called(level, x)) for p, x in zip(inner.inputs, node.inputs, strict=True)
+        self.labels.given.update(
+            (p, self.labels.called(level, x))
+            for p, x in zip(inner.inputs, node.inputs, strict=True)
         )
         self._draw_all(inside)
         level.sources[node] = [inside.sources[y][0] for y in inner.outputs]
@@ -216,7 +229,7 @@ class _Builder:
         mirror = mirrored(node, level.graph.nodes)
         kind = "loop" if mirror is None else "mirror"
         title = title_of(node, level.names, mirror)
-        region = Region(f"{own}_runs", kind, title, self._tooltip(level, node))
+        region = Region(f"{own}_runs", kind, title, self.labels.tooltip(level, node))
         around = (*self._around(level, node), region)
         if (name := own_size(node)) is not None:
             said = (name, "steps, so many"), "a size that is computed"
@@ -234,7 +247,7 @@ class _Builder:
             sides.append(self._draw_body(level, node, body, side, (*around, frame)))
         types = types_of(node.type)
         lines = (f"{own} = chosen", *(shortened(type_text(t), 48) for t in types))
-        self._add(own, "test", lines, self._tooltip(level, node), around)
+        self._add(own, "test", lines, self.labels.tooltip(level, node), around)
         p = node.inputs[0]
         self._connect(level.sources[p][0], own, "if", self._saved(level, p, node))
         for source in chain.from_iterable(sides):
@@ -252,7 +265,7 @@ class _Builder:
             source = level.sources[given][0]
             if i >= end:
                 inside.sources[x], names[x] = level.sources[given], level.names[given]
-                self.given[x] = self._called(level, given)
+                self.labels.given[x] = self.labels.called(level, given)
                 continue
             is_carry = i < taken
             called = f"carry{i}" if is_carry else f"{shown_name(given, level.names)}[t]"
@@ -261,7 +274,7 @@ class _Builder:
             said = f"{called} : {type_text(x.type)}, "
             said += "handed from step to step" if is_carry else "of which each step has its own"
             self._add(names[x], "carry" if is_carry else "slice", lines, said, around)
-            self.given[x] = called
+            self.labels.given[x] = called
             self._connect(source, names[x], "", self._saved(level, given, node))
             inside.sources[x] = [Source(names[x], type_text(x.type))]
         test = self.within(own, "test")
@@ -293,30 +306,18 @@ class _Builder:
         if isinstance(tail, Source):
             self.edges.append(Edge(tail.box, head, tail.type, operand, False, *kept))
 
-    def _ops_text(self, inner: GraphLike) -> str:
-        """How many ops are inside, and where they belong if that is not one part."""
-        counts = Counter(self.parts[n] for n in inner.nodes if not is_leaf(n))
-        if len(counts) == 1:
-            return counted(counts.total(), "op")
-        derived = "tangent" if self.titles.get(BACKWARD) == "tangents" else "gradient"
-        called = {FORWARD: "forward", BACKWARD: derived, UPDATE: "update"}
-        *most, last = (counted(counts[p], f"{called[p]} op") for p in PARTS if p in counts)
-        return " and ".join((*(text.rpartition(" ")[0] for text in most), last))
-
     def _draw_box(self, level: Level, node: Node, inner: GraphLike | None) -> None:
         own = level.names[node]
         operands = [level.sources[x][0] for x in node.inputs]
-        written = "" if inner or node.bodies or is_leaf(node) else self._formula(level, node)
-        self.boxes[own] = Box(
-            own,
-            kind_of(node, self.parts[node], inner),
-            tuple(self._lines(level, node, operands, inner, written)),
-            self._tooltip(level, node),
-            self._around(level, node),
-            figure=self.details.figure(node),
-            what="" if node.name is not None else call_text(node.op, operands),
-        )
-        level.sources[node] = [Source(own, type_text(t)) for t in types_of(node.type)]
+        around = self._around(level, node)
+        reads = [(level.names[x], name) for x, name in self.labels.read(level, node)]
+        context = own, self.parts[node], around, operands, reads, self.labels.given.get(node)
+        known = self.memo.boxes.get(node)
+        # The ops inside of a node have parts of their own, by which its texts differ.
+        if known is None or inner is not None or known[0] != context:
+            known = self.memo.boxes[node] = context, *self._box(level, node, inner, operands)
+        _, box, written, level.sources[node] = known
+        self.boxes[own] = box
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, Source)]
         ordered = len({x.box for _, x in drawn}) > 1 and not node.op.commutative
         # A formula tells the order of operands, and the inside of a node what is read where.
@@ -330,61 +331,23 @@ class _Builder:
             way = "view" if node.op.view else way
             self.edges.append(Edge(x.box, own, x.type, operand, False, saved, sizes, way))
 
-    def _lines(
-        self,
-        level: Level,
-        node: Node,
-        operands: Sequence[Operand],
-        inner: GraphLike | None,
-        written: str,
-    ) -> Iterator[str]:
-        """The label: what it is, its type, what is inside, and the last rewrite that made it."""
-        own, value = level.names[node], constant_value(node)
-        if node.name is not None:
-            yield name_text(node.name)
-        elif value is None:
-            index = f" {node.attr('index')}" if node.op.of_several else ""
-            times = f" {text}" if (text := times_text(node)) else ""
-            called = f"{shortened(call_text(node.op, operands), WRITTEN)}{index}{times}"
-            given = f" {name}" if (name := self.given.get(node)) else ""
-            yield f"{own}{given} = {written or called}"
-        elif value.size <= 6:
-            yield shortened(" ".join(str(value).split()), 40)
-        else:
-            yield f"{own} = constant"
-        yield shortened(type_text(node.type), 48)
-        for part in filter(None, (inner, *node.bodies)):
-            ops = [n.op.name for n in part.nodes if not is_leaf(n)]
-            yield shortened(" + ".join(dict.fromkeys(ops)), 48)
-        if inner is not None:
-            if len({self.parts[n] for n in inner.nodes if not is_leaf(n)}) > 1:
-                yield self._ops_text(inner)
-            within = spanned(inner)
-            if len(within) > 1:
-                yield shortened(f"in {', '.join(within)}", 48)
-        rules = [m.name for m in node.origin.made_by if not m.is_gradient]
-        if rules:
-            more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
-            yield f"⟵ {shortened(rules[-1], 40)}{more}"
-
-    def _formula(self, level: Level, node: Node) -> str:
-        """The node as a person writes it, or nothing if that is long."""
-
-        def named(x: Node) -> str | None:
-            return None if is_aside(x) else self._called(level, x)
-
-        written = formula(node, named)
-        return written if len(written) <= WRITTEN else ""
-
-    def _called(self, level: Level, x: Node) -> str:
-        """The user's name of an operand, or the number of the box that it is drawn in."""
-        found = self.given.get(x) or x.name
-        source = level.sources.get(x, [""])[0]
-        if found is not None or not isinstance(source, Source):
-            return found or level.names[x]
-        closed = x.op.of_several and source.box == level.names[x.inputs[0]]
-        box = self.boxes[source.box].lines[0].partition(" = ")[0]
-        return f"{box}[{x.attr('index')}]" if closed else box
+    def _box(
+        self, level: Level, node: Node, inner: GraphLike | None, operands: Sequence[Operand]
+    ) -> tuple[Box, bool, list[Operand]]:
+        """The box of a node, whether it has a formula, and where each of its results is drawn."""
+        own = level.names[node]
+        is_plain = inner is None and not node.bodies and not is_leaf(node)
+        written = self.labels.formula(level, node) if is_plain else ""
+        box = Box(
+            own,
+            kind_of(node, self.parts[node], inner),
+            tuple(self.labels.lines(level, node, operands, inner, written)),
+            self.labels.tooltip(level, node),
+            self._around(level, node),
+            figure=self.details.figure(node),
+            what="" if node.name is not None else call_text(node.op, operands),
+        )
+        return box, bool(written), [Source(own, type_text(t)) for t in types_of(node.type)]
 
     def _saved(self, level: Level, tail: Node, head: Node) -> tuple[Saved, Sizes]:
         """The residuals of a value for a gradient op, and the sizes of its dimensions."""
@@ -398,21 +361,18 @@ class _Builder:
         own = {name: sizes[name] for name in sorted(type.names) if name in sizes}
         return ((value, nbytes(type, own)),), tuple(own.items())
 
-    def _tooltip(self, level: Level, node: Node) -> str:
-        if self.details.is_brief:
-            return call_line(node, level.names)
-        return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
-
     def _around(self, level: Level, node: Node) -> tuple[Region, ...]:
         if level.regions:
             return level.regions
-        part = self.parts[node]
-        regions = [Region(part, part, self.titles[part])] if len(self.titles) > 1 else []
-        scope = scope_of(node)[:NESTED]
+        part, scope, memo = self.parts[node], tuple(scope_of(node)[:NESTED]), self.memo
+        title = self.titles[part] if len(self.titles) > 1 else ""
+        if (known := memo.around.get((part, title, scope))) is not None:
+            return known
+        regions = [Region(part, part, title)] if title else []
         for depth, name in enumerate(scope, 1):
             path = (part, *scope[:depth])
             # Ids are numbers, for a user's name can hold anything.
-            id = self.scopes.setdefault(path, f"scope{len(self.scopes)}")
-            layer = self.layers.get(tuple(scope[:depth]), "") if part == FORWARD else ""
+            id = memo.scopes.setdefault(path, f"scope{len(memo.scopes)}")
+            layer = memo.layers.get(scope[:depth], "") if part == FORWARD else ""
             regions.append(Region(id, "scope", name_text(name), "", layer))
-        return tuple(regions)
+        return memo.around.setdefault((part, title, scope), tuple(regions))

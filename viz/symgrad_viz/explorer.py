@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from symgrad.ir.collector import without_collection
 from symgrad.ir.digest import sha256
 from symgrad.ir.errors import RenderError
 from symgrad.runtime.inspect.profile import Profile
@@ -37,6 +38,7 @@ SCRIPTS = (
 )
 
 
+@without_collection()
 def explore(
     program: Program,
     path: str | Path | None = None,

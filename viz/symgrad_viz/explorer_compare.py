@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import is_leaf
@@ -23,6 +24,7 @@ from symgrad_viz.words import title_text
 Json: TypeAlias = dict[str, Any]
 
 
+@without_collection()
 def compare(
     a: Program,
     b: Program,

@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage
-from symgrad_viz.builder import scene_of
+from symgrad_viz.builder import Memo, scene_of
 from symgrad_viz.closing import Closing, closing_of
 from symgrad_viz.elements import Elements, beside
 from symgrad_viz.formulas import names_in
@@ -82,6 +82,7 @@ class Stages:
         self._groups = _rewritten_together(elements.lineage)
         self._spot_of: dict[tuple[int, str], int] = {}
         self._count = 0
+        self._memo = Memo(graphs[0])
         views = {id(graph): self._view(_Drawn(graph, output_names)) for graph in graphs}
         drawn = [(view.scene, view.nodes) for view in views.values()]
         self.closing = None if most is None else closing_of(drawn, most)
@@ -119,6 +120,7 @@ class Stages:
             numbered=numbered,
             details=self.details,
             given=names_in(self.elements.lineage, drawn.graph),
+            memo=self._memo,
         )
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
         elements = numbered.elements
@@ -287,5 +289,9 @@ def _without_items(scene: Scene, items: set[str]) -> Scene:
             lines = (*boxes[of].lines, boxes[item].lines[-1])
             boxes[of] = replace(boxes[of], lines=lines, is_output=True)
         del boxes[item]
-    edges = [replace(e, tail=picks.get(e.tail, e.tail)) for e in scene.edges if e.head in boxes]
+    edges = [
+        replace(e, tail=picks[e.tail]) if e.tail in picks else e
+        for e in scene.edges
+        if e.head in boxes
+    ]
     return replace(scene, boxes=tuple(boxes.values()), edges=tuple(edges))

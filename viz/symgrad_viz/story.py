@@ -10,6 +10,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from textwrap import wrap
 
+from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import RenderError
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import PLACEHOLDER
@@ -94,6 +95,7 @@ def story(
     return path
 
 
+@without_collection()
 def story_svg(
     program: Program,
     *,
