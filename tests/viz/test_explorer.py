@@ -21,9 +21,11 @@ from symgrad.ir.formats.text import type_text
 from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
 from symgrad_viz.explorer_data import document
+from symgrad_viz.explorer_tables import numbers_text
 from symgrad_viz.story import story_svg
 from symgrad_viz.theme import DARK, LIGHT
 from tests.viz.contrast import contrast
+from tests.viz.page_data import column, rows, unpacked
 
 
 def build_net(layers=2, **options):
@@ -38,20 +40,6 @@ def build_net(layers=2, **options):
     grads = sg.grad(loss, weights)
     updates = {w: w - 0.01 * g for w, g in zip(weights, grads, strict=True)}
     return sg.compile([x, y], {"loss": loss}, updates=updates, **options)
-
-
-def rows(columns):
-    """The rows of a table that is kept by its columns, as the page reads it."""
-    fields = {
-        name: c if isinstance(c, list) else [c["of"][i] for i in c["at"]]
-        for name, c in columns.items()
-    }
-    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
-
-
-def unrolled(runs):
-    return [first + i for first, count in zip(runs[::2], runs[1::2], strict=True)
-            for i in range(count)]  # fmt: skip
 
 
 def read(program, **options):
@@ -71,7 +59,8 @@ def read(program, **options):
                          for e in rows(shown["elements"])]  # fmt: skip
     shown |= {table: rows(shown[table]) for table in ("places", "rewrites")}
     for section in shown["sections"]:
-        section["lines"] = list(map(filled, section["lines"]))
+        section["lines"] = list(map(filled, column(section["lines"])))
+        section["computes"] = dict(zip(*map(unpacked, section["computes"]), strict=True))
         section |= {table: rows(section[table]) for table in ("steps", "slots")}
     for element in shown["elements"]:
         if "verdict" in element:
@@ -86,10 +75,10 @@ def read(program, **options):
         ]
         boxes = []
         for stage in world["stages"]:
-            gone = unrolled(stage["boxes"]["gone"])
-            boxes = [b for b in boxes if b not in gone] + unrolled(stage["boxes"]["new"])
+            gone = unpacked(stage["boxes"]["gone"])
+            boxes = [b for b in boxes if b not in gone] + unpacked(stage["boxes"]["new"])
             stage["boxes"] = boxes
-            stage |= {what: unrolled(stage[what]) for what in ("ghosts", "added")}
+            stage |= {what: unpacked(stage[what]) for what in ("ghosts", "added")}
     return shown
 
 
@@ -112,6 +101,24 @@ def boxes_of(shown, stage, what="boxes", world="full"):
     """The boxes of a stage by the number of their element."""
     table = shown["worlds"][world]["boxes"]
     return {table[b].element: table[b] for b in stage[what]}
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [],
+        [0],
+        [-1, 2**40, -(2**52)],
+        list(range(3, 900)),
+        [31, 32, -16] * 40,
+        [5] * 99,
+        [0, 9, 1, 9],
+    ],
+)
+def test_numbers_are_kept_in_few_letters(numbers):
+    text = numbers_text(numbers)
+    assert unpacked(text) == numbers
+    assert len(text) <= 1 + len(str(numbers))
 
 
 # The stages

@@ -15,6 +15,7 @@ from symgrad_viz.explorer_data import Document
 from symgrad_viz.scene import LEAVES
 from symgrad_viz.story import story_svg
 from symgrad_viz.view import view_of
+from tests.viz.page_data import rows, unpacked
 
 MAKE = runpy.run_path(str(Path(__file__).resolve().parents[2] / "viz" / "gallery" / "make.py"))
 
@@ -30,15 +31,15 @@ def test_a_node_has_one_number_and_its_array_beside_it(build):
     assert len(written) > len(program.raw) / 4
     assert all(elements.value(n) is elements.lineage.value(node) for n, node in written.items())
     page = Document(program, True, None).to_json(None)
-    told = page["elements"]
-    buffers = list(_column(told, "buffers"))
-    arrays = list(_column(told, "array")) or [None] * len(buffers)
-    slots = list(_column(page["sections"][0]["slots"], "name"))
-    for i, held in enumerate(buffers):
-        if arrays[i] is None:
-            arrays[i] = ", ".join(slots[slot] for _, slot in held or ())
+    section = page["sections"][0]
+    slots = [slot["name"] for slot in rows(section["slots"])]
+    arrays = [
+        e["array"] if e.get("array") is not None
+        else ", ".join(slots[slot] for _, slot in e["buffers"] or ())
+        for e in rows(page["elements"])
+    ]  # fmt: skip
     computes = {}
-    for line, number in page["sections"][0]["computes"].items():
+    for line, number in zip(*map(unpacked, section["computes"]), strict=True):
         computes.setdefault(number, line)
     seen = 0
     for number, box in picture.items():
@@ -66,9 +67,3 @@ def test_a_node_has_one_number_and_its_array_beside_it(build):
             picture[number].lines[0].partition(" ")[0],
             picture[number].lines[1],
         )
-
-
-def _column(table, field):
-    """The values of a field, as the page reads them."""
-    column = table.get(field, [])
-    return (column["of"][i] for i in column["at"]) if isinstance(column, dict) else column

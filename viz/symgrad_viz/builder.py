@@ -106,6 +106,7 @@ def _output_names(thing: Any, graph: Graph) -> list[str]:
 class Memo:
     """Boxes of graphs of one lineage: what is as it was in the one before is not made again.
 
+    In all of them a name stands for one op with the same attributes and a value of the same type.
     `layers` are the labels of scopes, by the first of the graphs.
     """
 
@@ -113,9 +114,9 @@ class Memo:
         self.layers = layers_of(graph)
         self.scopes: dict[tuple[str, ...], str] = {}
         self.around: dict[Hashable, tuple[Region, ...]] = {}
-        # By the node: all that its texts depend on, its box, whether that has a formula, its
-        # results.
-        self.boxes: dict[Node, tuple[Any, Box, bool, list[Operand]]] = {}
+        # By the name: all else that the texts depend on, the box, whether that has a formula, and
+        # where the results are drawn.
+        self.boxes: dict[str, tuple[Any, Box, bool, list[Operand]]] = {}
 
 
 class _Builder:
@@ -311,11 +312,12 @@ class _Builder:
         operands = [level.sources[x][0] for x in node.inputs]
         around = self._around(level, node)
         reads = [(level.names[x], name) for x, name in self.labels.read(level, node)]
-        context = own, self.parts[node], around, operands, reads, self.labels.given.get(node)
-        known = self.memo.boxes.get(node)
+        given = self.labels.given.get(node)
+        context = self.parts[node], node.origin, around, operands, reads, given
+        known = self.memo.boxes.get(own)
         # The ops inside of a node have parts of their own, by which its texts differ.
         if known is None or inner is not None or known[0] != context:
-            known = self.memo.boxes[node] = context, *self._box(level, node, inner, operands)
+            known = self.memo.boxes[own] = context, *self._box(level, node, inner, operands)
         _, box, written, level.sources[node] = known
         self.boxes[own] = box
         drawn = [(i, x) for i, x in enumerate(operands) if isinstance(x, Source)]

@@ -17,7 +17,7 @@ from symgrad.runtime.program import Program
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer import checked, page
 from symgrad_viz.explorer_data import Document
-from symgrad_viz.explorer_tables import Table, named, runs
+from symgrad_viz.explorer_tables import Table, named, numbers_text
 from symgrad_viz.picture import write
 from symgrad_viz.words import title_text
 
@@ -58,7 +58,7 @@ def compare(
     own = [_keys(d.elements, keys) for d in documents]
     for told, mine, others in zip(shown, own, reversed(own), strict=True):
         there = set(others)
-        told["only"] = runs(i for i, key in enumerate(mine) if key not in there)
+        told["only"] = numbers_text([i for i, key in enumerate(mine) if key not in there])
     comparison = {
         "figures": _figures(*(told["summary"] for told in shown)),
         "rules": _rules(a, b),

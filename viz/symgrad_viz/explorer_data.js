@@ -21,21 +21,51 @@ const name = (e) => elements[e].name ?? `n${e}`;
 
 // ---- what the data say, put at hand ------------------------------------------------------------
 
-/** The rows of a table that is kept by its columns, some of them as places in a list of values. */
+const LETTERS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map((c, i) => [c.charCodeAt(0), i]));
+/** Whole numbers that are kept as a text: see `numbers_text` of explorer_tables.py. */
+function numbersOf(text) {
+  const [how, told] = [Number(text[0]), []];
+  for (let i = 1, value = 0, base = 1; i < text.length; i++) {
+    const digit = LETTERS.get(text.charCodeAt(i));
+    value += (digit & 31) * base;
+    base *= 32;
+    if (digit & 32) continue;
+    told.push(value % 2 ? -(value - 1) / 2 : value / 2);
+    [value, base] = [0, 1];
+  }
+  const all = how & 2 ? told.flatMap((value, i) => (i % 2 ? [] : Array(told[i + 1]).fill(value))) : told;
+  if (how & 1) all.forEach((step, i) => { if (i) all[i] += all[i - 1]; });
+  return all;
+}
+/** A column: values, numbers as a text, lists of numbers by their lengths, or places in another. */
+function columnOf(c) {
+  if (typeof c === "string") return numbersOf(c);
+  if (c.at) { const of = columnOf(c.of); return numbersOf(c.at).map((i) => of[i]); }
+  if (!c.each) return c;
+  const of = numbersOf(c.of);
+  let at = 0;
+  return numbersOf(c.each).map((n) => (n < 0 ? null : of.slice(at, (at += n))));
+}
+/** The rows of a table that is kept by its columns. */
 function rowsOf(columns) {
-  const fields = Object.entries(columns).map(([field, c]) => [field, Array.isArray(c) ? c : c.at.map((i) => c.of[i])]);
-  return (fields[0]?.[1] ?? []).map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
+  const fields = Object.entries(columns).map(([field, c]) => [field, columnOf(c)]);
+  const rows = Array.from(fields[0]?.[1] ?? [], () => ({}));
+  for (const [field, values] of fields) for (let i = 0; i < rows.length; i++) rows[i][field] = values[i];
+  return rows;
 }
 /** A text that is kept without its numbers, and those. */
-const filled = ([t, ...numbers], of = data) => (typeof of === "number" ? data : of).texts[t].replaceAll("\0", () => numbers.shift());
-
-/** Numbers that are kept as runs: where each begins, how long it is. */
-const unrolled = (runs) => runs.flatMap((first, i) => (i % 2 ? [] : Array.from({ length: runs[i + 1] }, (_, k) => first + k)));
+function filled(pieces, of = data) {
+  let i = 0;
+  const text = of.texts[pieces[0]];
+  return pieces.length > 1 ? text.replaceAll("\0", () => pieces[++i]) : text;
+}
+const programOf = (section, of = data) => columnOf(section.lines).map((line) => filled(line, of));
+const zip = (a, b) => a.map((x, i) => [x, b[i]]);
 
 const elements = rowsOf(data.elements);
 for (const e of elements) e.buffers = e.buffers?.map(([section, slot]) => ({ section, slot }));
 for (const table of ["places", "rewrites"]) data[table] = rowsOf(data[table]);
-for (const section of data.sections) Object.assign(section, { lines: section.lines.map(filled), steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
+for (const section of data.sections) Object.assign(section, { lines: programOf(section), computes: Object.fromEntries(zip(...section.computes.map(numbersOf))), steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
 const shared = rowsOf(data.boxes).map((box) => {
   const own = (text) => (text[0] === "=" ? `n${box.element} =` : "") + text.slice(1);
   const lines = [own(filled(box.first)), ...box.lines.map((t) => data.texts[t])];
@@ -52,11 +82,11 @@ for (const base of Object.values(bases)) {
     const before = base.stages[i - 1];
     base.first.push(i && data.stages[i].same ? base.first[i - 1] : i);
     for (const of of ["boxes", "edges"]) {
-      const [gone, fresh] = [new Set(unrolled(stage[of].gone)), unrolled(stage[of].new)];
+      const [gone, fresh] = [new Set(numbersOf(stage[of].gone)), numbersOf(stage[of].new)];
       stage[of] = before && !gone.size && !fresh.length ? before[of] : [...(before?.[of] ?? []).filter((x) => !gone.has(x)), ...fresh];
     }
     for (const of of ["ghosts", "added"]) {
-      stage[of] = unrolled(stage[of]);
+      stage[of] = numbersOf(stage[of]);
     }
     once(stage, "boxOf", () => new Map(stage.boxes.map((b) => [base.boxes[b].element, b])));
     once(stage, "groups", () => new Set(stage.boxes.map((b) => base.boxes[b].group).filter((g) => g !== null)));
@@ -163,7 +193,7 @@ function linesOf(e) {
 const TABS = [["graph", "Graph"], ["numpy", "NumPy that runs"], ["code", "Your code"], ["memory", "Memory"], ["profile", "Profile"], ["compare", "Compare"]]
   .filter(([id]) => (id !== "compare" || given.comparison) && (id !== "profile" || data.profile) && (id !== "code" || data.files.length));
 const COLOURS = [["role", "role"], ["flops", "operations"], ["bytes", "bytes moved"], ...(data.profile ? [["time", "time"]] : []), ...(given.documents ? [["only", "only in this program"]] : [])];
-const only = new Set(given.documents ? unrolled(data.only) : []);
+const only = new Set(given.documents ? numbersOf(data.only) : []);
 const start = { world: "open", opened: "", gone: true, pass: shownStages(false).at(-1), node: null, tab: "graph", find: "", filter: "", all: false, colour: "role", theme: "auto", rule: null, line: null, event: null, panes: "" };
 const state = { ...start };
 

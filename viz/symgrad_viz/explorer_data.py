@@ -18,7 +18,7 @@ from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Step
+from symgrad.lowering.steps import Slot, Step
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
@@ -27,14 +27,14 @@ from symgrad.runtime.program import Program
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_nodes import Nodes, Section
 from symgrad_viz.explorer_owners import owners_of
-from symgrad_viz.explorer_tables import Columns, Table, in_columns, named
+from symgrad_viz.explorer_tables import Columns, Table, in_columns, named, numbers_text, packed
 from symgrad_viz.explorer_world import World
 from symgrad_viz.level import Details
 from symgrad_viz.sentences import sentence_of
 from symgrad_viz.stages import Stages
 from symgrad_viz.words import printable, shortened, title_text
 
-FORMAT, VERSION = "symgrad-explorer", 4
+FORMAT, VERSION = "symgrad-explorer", 5
 AROUND = 12  # so many lines of a file are shown around each that built something
 PATIENCE = 2.0  # seconds
 LARGE = 2500  # nodes as written
@@ -272,8 +272,8 @@ class Document:
         )
         return {
             "title": section.title,
-            "lines": [self.texts.pieces(_line(line)) for line in lines],
-            "computes": computes,
+            "lines": packed([self.texts.pieces(_line(line)) for line in lines]),
+            "computes": [numbers_text(list(computes)), numbers_text(list(computes.values()))],
             "steps": in_columns(named("element written", map(self._step, plan.steps))),
             "slots": in_columns(named("name kind first last offset bytes type", slots)),
             "arena": plan.arena_bytes,
@@ -330,18 +330,26 @@ class Document:
 
 def _fullest(plan: Plan) -> tuple[str, int]:
     """The kernel during which most of the arena is in use, and how much of that is its scratch."""
-    # In place of another a slot takes no more room than the larger of the two.
-    used: list[dict[int, int]] = [{} for _ in plan.steps]
+    begins: dict[int, list[Slot]] = defaultdict(list)
+    ends: dict[int, list[Slot]] = defaultdict(list)
     for slot in plan.slots:
-        if slot.kind == "arena":
-            offset, size = slot.offset, slot.nbytes
-            for at in used[slot.first : slot.last + 1]:
-                at[offset] = max(size, at.get(offset, 0))
-    most = max(range(len(used)), key=lambda i: sum(used[i].values()), default=-1)
-    if most < 0 or not used[most]:
+        if slot.kind == "arena" and slot.first >= 0:
+            begins[slot.first].append(slot)
+            ends[slot.last + 1].append(slot)
+    # In place of another a slot takes no more room than the larger of the two.
+    there: dict[int, list[int]] = defaultdict(list)
+    used, most, fullest = 0, 0, None
+    for i, step in enumerate(plan.steps):
+        for slots, turn in ((begins[i], list.append), (ends[i], list.remove)):
+            for slot in slots:
+                before = max(there[slot.offset], default=0)
+                turn(there[slot.offset], slot.nbytes)
+                used += max(there[slot.offset], default=0) - before
+        if used > most:
+            most, fullest = used, step
+    if fullest is None:
         return "", 0
-    step = plan.steps[most]
-    return step.name, sum(plan.slots[r.slot].nbytes for r in step.scratch)
+    return fullest.name, sum(plan.slots[r.slot].nbytes for r in fullest.scratch)
 
 
 def _time(step: StepTime) -> Json:

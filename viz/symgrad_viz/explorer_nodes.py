@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from symgrad.ir.formats.text import type_text
@@ -10,6 +10,8 @@ from symgrad.ir.node import Node
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
+from symgrad.rewrite.lineage import Form
+from symgrad.rewrite.trace import RewriteEvent
 from symgrad.runtime.inspect.why import Explainer, steps_text
 from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
@@ -61,6 +63,8 @@ class Nodes:
         plans = [section.plan for section in reversed(sections)]
         self.arrays = {n: a for plan in plans for n, a in elements.buffers(plan).items()}
         self.places, self.values, self.texts = Table(), Table(), Table()
+        self._behind_of: dict[Any, tuple[Sequence[RewriteEvent], list[int]]] = {}
+        self._slots_of: dict[Any, tuple[list[tuple[int, int]], str]] = {}
 
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
         """The nodes inside fused nodes, each with a number of its own."""
@@ -79,22 +83,17 @@ class Nodes:
         for i, other in enumerate(self.sections[1:], 1):
             if not story.steps and (again := other.explainer.of_node(node)).steps:
                 story, section = again, i
-        rewrites, sources = self.lineage.backward(form)
-        # Very many that were merged share their lines.
-        origins = {n.origin.frames: n.origin for n in (node, *sources) if n is node or n.inputs}
-        lines = {
-            (p.file, p.line): p for o in reversed(origins.values()) for p in reversed(o.locations)
-        }
+        rewrites, places = self._behind(form, node)
         events = [
             at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None
         ]
-        buffers = self._buffers(number)
+        buffers, array = self._memory(number)
         ends = (self.elements.of_form(e) for e in self.lineage.onward(form).ends)
         found: Json = {
             "op": node.op.name,
             "type": shortened(type_text(node.type)),
             "name": None if node.name is None else shortened(node.name),
-            "places": [self.places[p] for p in reversed(lines.values())],
+            "places": places,
             "scope": [shortened(s, 60) for s in node.origin.scope],
             "makers": self._makers(node),
             "rewrites": events,
@@ -107,9 +106,24 @@ class Nodes:
             "lines": [n for n, _ in story.code],
             **self.costs.get(number, {}),
             "buffers": buffers,
-            "array": self._array(number, buffers),
+            "array": array,
         }
-        return {k: v for k, v in found.items() if v not in (None, [], "")}
+        return {k: v for k, v in found.items() if v or v == 0}
+
+    def _behind(self, form: Form, node: Node) -> tuple[Sequence[RewriteEvent], list[int]]:
+        """The rewrites that led to a node, and the lines that it comes from, the nearest first."""
+        key = form, node.origin.frames
+        # Very many that were merged share their lines.
+        if key not in self._behind_of:
+            rewrites, sources = self.lineage.backward(form)
+            origins = {n.origin.frames: n.origin for n in (node, *sources) if n is node or n.inputs}
+            lines = {
+                (p.file, p.line): p
+                for o in reversed(origins.values())
+                for p in reversed(o.locations)
+            }
+            self._behind_of[key] = rewrites, [self.places[p] for p in reversed(lines.values())]
+        return self._behind_of[key]
 
     def _verdict(self, number: int, verdict: str) -> str:
         if number in self.inside:
@@ -140,19 +154,21 @@ class Nodes:
             for i, section in enumerate(self.sections):
                 yield from ((i, step) for step in section.explainer.steps.get(form, ()))
 
-    def _buffers(self, number: int) -> list[tuple[int, int]]:
-        """The memory that it is computed in: of which section, which slot."""
-        found: dict[tuple[int, int], None] = {}
-        for i, at in self._own_steps(number):
-            plan = self.sections[i].plan
-            found.update(dict.fromkeys((i, r.slot) for r in plan.steps[at].results))
-        return list(found)
+    def _memory(self, number: int) -> tuple[list[tuple[int, int]], str | int | None]:
+        """The memory that it is computed in: of which section, which slot; and its array.
 
-    def _array(self, number: int, buffers: list[tuple[int, int]]) -> str | int | None:
-        """The array of the source that it is computed in, if not its buffers; 0 for none."""
-        slots = [self.sections[i].plan.slots[slot].name for i, slot in buffers]
+        That is the name of the array in the source if it is not that of the slots; 0 for none.
+        """
+        steps = tuple(dict.fromkeys(self._own_steps(number)))
+        if steps not in self._slots_of:
+            plans = [section.plan for section in self.sections]
+            results = ((i, r.slot) for i, at in steps for r in plans[i].steps[at].results)
+            slots = list(dict.fromkeys(results))
+            names = ", ".join(plans[i].slots[slot].name for i, slot in slots)
+            self._slots_of[steps] = slots, names
+        slots, names = self._slots_of[steps]
         array = self.arrays.get(number, 0)
-        return None if array == (", ".join(slots) or 0) else array
+        return slots, None if array == (names or 0) else array
 
     def _costs(self, whole: Cost) -> dict[int, Json]:
         """Operations, bytes read and bytes written of each node, as written and as it runs."""

@@ -356,7 +356,7 @@ function difference(a, b) {
 function showCompare() {
   const [a, b] = given.names;
   const { figures, rules } = given.comparison;
-  const source = difference(...given.documents.map((of) => (of === data ? of.sections[0].lines : of.sections[0].lines.map((line) => filled(line, of)))));
+  const source = difference(...given.documents.map((of) => (of === data ? of.sections[0].lines : programOf(of.sections[0], of))));
   const head = html("thead", null, html("tr", null, html("td"), html("th", { scope: "col" }, a), html("th", { scope: "col" }, b)));
   const cells = ({ depth, what, before, after }) => html("tr", { class: `${["", "part", "part deeper"][depth ?? 0]}${before !== after ? " differs" : ""}` }, html("th", { scope: "row", class: "left" }, what), html("td", null, number(before)), html("td", null, number(after)));
   const signs = { "=": " ", "-": "−", "+": "+", "…": "" };

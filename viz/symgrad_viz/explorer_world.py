@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from symgrad_viz.explorer_owners import Owners
-from symgrad_viz.explorer_tables import Table, change, in_columns, named, runs
+from symgrad_viz.explorer_tables import Table, change, in_columns, named, numbers_text
 from symgrad_viz.modules import layers_of
 from symgrad_viz.phases import FORWARD, PARTS
-from symgrad_viz.scene import CARRY, LEAVES
+from symgrad_viz.scene import CARRY, LEAVES, Edge
 from symgrad_viz.sheet import Placed
 from symgrad_viz.stages import Stages
 from symgrad_viz.words import name_text
@@ -27,26 +27,33 @@ class World:
         self.stages, self.texts, self.owners = stages, texts, owners
         self.boxes, self.placed, self.edges, self.levels = boxes, Table(), Table(), Table()
         self.titles: dict[str, str] = {}
-        # Most of a stage is as it was in the one before.
-        self._box, self._edge = cache(self._entered), self.edges.__getitem__
 
     def to_json(self) -> Json:
         """The world in what JSON has."""
         stages: list[Json] = []
+        seen: dict[tuple[int, int, int | None], int] = {}  # most of a stage is as it was before
+
+        def number(placed: Placed) -> int:
+            key = id(placed.box), placed.spot, placed.group
+            if key not in seen:
+                seen[key] = self._entered(placed)
+            return seen[key]
+
         boxes: list[int] = []
         edges: list[int] = []
         for stage in self.stages.stages:
             spots = {p.box.id: p.spot for p in stage.boxes}
-            drawn = (
-                (spots[e.tail], spots[e.head], e.operand, self.texts[e.carries], e.way == CARRY)
-                for e in stage.edges
-            )
-            boxes, old_boxes = list(map(self._box, stage.boxes)), boxes
-            edges, old_edges = [self._edge((t, h, c, o, int(w))) for t, h, o, c, w in drawn], edges
+            boxes, old_boxes = list(map(number, stage.boxes)), boxes
+            edges, old_edges = [self._edge(e, spots) for e in stage.edges], edges
             changes = {"boxes": change(old_boxes, boxes), "edges": change(old_edges, edges)}
-            ghosts = list(map(self._box, stage.ghosts))
+            ghosts = list(map(number, stage.ghosts))
             stages.append(
-                {**changes, "ghosts": runs(ghosts), "added": runs(stage.added), "left": stage.left}
+                {
+                    **changes,
+                    "ghosts": numbers_text(ghosts),
+                    "added": numbers_text(stage.added),
+                    "left": stage.left,
+                }
             )
         return {
             "titles": self.titles,
@@ -70,6 +77,10 @@ class World:
                 if (text := told.get(scopes[:i])) is not None:
                     found["\n".join((*part, *scopes[:i]))] = text
         return found
+
+    def _edge(self, edge: Edge, spots: Mapping[str, int]) -> int:
+        ends = spots[edge.tail], spots[edge.head]
+        return self.edges[*ends, self.texts[edge.carries], edge.operand, int(edge.way == CARRY)]
 
     def _entered(self, placed: Placed) -> int:
         box, own = placed.box, f"n{placed.element} ="

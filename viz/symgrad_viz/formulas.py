@@ -6,6 +6,7 @@ import ast
 import dis
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from types import CodeType
 from typing import Any, TypeAlias
@@ -47,19 +48,28 @@ def formula(node: Node, named: Named, most: int = 200) -> str:
     >>> formula(w @ sg.where(x > 0, x, 0.0), {w: "w", x: "x"}.get)
     'w @ (x where x > 0, else 0)'
     """
+    return shortened(to_text(node, _Leaf(named))[0], most)
 
-    def leaf(term: Node, depth: int) -> str | Text | None:
+
+class _Leaf:
+    """Says how a term is written, if not as signs and calls are: by its name, or in its own form.
+
+    As an object, and no function that knows itself, it is gone at once when it is done with.
+    """
+
+    def __init__(self, named: Named) -> None:
+        self.named = named
+
+    def __call__(self, term: Node, depth: int) -> str | Text | None:
         if depth:
             value = constant_value(term)
             if value is not None and value.size == 1:
                 return number_text(value.reshape(-1)[0])
-            name = named(term)
+            name = self.named(term)
             if name is not None or not term.inputs:
                 return name or "…"
         form = _form_of(term)
-        return form and form(term, [to_text(x, leaf, depth + 1) for x in term.inputs])
-
-    return shortened(to_text(node, leaf)[0], most)
+        return form and form(term, [to_text(x, self, depth + 1) for x in term.inputs])
 
 
 def is_aside(node: Node) -> bool:
@@ -257,9 +267,19 @@ def given_names(graph: GraphLike) -> dict[Node, str]:
     return names
 
 
-def names_in(lineage: Lineage, graph: GraphLike) -> dict[Node, str]:
-    """The user's names for the nodes of a graph that was made of what the user wrote."""
-    values = {lineage.value(node): name for node, name in given_names(lineage.raw).items()}
+def names_of_values(lineage: Lineage) -> dict[Node, str]:
+    """The user's names for values: by what stands for all nodes that compute each."""
+    return {lineage.value(node): name for node, name in given_names(lineage.raw).items()}
+
+
+def names_in(
+    lineage: Lineage, graph: GraphLike, values: Mapping[Node, str] | None = None
+) -> dict[Node, str]:
+    """The user's names for the nodes of a graph that was made of what the user wrote.
+
+    `values` is what `names_of_values` gave, where that is known.
+    """
+    values = names_of_values(lineage) if values is None else values
     inside = (n for node in graph.nodes if node.inner_graph for n in node.inner_graph.nodes)
     known = (n for n in (*graph.nodes, *inside) if n.inputs and lineage.form(n) is not None)
     found = ((node, values.get(lineage.value(node))) for node in known)
@@ -301,11 +321,12 @@ def _targets(code: CodeType) -> Iterator[tuple[int, str]]:
 
 def _operands(graph: GraphLike) -> Iterator[tuple[Node, str]]:
     """Operands that have a name where they are read: `dw1` in `1e-6 * dw1`."""
+    signs, parsed = set(_SIGNS.values()), cache(_parsed)
     for node in graph.nodes:
-        if node.op not in _SIGNS.values() or node.origin.made_by:
+        if node.op not in signs or node.origin.made_by:
             continue
         place = node.origin.nearest
-        written = None if place is None else _parsed(place.text)
+        written = None if place is None else parsed(place.text)
         if isinstance(written, ast.BinOp) and _SIGNS.get(type(written.op)) is node.op:
             for side, x in zip((written.left, written.right), node.inputs, strict=True):
                 if isinstance(side, ast.Name):

@@ -18,7 +18,7 @@ from symgrad.rewrite.lineage import Lineage
 from symgrad_viz.builder import Memo, scene_of
 from symgrad_viz.closing import Closing, closing_of
 from symgrad_viz.elements import Elements, beside
-from symgrad_viz.formulas import names_in
+from symgrad_viz.formulas import names_in, names_of_values
 from symgrad_viz.groups import computed, group
 from symgrad_viz.level import Details
 from symgrad_viz.scene import LEAVES, Box, Edge, Scene, part_of
@@ -82,7 +82,7 @@ class Stages:
         self._groups = _rewritten_together(elements.lineage)
         self._spot_of: dict[tuple[int, str], int] = {}
         self._count = 0
-        self._memo = Memo(graphs[0])
+        self._memo, self._names = Memo(graphs[0]), names_of_values(elements.lineage)
         views = {id(graph): self._view(_Drawn(graph, output_names)) for graph in graphs}
         drawn = [(view.scene, view.nodes) for view in views.values()]
         self.closing = None if most is None else closing_of(drawn, most)
@@ -119,7 +119,7 @@ class Stages:
             expand=self.opened,
             numbered=numbered,
             details=self.details,
-            given=names_in(self.elements.lineage, drawn.graph),
+            given=names_in(self.elements.lineage, drawn.graph, self._names),
             memo=self._memo,
         )
         items = {names[n] for n in drawn.graph.nodes if n.op.of_several}
