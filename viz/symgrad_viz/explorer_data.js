@@ -21,12 +21,12 @@ const name = (e) => elements[e].name ?? `n${e}`;
 
 // ---- what the data say, put at hand ------------------------------------------------------------
 
-const LETTERS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map((c, i) => [c.charCodeAt(0), i]));
+const DIGITS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map((c, i) => [c.charCodeAt(0), i]));
 /** Whole numbers that are kept as a text: see `numbers_text` of explorer_tables.py. */
 function numbersOf(text) {
   const [how, told] = [Number(text[0]), []];
   for (let i = 1, value = 0, base = 1; i < text.length; i++) {
-    const digit = LETTERS.get(text.charCodeAt(i));
+    const digit = DIGITS.get(text.charCodeAt(i));
     value += (digit & 31) * base;
     base *= 32;
     if (digit & 32) continue;
@@ -39,9 +39,9 @@ function numbersOf(text) {
 }
 /** A column: values, numbers as a text, lists of numbers by their lengths, or places in another. */
 function columnOf(c) {
+  if (Array.isArray(c)) return c;
   if (typeof c === "string") return numbersOf(c);
-  if (c.at) { const of = columnOf(c.of); return numbersOf(c.at).map((i) => of[i]); }
-  if (!c.each) return c;
+  if ("at" in c) { const of = columnOf(c.of); return numbersOf(c.at).map((i) => of[i]); }
   const of = numbersOf(c.of);
   let at = 0;
   return numbersOf(c.each).map((n) => (n < 0 ? null : of.slice(at, (at += n))));

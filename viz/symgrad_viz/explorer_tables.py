@@ -58,12 +58,13 @@ def in_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     for name in dict.fromkeys(name for row in rows for name in row):
         column = [row.get(name) for row in rows]
         places: dict[Any, int] = {}
-        of = []
+        of: list[Any] = []
         at = []
         for value in column:
+            key = tuple(value) if value.__class__ is list else value
             try:
-                place = places.setdefault(tuple(value) if value.__class__ is list else value, len(of))
-            except TypeError:  # lists of what has no hash
+                place = places.setdefault(key, len(of))
+            except TypeError:  # a list of what has no hash
                 place = places.setdefault((repr(value),), len(of))
             if place == len(of):
                 of.append(value)
