@@ -179,6 +179,35 @@ class Elementwise:
 
     # ---- complex numbers --------------------------------------------------------------------
 
+    def _mirrored(self, function, x, odd=False):
+        """A function with branch cuts, whose sides the sign of 0 tells apart, which XLA drops.
+
+        It is computed in the upper half-plane, an odd one in the first quadrant.
+        """
+        if x.dtype.kind != "c":
+            return function(x)
+        y = function(self.lax.complex(abs(x.real) if odd else x.real, abs(x.imag)))
+        real = self._signed(y.real, x.real) if odd else y.real
+        return self.lax.complex(real, self._signed(y.imag, x.imag))
+
+    def _signed(self, y, x):
+        return self.jnp.where(self.jnp.signbit(x), -y, y)
+
+    def sqrt(self, x):
+        return self._mirrored(self.jnp.sqrt, x)
+
+    def acos(self, x):
+        return self._mirrored(self.jnp.arccos, x)
+
+    def acosh(self, x):
+        return self._mirrored(self.jnp.arccosh, x)
+
+    def asin(self, x):
+        return self._mirrored(self.jnp.arcsin, x, odd=True)
+
+    def asinh(self, x):
+        return self._mirrored(self.jnp.arcsinh, x, odd=True)
+
     def complex_expm1(self, x):
         finite = self.jnp.isfinite(x.real)
         ends, y = self.jnp.exp(x), self.jnp.expm1(x)
@@ -218,7 +247,8 @@ class Elementwise:
         return self.scipy.logit(x)
 
     def gammaln(self, x):
-        return self.scipy.gammaln(x)
+        """XLA's has few digits near its zeros; of float32 it is computed in float64."""
+        return self.scipy.gammaln(x.astype(np.float64))
 
     def gamma(self, x):
         return self.scipy.gamma(x)
@@ -227,7 +257,7 @@ class Elementwise:
         return self.scipy.beta(a, b)
 
     def betaln(self, a, b):
-        return self.scipy.betaln(a, b)
+        return self.scipy.betaln(a.astype(np.float64), b.astype(np.float64))
 
     def gammainc(self, a, x):
         return self.scipy.gammainc(a, x)
@@ -241,7 +271,7 @@ class Elementwise:
     def polygamma(self, x, order):
         """At its ends, where JAX has NaN, it is as its leading term is."""
         jnp, sign = self.jnp, (-1) ** (order + 1)
-        y = self.scipy.polygamma(order, x)
+        y = self.scipy.polygamma(order, x.astype(np.float64))
         y = jnp.where(x == 0, sign * jnp.copysign(np.inf, x) ** (order + 1), y)
         if not order:
             return y
