@@ -136,7 +136,7 @@ def select_of_product(mask: Var, x: Var, y: Var) -> Rewrite:
     return Rewrite(before=select(mask, select(mask, x) * y), after=select(mask, x * y))
 
 
-@rule(exact=Exact.BITS, kinds="iuf", when=is_mask)
+@rule(exact=Exact.BITS, kinds="iuf")
 def select_of_masked(mask: Var, x: Var, p: Attr) -> Rewrite:
     """Where a mask holds it is a factor of 1."""
     return Rewrite(before=select(mask, x * astype_p(mask, dtype=p)), after=select(mask, x))

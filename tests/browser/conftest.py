@@ -42,30 +42,53 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def opened(chromium):
-    """Opens a file; at the end, nothing may have been said on the console or asked of a network."""
-    contexts, said, asked = [], [], []
+@pytest.fixture(scope="session")
+def blank_pages():
+    """Pages that a test has done with: to make a new one takes longer than most tests do."""
+    return []
 
-    def open_page(path, state="", scheme="light"):
-        context = chromium.new_context(color_scheme=scheme, viewport=SIZE, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
-        page.goto(f"{path.as_uri()}{state}")
+
+@pytest.fixture
+def opened(chromium, blank_pages):
+    """Opens a file; at the end, nothing may have been said on the console or asked of a network."""
+    pages, said, asked, addresses = [], [], [], []
+    heard = {
+        "console": lambda message: said.append(message.text),
+        "pageerror": lambda error: said.append(str(error)),
+        "dialog": lambda dialog: (said.append(dialog.message), dialog.dismiss()),
+        "request": lambda request: asked.append(request.url.partition("#")[0]),
+    }
+
+    def open_page(path, state="", scheme="light", page=None):
+        """In a page of its own, or in one that is there."""
+        if page is None:
+            page = blank_pages.pop() if blank_pages else new_page(chromium)
+            pages.append(page)
+            for event, listener in heard.items():
+                page.on(event, listener)
+        page.emulate_media(color_scheme=scheme)
+        addresses.append(f"{path.as_uri()}{state}")
+        page.goto(addresses[-1])
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        for event, listener in heard.items():
+            page.remove_listener(event, listener)
+        page.goto("about:blank")
+        page.set_viewport_size(SIZE)
+        page.mouse.move(SIZE["width"] - 1, SIZE["height"] - 1)
+    blank_pages.extend(pages)
     assert said == []
-    pages = [url for url in asked if not url.startswith("data:")]
-    assert len(pages) == len(contexts), asked
-    assert all(url.startswith("file:") for url in pages)
+    loaded = [url for url in asked if not url.startswith("data:")]
+    assert len(loaded) == len(addresses), asked
+    assert all(url.startswith("file:") for url in loaded)
+
+
+def new_page(chromium):
+    page = chromium.new_context(viewport=SIZE, offline=True).new_page()
+    page.set_default_timeout(10_000)
+    return page
 
 
 def two_layer_net():

@@ -33,8 +33,10 @@ MEASURE = """() => {
 def test_every_picture_can_be_read(opened):
     pictures = sorted(GALLERY.glob("*.svg"))
     assert pictures
+    page = None
     for path in pictures:
-        found = opened(path).evaluate(MEASURE)
+        page = opened(path, page=page)
+        found = page.evaluate(MEASURE)
         assert found["overlaps"] == found["covered"] == found["beyond"] == 0, path.name
         assert found["smallest"] >= 10, path.name
         assert 100 < found["largest"] <= 6000, path.name
