@@ -8,6 +8,7 @@ from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import passes as passes
 from symgrad import random as random
+from symgrad import sparse as sparse
 from symgrad import special as special
 from symgrad import stats as stats
 from symgrad import testing as testing
@@ -15,11 +16,11 @@ from symgrad.autodiff.custom.checkpoint import checkpoint as checkpoint
 from symgrad.autodiff.custom.function import Function as Function
 from symgrad.autodiff.custom.numpy_function import NumpyFunction as NumpyFunction
 from symgrad.autodiff.explain import explain_grad as explain_grad
+from symgrad.autodiff.jacobians import hessian as hessian
+from symgrad.autodiff.jacobians import jacobian as jacobian
 from symgrad.autodiff.taylor import jet as jet
 from symgrad.autodiff.transforms import grad as grad
-from symgrad.autodiff.transforms import hessian as hessian
 from symgrad.autodiff.transforms import hvp as hvp
-from symgrad.autodiff.transforms import jacobian as jacobian
 from symgrad.autodiff.transforms import jvp as jvp
 from symgrad.autodiff.transforms import value_and_grad as value_and_grad
 from symgrad.autodiff.transforms import vjp as vjp

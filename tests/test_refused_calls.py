@@ -141,11 +141,18 @@ def test_nodes_where_numpy_wants_values():
 
 def test_sparse_matrices():
     sparse = pytest.importorskip("scipy.sparse")
+    solver = pytest.importorskip("scipy.sparse.linalg")
     x = sg.placeholder("x", (3, 3))
     for matrix in (sparse.eye(3).tocsr(), sparse.eye_array(3)):
-        for call in (lambda m: m @ x, lambda m: x @ m, lambda m: sg.matmul(m, x)):
+        for call in (lambda m: m + x, lambda m: x * m, sg.constant):
             with refused(sg.SymgradError, "matrix.toarray()"):
                 call(matrix)
+        with refused(sg.SymbolicError, "sg.sparse.matrix(A)"):
+            matrix.multiply(x)
+    with refused(sg.SymbolicError, "sg.sparse.solve(A, b)"):
+        solver.spsolve(sparse.eye_array(3).tocsr(), x)
+    with refused(sg.DtypeError, "matrix.todense()"):
+        x * sg.sparse.matrix(sparse.eye_array(3))
 
 
 # ---- indices --------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ def _reaching(ys: Sequence[Node]) -> set[Node]:
 def tangent_of(node: Node, tangents: list[Any], active: tuple[bool, ...]) -> Any:
     """The tangent of a node from those of its operands; of several results, one for each."""
     if node.op.of_several:
-        return tangents[0][node.attr("index")]
+        flow = tangents[0][node.attr("index")]
+        return None if flow is None else _fitted(flow, node)
     if node.op.jvp is None:
         raise GradientError(
             f"{node.op.name} has no derivative: {describe(node)}; "

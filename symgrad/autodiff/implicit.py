@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symgrad.autodiff.batching import batched
+from symgrad.autodiff.jacobians import jacobian
 from symgrad.autodiff.locking import Lock, refuse_kinks
 from symgrad.autodiff.reverse import is_differentiable
-from symgrad.autodiff.transforms import jacobian
 from symgrad.autodiff.transforms import jvp as pushed
 from symgrad.autodiff.transforms import vjp as pulled
 from symgrad.ir.node import Node

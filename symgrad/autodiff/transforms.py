@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, TypeAlias, TypedDict, Unpack, overload
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.checks import (
@@ -25,20 +25,15 @@ from symgrad.autodiff.checks import (
 from symgrad.autodiff.forward import push_forward
 from symgrad.autodiff.locking import is_sided, lockings, on_each_side, weighted
 from symgrad.autodiff.normal import NormalForm, normal_form
-from symgrad.autodiff.reverse import active_nodes, pull_back
+from symgrad.autodiff.reverse import pull_back
 from symgrad.ir.collector import without_collection
-from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
-from symgrad.ir.forms import flatten
 from symgrad.ir.kinks import Kinks, Policy
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import Maker, built_as, current_origin
-from symgrad.ir.walk import topological
 from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
-from symgrad.ops.shape import permute_dims, reshape
 
-Mode = Literal["forward", "reverse"] | None
 Nodes: TypeAlias = Any  # a node, or lists, tuples and dicts of nodes
 
 
@@ -195,16 +190,17 @@ def jvp(
     check_wrt(xs.nodes, xs.paths)
     check_outputs(ys.nodes)
     given = seeds_of(xs, tangents, "tangent")
-    return ys.form(_pushed(ys.nodes, xs.nodes, given, kinks, disconnected))
+    return ys.form(pushed_forward(ys.nodes, xs.nodes, given, kinks, disconnected))
 
 
-def _pushed(
+def pushed_forward(
     ys: list[Node],
     xs: list[Node],
     tangents: Sequence[Node | None],
     kinks: Policy,
     disconnected: Disconnected,
 ) -> list[Node]:
+    """The tangents of `ys` from those of `xs`, of which None is 0: `jvp`, of lists."""
     policy = Kinks.of(kinks)
     with without_collection():
         parts = []
@@ -250,72 +246,6 @@ def hvp(
     return on_each_side(kinks, on_side)
 
 
-@explaining
-def jacobian(
-    output: Node,
-    wrt: Nodes,
-    *,
-    mode: Mode = None,
-    kinks: Policy = None,
-    disconnected: Disconnected = "raise",
-) -> Any:
-    """All partial derivatives of an output: of shape `(*output.shape, *wrt.shape)`, one a `wrt`.
-
-    By default in the mode with fewer vectors: all rows in one batched pass in reverse, or all
-    columns in one forward, a pass for each `wrt`. If a function on the way has no forward mode, in
-    reverse. By a complex `wrt` a real output has gradients, as those of `grad`, and a complex one
-    its complex derivative, if every op on the way has one, else `GradientError`.
-
-    >>> x = placeholder("x", 3)
-    >>> jacobian(x * x, x).type
-    float64[3, 3]
-    """
-    if mode not in (None, "forward", "reverse"):
-        raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
-    asked = several(wrt, "wrt")
-    xs = asked.nodes
-    check_wrt(xs, asked.paths)
-    check_outputs([output])
-    mode = _mode_of_complex(output, xs, mode)
-    inputs = sum(guess(x.size) for x in xs)
-    forward = inputs < guess(output.size) if mode is None else mode == "forward"
-    if forward:
-        try:
-            return asked.form(_jacobian_forward(output, xs, kinks, disconnected))
-        except GradientError:
-            if mode is not None:
-                raise  # else: a custom function on the way may have no forward mode
-    return asked.form(_jacobian_reverse(output, xs, kinks, disconnected))
-
-
-@overload
-def hessian(loss: Node, wrt: Node, **options: Unpack[Options]) -> Node: ...
-@overload
-def hessian(loss: Node, wrt: Nodes, **options: Unpack[Options]) -> Any: ...
-@explaining
-def hessian(
-    loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
-) -> Any:
-    """The second derivatives of a scalar loss: of shape `(*wrt.shape, *wrt.shape)`.
-
-    For several `wrt`, one in the form of `wrt` for each: row i of the rows of a tuple, say, holds
-    the derivatives of the i-th gradient.
-
-    >>> x = placeholder("x", 3)
-    >>> hessian(sum(x * x), x).type
-    float64[3, 3]
-    """
-    asked = several(wrt, "wrt")
-    wrt = asked.given
-
-    def on_side(kinks: Kinks) -> Any:
-        first, _ = flatten(grad(loss, wrt, kinks=kinks, disconnected=disconnected), "wrt")
-        options: Options = {"kinks": kinks, "disconnected": "zero"}
-        return asked.form([jacobian(g.value, wrt, mode="forward", **options) for g in first])
-
-    return on_each_side(kinks, on_side)
-
-
 _depth: ContextVar[int] = ContextVar("depth of vmap", default=0)
 
 
@@ -349,45 +279,3 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(rows) if isinstance(found, (tuple, list)) else rows[0]
 
     return mapped
-
-
-# ---- jacobians ------------------------------------------------------------------------------
-
-
-def _mode_of_complex(y: Node, xs: list[Node], mode: Mode) -> Mode:
-    """The mode in which one vector an element is enough: for complex numbers there is just one."""
-    by = [x for x in xs if x.tensor.is_complex]
-    if not (by or y.tensor.is_complex):
-        return mode
-    wanted: Mode = "forward" if y.tensor.is_complex else "reverse"
-    if mode not in (None, wanted):
-        raise GradientError(f"the jacobian of {describe(y)} is taken in {wanted} mode")
-    for node in active_nodes(topological([y]), by):
-        if wanted == "forward" and node.inputs and not node.op.holomorphic:
-            raise GradientError(
-                f"{describe(y)} has no complex derivative: {describe(node)} is on the way; "
-                "differentiate real(y) and imag(y), or take jvp or vjp"
-            )
-    return wanted
-
-
-def _jacobian_reverse(
-    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
-) -> tuple[Node, ...]:
-    seed = placeholder("cotangent", y.shape, y.dtype)
-    rows = vjp(y, xs, seed, kinks=kinks, disconnected=disconnected)
-    many = batched(rows, {}, y.size, seed)
-    return tuple(reshape(m, (*y.shape, *x.shape)) for m, x in zip(many, xs, strict=True))
-
-
-def _jacobian_forward(
-    y: Node, xs: list[Node], kinks: Policy, disconnected: Disconnected
-) -> tuple[Node, ...]:
-    found = []
-    for x in xs:
-        seed = placeholder("tangent", x.shape, x.dtype)
-        (column,) = _pushed([y], xs, [seed if x is o else None for o in xs], kinks, disconnected)
-        (many,) = batched([column], {}, x.size, seed)
-        axes = (*range(1, many.ndim), 0)
-        found.append(reshape(permute_dims(many, axes), (*y.shape, *x.shape)))
-    return tuple(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from symgrad.ir.callers import asked_by
 from symgrad.ir.errors import ArgumentError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.evaluate import value_of
 from symgrad.ir.late import SLOTS, Displayed
@@ -29,7 +30,7 @@ _BY_NUMPY = (
     "What NumPy would do with its value, write with symgrad: sg.stack(nodes) for an array of "
     "nodes, sg.constant(array)[node] for an array indexed by a node, "
     "sg.random.normal(key, ...) or sg.stats for a draw of np.random, and "
-    "sg.constant(matrix.toarray()) @ node for a product with a sparse matrix"
+    "sg.sparse.matrix(matrix) for a matrix of scipy.sparse"
 )
 
 
@@ -66,6 +67,8 @@ class ArrayLike(Displayed):
         return value.item()
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, DType]:
+        if asked_by("scipy.sparse", "_matmul_dispatch"):
+            return np.empty((), object)  # no array: SciPy then leaves the product to `__rmatmul__`
         if copy is False:
             raise ArgumentError("a node's value is computed: it cannot be had without a copy")
         return np.array(self._value(_BY_NUMPY), dtype=dtype)

@@ -18,6 +18,13 @@ def asked_outside() -> bool:
     return str(module).partition(".")[0] not in _INSIDE
 
 
+def asked_by(package: str, function: str) -> bool:
+    """Whether a method of symgrad's that calls this was called by a function of a package."""
+    frame = sys._getframe(2)
+    name = str(frame.f_globals.get("__name__", ""))
+    return frame.f_code.co_name == function and name.startswith(package)
+
+
 def function_of(package: str) -> tuple[str, str] | None:
     """The outermost function of a package that is running, and its module, as users write them.
 

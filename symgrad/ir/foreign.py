@@ -48,7 +48,11 @@ def as_array_mend(value: Any, dtype: Any = "float64") -> str:
     if hasattr(kind, "detach"):
         mend = f"tensor{_of_tensor(value)}"
     elif hasattr(kind, "toarray"):
-        mend = "matrix.toarray(), since symgrad's arrays are dense"
+        mend = (
+            "matrix.toarray(), since symgrad's arrays are dense; products, A @ x, take it as it is"
+        )
+    elif hasattr(kind, "todense"):
+        mend = "matrix.todense()"
     elif hasattr(kind, "to_numpy"):
         missing = ", na_value=np.nan" * str(dtype).startswith("float")
         mend = f"frame.to_numpy(dtype={str(dtype)!r}{missing})"

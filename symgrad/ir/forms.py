@@ -1,6 +1,8 @@
 """Lists, tuples and dicts of nodes, nested as you like: their leaves, and results in their form.
 
-Forms are functions of this module, so that programs that give results in them can be pickled.
+Forms are functions of modules, so that programs that give results in them can be pickled. A record
+of one node and of what is known besides, such as a sparse matrix, is a leaf with a form of its own,
+which `__symgrad_parts__` gives: the node, and what makes of another, or of an array, such a record.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ def flatten(value: Any, name: str, path: str | None = None) -> tuple[list[Leaf],
     elif isinstance(value, (list, tuple)):
         inner = [flatten(v, f"{name} {i}", f"{path}[{i}]") for i, v in enumerate(value)]
         make = list if isinstance(value, list) else getattr(type(value), "_make", tuple)
+    elif hasattr(type(value), "__symgrad_parts__"):
+        node, made = value.__symgrad_parts__()
+        return [Leaf(node, name, path)], made
     else:
         return [Leaf(value, name, path)], _only
     leaves = [leaf for found, _ in inner for leaf in found]
@@ -70,6 +75,8 @@ def aligned(
         for i, (v, inner) in enumerate(zip(values, like, strict=True)):
             yield from aligned(v, inner, what, error, f"{path}[{i}]")
     else:
+        if hasattr(type(value), "__symgrad_parts__"):
+            value, _ = value.__symgrad_parts__()
         yield Leaf(value, what, path)
 
 

@@ -134,6 +134,9 @@ class Op:
     jumps: bool = False
     # Whether the vjp only moves the elements of a cotangent about, or repeats them.
     data_movement: bool = False
+    # Whether each element of the result is one of an operand's, or 0, and attributes, shapes and
+    # indices alone tell which: so the kernel tells it of the numbers of the elements.
+    moves: bool = False
     # Whether it is its second operand where its first, a mask, is true, and 0 elsewhere.
     selection: bool = False
     # Whether it only converts its operand to another dtype.
@@ -298,12 +301,19 @@ def casts_of(op: Op, types: tuple[Type, ...]) -> tuple[DType | None, ...]:
     return tuple(casts) if any(d is not None for d in casts) else ()
 
 
-@lru_cache(maxsize=4096)
 def inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]) -> Type:
     """The type of what an op makes of operands of these types.
 
-    Attributes are to be admitted before: True and 1 are the same to a cache.
+    Attributes are to be admitted before: True and 1 are the same to a cache. It holds no arrays,
+    which may be large.
     """
+    if attrs and any(value.__class__ is ArrayData for _, value in attrs):
+        return possible(op.infer(*types, **dict(attrs)))
+    return _inferred(op, types, attrs)
+
+
+@lru_cache(maxsize=4096)
+def _inferred(op: Op, types: tuple[Type, ...], attrs: tuple[tuple[str, Any], ...]) -> Type:
     return possible(op.infer(*types, **dict(attrs)))
 
 

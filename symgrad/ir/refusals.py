@@ -55,8 +55,11 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 def instead_of_scipys() -> str | None:
     """The message about the function of SciPy that runs and asks for values, if one does."""
     module, name = function_of("scipy") or ("", "")
-    if not module or module.startswith("scipy.sparse"):
+    if not module:
         return None
+    if module.startswith("scipy.sparse"):
+        hint = "sg.sparse.solve(A, b)" if "solve" in name else "with sg.sparse.matrix(A), and A @ x"
+        return f"{module}.{name} takes arrays, not nodes; write {hint}"
     ours = REGISTRY.functions.get(name)
     if ours is None:
         REGISTRY.every()

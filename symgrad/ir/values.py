@@ -19,10 +19,15 @@ from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
 
 class ArrayData:
-    """A read-only array that can be compared and hashed: by dtype, shape and bytes."""
+    """A read-only array that can be compared and hashed: by dtype, shape and bytes.
 
-    __slots__ = ("_digest", "array")
+    `memo` is for what a kernel that is given it as an attribute has found out, and may need again:
+    the factors of a sparse matrix. Nothing but time depends on it.
+    """
+
+    __slots__ = ("_digest", "array", "memo")
     array: np.ndarray[Any, DType]
+    memo: Any
     _digest: str | None
 
     def __init__(self, value: Any, dtype: DType | None = None) -> None:
@@ -37,9 +42,15 @@ class ArrayData:
         array.flags.writeable = False
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "_digest", None)
+        object.__setattr__(self, "memo", None)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a constant is frozen: {name} cannot be set")
+        if name != "memo":
+            raise AttributeError(f"a constant is frozen: {name} cannot be set")
+        object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayData, (self.array,)
 
     @property
     def type(self) -> TensorType:

@@ -25,6 +25,7 @@ import symgrad.ops.opaque
 import symgrad.ops.quantiles
 import symgrad.ops.random.draws  # what sg.random has
 import symgrad.ops.sets
+import symgrad.ops.sparse.matrix
 import symgrad.ops.special.bessel  # with elementary, integrals, quantiles: what sg.special has
 import symgrad.ops.special.elementary
 import symgrad.ops.special.gamma

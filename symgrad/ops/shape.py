@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,7 @@ def shape_infer(t: TensorType, *, shape: Shape) -> TensorType:
     infer=shape_infer,
     kernel=lambda x, shape: np.reshape(x, shape),
     normalize=_reshape_normalize,
+    moves=True,
     transpose=lambda g, x, shape: call("reshape", g, x.shape),
     view=True,
     cases=(case((3, 4), shape=(2, 6)), case((6,), shape=(3, -1)), case((), shape=(1, 1))),
@@ -177,6 +178,7 @@ def _permute_infer(t: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     infer=_permute_infer,
     kernel=lambda x, axes: np.transpose(x, axes),
     normalize=_permute_normalize,
+    moves=True,
     transpose=lambda g, x, axes: call("permute_dims", g, _inverse(axes)),
     view=True,
     numpy=(np.transpose,),
@@ -206,6 +208,7 @@ def _broadcast_normalize(t: TensorType, shape: Any) -> dict[str, Any]:
     infer=shape_infer,
     kernel=lambda x, shape: np.broadcast_to(x, shape),
     normalize=_broadcast_normalize,
+    moves=True,
     transpose=lambda g, x, shape: sum_to(g, x.shape),
     view=True,
     numpy=(np.broadcast_to,),
@@ -330,6 +333,7 @@ def _concat_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along
     kernel=kernels.concat,
     normalize=lambda *types, axis: {"axis": normalize_axis(axis, types[0].ndim)},
     promote=common_dtype,
+    moves=True,
     vjp=_concat_vjp,
     jvp=_concat_jvp,
     out=True,
@@ -341,6 +345,16 @@ def _concat_along(types: tuple[TensorType, ...], cuts: Cuts, axis: int) -> Along
 def concat_p(first: NodeLike, /, *rest: NodeLike, axis: int) -> Node:
     """The arrays one after the other along an axis."""
     ...
+
+
+def on_columns(function: Callable[[Node], Node], b: Node) -> Node:
+    """A function of a matrix on a vector, as of its only column."""
+    if b.ndim == 0:
+        raise ShapeError("a vector or a matrix is wanted here, not a scalar")
+    if b.ndim > 1:
+        return function(b)
+    y = function(reshape(b, (*b.shape, 1)))
+    return reshape(y, y.shape[:-1])
 
 
 def joined_last(x: Node, axes: tuple[int, ...]) -> Node:

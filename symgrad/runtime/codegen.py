@@ -16,6 +16,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
+from symgrad.ir.values import ArrayData
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.native import NativeCall, NativeLoop, held
 from symgrad.lowering.plan import Plan
@@ -325,6 +326,10 @@ class _Generator(Running):
             return text
         if op.opaque or isinstance(value, (np.dtype, Graph)):
             return self._object(op, name, value)
+        if isinstance(value, ArrayData):
+            text = self._as_object(name, value)
+            self.module.constants[text] = value.array
+            return text
         raise GraphError(
             f"{op.name}: {name}={reprlib.repr(value)} is no plain value, and is not written into a "
             "program"
@@ -333,6 +338,9 @@ class _Generator(Running):
     def _object(self, op: Op, stem: str, value: Any) -> str:
         """A name for what cannot be spelled out; `stem` is a name of a parameter."""
         self.module.opaque[op.name] = None
+        return self._as_object(stem, value)
+
+    def _as_object(self, stem: str, value: Any) -> str:
         names = (f"{stem}{i}" for i in count())
         taken, scope = self.module.taken, self.module.scope
         name = next(n for n in names if n not in taken and scope.get(n, value) is value)

@@ -75,7 +75,7 @@ class Source:
     def scope(self) -> dict[str, Any]:
         """The objects that its text refers to by name: large constants, kernels of a user's own."""
         large = {k: v for k, v in self.module.constants.items() if not is_short(v)}
-        return {**self.module.scope, **large}
+        return {**large, **self.module.scope}
 
     def compile(self, filename: str) -> Callable[..., Any]:
         """The function itself; `filename` is what tracebacks call it.

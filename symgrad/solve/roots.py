@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autodiff.transforms import grad, jacobian
+from symgrad.autodiff.jacobians import jacobian
+from symgrad.autodiff.transforms import grad
 from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ops.elementwise import abs, multiply

@@ -292,3 +292,10 @@ def test_the_power_of_nothing_is_flat_everywhere():
     at = np.array([np.inf, -np.inf, np.nan, 0])
     found = run([sg.grad(sg.sum(x**0), x), sg.jvp(x**0, x, np.full(4, np.inf))], {x: at})
     np.testing.assert_array_equal(found, np.zeros((2, 4)))
+
+
+def test_the_tangent_of_one_of_several_results_has_its_shape():
+    x, y = sg.placeholder("x", (3, 1)), sg.placeholder("y", 4)
+    _, remainder = np.divmod(x, y)
+    assert sg.jvp(remainder, x, sg.ones((3, 1))).shape == (3, 4)
+    assert sg.jvp(remainder, y, sg.ones(4)).shape == (3, 4)

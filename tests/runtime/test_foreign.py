@@ -83,7 +83,10 @@ def fed(value, shape=("N", 3), dtype="float32"):
         (Tensor(fault="x", requires_grad=False, is_conj=lambda: True), "tensor.resolve_conj()"),
         (Tensor(fault="x", requires_grad=False, is_neg=lambda: True), "tensor.resolve_neg()"),
         (Tensor(fault="x", requires_grad=False), "tensor.detach().cpu().numpy()"),
-        (Matrix(), "matrix.toarray(), since symgrad's arrays are dense"),
+        (
+            Matrix(),
+            "matrix.toarray(), since symgrad's arrays are dense; products, A @ x, take it as it is",
+        ),
         (Frame(ROWS.astype(object)), TO_NUMPY),
         (
             Frame(

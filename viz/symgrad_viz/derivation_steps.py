@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from symgrad.autodiff.transforms import jacobian
+from symgrad.autodiff.jacobians import jacobian
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, constant_value

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
+from symgrad.autodiff.jacobians import hessian
 from symgrad.autodiff.locking import lockings
 from symgrad.autodiff.normal import INDEX, normal_form
 from symgrad.autodiff.reverse import active_nodes, pull_back
-from symgrad.autodiff.transforms import grad, hessian
+from symgrad.autodiff.transforms import grad
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph, is_input, is_leaf
 from symgrad.ir.kinks import Kinks, Policy

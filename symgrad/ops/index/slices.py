@@ -116,6 +116,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
 @linear(
     infer=_slice_infer,
     kernel=_slice_kernel,
+    moves=True,
     view=True,
     transpose=lambda g, x, index: call("place", g, shape=x.shape, index=index),
     too_small=lambda t, sizes, index: too_short(t.shape, index, sizes),
@@ -147,6 +148,7 @@ def _place_along(types: tuple[TensorType, ...], cuts: Cuts, shape: Shape, index:
     kernel=kernels.place,
     source=lambda here, shape, index: "{out}.fill(0)\n{out}[{index}] = {0}",
     out=True,
+    moves=True,
     transpose=lambda g, x, shape, index: slice_p(g, index=index),
     too_small=lambda t, sizes, shape, index: too_short(shape, index, sizes),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
@@ -236,6 +238,7 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     batch=_put_batch,
     along=_put_along,
     flops=lambda t, u, index, mode: 0 if mode == "set" else u.size,
+    moves=True,
     out=True,
     in_place=(0,),
     preserves_zero=True,

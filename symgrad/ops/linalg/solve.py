@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, requi
 from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.series import Series, quotient_series
-from symgrad.ops.shape import matrix_transpose, moveaxis, reshape
+from symgrad.ops.shape import matrix_transpose, moveaxis, on_columns
 
 # ---- systems of equations -------------------------------------------------------------------
 
@@ -124,16 +124,6 @@ def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
     return on_columns(lambda b: solve_p(a, b), as_float(x2))
 
 
-def on_columns(solve: Callable[[Node], Node], b: Node) -> Node:
-    """A function of a matrix on a vector, as of its only column."""
-    if b.ndim == 0:
-        raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
-    if b.ndim > 1:
-        return solve(b)
-    y = solve(reshape(b, (*b.shape, 1)))
-    return reshape(y, y.shape[:-1])
-
-
 # ---- diagonals ------------------------------------------------------------------------------
 
 
@@ -171,6 +161,7 @@ def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) 
 @linear(
     infer=_diagonal_infer,
     kernel=kernels.diagonal,
+    moves=True,
     transpose=lambda g, x, offset: call("on_diagonal", g, shape=x.shape[-2:], offset=offset),
     too_small=lambda t, sizes, offset: _diagonal_too_short(t.shape, offset, sizes),
     view=True,
@@ -186,6 +177,7 @@ def diagonal_p(x: NodeLike, /, offset: int) -> Node:
 @linear(
     infer=_on_diagonal_infer,
     kernel=kernels.on_diagonal,
+    moves=True,
     transpose=lambda g, x, shape, offset: diagonal_p(g, offset=offset),
     too_small=lambda t, sizes, shape, offset: _diagonal_too_short(shape, offset, sizes),
     normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},

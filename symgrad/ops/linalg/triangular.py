@@ -22,14 +22,13 @@ from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import (
     diagonal_p,
-    on_columns,
     require_square,
     solve_infer,
     square_infer,
 )
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import where
-from symgrad.ops.shape import matrix_transpose, reshape
+from symgrad.ops.shape import matrix_transpose, on_columns, reshape
 
 NAMESPACE = "linalg"
 
