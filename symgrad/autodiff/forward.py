@@ -49,7 +49,7 @@ def tangent_of(node: Node, tangents: list[Any], active: tuple[bool, ...]) -> Any
     """The tangent of a node from those of its operands; of several results, one for each."""
     if node.op.of_several:
         flow = tangents[0][node.attr("index")]
-        return None if flow is None else _fitted(flow, node)
+        return None if flow is None else fitted(flow, node)
     if node.op.jvp is None:
         raise GradientError(
             f"{node.op.name} has no derivative: {describe(node)}; "

@@ -8,7 +8,7 @@ Jacobian matrices, 1974), or rows that share no column are pulled back as one.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from symgrad.autodiff.colouring import coloured, fewest
 from symgrad.autodiff.locking import on_each_side
 from symgrad.autodiff.reverse import active_nodes
 from symgrad.autodiff.sparsity import Numbers, sparsity
-from symgrad.autodiff.transforms import Nodes, grad, pushed_forward, vjp
+from symgrad.autodiff.transforms import Nodes, Options, grad, pushed_forward, vjp
 from symgrad.ir.dims import guess
 from symgrad.ir.errors import GradientError
 from symgrad.ir.forms import flatten
@@ -87,6 +87,14 @@ def jacobian(
     return asked.form(_jacobian_reverse(output, xs, kinks, disconnected))
 
 
+@overload
+def hessian(loss: Node, wrt: Node, **options: Unpack[Options]) -> Node: ...
+@overload
+def hessian(
+    loss: Node, wrt: Node, *, sparse: Literal[True], **options: Unpack[Options]
+) -> Matrix: ...
+@overload
+def hessian(loss: Node, wrt: Nodes, *, sparse: bool = False, **options: Unpack[Options]) -> Any: ...
 @explaining
 def hessian(
     loss: Node,

@@ -29,7 +29,7 @@ from symgrad.autodiff.reverse import pull_back
 from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import GradientError
 from symgrad.ir.kinks import Kinks, Policy
-from symgrad.ir.node import Node, as_node, describe
+from symgrad.ir.node import Node, as_node
 from symgrad.ir.origin import Maker, built_as, current_origin
 from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like

@@ -139,7 +139,7 @@ class Group:
     def passes(self) -> int:
         """How often the inner loop is run through."""
         inner = (n for n in self.graph.nodes if self.space.is_inner(n))
-        read = [self.stage[n.inputs[0]] for n in self.space.reduced]
+        read = [self._read_in(n) for n in self.space.reduced]
         return 1 + max([*(self.stage[n] for n in inner if n in self.outputs), *read, 0])
 
     def _lanes(self) -> int:

@@ -110,6 +110,14 @@ def test_scans_either_way_that_later_passes_read():
         np.testing.assert_allclose(y, z, rtol=1e-12)
 
 
+def test_the_second_factor_of_a_sum_of_products_may_be_made_in_a_later_pass():
+    x = sg.placeholder("x", (3, 8), "float32")
+    there, back = (products_before(x, axis=1, reverse=reverse) for reverse in (False, True))
+    total = sg.sum(there * back)
+    a = np.random.default_rng(3).random((3, 8), dtype="float32") + 0.5
+    assert_equivalent([x], [total], [a], backend="native")
+
+
 @pytest.mark.parametrize(
     "make",
     [
