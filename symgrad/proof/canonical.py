@@ -18,6 +18,14 @@ from symgrad.proof.functions import meant
 from symgrad.proof.terms import MOST_STEPS, Atom, Terms
 
 RING = frozenset("bf")  # kinds of dtypes whose numbers are taken for real ones; masks are 0 and 1
+# Ops that are polynomials, of which those with equal coefficients are equal where integers wrap.
+POLYNOMIALS = frozenset(
+    {
+        "add", "subtract", "multiply", "negative", "positive", "square", "sum", "broadcast_to",
+        "permute_dims", "reshape", "diagonal", "on_diagonal", "matmul", "matmul_tn", "vecdot",
+        "vdot", "row_sums", "where", "select",
+    }
+)  # fmt: skip
 
 
 def are_equal(f: Node, g: Node, room: float, most: int = MOST_STEPS) -> bool:
@@ -56,7 +64,8 @@ class Walk(Forms):
         if op.identity:
             return operands[0]
         kinds = {node.dtype.kind, *(x.dtype.kind for x in node.inputs)}
-        method = getattr(self, op.name, None) if kinds <= RING else None
+        known_op = kinds <= RING or (op.name in POLYNOMIALS and _is_of_one_integer_dtype(node))
+        method = getattr(self, op.name, None) if known_op else None
         if method is None:
             linear = op.linear and kinds == {"f"}
             return self.linear(node, operands[0]) if linear else self._opaque(node, node, operands)
@@ -69,7 +78,9 @@ class Walk(Forms):
     def _constant(self, node: Node) -> Terms:
         value = constant_value(node)
         assert value is not None
-        if value.dtype.kind in RING and value.size and (value == value.flat[0]).all():
+        if value.dtype.kind != "c" and value.size and (value == value.flat[0]).all():
+            if value.dtype.kind in "iu":
+                return self.ring.constant(int(value.flat[0]))
             number = float(value.flat[0])
             if isfinite(number):
                 bits = 50 if value.dtype.kind == "b" else np.finfo(value.dtype).nmant - 2
@@ -90,3 +101,9 @@ class Walk(Forms):
         if source.op.commutative:
             pairs.sort(key=lambda pair: pair[0])
         return self.whole(node, (source.op, source.attrs, node.attrs, tuple(pairs)))
+
+
+def _is_of_one_integer_dtype(node: Node) -> bool:
+    """Whether all are integers that wrap alike, or masks."""
+    dtypes = {node.dtype, *(x.dtype for x in node.inputs if x.dtype.kind != "b")}
+    return len(dtypes) == 1 and node.dtype.kind in "iu"

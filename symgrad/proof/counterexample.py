@@ -214,6 +214,9 @@ def _as_declared(x: Node, values: Any) -> Any:
 
 
 def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) -> Any:
+    if kind == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
+        a = rng.standard_normal(shape) if x.dtype.kind in "fc" else np.zeros(shape)
+        return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
     if x.dtype.kind == "b":
         return rng.random(shape) < 0.5
     if x.dtype.kind in "iu":
@@ -221,9 +224,6 @@ def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) 
         return rng.integers(low, high, shape) if x.dtype.kind == "i" else rng.integers(0, 4, shape)
     if x.dtype.kind == "c":
         return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
-    if kind == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
-        a = rng.standard_normal(shape)
-        return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
     draws: dict[str, Callable[[], Any]] = {
         "extreme": lambda: rng.choice(EXTREME, shape),
         "zeros": lambda: np.zeros(shape),

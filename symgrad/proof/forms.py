@@ -335,6 +335,11 @@ class Forms:
         total = self._summed(e, node.inputs[0], node.attr("axis"))
         return self.ring.subtract(a, self.ring.log(total))
 
+    def det(self, a, node):
+        x = node.inputs[0]
+        transposed = self.ring.relabel(a, {x.ndim - 1: x.ndim - 2, x.ndim - 2: x.ndim - 1})
+        return self.whole(node, (node.op, min(a, transposed), x.type))
+
     def linear(self, node: Node, operand: Terms) -> Terms:
         """A linear op, of each term: numbers and factors without axes go through it."""
         ring, found = self.ring, ZERO

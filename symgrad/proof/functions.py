@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
-from math import isqrt, log
+from math import isqrt, log, pi
 from typing import Concatenate, ParamSpec, TypeAlias
 
 from symgrad.proof.terms import MASKS, ONE, ZERO, Algebra, Atom, Factor, Term, Terms, TooLarge
@@ -18,11 +18,21 @@ MOST_LOG = 700  # of such a power, that it be a float
 SIMPLE = 10**4  # the denominators that a number is taken to have been meant with
 
 
+PI = Fraction(pi)  # which stands for the number
+PARTS = 12  # of it that are taken for such
+
+
 def meant(value: float, digits: int) -> Fraction:
-    """The number that a float stands for: 1/10 for 0.1, if that rounds to it in so many bits."""
+    """The number that a float stands for: 1/10 for 0.1, if that rounds to it in so many bits.
+
+    So do multiples of `PI`.
+    """
     exact = Fraction(value)
-    simple = exact.limit_denominator(SIMPLE)
-    return simple if abs(simple - exact) <= abs(exact) / 2**digits else exact
+    turns = PI * (exact / PI).limit_denominator(PARTS)
+    for simple in (turns, exact.limit_denominator(SIMPLE)):
+        if abs(simple - exact) <= abs(exact) / 2**digits:
+            return simple
+    return exact
 
 
 P = ParamSpec("P")
@@ -217,7 +227,16 @@ class Functions(Algebra):
         return self._sin_and_cos(a)[1]
 
     def _sin_and_cos(self, a: Terms) -> tuple[Terms, Terms]:
-        """The addition theorem, for as many whole multiples of terms as are worth it."""
+        """The addition theorem, for as many whole multiples of terms as are worth it.
+
+        Quarters of a turn are turned by.
+        """
+        quarters = dict(a.items).get((), _NONE) / PI * 2
+        if quarters and quarters.denominator == 1:
+            s, c = self._sin_and_cos(self.subtract(a, self.constant(PI * quarters / 2)))
+            for _ in range(quarters.numerator % 4):
+                s, c = c, self.scale(s, -1)
+            return s, c
         whole = sum(abs(c.numerator) for _, c in a.items) <= MOST_ANGLES
         angles = [Terms(((t, 1 / Fraction(c.denominator)),)) for t, c in a.items] if whole else [a]
         times = [c.numerator for _, c in a.items] if whole else [1]

@@ -22,6 +22,9 @@ losses = sg.log(1 + sg.exp(-v))
 
 c, d = (sg.placeholder(name, 3, "complex128") for name in "cd")
 n = sg.placeholder("n", ())
+i, j, M = (sg.placeholder(name, (4, 4)[:k], int) for name, k in (("i", 1), ("j", 1), ("M", 2)))
+P = sg.linalg.cholesky(sg.placeholder("P", (4, 4), bool).astype("float64"))
+short, single = sg.placeholder("short", 3, "int8"), sg.placeholder("single", 3, "float32")
 within = sg.placeholder("within", 3, within=(0, 1))
 
 EQUAL = {
@@ -64,6 +67,13 @@ EQUAL = {
     ),
     "solve": (sg.linalg.solve(A, v), sg.linalg.inv(A) @ v),
     "ends": (sg.max(-x, axis=0), -sg.min(x, axis=0)),
+    "a turn": (sg.sin(x + 2 * np.pi), sg.sin(x)),
+    "a quarter of a turn": (sg.cos(np.pi / 2 - 3 * x), sg.sin(3 * x)),
+    "turns of single precision": (sg.tan(single - 4 * np.pi), sg.tan(single)),
+    "determinants": (sg.linalg.det((A @ B).T), sg.linalg.det(A @ B)),
+    "integers": ((i + j) * (i - j), i * i - j * j),
+    "matrices of integers": ((M @ M).T, M.T @ M.T),
+    "integers and masks": (sg.where(x[0] > 0, i + i, 2 * j), 2 * sg.where(x[0] > 0, i, j)),
 }  # fmt: skip
 
 DIFFERENT = {
@@ -80,6 +90,11 @@ DIFFERENT = {
     "mean for sum": (sg.mean(rest**2), sg.sum(rest**2)),
     "wrong axis": (sg.softmax(A, axis=0), sg.softmax(A, axis=1)),
     "types": (x, sg.astype(x, "float32")),
+    "roots of matrices of masks": (P, 2 * P),
+    "half a turn": (sg.sin(x + np.pi), sg.sin(x)),
+    "not quite a turn": (sg.sin(x + 6.2831), sg.sin(x)),
+    "integers that wrap before they are summed": (sg.sum(short + short), 2 * sg.sum(short)),
+    "integers that wrap before they are wider": (sg.astype(3 * short, int), 3 * short.astype(int)),
 }
 
 
@@ -171,7 +186,7 @@ def test_equal_as_reals_and_not_to_the_bit():
 
 
 def test_undecided_says_what_was_tried():
-    found = sg.same(sg.linalg.det(A), sg.linalg.det(A.T))
+    found = sg.same(sg.linalg.det(A @ B), sg.linalg.det(A) * sg.linalg.det(B))
     assert found.verdict == "undecided"
     assert not found
     assert "normal forms" in str(found)
@@ -215,7 +230,8 @@ def test_a_gradient_by_hand():
         sg.testing.assert_same_gradient(net, W1, by_hand=W1.T)
     with pytest.raises(AssertionError, match="elements differ at this point"):
         sg.testing.assert_same_gradient(net, W1, by_hand=W1)
-    loss, by_hand = sg.sum(v) * sg.linalg.det(A.T), sg.ones(4) * sg.linalg.det(A)
+    loss = sg.sum(v) * sg.linalg.det(A @ B)
+    by_hand = sg.ones(4) * (sg.linalg.det(A) * sg.linalg.det(B))
     with pytest.raises(AssertionError, match="not proved"):
         sg.testing.assert_same_gradient(loss, v, by_hand=by_hand, proved=True)
 
