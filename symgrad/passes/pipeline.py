@@ -254,9 +254,9 @@ PORTABLE: tuple[Pass, ...] = (
     ),
     *(p for p in DEFAULT if p.name == "expand_softmax"),
     rules_pass(
-        "scaled_softmax",
-        "after expand_softmax, whose parts it joins with what scales them",
-        [softmax.softmax_meets_factor],
+        "products",
+        "after expand_softmax, whose parts meet what scales them; XLA would copy a transpose",
+        [softmax.softmax_meets_factor, matmul.product_over_rows],
     ),
 )
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")

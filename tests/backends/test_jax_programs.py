@@ -305,3 +305,14 @@ def test_errors_of_jax_are_told_in_words_of_this_program():
     with pytest.raises(sg.FeedError, match="is there no more: Array has been deleted"):
         program(gone)
     assert total.value == 1
+
+
+def test_a_sum_over_rows_copies_no_transpose():
+    """XLA would make one of all data for the gradient of a product with a vector."""
+    w = sg.placeholder("w", 4, "float32")
+    slope = sg.grad(sg.sum(sg.softplus(X @ w)), w)
+    program = sg.compile([X, w], slope, backend="jax")
+    given = np.arange(12, dtype="f4").reshape(3, 4), np.ones(4, "f4") / 9
+    np.testing.assert_allclose(program(*given), sg.compile([X, w], slope)(*given), rtol=1e-6)
+    (stage,) = program.executables.of({"N": 3}).lowering.stages
+    assert " transpose(" not in stage.function.as_text()

@@ -334,7 +334,7 @@ class Reductions(Elementwise):
         return y[..., None] if keepdims else y
 
     def matmul_tn(self, a, b):
-        return self.jnp.matmul(a.T, b)
+        return self.lax.dot_general(a, b, (((0,), (0,)), ((), ())))
 
     def row_sums(self, x, keepdims):
         return self.jnp.sum(x, -1, keepdims=keepdims)
