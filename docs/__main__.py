@@ -1,5 +1,6 @@
 """Build the site into docs/_build/html: `python -m docs`. A warning is an error."""
 
+import os
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -11,6 +12,8 @@ HOME = Path(__file__).parent
 
 def main(options: list[str]) -> int:
     """Build it from nothing: Sphinx does not know that pages depend on the package."""
+    # What a page computes is small, and other builds may run beside this one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     started = perf_counter()
     target = HOME / "_build"
     places = ["-d", str(target / "doctrees"), str(HOME), str(target / "html")]

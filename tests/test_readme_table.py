@@ -46,3 +46,15 @@ def test_the_seven_things_run(names, capsys):
         names["X"] = X
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert names["labels"].shape == (5,)
+
+
+@pytest.mark.parametrize("page", ["from-jax", "from-graphs"])
+def test_what_to_write_runs(page, capsys):
+    """The last column of the tables for those who come from elsewhere, row after row."""
+    table = (PAGE.parent / f"{page}.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").rpartition(" | ")[2] for line in table.splitlines() if "| `" in line]
+    names = {"sg": sg, "np": np, "f": lambda x: sg.sum(sg.sin(x) * x)}
+    for row in rows:
+        exec(code(row), names)
+    assert len(rows) > 11
+    assert capsys.readouterr().out.startswith("n0: ")

@@ -5,5 +5,7 @@ addEventListener("DOMContentLoaded", () => {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   };
   reach();
+  for (const [which, name] of [[".sidebar-drawer", "Pages"], [".toc-drawer", "On this page"]])
+    document.querySelector(which)?.setAttribute("aria-label", name);
   addEventListener("resize", reach);
 });

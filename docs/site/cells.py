@@ -135,7 +135,9 @@ class CodeCell(SphinxDirective):
 
 
 def _drawn(value: Any) -> str:
-    """A figure of matplotlib's, or of axes in one, as SVG."""
+    """A picture of symgrad's, or a figure of matplotlib's, or of axes in one, as SVG."""
+    if hasattr(value, "_repr_svg_"):
+        return str(value._repr_svg_())
     import matplotlib as mpl
 
     figure = getattr(value, "figure", value)
