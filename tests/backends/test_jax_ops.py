@@ -22,7 +22,7 @@ LEFT_TO_NUMPY = [
     "draw_poisson", "draw_rows", "draw_vonmises", "eig", "eigvals", "ellipe", "ellipk", "erfcinv",
     "erfcx", "erfcx_slope", "expm", "gamma_slope", "gammainccinv", "gammaincinv", "gegenbauer",
     "hyp2f1", "iv", "j0", "j1", "jv", "kv", "lambertw", "numpy_function", "numpy_function_out",
-    "pinv", "sici", "sized", "stdtr", "stdtrit", "yv", "zeta",
+    "pinv", "sici", "sized", "sparse_matmul", "sparse_solve", "stdtr", "stdtrit", "yv", "zeta",
 ]  # fmt: skip
 GROUPS = 8
 
