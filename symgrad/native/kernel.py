@@ -117,6 +117,14 @@ class Kernel:
         ]
 
 
+def pays(graph: GraphLike, sizes: Mapping[str, int], *, exact: bool) -> bool:
+    """Whether an inner graph has a native form that takes less time than NumPy's functions."""
+    try:
+        return Group(widened(graph, sizes)[0], sizes, exact=exact).pays()
+    except NotNative:
+        return False
+
+
 def compiled(
     graph: GraphLike,
     sizes: Mapping[str, int],

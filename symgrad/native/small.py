@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.ir.evaluate import computed
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
+from symgrad.native import MOST_ELEMENTS
 from symgrad.native.direct import Result, direct
 from symgrad.native.engine import Engine, host
 from symgrad.native.groups import MOST_OPS, admit
@@ -28,7 +29,6 @@ from symgrad.ops import kernels
 from symgrad.ops.index.kernels import put, roll
 from symgrad.ops.linalg.products import matmul_p, vdot_p, vecdot_p
 
-MOST_ELEMENTS = 64
 LANES = 16  # as many elements count as one op
 # What moves the elements of its operands about, or puts zeros between them.
 MOVES = (kernels.place, kernels.concat, kernels.diagonal, kernels.on_diagonal, roll)

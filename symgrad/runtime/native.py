@@ -10,9 +10,12 @@ from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
+from symgrad.ir.node import Node
 from symgrad.ir.types import types_of
+from symgrad.ir.walk import GraphLike
 from symgrad.lowering.native import NativeCode, Strides, WholeCode
 from symgrad.lowering.schedule import schedule
+from symgrad.native import MOST_ELEMENTS
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.fuse import taken_apart, with_groups
 from symgrad.rewrite.driver import rewrite
@@ -23,8 +26,11 @@ from symgrad.rules.whole_graph import softmax_in_parts
 if TYPE_CHECKING:
     from symgrad.native.kernel import Kernel
 
-# What a group makes of smaller arrays takes less time than 20 calls of it take to compile.
+# A thousand calls make up for the time that it takes to compile a group that makes so many bytes,
+# and to start what compiles: 0.05 s once in a process, 0.01 to 0.1 s for the group.
 LEAST_BYTES = 2**18
+# A small program is one function if it has so many ops, and is compiled in a moment.
+LEAST_OPS, MOST_NODES = 4, 400
 
 
 class Natives:
@@ -47,24 +53,35 @@ class Natives:
         return found
 
     def parts(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
-        """A graph in which what can run as machine code is fused; a small one as it is."""
+        """A graph in which what is to run as machine code is fused; as it is if nothing is."""
         if self._is_small(graph, sizes):
             return graph
         from symgrad.native.engine import Unavailable, host
         from symgrad.native.groups import is_admitted
 
+        grade = Exact.BITS if self.exact else Exact.ROUNDING
+        admits = partial(is_admitted, exact=self.exact)
+        # A group that holds what has no native form may have parts that have one.
+        apart = taken_apart(graph, lambda inner: not all(map(admits, inner.nodes)))
+        fused = with_groups(self._in_parts(apart), grade, admits)
+        if not any(self._is_worth(n.inner_graph, sizes) for n in fused.nodes):
+            return graph
         try:
             host()
         except Unavailable as error:
             self.reasons[str(error)] = None
             return graph
-        grade = Exact.BITS if self.exact else Exact.ROUNDING
-        admits = partial(is_admitted, exact=self.exact)
-        # A group that holds what has no native form may have parts that have one.
-        graph = taken_apart(graph, lambda inner: not all(map(admits, inner.nodes)))
-        return with_groups(self._in_parts(graph), grade, admits)
+        return fused
 
-    def _is_small(self, graph: Graph, sizes: Mapping[str, int]) -> bool:
+    def _is_worth(self, graph: GraphLike | None, sizes: Mapping[str, int]) -> bool:
+        """Whether a group, if it is one, is to run as machine code; to ask does not start LLVM."""
+        if graph is None or self.insist:
+            return graph is not None
+        from symgrad.native.kernel import pays
+
+        return not self._is_small(graph, sizes) and pays(graph, sizes, exact=self.exact)
+
+    def _is_small(self, graph: GraphLike, sizes: Mapping[str, int]) -> bool:
         return not self.insist and _bytes_made(graph, sizes) * self.times < LEAST_BYTES
 
     def _in_parts(self, graph: Graph) -> Graph:
@@ -76,14 +93,16 @@ class Natives:
 
     def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None:
         """The code of a whole program, if that is small and may be machine code."""
-        if not self.insist:
+        if not (self.insist or len(graph) <= MOST_NODES):
             return None
-        from symgrad.native.engine import Unavailable
-        from symgrad.native.small import MOST_ELEMENTS, SmallProgram
-        from symgrad.native.space import NotNative
-
         if any(_size(n.shape, sizes) > MOST_ELEMENTS for n in graph.inputs):
             return None
+        if not self.insist and sum(map(_computes, graph.nodes)) < LEAST_OPS:
+            return None
+        from symgrad.native.engine import Unavailable
+        from symgrad.native.small import SmallProgram
+        from symgrad.native.space import NotNative
+
         tasks, outputs = schedule(self._in_parts(graph), sizes)
         number = {t.node: i for i, t in enumerate(tasks)}
         inputs = [number[x] for x in graph.inputs]
@@ -92,7 +111,8 @@ class Natives:
         except NotNative:
             return None
         except Unavailable as error:
-            raise _unsupported(error) from None
+            self._refuse(error)
+            return None
 
     def __call__(
         self, graph: Graph, sizes: Mapping[str, int], strides: Sequence[Strides | None]
@@ -107,10 +127,15 @@ class Natives:
         except NotNative as error:
             self.reasons[str(error)] = None
         except Unavailable as error:
-            if self.insist:
-                raise _unsupported(error) from None
-            self.reasons[str(error)] = None
+            self._refuse(error)
         return None
+
+    def _refuse(self, error: Exception) -> None:
+        """Note why there is no machine code here, which is an error for whoever insists."""
+        if self.insist:
+            hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
+            raise UnsupportedError(f"{error}; leave backend='native' out{hint}") from None
+        self.reasons[str(error)] = None
 
     def _compiled(
         self, graph: Graph, sizes: Mapping[str, int], strides: Sequence[Strides | None]
@@ -128,14 +153,12 @@ class Natives:
             return make()
 
 
-def _unsupported(error: Exception) -> UnsupportedError:
-    hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
-    return UnsupportedError(f"{error}; leave backend='native' out{hint}")
+def _computes(node: Node) -> bool:
+    return bool(node.inputs) and not node.op.view and not node.op.of_several
 
 
-def _bytes_made(graph: Graph, sizes: Mapping[str, int]) -> int:
-    made = (n for n in graph.nodes if n.inputs and not n.op.view and not n.op.of_several)
-    types = (t for n in made for t in types_of(n.type))
+def _bytes_made(graph: GraphLike, sizes: Mapping[str, int]) -> int:
+    types = (t for n in filter(_computes, graph.nodes) for t in types_of(n.type))
     return sum(_size(t.shape, sizes) * t.dtype.itemsize for t in types)
 
 
