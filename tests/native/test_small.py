@@ -52,6 +52,17 @@ def test_a_function_and_its_gradient():
     assert "by step 0" in str(native.why(loss))
 
 
+def test_where_it_pays_a_small_program_is_one_function():
+    loss = rosenbrock(x, y)
+    outputs = [loss, *sg.grad(loss, [x, y])]
+    chosen, native, plain = (sg.compile([x, y], outputs, backend=b) for b in (None, *BACKENDS))
+    assert chosen(-1.2, 1.0) == native(-1.2, 1.0) == plain(-1.2, 1.0)
+    assert chosen.source == native.source != plain.source
+    assert not sg.compile([x, y], [x * y, x + y], backend=None).native, "there is little to gain"
+    wide = sg.placeholder("wide", (65,))
+    assert not sg.compile([wide], sg.sin(sg.cos(wide) * wide + wide * wide), backend=None).native
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs_have_numpys_bits(seed, dtype):

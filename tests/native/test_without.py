@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from benchmarks.workloads import WORKLOADS
 from symgrad.native.engine import Unavailable
+from symgrad.runtime import native
 from tests.native.checks import assert_same_bits
 
 X, Y = (np.random.default_rng(0).standard_normal((4001, 37)).astype(np.float32) for _ in range(2))
@@ -19,14 +21,19 @@ def group():
     return [loss, sg.grad(loss, x)]
 
 
-def test_where_there_is_no_machine_code_numpy_does_the_work(monkeypatch):
-    def none():
-        raise Unavailable("llvmlite is not there")
+def missing():
+    raise Unavailable("llvmlite is not there")
 
+
+@pytest.fixture
+def no_llvm(monkeypatch):
+    for module in ("engine", "kernel", "small"):
+        monkeypatch.setattr(f"symgrad.native.{module}.host", missing)
+
+
+def test_where_there_is_no_machine_code_numpy_does_the_work(no_llvm):
     outputs = group()
     expected = sg.compile([x, y], outputs, backend="numpy")(X, Y)
-    for module in ("engine", "kernel"):
-        monkeypatch.setattr(f"symgrad.native.{module}.host", none)
     program = sg.compile([x, y], outputs, backend=None)
     for a, e in zip(program(X, Y), expected, strict=True):
         assert_same_bits(np.asarray(a), np.asarray(e))
@@ -39,12 +46,52 @@ def test_where_there_is_no_machine_code_numpy_does_the_work(monkeypatch):
         insisting(X, Y)
 
 
+def programs_of(work, backend, monkeypatch):
+    """The results of two calls of a workload by a back end, and the programs that gave them."""
+    compiled = []
+
+    def kept(*args, **options):
+        compiled.append(compile_(*args, **{**options, "backend": backend}))
+        return compiled[-1]
+
+    monkeypatch.setattr(sg, "compile", kept)
+    run = work.symgrad(*work.inputs())
+    found = [np.asarray(a) for _ in range(2) for a in run()]
+    monkeypatch.setattr(sg, "compile", compile_)
+    return found, compiled
+
+
+compile_ = sg.compile
+NETS = ("mlp_adam", "lenet", "gru_cell", "batch_norm", "attention", "lorenz_96", "rosenbrock")
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_nets_without_machine_code_are_the_numpy_programs(name, no_llvm, monkeypatch):
+    monkeypatch.setattr(native, "LEAST_BYTES", 0)
+    both = [programs_of(WORKLOADS[name](0.02), backend, monkeypatch) for backend in (None, "numpy")]
+    (found, programs), (expected, plain) = both
+    for a, e in zip(found, expected, strict=True):
+        assert_same_bits(a, e)
+    assert [p.source for p in programs] == [p.source for p in plain]
+    assert any(p.natives.reasons for p in programs)
+
+
+def test_llvm_is_started_only_for_groups_that_pay(monkeypatch):
+    def started():
+        raise AssertionError("it was started")
+
+    for module in ("engine", "kernel", "small"):
+        monkeypatch.setattr(f"symgrad.native.{module}.host", started)
+    _, (program,) = programs_of(WORKLOADS["augmentation"](0.1), None, monkeypatch)
+    assert program.natives.reasons
+
+
 def test_a_small_program_imports_no_compiler():
     code = (
         "import sys, numpy as np, symgrad as sg\n"
         "x = sg.placeholder('x', (50,))\n"
         "sg.compile([x], [sg.exp(x) * 2 + x], backend=None)(np.ones(50))\n"
-        "names = ('llvmlite', 'symgrad.native')\n"
+        "names = ('llvmlite', 'symgrad.native.')\n"
         "sys.exit(any(m.startswith(names) for m in sys.modules))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
