@@ -130,7 +130,7 @@ def _best(found: dict[str, float], choose: Any) -> str:
 
 BEGIN, END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
 # Of each kind of workload one stands in the README; the site has all.
-SHOWN = "two_layer_64", "mlp_adam", "lenet", "kinked_f32", "black_scholes_f64"
+SHOWN = "two_layer_64", "mlp_adam", "lenet", "black_scholes_f32", "softmax_cross_entropy"
 SHOWN += "attention", "gaussian_process", "rosenbrock"
 
 

@@ -93,7 +93,8 @@ class CodeCell(SphinxDirective):
         printed, value = self._outcome(page, code)
         self.env.metadata[name]["seconds"] = str(page.seconds)
         if printed.strip():
-            shown.append(_block(printed.rstrip(), self.options.get("lang", "text"), "cell-output"))
+            kind = "cell-message" if "raises" in self.options else "cell-output"
+            shown.append(_block(printed.rstrip(), self.options.get("lang", "text"), kind))
         if value is not None:
             shown.append(self._value(page, value))
         return shown
@@ -121,23 +122,23 @@ class CodeCell(SphinxDirective):
             html = bundle.get("text/html") or value._repr_html_()
             return nodes.raw("", f'<div class="cell-html">{html}</div>', format="html")
         if "alt" in self.options:
-            return self._picture(page, bundle.get("image/svg+xml") or _drawn(value))
+            svg = bundle.get("image/svg+xml") or getattr(value, "_repr_svg_", lambda: None)()
+            kinds = ["picture", "graph"] if svg else ["picture"]
+            return self._picture(page, svg or _plotted(value), kinds)
         return _block(bundle.get("text/plain") or repr(value), "text", "cell-output")
 
-    def _picture(self, page: Page, svg: str) -> nodes.Node:
+    def _picture(self, page: Page, svg: str, kinds: list[str]) -> nodes.Node:
         page.pictures += 1
         name = f"{PICTURES}/{self.env.docname.replace('/', '-')}-{page.pictures}.svg"
         path = Path(self.env.srcdir, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(svg, encoding="utf-8")
         image = nodes.image(uri=f"/{name}", alt=self.options["alt"], candidates={"*": name})
-        return nodes.container("", image, classes=["picture"])
+        return nodes.container("", image, classes=kinds)
 
 
-def _drawn(value: Any) -> str:
-    """A picture of symgrad's, or a figure of matplotlib's, or of axes in one, as SVG."""
-    if hasattr(value, "_repr_svg_"):
-        return str(value._repr_svg_())
+def _plotted(value: Any) -> str:
+    """A figure of matplotlib's, or of axes in one, as SVG."""
     import matplotlib as mpl
 
     figure = getattr(value, "figure", value)

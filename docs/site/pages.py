@@ -76,13 +76,18 @@ def _benchmarks(app: Sphinx) -> None:
     """Write a page for each run, and one with the programs that are measured."""
     folder = _emptied(Path(app.srcdir, "lookup", "runs"), "*.md")
     for path in (ROOT / "benchmarks" / "results").glob("*.md"):
-        (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / path.name).write_text(_plain(path.read_text(encoding="utf-8")), encoding="utf-8")
     parts = ["# The programs that are measured\n"]
     for path in sorted((ROOT / "benchmarks" / "workloads").glob("[a-z]*.py")):
         title, place = ast.get_docstring(ast.parse(path.read_text("utf-8"))), path.relative_to(ROOT)
         shown = f"```{{literalinclude}} /../{place}\n:language: python\n```"
         parts += [f"## {(title or path.stem).splitlines()[0]}\n", f"`{place}`\n", shown, ""]
     (folder / "programs.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def _plain(text: str) -> str:
+    """Text in which a star is a star, as in the title of a workload."""
+    return text.replace("*", r"\*")
 
 
 def _ratios() -> str:
@@ -100,7 +105,7 @@ def _ratios() -> str:
         return max(found, default=0.0)
 
     def of(chosen: list[dict[str, Any]]) -> str:
-        return tables.overview(result | {"runs": chosen})
+        return _plain(tables.overview(result | {"runs": chosen}))
 
     order = sorted(result["runs"], key=slowness, reverse=True)
     behind = [r for r in order if slowness(r) > 1]
@@ -153,7 +158,8 @@ def _emptied(folder: Path, pattern: str) -> Path:
 def _title(module: ModuleType) -> str:
     """The first sentence of a module's docstring, as the title of its page."""
     first = (module.__doc__ or module.__name__).strip().splitlines()[0]
-    return re.sub(r"^Floor \d+: ", "", first).rstrip(".").replace("`", "").replace("*", r"\*")
+    title = re.sub(r"^Floor \d+: ", "", first).rstrip(".").replace("`", "").replace("*", r"\*")
+    return title if title.startswith("sg.") else title[0].upper() + title[1:]
 
 
 def _write(path: Path, title: str, module: str, names: list[str]) -> None:
