@@ -28,7 +28,18 @@ INCLUDED = {
     "benchmarks/README.md": "lookup/how-it-is-measured",
     "CHANGELOG.md": "lookup/changes",
 }
-SPACES = ["nn", "optim", "stats", "linalg", "fft", "random", "special", "testing", "export"]
+SPACES = [
+    "nn",
+    "optim",
+    "stats",
+    "linalg",
+    "sparse",
+    "fft",
+    "random",
+    "special",
+    "testing",
+    "export",
+]
 
 
 def _include(app: Sphinx, docname: str, content: list[str]) -> None:

@@ -69,7 +69,7 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "view": "sg.reshape(x, shape)",
     }
 )
-SPACES = ("nn", "optim", "linalg", "random", "special", "stats", "fft", "testing")
+SPACES = ("nn", "optim", "linalg", "sparse", "random", "special", "stats", "fft", "testing")
 
 
 def absent(space: str, names: Collection[str]) -> Callable[[str], NoReturn]:
