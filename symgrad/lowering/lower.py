@@ -42,6 +42,7 @@ from symgrad.lowering.steps import (
 )
 from symgrad.lowering.tiling import TileLoop, Tiling, tile_rows
 from symgrad.ops.shape import broadcast_to, reshape_p
+from symgrad.passes.fuse import PLACING
 
 MOST_STEPS = 256  # of a plan to which others are tried
 LEAST_SAVED = 2**16  # bytes that are worth a mask of its own, which is one more step
@@ -72,6 +73,12 @@ def lower(
         whole = native.whole(graph, sizes, len(updates))
         if whole is not None:
             return whole_plan(graph, sizes, updates, whole)
+        placed = native.placed(graph, sizes)
+        if placed is not graph:
+            made = lower(
+                placed, sizes, updates, threads=threads, native=native, parts_last=parts_last
+            )
+            return replace(made, graph=graph)
     options = sizes, updates, threads if tiled else 0, native, within, plain
     first = _Lowering(graph, *options, parts_last)
     plan = first.plan()
@@ -170,7 +177,7 @@ class _Lowering:
             self._place_all(tasks)
             strides = strides_of(self.builders, [self.values[i][0] for i in inputs])
             found = self.native(graph, self.sizes, strides)
-        if found is not None or self.within:
+        if found is not None or self.within or any(n.op in PLACING for n in graph.nodes):
             return found
         types: list[Any] = [tasks[i].type for i in inputs]
         tiling = tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from symgrad.native.space import Scattered
 from symgrad.native.vectors import LLVM, Code, Value
 
 AT_ONCE = 4  # turns of a loop that are written out
+
+
+class Scattered(NamedTuple):
+    """Two axes that are one loop: their sizes, and the elements from one to the next of each."""
+
+    rows: int
+    columns: int
+    outer: int
+    inner: int
 
 
 def load_masked(kind: str, pointer: str, mask: Value) -> Value:

@@ -20,10 +20,11 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
 from symgrad.native import operations
-from symgrad.native.operations import kind_of, operation
+from symgrad.native.operations import VIEWS, kind_of, operation
 from symgrad.native.philox import COST, NUMPYS, is_drawn
+from symgrad.native.placed import PLACED
 from symgrad.native.rows import COSTS, PICK, ROW_OPS, SCANS, is_turned
-from symgrad.native.space import VIEWS, NotNative, Space, is_reduction, space_of
+from symgrad.native.space import NotNative, Space, is_reduction, space_of
 from symgrad.ops import kernels
 
 BLOCK = 2**13  # elements
@@ -97,8 +98,10 @@ class Group:
         self.turned: dict[int, bool] = {}
         self.stage = self._stages()
         picked = (x for n in graph.nodes if n.op is PICK for x in self.chain(n))
-        if any(x.op in SCANS for x in picked):
+        if any(x.op in SCANS or x.op in PLACED for x in picked):
             raise NotNative("an element of a scan is read before its row is made")
+        if not all(map(self.space.is_inner, self.space.parts)):
+            raise NotNative("what is placed has no columns")
         self.lanes = self._lanes()
         self.kept: frozenset[Node] = frozenset()
         if not self.flat:
@@ -274,6 +277,11 @@ class Group:
 def admit_in_rows(node: Node, exact: bool) -> None:
     """The same as `admit`, of a group that may have rows."""
     if is_drawn(node):
+        return
+    if node.op in PLACED:
+        _admit_dtypes(node)
+        if node.tensor.dtype == np.float16:
+            raise NotNative(f"{node.op.name} of float16 has no native form")
         return
     if node.op not in ROW_OPS:
         admit(node, exact)

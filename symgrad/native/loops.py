@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from symgrad.ir.evaluate import computed
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node
 from symgrad.native.ends import copy_elements, gather, load_masked, store_masked
 from symgrad.native.groups import MOST_STACK, End, Group
-from symgrad.native.operations import kind_in, operation
+from symgrad.native.operations import constant, emitted, kind_in
 from symgrad.native.philox import drawn, is_drawn, room
+from symgrad.native.placed import Part, part_of_row, with_part
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
-from symgrad.native.space import VIEWS, NotNative
+from symgrad.native.space import NotNative
 from symgrad.native.streams import Streams
 from symgrad.native.sums import Sums
 from symgrad.native.vectors import Code, Module, Value
-from symgrad.ops import kernels
 
 KERNEL = "kernel"
 
@@ -54,6 +51,9 @@ class _Writer:
         self.tails = group.flat or group.columns % group.lanes != 0
         self.masked = masked and self.tails and not group.flat
         self.stack = 0
+        self.parts: dict[Node, Part] = {}
+        if group.space.parts and not masked:
+            raise NotNative("what is placed is read through masks, which the processor has not")
         self.gathered: dict[Node, str] = {}
 
     # ---- the function -----------------------------------------------------------------------
@@ -84,6 +84,7 @@ class _Writer:
             self.sums.start_block(node)
         if group.flat:
             self._gather()
+            self._point_to_parts(())
             self.draws = {n: self._draw(n, "%b", "%b_end") for n in self.drawn}
             self._write_pass(0, "%b", "%b_end")
         else:
@@ -184,8 +185,15 @@ class _Writer:
                 self.bases[k] = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {at}")
         for node in self.group.ends:
             self.sums.start_row(node, turns)
+        self._point_to_parts(turns)
         columns = str(self.group.columns)
         self.draws = {n: self._draw(n, place(n, 1), columns, "0") for n in self.drawn}
+
+    def _point_to_parts(self, turns: Sequence[str]) -> None:
+        """Where the parts lie in this row."""
+        for node, loops in self.space.parts.items():
+            pointer = self.pointers[self.number[node.inputs[-1]]]
+            self.parts[node] = part_of_row(self.code, node, pointer, loops, turns)
 
     def _gather(self) -> None:
         """Lay the elements of a row side by side that lie scattered."""
@@ -314,6 +322,9 @@ class _Writer:
                 operands = [values[x] for x in node.inputs]
                 if node in self.carries:
                     values[node] = scanned(node, operands, self.carries[node], inside)
+                elif node in self.parts:
+                    first = self.space.parts[node][-1].first
+                    values[node] = with_part(node, first, self.parts[node], i, operands)
                 elif node.op is ADD:
                     index = within(self.scalars[node.inputs[2]], group.columns)
                     values[node] = added(operands[0], operands[1], index, i)
@@ -394,20 +405,3 @@ class _Writer:
         offset = code.scalar(f"mul i64 {number}, {size * count}")
         place = code.scalar(f"getelementptr i8, ptr {self.pointers[k]}, i64 {offset}")
         self.sums.write_part(node, place)
-
-
-def constant(code: Code, node: Node) -> Value:
-    """A constant that is one number."""
-    return code.constant(kind_in(node), np.asarray(computed(node, [], dict(node.attrs))).item())
-
-
-def emitted(node: Node, values: Sequence[Value]) -> Value:
-    """The code of one op."""
-    if node.op in VIEWS:
-        return values[0]
-    found = operation(node.op)
-    assert found is not None
-    if node.op.kernel is not kernels.keep_bits:
-        values = [v.converted("f4") if v.kind == "f2" else v for v in values]
-    made = found.write(*values, **dict(node.attrs))
-    return made.converted("f2") if node.tensor.dtype == np.float16 else made

@@ -6,21 +6,25 @@ The payload and the sign of a NaN are whatever the processor makes of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.ir.evaluate import computed
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.native import circular, exponential, gamma, gaussian, hyperbolic, powers
 from symgrad.native.precise import INF, absolute, copysign, root
-from symgrad.native.vectors import LLVM, Value
+from symgrad.native.vectors import LLVM, Code, Value
 from symgrad.ops import kernels
 from symgrad.ops.select import relu
+from symgrad.ops.shape import broadcast_to, reshape_p
 from symgrad.ops.special import gamma_kernels
 from symgrad.ops.special import kernels as special
+
+VIEWS = (broadcast_to.op, reshape_p.op)
 
 
 class Operation(NamedTuple):
@@ -309,3 +313,20 @@ JOINS: Mapping[str, Callable[[Value, Value], Value]] = {
     "maximum": _maximum,
     "minimum": _minimum,
 }
+
+
+def constant(code: Code, node: Node) -> Value:
+    """A constant that is one number."""
+    return code.constant(kind_in(node), np.asarray(computed(node, [], dict(node.attrs))).item())
+
+
+def emitted(node: Node, values: Sequence[Value]) -> Value:
+    """The code of one op."""
+    if node.op in VIEWS:
+        return values[0]
+    found = operation(node.op)
+    assert found is not None
+    if node.op.kernel is not kernels.keep_bits:
+        values = [v.converted("f4") if v.kind == "f2" else v for v in values]
+    made = found.write(*values, **dict(node.attrs))
+    return made.converted("f2") if node.tensor.dtype == np.float16 else made

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
 from symgrad.native.operations import JOINS
+from symgrad.native.placed import PLACED
 from symgrad.native.vectors import Code, Number, Value
 from symgrad.ops.cumulative import products_before, running_extremum, running_sum, scan
 from symgrad.ops.index.in_rows import add_in_rows, pick_in_rows
@@ -30,6 +31,7 @@ COSTS: Mapping[Op, tuple[int, int]] = {
     scan.op: (250, 300),
     **dict.fromkeys(PLACES, (10, 20)),
     ADD: (6, 13),
+    **dict.fromkeys(PLACED, (8, 30)),
 }
 NOWHERE = 2**31 - 1
 

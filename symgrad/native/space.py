@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.node import Node
 from symgrad.ir.walk import GraphLike
+from symgrad.native.ends import Scattered
 from symgrad.native.philox import is_drawn
+from symgrad.native.placed import PLACED, Along, bounds
 from symgrad.native.rows import ADD, PICK, PLACES, ROW_OPS, SCANS, axis_of
 from symgrad.ops.linalg.products import row_sums, vdot_p, vecdot_p
 from symgrad.ops.reduce import max as largest
@@ -23,7 +24,6 @@ from symgrad.ops.reduce import min as least
 from symgrad.ops.reduce import sum as total
 from symgrad.ops.shape import broadcast_to, reshape_p
 
-VIEWS = (broadcast_to.op, reshape_p.op)
 # What sums up the last axis, though it has no combiner; and what has one, and axes if not all.
 ROW_REDUCTIONS = (row_sums.op, vecdot_p.op)
 REDUCTIONS = (total.op, largest.op, least.op, vdot_p.op)
@@ -41,28 +41,21 @@ class NotNative(Exception):
     """Why a group is left to NumPy."""
 
 
-class Scattered(NamedTuple):
-    """Two axes that are one loop: their sizes, and the elements from one to the next of each."""
-
-    rows: int
-    columns: int
-    outer: int
-    inner: int
-
-
 @dataclass(frozen=True)
 class Space:
     """The loops of a group, from the outermost: their sizes, and what each value does in them.
 
     `strides` has for each node the number of elements from one turn of a loop to the next, 0 where
     it does not depend on it; `reduced` the loops that end in a reduction. The inner loop may be of
-    two axes that do not lie so in some input: `scattered` has how they lie.
+    two axes that do not lie so in some input: `scattered` has how they lie. Of what is placed
+    somewhere `parts` has where along each loop.
     """
 
     sizes: tuple[int, ...]
     strides: Mapping[Node, tuple[int, ...]]
     reduced: Mapping[Node, frozenset[int]]
     scattered: Mapping[Node, Scattered]
+    parts: Mapping[Node, Sequence[Along]]
 
     @property
     def inner(self) -> int:
@@ -101,8 +94,13 @@ class _Classes:
             n: resolve(n.tensor.shape, sizes) for n in graph.nodes
         }
         self.parent: dict[tuple[Node, int], tuple[Node, int]] = {}
+        self.placed = {n: bounds(n, self.shapes[n], sizes) for n in graph.nodes if n.op in PLACED}
+        for node, found in self.placed.items():
+            u = node.inputs[-1]
+            if not found or u.inputs or u in strided or 0 in self.shapes[u]:
+                raise NotNative("what is placed does not lie as the group has it")
         for node in graph.nodes:
-            if node.inputs and not is_drawn(node):
+            if node.inputs:
                 self._join(node)
 
     def _find(self, axis: tuple[Node, int]) -> tuple[Node, int]:
@@ -116,7 +114,7 @@ class _Classes:
 
     def _join(self, node: Node) -> None:
         """Unite the axes of a node with those of its operands."""
-        for x in node.inputs:
+        for x in self._read(node):
             for i, j in self._pairs(x, node):
                 self._unite((x, i), (node, j))
         if is_reduction(node):
@@ -127,10 +125,16 @@ class _Classes:
                         raise NotNative(f"{node.op.name} repeats an operand")
                     self._unite((x, i), (first, i))
 
+    def _read(self, node: Node) -> Sequence[Node]:
+        """The operands that have its loops: all but what is placed, and the key of a draw."""
+        if is_drawn(node):
+            return ()
+        return node.inputs[: len(node.inputs) - (node in self.placed)]
+
     def _pairs(self, x: Node, node: Node) -> Iterator[tuple[int, int]]:
         """Which axis of an operand is which of the result."""
         own, shape = self.shapes[x], self.shapes[node]
-        if node.op.elementwise or node.op is broadcast_to.op:
+        if node.op.elementwise or node.op is broadcast_to.op or node in self.placed:
             shift = len(shape) - len(own)
             yield from ((i, i + shift) for i, s in enumerate(own) if s != 1)
         elif node.op is reshape_p.op:
@@ -178,7 +182,7 @@ class _Classes:
 
     def space(self) -> Space:
         """The loops in order, merged."""
-        read = (x for n in self.graph.nodes if not is_drawn(n) for x in n.inputs)
+        read = (x for n in self.graph.nodes for x in self._read(n))
         used = {*self.graph.outputs, *read}
         widest = max(used, key=lambda n: len(self._loops(n)))
         for node in self.graph.nodes:
@@ -225,7 +229,34 @@ class _Classes:
             n: frozenset(m for m, group in enumerate(merged) if group[-1] in r)
             for n, r in reduced.items()
         }
-        return Space(tuple(math.prod(wide[i] for i in m) for m in merged), strides, ends, scattered)
+        whole = tuple(math.prod(wide[i] for i in m) for m in merged)
+        parts = {n: self._along(n, loops[n], place, merged, whole) for n in self.placed}
+        return Space(whole, strides, ends, scattered, parts)
+
+    def _along(
+        self,
+        node: Node,
+        own: list[tuple[Node, int]],
+        place: Mapping[tuple[Node, int], int],
+        merged: list[list[int]],
+        whole: Sequence[int],
+    ) -> list[Along]:
+        """Where along each loop a part lies that is placed."""
+        axes = [i for i, s in enumerate(self.shapes[node]) if s != 1]
+        shape = self.shapes[node.inputs[-1]]
+        axis_of = {place[c]: i for c, i in zip(own, axes, strict=True)}
+        found = []
+        for group, size in zip(merged, whole, strict=True):
+            i = axis_of.get(group[-1])
+            if i is None:
+                found.append(Along(0, size, 0))
+                continue
+            first, count = self.placed[node][i]
+            stride = math.prod(shape[i + 1 :])
+            found.append(Along(*((first, count) if len(group) == 1 else (0, size)), stride))
+        if found[-1].stride != 1 or whole[-1] >= 2**31:
+            raise NotNative("what is placed does not lie along the inner loop")
+        return found
 
     def _is_short(self, rows: int, columns: int) -> bool:
         """Whether two axes make one loop, in which some inputs are scattered."""
@@ -261,6 +292,12 @@ class _Classes:
             for k in range(1, len(steps)):
                 if steps[k - 1][0] != steps[k][0] * steps[k][1]:
                     found.setdefault(numbers[k], []).append(x)
+        for node, parts in self.placed.items():
+            both = zip(parts, self.shapes[node], strict=True)
+            whole = [part == (0, n) for part, n in both if n != 1]
+            for k in range(1, len(whole)):
+                if not (whole[k - 1] and whole[k]):
+                    found.setdefault(place[loops[node][k]], []).append(node)
         return found
 
     def _strides(

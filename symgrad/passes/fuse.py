@@ -22,6 +22,7 @@ from symgrad.ir.origin import Maker
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.ops.fused import fused
+from symgrad.ops.index.slices import place, put
 from symgrad.ops.loops.loop import substituted
 from symgrad.ops.rows import is_row_source, keeps_rows, rows, works_by_rows
 from symgrad.ops.shape import item
@@ -29,6 +30,7 @@ from symgrad.rewrite.driver import rebuild
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 
+PLACING = (place.op, put.op)
 FUSION = Maker("rewrite", "fusion")
 
 
@@ -41,12 +43,18 @@ def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
 
 
 def with_groups(
-    graph: Graph, exact: Exact, admits: Callable[[Node], bool] = lambda node: True
+    graph: Graph,
+    exact: Exact,
+    admits: Callable[[Node], bool] = lambda node: True,
+    placing: bool = False,
 ) -> Graph:
-    """The graph with groups of those nodes fused that are admitted."""
+    """The graph with groups of those nodes fused that are admitted.
+
+    If they are `placing`, what is placed somewhere in an array is made in the group that reads it.
+    """
     if not any(rows(n.type) for n in graph.nodes):
         return graph
-    groups = _Groups(graph, exact, admits)
+    groups = _Groups(graph, exact, admits, placing)
     found = list(groups.found())
     if not found:
         return graph
@@ -87,8 +95,11 @@ def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
 
 
 class _Groups:
-    def __init__(self, graph: Graph, exact: Exact, admits: Callable[[Node], bool]) -> None:
+    def __init__(
+        self, graph: Graph, exact: Exact, admits: Callable[[Node], bool], placing: bool
+    ) -> None:
         self.graph, self.admits = graph, admits
+        self.placing = PLACING if placing else ()
         # A reduction that is done tile by tile rounds in another order, as a product of matrices
         # may, or a sum within rows that are not contiguous, for other numbers of rows.
         self.ends_join = exact >= Exact.ROUNDING
@@ -122,16 +133,16 @@ class _Groups:
         elif node.op.view and all(self.stage[x] < 0 for x in node.inputs):
             self.stage[node] = -1  # there from the start, as what it shows is
         elif (
-            works_by_rows(node)
+            (works_by_rows(node) or node.op in self.placing)
             and self.admits(node)
-            and (self.ends_join or node.op.elementwise or node.op.view or is_row_source(node))
+            and (self.ends_join or node.op.elementwise or node.op.view or self._begins(node))
         ):
             self.joining.add(node)
-            beside = [x for x in node.inputs if keeps_rows(x, node)]
+            beside = [x for x in node.inputs if self._keeps(x, node)]
             if not beside and node.op.combiner:
                 self.ends[node] = None
                 beside = [*node.inputs]
-            elif not beside and not is_row_source(node):
+            elif not beside and not self._begins(node):
                 self.joining.remove(node)
             near = {x for x in beside if x in self.joining and x not in self.ends}
         stage = 0
@@ -144,6 +155,16 @@ class _Groups:
         is_light = isinstance(t, TensorType) and (t.dtype.kind in "iu" or not t.ndim)
         first = is_leaf(node) or (is_light and stage == 0 and node not in self.joining)
         self.stage.setdefault(node, -1 if first else stage)
+
+    def _begins(self, node: Node) -> bool:
+        """Whether rows of a node can be made alone, of no rows."""
+        return node.op in self.placing or is_row_source(node)
+
+    def _keeps(self, x: Node, node: Node) -> bool:
+        """Whether each row of a node is made of the same row of an operand, and of it alone."""
+        if node.op in self.placing:
+            return node.op is put.op and x is node.inputs[0] is not node.inputs[1]
+        return keeps_rows(x, node)
 
     def _defer(self, node: Node) -> None:
         """Let a node join readers at a later stage, if what it reads is to be had there anyway.
@@ -174,7 +195,7 @@ class _Groups:
                 in_time = self.stage[node] <= self.stage[other] <= last
                 if other in self.ends or not in_time or other.op.view:
                     continue
-                if other in self.joining and keeps_rows(x, other):
+                if other in self.joining and self._keeps(x, other):
                     self.stage[node] = self.stage[other]
                     self.near[node] = {other}
                     return

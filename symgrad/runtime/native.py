@@ -17,7 +17,7 @@ from symgrad.lowering.native import NativeCode, Strides, WholeCode
 from symgrad.lowering.schedule import schedule
 from symgrad.native import MOST_ELEMENTS
 from symgrad.passes.cse import common_subexpressions
-from symgrad.passes.fuse import taken_apart, with_groups
+from symgrad.passes.fuse import PLACING, taken_apart, with_groups
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
@@ -72,6 +72,32 @@ class Natives:
             self.reasons[str(error)] = None
             return graph
         return fused
+
+    def placed(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+        """A graph in which what is placed in arrays is fused with what reads them.
+
+        The same graph, if there is none such, or if a group of it has no native form or is small.
+        """
+        inner = [n.inner_graph for n in graph.nodes if n.inner_graph is not None]
+        done = any(n.op in PLACING for g in inner for n in g.nodes)
+        if done or not any(n.op in PLACING for n in graph.nodes) or self._is_small(graph, sizes):
+            return graph
+        from symgrad.native.engine import Unavailable, host
+        from symgrad.native.groups import Group, is_admitted
+        from symgrad.native.space import NotNative
+
+        grade = Exact.BITS if self.exact else Exact.ROUNDING
+        admits = partial(is_admitted, exact=self.exact)
+        apart = taken_apart(graph, lambda inner: all(map(admits, inner.nodes)))
+        found = with_groups(apart, grade, admits, placing=True)
+        inner = [n.inner_graph for n in found.nodes if n.inner_graph is not None]
+        placing = [g for g in inner if any(n.op in PLACING for n in g.nodes)]
+        try:
+            fit = [Group(g, sizes, exact=self.exact) for g in placing]
+            wanted = fit and all(self._is_worth(g, sizes) for g in placing) and host().has_masks
+        except (NotNative, Unavailable):
+            return graph
+        return found if wanted else graph
 
     def _is_worth(self, graph: GraphLike | None, sizes: Mapping[str, int]) -> bool:
         """Whether a group, if it is one, is to run as machine code; to ask does not start LLVM."""

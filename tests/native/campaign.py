@@ -4,6 +4,7 @@
     python -m tests.native.campaign --only 4711              # one graph again, with its traceback
     python -m tests.native.campaign --small                  # whole small programs instead
     python -m tests.native.campaign --channels               # images of few channels instead
+    python -m tests.native.campaign --placed                 # parts placed in arrays instead
     python -m tests.native.campaign --axes                   # reductions over any axes instead
 
 A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
@@ -404,6 +405,8 @@ def check(seed):
 
 
 if __name__ == "__main__":
+    from tests.native.placed import check_placed
+
     campaign(
         "tests.native.campaign",
         __doc__,
@@ -411,4 +414,5 @@ if __name__ == "__main__":
         small=check_small,
         channels=check_channels,
         axes=check_axes,
+        placed=check_placed,
     )
