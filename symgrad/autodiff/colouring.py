@@ -35,6 +35,34 @@ def fewest(pattern: Any) -> int:
     return int(np.diff(pattern.indptr).max(initial=0))
 
 
+def apart(pattern: Any) -> Any:
+    """The columns of a symmetric pattern that are to have a colour each, as a mask.
+
+    They are those with the most entries: k of them, and as many colours as the largest of the other
+    rows has entries, are to be few together. None, where that is no less than without.
+    """
+    counts = np.diff(pattern.indptr)
+    order = np.argsort(-counts, kind="stable")
+    ranked = np.append(counts[order], 0)
+    together = np.arange(len(ranked)) + ranked
+    alone = np.zeros(len(counts), bool)
+    alone[order[: int(together.argmin())]] = True
+    return alone
+
+
+def coloured_apart(pattern: Any, alone: Any) -> Numbers:
+    """Colours of the columns of a symmetric pattern, those `alone` with one each, the last ones.
+
+    Of the others the rows of those that are alone need not be told apart.
+    """
+    rest = pattern.tocoo()
+    keep = ~(alone[rest.row] | alone[rest.col])
+    entries = (rest.data[keep], (rest.row[keep], rest.col[keep]))
+    colours = coloured(type(rest)(entries, shape=pattern.shape).tocsr())
+    colours[alone] = colours.max(initial=-1) + 1 + np.arange(int(alone.sum()))
+    return colours
+
+
 def _greedy(columns: Any, order: Numbers) -> Numbers:
     """Each column in turn takes the least colour that no row of it has."""
     ends, rows = columns.indptr.tolist(), columns.indices.tolist()

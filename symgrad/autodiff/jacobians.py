@@ -7,14 +7,13 @@ Jacobian matrices, 1974), or rows that share no column are pulled back as one.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 
 from symgrad.autodiff.batching import batched
-from symgrad.autodiff.checks import Disconnected, check_outputs, check_wrt, several
-from symgrad.autodiff.colouring import coloured, fewest
+from symgrad.autodiff.checks import Disconnected, Several, check_outputs, check_wrt, several
+from symgrad.autodiff.colouring import apart, coloured, coloured_apart, fewest
 from symgrad.autodiff.locking import on_each_side
 from symgrad.autodiff.reverse import active_nodes
 from symgrad.autodiff.sparsity import Numbers, sparsity
@@ -116,11 +115,13 @@ def hessian(
     """
     asked = several(wrt, "wrt")
     wrt = asked.given
+    if sparse:
+        return _sparse_hessian(loss, asked, Kinks.of(kinks), disconnected)
 
     def on_side(kinks: Kinks) -> Any:
         first, _ = flatten(grad(loss, wrt, kinks=kinks, disconnected=disconnected), "wrt")
-        by = partial(jacobian, wrt=wrt, mode="forward", sparse=sparse, kinks=kinks)
-        return asked.form([by(g.value, disconnected="zero") for g in first])
+        options: Options = {"kinks": kinks, "disconnected": "zero"}
+        return asked.form([jacobian(g.value, wrt, mode="forward", **options) for g in first])
 
     return on_each_side(kinks, on_side)
 
@@ -166,14 +167,63 @@ def _jacobian_forward(
     return tuple(found)
 
 
+def _sparse_hessian(loss: Node, asked: Several, kinks: Kinks, disconnected: Disconnected) -> Any:
+    """For each of what is differentiated by a row of sparse matrices."""
+    xs = asked.nodes
+    symmetric = _is_symmetric(loss)
+
+    def on_side(kinks: Kinks) -> list[list[Matrix]]:
+        first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
+        return [
+            [_sparse(g, xs, x, "forward", kinks, "zero", symmetric and x is own) for x in xs]
+            for g, own in zip(first, xs, strict=True)
+        ]
+
+    t = kinks.place
+    if t is None or t in (0, 1):
+        found = on_side(kinks)
+    else:  # the entries of the sides may be others
+        pairs = zip(on_side(Kinks("left")), on_side(Kinks("right")), strict=True)
+        found = [[a * (1 - t) + b * t for a, b in zip(*pair, strict=True)] for pair in pairs]
+    return asked.form([asked.form(row) for row in found])
+
+
+def _is_symmetric(loss: Node) -> bool:
+    """Whether second derivatives can be exchanged: its gradient is what follows from its value.
+
+    A function with a derivative of its own, or one that stops it, is an identity of its operand.
+    """
+    return all(
+        not n.bodies and not n.op.opaque and (n.op.barrier or n.op.update or not n.op.identity)
+        for n in topological([loss])
+    )
+
+
 def _sparse(
-    y: Node, xs: list[Node], x: Node, mode: Mode, kinks: Policy, disconnected: Disconnected
+    y: Node,
+    xs: list[Node],
+    x: Node,
+    mode: Mode,
+    kinks: Policy,
+    disconnected: Disconnected,
+    symmetric: bool = False,
 ) -> Matrix:
-    """The entries of the Jacobian by one of `xs`, each read from the vector of its colour."""
+    """The entries of the Jacobian by one of `xs`, each read from the vector of its colour.
+
+    Of a symmetric one an entry may be read in place of that across the diagonal: what has a column
+    for itself needs no row.
+    """
     pattern = sparsity(y, x)
     pattern.sort_indices()
     rows, columns = np.repeat(np.arange(int(y.size)), np.diff(pattern.indptr)), pattern.indices
-    forward, colours = _passes(pattern, mode)
+    alone = apart(pattern) if symmetric and not x.tensor.is_complex else np.zeros(int(x.size), bool)
+    if alone.any():
+        forward, colours = True, coloured_apart(pattern, alone)
+        across = alone[rows] & ~alone[columns]
+        sources, places = np.where(across, rows, columns), np.where(across, columns, rows)
+    else:
+        forward, colours = _passes(pattern, mode)
+        sources, places = columns, rows
 
     def entries(forward: bool, colours: Numbers) -> Node:
         start, end, seed, flow = _flow(y, xs, x, forward, kinks, disconnected)
@@ -185,7 +235,7 @@ def _sparse(
         units[colours[own], own] = 1
         seeds = constant_node(ArrayData(units.reshape(size, *start.shape)))
         (many,) = batched([flow], {seed: seeds}, size)
-        given, found = (columns, rows) if forward else (rows, columns)
+        given, found = (sources, places) if forward else (places, sources)
         at = colours[given] * int(end.size) + found
         return gather(reshape(many, (size * int(end.size),)), at, axis=0)
 

@@ -110,3 +110,28 @@ def test_what_is_disconnected_is_refused_or_zero():
     j = sg.jacobian(y * y, x, sparse=True, disconnected="zero")
     assert (j.nnz, j.shape) == (0, (3, 3))
     assert sg.compile([y], j)(np.ones(3)).nnz == 0
+
+
+def test_what_has_a_column_for_itself_needs_no_row():
+    x = sg.placeholder("x", 40)
+    arrow = sg.sum(sg.exp(x[1:] * x[0]) + x[1:] ** 4) + sg.sum(sg.sin(x[1:-1] * x[2:])) * x[0]
+    h = sg.hessian(arrow, x, sparse=True)
+    assert h.nnz == 40 * 2 - 1 + 39 + 38 * 2
+    nodes = sg.Graph([h.values], [x]).nodes
+    assert (4, 40) in {n.shape for n in nodes}  # one vector is for the first variable
+    at = np.linspace(0.2, 0.9, 40)
+    found, dense = sg.compile([x], [h, sg.hessian(arrow, x)])(at)
+    np.testing.assert_allclose(found.toarray(), dense, rtol=1e-12)
+    held = sg.sum(sg.stop_gradient(x[0]) * x**3)  # no symmetric matrix
+    found, dense = sg.compile([x], [sg.hessian(held, x, sparse=kind) for kind in (True, False)])(at)
+    np.testing.assert_allclose(found.toarray(), dense, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kinks", ["zero", "left", "right", "split"])
+def test_hessians_at_kinks_are_those_of_dense_ones(kinks):
+    x, y = sg.placeholder("x", 5), sg.placeholder("y", 3)
+    loss = sg.sum(sg.relu(x) ** 2 * sg.roll(x, 1)) + sg.sum(abs(y) ** 3 * x[:3] + y * sg.roll(y, 1))
+    pair = [sg.hessian(loss, {"x": x, "y": y}, kinks=kinks, sparse=kind) for kind in (False, True)]
+    dense, found = sg.compile([x, y], pair)(np.array([0.0, 1, -1, 0, 2]), np.array([0.0, 1, 0]))
+    for i, j in ("xx", "xy", "yx", "yy"):
+        np.testing.assert_allclose(found[i][j].toarray(), dense[i][j], rtol=1e-12)
