@@ -21,6 +21,7 @@ from symgrad.ir.node import Node, describe
 from symgrad.ir.types import TensorType, names_in
 from symgrad.ir.walk import topological
 from symgrad.ops import batch
+from symgrad.ops.conv.convolve import convolve_inputs, convolve_p
 from symgrad.ops.conv.windows import overlapped, windows
 from symgrad.ops.index.gather import gather, scatter
 from symgrad.ops.linalg.products import matmul_p
@@ -32,6 +33,8 @@ Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 # A pattern of more entries than this is no longer sparse in memory: hundreds of megabytes.
 MOST = 2**26
+# Of a convolution with more weights than this the elements are taken for mixed.
+MOST_WEIGHTS = 256
 
 
 def sparsity(y: Node, x: Node) -> Pattern:
@@ -123,6 +126,8 @@ class _Walk:
             return self._of_sparse_product(node, i)
         if node.op is matmul_p.op and len(node.inputs) == 2:
             return self._of_product(node, i)
+        if node.op in (convolve_p.op, convolve_inputs.op) and i == 0:
+            return self._of_convolution(node)
         if node.op is scatter.op and all(n in self.fixed for n in node.inputs[2:]):
             size = int(node.size)
             if i == 0:
@@ -147,6 +152,26 @@ class _Walk:
             return self.sparse.kron(eye, known.T, format="csr")
         eye = self.sparse.eye_array(int(node.shape[1]), dtype=bool)
         return self.sparse.kron(known, eye, format="csr")
+
+    def _of_convolution(self, node: Node) -> Any:
+        """Of a convolution by its first operand: each weight alone only moves elements."""
+        x, w = node.inputs
+        known = np.asarray(value_of(w)) != 0 if w in self.fixed else np.ones(w.tensor.shape, bool)
+        weights = np.flatnonzero(known)
+        if len(weights) > MOST_WEIGHTS:
+            return None
+        numbers = (_numbers(x.shape) + 1).astype(np.float64)
+        rows, columns = [], []
+        for number in weights:
+            unit = np.zeros(known.shape)
+            unit.flat[number] = 1
+            at = np.rint(node.op.kernel(numbers, unit, **dict(node.attrs))).astype(np.int64).ravel()
+            rows.append(np.flatnonzero(at))
+            columns.append(at[rows[-1]] - 1)
+        if not rows:
+            return self.sparse.csr_array((int(node.size), int(x.size)), dtype=bool)
+        shape = (int(node.size), int(x.size))
+        return _entries(self.sparse, np.concatenate(rows), np.concatenate(columns), shape)
 
     def _of_sparse_product(self, node: Node, i: int) -> Any:
         """Of a sparse product: each row takes in its values, and the rows that they stand for."""

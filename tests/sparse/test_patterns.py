@@ -10,6 +10,7 @@ from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.sparsity import sparsity
 from symgrad.ir.errors import GradientError
 from symgrad.ir.evaluate import evaluate
+from symgrad.ir.walk import topological
 from tests.sparse.campaign import check
 from tests.test_every_op import OPS, trials
 
@@ -41,6 +42,9 @@ def test_a_pattern_has_every_element_that_is_not_zero(part):
 
 
 X = sg.placeholder("x", 6)
+GRID = sg.placeholder("grid", (3, 4))
+CROSS = np.array([[0, 1.0, 0], [1, -4, 1], [0, 1, 0]])[None, None]
+STENCIL = sg.nn.conv2d(sg.reshape(GRID, (1, 1, 3, 4)), CROSS, padding=1)
 B = scipy.sparse.diags_array([1.0, 2.0], offsets=[0, 1], shape=(5, 6))
 
 
@@ -66,10 +70,14 @@ B = scipy.sparse.diags_array([1.0, 2.0], offsets=[0, 1], shape=(5, 6))
         (sg.linalg.inv(sg.reshape(X[:4], (1, 2, 2))), 16),
         (sg.floor(X) + 0.0, 0),
         (X / sg.sum(X), 36),
+        (np.convolve(X, [1.0, 0, 2], "valid"), 8),
+        (STENCIL, 5 * 12 - 2 * (3 + 4)),
+        (sg.grad(sg.sum(sg.sin(STENCIL)), GRID), 90),
     ],
 )
 def test_elements_are_followed(y, entries):
-    assert sparsity(y, X).nnz == entries
+    x = next(n for n in topological([y]) if n.name)
+    assert sparsity(y, x).nnz == entries
 
 
 def test_columns_of_one_colour_share_no_row():
