@@ -39,6 +39,8 @@ class _Writer:
         self.arrays = (*group.graph.inputs, *group.graph.outputs)
         self.first_result = len(group.graph.inputs)
         self.number = {x: k for k, x in enumerate(group.graph.inputs)}
+        ops = (n for n in group.graph.nodes if n.inputs and not n.op.view)
+        self.order: dict[Node | None, int] = {n: k for k, n in enumerate(ops)}
         self.scalars: dict[Node, Value] = {}
         self.pointers: list[str] = []
         self.bases: list[str] = []
@@ -102,6 +104,10 @@ class _Writer:
         if self.stack > MOST_STACK:
             raise NotNative("its rows are too long to be kept between passes")
 
+    def _note(self, node: Node | None = None) -> None:
+        """Say in a comment which op the next lines compute: by its number, and not by a name."""
+        self.code.do(f"; op {self.order.get(node, '-')}")
+
     def _alloca(self, kind: str, count: int) -> str:
         size = count if kind == "b1" else int(kind[1:]) * count
         self.stack += size
@@ -110,13 +116,11 @@ class _Writer:
     def _reserve(self) -> None:
         """Memory for tails, for what is kept, and for sums."""
         group, lanes = self.group, self.group.lanes
+        aside = {*group.ends, *self.space.scattered}
         if self.tails:
             for i, node in enumerate(self.arrays):
                 through_mask = self.masked and self._step(i) == node.tensor.dtype.itemsize
-                buffered = self.space.is_inner(node) and not {node} & {
-                    *group.ends,
-                    *self.space.scattered,
-                }
+                buffered = self.space.is_inner(node) and node not in aside
                 if buffered and not through_mask:
                     self.buffers[i] = self._alloca(kind_in(node), lanes)
                     kind = "u1" if kind_in(node) == "b1" else kind_in(node)
@@ -214,6 +218,7 @@ class _Writer:
 
     def _write_scalar(self, node: Node) -> None:
         """A value that is the same for all rows."""
+        self._note(node)
         if node.op is CONSTANT:
             self.scalars[node] = constant(self.one, node)
         elif not node.inputs:
@@ -223,6 +228,7 @@ class _Writer:
 
     def _write_row_value(self, node: Node) -> None:
         """A value that is one number for this row, and its place among the results."""
+        self._note(node)
         if not node.inputs:
             base = self.bases[self.number[node]]
             self.scalars[node] = self.one.load(kind_in(node), base)
@@ -310,6 +316,7 @@ class _Writer:
             return code.scalar(f"select i1 {last}, ptr {self.buffers[k]}, ptr {found}")
 
         for node in made:
+            self._note(node)
             if node in self.gathered:
                 values[node] = code.load(kind_in(node), self._in_row(node, self.gathered[node], i))
             elif not node.inputs:
@@ -317,7 +324,7 @@ class _Writer:
             elif is_drawn(node):
                 values[node] = code.load(kind_in(node), self._in_row(node, self.draws[node], i))
             elif node in self.kept and node not in fresh:
-                values[node] = code.load(kind_in(node), self._kept_place(node, i))
+                values[node] = code.load(kind_in(node), self._in_row(node, self.kept[node], i))
             else:
                 operands = [values[x] for x in node.inputs]
                 if node in self.carries:
@@ -331,7 +338,8 @@ class _Writer:
                 else:
                     values[node] = emitted(node, operands)
                 if node in self.kept:
-                    code.store(values[node], self._kept_place(node, i))
+                    code.store(values[node], self._in_row(node, self.kept[node], i))
+        self._note()
         made_here = [(k, values[self.arrays[k]]) for k in results]
         if self.masked and inside is not None:
             for k, x in made_here:
@@ -339,7 +347,9 @@ class _Writer:
         else:
             self.streams.store(made_here, place, last)
         for node in reductions:
+            self._note(node)
             self.sums.add(node, [values[x] for x in node.inputs], i, inside)
+        self._note()
         code.do(f"{step} = add i64 {turn}, {lanes}")
         more = code.scalar(f"icmp ult i64 {step}, {end}")
         ways = f"[ {begin}, %{before} ], [ {step}, %{code.block} ]"
@@ -370,9 +380,6 @@ class _Writer:
         """The bytes from one element of an array to the next, along the inner loop."""
         node = self.arrays[k]
         return node.tensor.dtype.itemsize * self.space.strides[node][-1]
-
-    def _kept_place(self, node: Node, i: str) -> str:
-        return self._in_row(node, self.kept[node], i)
 
     def _in_row(self, node: Node, memory: str, i: str) -> str:
         offset = self.code.scalar(f"mul i64 {i}, {node.tensor.dtype.itemsize}")

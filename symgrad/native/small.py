@@ -156,7 +156,11 @@ class _Writer:
             at = code.scalar(f"getelementptr ptr, ptr %table, i64 {i}")
             pointers.append(code.scalar(f"load ptr, ptr {at}"))
         given = dict(zip(inputs, pointers, strict=False))
+        order = (i for i, t in enumerate(self.tasks) if t.inputs and not t.node.op.view)
+        ops = {i: k for k, i in enumerate(order)}
         for i, task in enumerate(self.tasks):
+            # Which op the next lines compute, by its number and not by a name.
+            code.do(f"; op {ops.get(i, '-')}")
             lanes = code.of_lanes(_size(task.type))
             kind = kind_of(task.type.dtype) or ""
             if i in given:
@@ -166,6 +170,7 @@ class _Writer:
                 self.values.append(lanes.constants(kind, numbers.ravel().tolist()))
             else:
                 self.values.append(_hidden(self._written(task, lanes)))
+        code.do("; op -")
         for i, pointer in zip(results, pointers[len(inputs) :], strict=True):
             value = self.values[i]
             value.code.store(value, pointer)

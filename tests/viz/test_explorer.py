@@ -337,11 +337,21 @@ def test_machine_code_is_shown_as_text():
     pytest.importorskip("llvmlite")
     x = sg.placeholder("</script>&<b>", 40)
     program = sg.compile(x, sg.sum(x * 2), backend="native")
-    shown = read(program)["native"]
+    document = read(program)
+    elements, shown = document["elements"], document["native"]
     assert [code["title"] for code in shown] == [
         "Machine code 1: LLVM's IR", "Machine code 1: assembly"
     ]  # fmt: skip
     assert any("define" in line for line in shown[0]["lines"])
+    computes = unpacked(shown[0]["elements"])
+    assert len(computes) == len(shown[0]["lines"])
+    ops = {"multiply": "fmul", "sum": "fadd"}
+    for element in set(computes) - {-1}:
+        own = [t for t, e in zip(shown[0]["lines"], computes, strict=True) if e == element]
+        assert own[0] == f"  ; n{element}"
+        sign = ops.pop(elements[element]["op"])
+        assert any(sign in line for line in own)
+    assert ops == {}
     assert not any("script" in line or "<b>" in line for code in shown for line in code["lines"])
     assert read(sg.compile(x, sg.sum(x * 2)))["native"] == []
 

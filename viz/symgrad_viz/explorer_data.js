@@ -66,6 +66,7 @@ const elements = rowsOf(data.elements);
 for (const e of elements) e.buffers = e.buffers?.map(([section, slot]) => ({ section, slot }));
 for (const table of ["places", "rewrites"]) data[table] = rowsOf(data[table]);
 for (const section of data.sections) Object.assign(section, { lines: programOf(section), computes: Object.fromEntries(zip(...section.computes.map(numbersOf))), steps: rowsOf(section.steps), slots: rowsOf(section.slots) });
+for (const code of data.native) if (code.elements) code.elements = numbersOf(code.elements);
 const shared = rowsOf(data.boxes).map((box) => {
   const own = (text) => (text[0] === "=" ? `n${box.element} =` : "") + text.slice(1);
   const lines = [own(filled(box.first)), ...box.lines.map((t) => data.texts[t])];

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -17,6 +18,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
+from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Slot, Step
 from symgrad.rewrite.rule import Rule
@@ -282,13 +284,20 @@ class Document:
         }
 
     def _native(self) -> Iterator[Json]:
-        """The machine code, as LLVM reads it and as it came out; in IR are no names of a user's."""
-        for i, code in enumerate(self.planned.native, 1):
-            for what, text in (("LLVM's IR", code.ir), ("assembly", code.assembly)):
-                yield {
-                    "title": f"Machine code {i}: {what}",
-                    "lines": [_line(t) for t in text.splitlines()[:MOST_LINES]],
-                }
+        """The machine code, as LLVM reads it and as it came out; in IR are no names of a user's.
+
+        A line of IR that computes an op has its element.
+        """
+        plan = self.planned.plan
+        steps = (s for step in plan.steps for s in (step, *(inner for inner, _ in step.within())))
+        native = (s for s in steps if isinstance(s, NativeLoop | NativeCall))
+        for i, step in enumerate(native, 1):
+            nodes = [self.elements.of_form(self.lineage.form(n)) for n in step.computes]
+            lines, elements = _ir(step.code.ir, nodes)
+            title = f"Machine code {i}: "
+            yield {"title": f"{title}LLVM's IR", "lines": lines, "elements": packed(elements)}
+            lines = [_line(t) for t in step.code.assembly.splitlines()[:MOST_LINES]]
+            yield {"title": f"{title}assembly", "lines": lines}
 
     def _step(self, step: Step) -> tuple[int | None, list[int]]:
         """The element that a step computes, and the slots that it writes to."""
@@ -360,6 +369,28 @@ def _time(step: StepTime) -> Json:
 
 def _short(figure: float | None) -> float | None:
     return None if figure is None else float(f"{figure:.4g}")
+
+
+def _ir(text: str, nodes: Sequence[int | None]) -> tuple[list[str], list[int]]:
+    """The lines of IR, and the element that each computes; -1 for none.
+
+    Its comments name ops by their numbers among the nodes; here they have those of the page.
+    """
+    lines: list[str] = []
+    elements: list[int] = []
+    own = -1
+    for line in text.splitlines():
+        if (found := re.fullmatch(r"  ; op (-|\d+)", line)) is not None:
+            number = None if found[1] == "-" else nodes[int(found[1])]
+            own = -1 if number is None else number
+            if own < 0 or (elements and elements[-1] == own):
+                continue
+            line = f"  ; n{own}"
+        elif not line.startswith(" "):  # a label, or where a function begins or ends
+            own = -1
+        lines.append(_line(line))
+        elements.append(own)
+    return lines[:MOST_LINES], elements[:MOST_LINES]
 
 
 def _line(text: str) -> str:

@@ -46,7 +46,7 @@ function beginPanes() {
   $("side-code").replaceChildren(...data.files.flatMap((file, f) => [html("h3", { class: "file" }, file.name), html("div", { class: "code" }, file.lines.map(([n, text]) => codeRow(f, n, text, [])))]));
   const native = data.native.map(({ title }, i) => html("option", { value: i }, title));
   const program = () => data.sections.flatMap((section, s) => [html("h3", null, `runs ${section.title}`), html("div", { class: "code" }, section.lines.map((_, i) => numpyRow(s, i + 1, [])))]);
-  const fill = (of) => $("side-program").replaceChildren(...(of === "" ? program() : [html("div", { class: "code" }, data.native[of].lines.map((text, i) => row(i + 1, text, {}, null)))]));
+  const fill = (of) => $("side-program").replaceChildren(...(of === "" ? program() : [html("div", { class: "code" }, data.native[of].lines.map((_, i) => nativeRow(of, i)))]));
   if (native.length) $("side-numpy").prepend(html("select", { "aria-label": "which program", onchange: (event) => { fill(event.target.value); markSides(); } }, html("option", { value: "" }, "NumPy"), native));
   fill("");
   // Each begins at the first line that matters.
@@ -81,11 +81,12 @@ function markSides() {
   const [code, lines] = state.node === null || elements[state.node].group ? [[], []] : [places(state.node), linesOf(state.node)];
   const wanted = new Set([...(state.line ? [state.line.join(":")] : code.map((p) => `${p.file}:${p.line}`)).map((at) => `c${at}`), ...lines.map(({ section, line }) => `l${section}:${line}`)]);
   if (state.line) for (const e of marked()) for (const { section, line } of linesOf(e)) wanted.add(`l${section}:${line}`);
+  for (const e of state.line ? marked() : state.node === null ? [] : [state.node]) for (const own of computing(e)) wanted.add(`e${own}`);
   for (const side of ["side-code", "side-numpy"]) {
     if ($(side).hidden) continue;
     let first = null;
     for (const line of $(side).querySelectorAll(".row")) {
-      const on = wanted.has(line.dataset.code ? `c${line.dataset.code}` : `l${line.dataset.line}`);
+      const on = wanted.has(keyOf(line));
       if (on !== line.classList.contains("marked")) line.classList.toggle("marked", on);
       if (on) first ??= line;
     }
@@ -93,12 +94,18 @@ function markSides() {
   }
 }
 
+/** What a row of code is known by: a line of yours, of the program, or of IR that computes an element. */
+const keyOf = ({ dataset: { code, line, element } }) => (code ? `c${code}` : line ? `l${line}` : `e${element}`);
+/** The elements that compute an element where it runs: it, what it became, and what is in it. */
+const computing = (e) => [e, ...(elements[e].ends ?? []), ...(elements[e].inside ?? [])];
+
 // ---- what belongs together ----------------------------------------------------------------------
 
 /** The elements that belong to what is pointed at: a line, a line of the program, a node. */
 function belonging(target) {
   const line = target.closest?.(".row");
   if (line?.dataset.code) return [...builtAt].flatMap(([p, all]) => (lineKey(p) === line.dataset.code ? all : []));
+  if (line?.dataset.element) return [Number(line.dataset.element)];
   if (line?.dataset.line) {
     const [s, n] = line.dataset.line.split(":").map(Number);
     const e = data.sections[s].computes[n];
@@ -122,9 +129,10 @@ function hint(all) {
     const place = places(e)[0];
     if (place) wanted.add(`c${place.file}:${place.line}`);
     for (const { section, line } of linesOf(e)) wanted.add(`l${section}:${line}`);
+    for (const own of computing(e)) wanted.add(`e${own}`);
   }
   const rows = document.querySelectorAll("#side-code:not([hidden]) .row, #side-numpy:not([hidden]) .row");
-  for (const line of rows) if (wanted.has(line.dataset.code ? `c${line.dataset.code}` : `l${line.dataset.line}`)) hinted.push(line);
+  for (const line of rows) if (wanted.has(keyOf(line))) hinted.push(line);
   for (const node of hinted) node.classList.add("hinted");
 }
 

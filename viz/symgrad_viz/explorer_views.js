@@ -113,6 +113,11 @@ function numpyRow(s, n, lines) {
     change({ node: told(e), rule: null, line: null });
   });
 }
+function nativeRow(i, n) {
+  const { lines, elements: of } = data.native[i];
+  const e = of?.[n] ?? -1;
+  return e < 0 ? row(n + 1, lines[n], {}, null) : row(n + 1, lines[n], { class: hueClass(placeOf(e)), "data-element": e }, () => change({ node: told(e), rule: null, line: null }));
+}
 function codeRow(file, n, text, marks) {
   const has = data.places.some((p) => p.file === file && p.line === n);
   const mark = (marks.some((p) => p.file === file && p.line === n) ? "marked" : "") + (has ? hueAt(`${file}:${n}`) : "");
