@@ -7,6 +7,7 @@ import pytest
 
 import symgrad as sg
 import symgrad_viz
+from symgrad_viz.sketches import sketches
 from tests.browser.test_explorer_page import (
     HOSTILE,
     address,
@@ -59,6 +60,36 @@ def test_lines_nodes_and_the_program_are_linked_both_ways(opened, net_page, sche
     assert page.locator("#pane").is_visible()
 
 
+def test_machine_code_is_linked_with_nodes_and_lines_both_ways(opened, tmp_path):
+    pytest.importorskip("llvmlite")
+    x = sg.placeholder("x", ("N", 40))
+    squares = x * x  # the line that the products come from
+    roots = sg.sqrt(squares + 1.0)
+    path = sg.compile(x, {"y": roots}, backend="native").explore(tmp_path / "native.html")
+    page = opened(path)
+    page.keyboard.press("s")
+    page.get_by_label("which program").select_option(label="Machine code 1: LLVM's IR")
+    program, source = page.locator("#side-numpy"), page.locator("#side-code")
+    # From a line of the code to its node, and to the line that wrote it.
+    line = program.locator("[data-element]", has_text="@llvm.sqrt").first
+    line.hover()
+    root = node_of(page, "sqrt")
+    assert nodes(page, "#boxes .hinted") == {root}
+    hinted = source.locator(".row.hinted")
+    assert "sg.sqrt(squares" in hinted.text_content()
+    assert line.evaluate(HUE) == hinted.evaluate(HUE)
+    line.click()
+    assert state(page)["node"] == root
+    # And from either to all that computes it.
+    source.locator(".row", has_text="squares = x * x").hover()
+    assert "fmul" in "".join(program.locator(".row.hinted").all_text_contents())
+    page.locator(f'#boxes [data-node="{root}"] .shape').first.click(force=True)
+    marked = "".join(program.locator(".row.marked").all_text_contents())
+    assert "sqrt" in marked
+    assert f"; {root}" in marked
+    assert "fmul" not in marked
+
+
 def test_panels_fold(opened, net_page):
     page = opened(net_page)
     wide = page.locator("#stage").bounding_box()
@@ -84,6 +115,12 @@ def test_a_single_rewrite_is_a_step(opened, net_page, net):
         assert page.locator("#diff .was code").text_content() == before
         assert page.locator("#diff .is code").text_content() == after
         assert page.locator("#boxes .is-found").count() >= 1
+        # Each side is a small graph, too, in which what the other has not is marked.
+        sides = [page.locator(f"#diff .{side} .sketch") for side in ("was", "is")]
+        ops = [side.locator(".op").count() for side in sides]
+        assert ops == [sum(bool(reads) for _, reads in s) for s in sketches(entry.change())]
+        assert all(side.locator(".differs").count() for side in sides)
+        assert sides[0].get_attribute("aria-label") == before
     assert_accessible(page)
     again = opened(net_page, address(page))
     assert again.locator("#pane").text_content() == told

@@ -22,6 +22,7 @@ from symgrad_viz import explore
 from symgrad_viz.explorer import SCRIPTS, in_script
 from symgrad_viz.explorer_data import document
 from symgrad_viz.explorer_tables import numbers_text
+from symgrad_viz.sketches import sketches
 from symgrad_viz.story import story_svg
 from symgrad_viz.theme import DARK, LIGHT
 from tests.viz.contrast import contrast
@@ -119,6 +120,30 @@ def test_numbers_are_kept_in_few_letters(numbers):
     text = numbers_text(numbers)
     assert unpacked(text) == numbers
     assert len(text) <= 1 + len(str(numbers))
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "after"),
+    [
+        ("2.0 * x.T  ->  x.T * 2.0", [("2.0", ()), ("x", ()), (".T", (1,)), ("*", (0, 2))], None),
+        ("A @ A  ->  -A", [("A", ()), ("@", (0, 0))], [("A", ()), ("-", (0,))]),
+        (
+            "astype(permute_dims(A, (1, 0)), float32) > -1.0  ->  A",
+            [("A", ()), ("permute_dims (1, …", (0,)), ("astype float32", (1,)),
+             ("-1.0", ()), (">", (2, 3))],
+            [("A", ())],
+        ),
+    ],
+)  # fmt: skip
+def test_a_rewrite_has_two_sketches(change, before, after):
+    was, now = sketches(change)
+    assert was == before
+    assert after in (None, now)
+
+
+def test_what_is_long_or_no_expression_has_no_sketch():
+    assert sketches("  ->  ") == sketches("a b  ->  a") == sketches("<b>  ->  x") == ()
+    assert sketches(" + ".join(f"x{i}" for i in range(9)) + "  ->  x0") == ()
 
 
 # The stages

@@ -22,7 +22,7 @@ from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Slot, Step
 from symgrad.rewrite.rule import Rule
-from symgrad.rewrite.trace import reason_text
+from symgrad.rewrite.trace import RewriteEvent, reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
 from symgrad.runtime.inspect.why import Explainer
 from symgrad.runtime.program import Program
@@ -33,6 +33,7 @@ from symgrad_viz.explorer_tables import Columns, Table, in_columns, named, numbe
 from symgrad_viz.explorer_world import World
 from symgrad_viz.level import Details
 from symgrad_viz.sentences import sentence_of
+from symgrad_viz.sketches import Sketch, sketches
 from symgrad_viz.stages import Stages
 from symgrad_viz.words import printable, shortened, title_text
 
@@ -204,10 +205,10 @@ class Document:
         forms = zip(line.before, line.swallowed, line.after, line.made, strict=True)
         ends = (([b], s, [a], m) for b, s, a, m in forms)
         rows = (
-            (stage(f.stage), rule[f.rule], shortened(f.change()), *map(of, end))
+            (stage(f.stage), rule[f.rule], *_change(f), *map(of, end))
             for f, end in zip(fired, ends, strict=True)
         )
-        return in_columns(named("stage rule change before swallowed after made", rows))
+        return in_columns(named("stage rule change sketch before swallowed after made", rows))
 
     def _elements(self, forms: Iterable[Any]) -> list[int]:
         """The numbers of these forms, of those that were ever in a graph."""
@@ -335,6 +336,12 @@ class Document:
             "machine": str(profile.machine),
             "steps": list(map(_time, profile.steps)),
         }
+
+
+def _change(event: RewriteEvent) -> tuple[str, Sequence[Sketch]]:
+    """The text of a rewrite, and its two small graphs."""
+    text = event.change()
+    return shortened(text), sketches(text)
 
 
 def _fullest(plan: Plan) -> tuple[str, int]:

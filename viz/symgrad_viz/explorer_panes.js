@@ -144,7 +144,8 @@ function stepRewrite(by) {
   const all = data.rewrites.map((_, i) => i);
   const here = firedIn(state.pass);
   const at = state.event ?? (by > 0 ? (here[0] ?? all.findLast((i) => data.rewrites[i].stage < state.pass) ?? -1) - (here.length ? 1 : 0) : (here.at(-1) ?? all.find((i) => data.rewrites[i].stage > state.pass) ?? all.length) + (here.length ? 1 : 0));
-  const next = all[at + by];
+  // From the end of the page one begins at its beginning.
+  const next = all[at + by] ?? (state.event === null ? all.at(by > 0 ? 0 : -1) : undefined);
   if (next !== undefined) chooseRewrite(next);
 }
 function chooseRewrite(i) {
@@ -154,14 +155,35 @@ function chooseRewrite(i) {
   if (shown !== undefined) reveal(shown);
 }
 const partsOf = ({ before, swallowed, after, made }) => [[...before, ...swallowed], [...after, ...made]].map((es) => [...new Set(es)]);
+const SKETCH = { size: 12, high: 22, apart: 12, below: 20 };
+/** One side of a rewrite as a small graph, what is read above; what the other has not is marked. */
+function sketched(boxes, other, formula) {
+  const { size: letters, high, apart, below } = SKETCH;
+  const ranks = [];
+  boxes.forEach(([, reads]) => ranks.push(reads.length ? Math.max(...reads.map((i) => ranks[i])) + 1 : 0));
+  // What is read stands right above its first reader.
+  boxes.forEach(([, reads], i) => { const heads = boxes.flatMap(([, own], j) => (own.includes(i) ? [ranks[j] - 1] : [])); if (!reads.length && heads.length) ranks[i] = Math.min(...heads); });
+  const whole = (of, i) => { const [text, reads] = of[i]; return `${text}(${reads.map((x) => whole(of, x)).join()})`; };
+  const theirs = new Set((other ?? []).map((_, i) => whole(other, i)));
+  const wide = boxes.map(([text]) => lettersOf(text) * letters * 0.61 + 14);
+  const rows = Array.from({ length: Math.max(...ranks) + 1 }, (_, rank) => boxes.flatMap((_, i) => (ranks[i] === rank ? [i] : [])));
+  const widths = rows.map((row) => sum(row.map((i) => wide[i])) + apart * (row.length - 1));
+  const [width, at] = [Math.max(...widths), []];
+  rows.forEach((row, rank) => { let x = (width - widths[rank]) / 2; for (const i of row) { at[i] = [x + wide[i] / 2, rank * (high + below) + high / 2]; x += wide[i] + apart; } });
+  const edges = boxes.flatMap(([, reads], i) => reads.map((from, k) => { const [[a, b], [c, d]] = [at[from], at[i]]; const to = c + (reads.length > 1 ? ((k / (reads.length - 1)) * 2 - 1) * Math.min(10, wide[i] / 4) : 0); return svg("path", { class: "edge", d: `M${a} ${b + high / 2}C${a} ${(b + d) / 2} ${to} ${(b + d) / 2} ${to} ${d - high / 2}m-3 -5l3 5l3 -5` }); }));
+  const nodes = boxes.map(([text, reads], i) => svg("g", { class: `${reads.length ? "op" : "leaf"}${theirs.has(whole(boxes, i)) ? "" : " differs"}`, transform: `translate(${at[i].join(" ")})` }, svg("rect", { x: -wide[i] / 2, y: -high / 2, width: wide[i], height: high, rx: reads.length ? 6 : high / 2 }), svg("text", { y: 4 }, text)));
+  const tall = rows.length * (high + below) - below;
+  return svg("svg", { class: "sketch", role: "img", "aria-label": formula, viewBox: `-2 -2 ${width + 4} ${tall + 4}`, width: width + 4, height: tall + 4 }, edges, nodes);
+}
 function rewritePane(i) {
-  const { stage, rule, change: text } = data.rewrites[i];
+  const { stage, rule, change: text, sketch } = data.rewrites[i];
   const here = firedIn(stage);
   const [was, is] = partsOf(data.rewrites[i]);
   const [before, after] = text.split("  ->  ");
-  const side = (title, formula, es, cls) => html("div", { class: `side-of ${cls}` }, html("h3", null, title), html("code", null, formula), es.length > 0 && html("p", { class: "soft" }, "nodes ", listed(es)));
+  const [old, fresh] = sketch ?? [];
+  const side = (title, formula, drawn, es, cls) => html("div", { class: `side-of ${cls}` }, html("h3", null, title), drawn && sketched(drawn, cls === "was" ? fresh : old, formula), html("code", null, formula), es.length > 0 && html("p", { class: "soft" }, "nodes ", listed(es)));
   return [html("h2", null, `Rewrite ${here.indexOf(i) + 1} of ${here.length} in ${data.stages[stage].name.replaceAll("_", " ")}`),
     html("p", { class: "steps" }, html("button", { onclick: () => stepRewrite(-1), title: "[" }, "‹ before"), html("button", { onclick: () => stepRewrite(1), title: "]" }, "next ›")),
     html("p", null, ruleText(rule)), html("p", null, data.rules[rule].reason),
-    html("div", { id: "diff" }, side("Before", before, was, "was"), side("After", after ?? "", is, "is")), ruleSource(rule)];
+    html("div", { id: "diff" }, side("Before", before, old, was, "was"), side("After", after ?? "", fresh, is, "is")), ruleSource(rule)];
 }
