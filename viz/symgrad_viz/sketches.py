@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ MOST = 12  # boxes of one side; what has more is told by its text alone
 WIDE = 18  # letters of a box
 # What each box says, and the numbers of those before it that it reads.
 Sketch: TypeAlias = list[tuple[str, tuple[int, ...]]]
-_SIGNS = {
+_SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.MatMult: "@", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
     ast.LShift: "<<", ast.RShift: ">>", ast.USub: "-", ast.UAdd: "+", ast.Invert: "~",
