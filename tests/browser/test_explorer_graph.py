@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from tests.browser.test_explorer_page import choose, nodes, state
@@ -187,3 +190,25 @@ def test_of_two_thousand_nodes_only_what_changes_is_touched(opened, big_page):
     changed = page.evaluate("[now().added.length, now().left]")
     _, moved = page.evaluate(TOUCHED, "step")
     assert 0 < moved < 4 * sum(changed) < boxes
+
+
+def test_an_edge_beside_a_tall_frame_runs_around_it(opened, tmp_path):
+    make = runpy.run_path(str(Path(__file__).parents[2] / "viz" / "gallery" / "make.py"))
+    page = opened(make["lstm"](20).explore(tmp_path / "lstm.html"))
+    beside, behind = page.evaluate(
+        """() => {
+          const within = ({x, y, width, height}, p) =>
+            p.x > x + 3 && p.x < x + width - 3 && p.y > y + 3 && p.y < y + height - 3;
+          const ways = [...document.querySelectorAll("#edges .edge")].map((way) => {
+            const long = way.getTotalLength();
+            return Array.from({ length: 41 }, (_, i) => way.getPointAtLength((long * i) / 40));
+          });
+          const pairs = laid.frames.flatMap((f) => ways.map((w) => [f, w]));
+          const others = pairs.filter(([f, w]) => !within(f, w[0]) && !within(f, w.at(-1)));
+          const is = ([f, w]) => w.some((p) => p.y > f.y + 9 && p.y < f.y + f.height - 9);
+          const beside = others.filter(is);
+          return [beside.length, beside.filter(([f, w]) => w.some((p) => within(f, p))).length];
+        }"""
+    )
+    assert beside > 3
+    assert behind == 0

@@ -92,6 +92,7 @@ function layered(items, links) {
       right += spot.width + ROOM.x;
       // Beside a frame that is open, others stand at its beginning.
       spot.y = tallest > 160 ? top + spot.height / 2 : top + tallest / 2;
+      spot.under = tallest > 160 ? top + tallest : null;
     }
     top += tallest + ROOM.y;
   }
@@ -112,7 +113,12 @@ function layered(items, links) {
   const all = layers.flat();
   const left = all.reduce((least, s) => Math.min(least, s.x - s.width / 2), Infinity);
   for (const s of all) s.x -= left;
-  for (const link of links) link.way = link.passes.flatMap((s) => [s.x, s.y]);
+  // Beside a tall frame an edge goes straight down, and then to its side: not behind the frame.
+  const beside = ({ x, y, height, under }) => (under > y + height / 2 + ROOM.y ? [x, under] : []);
+  for (const link of links) {
+    const passed = link.passes.flatMap((s) => [s.x, s.y, ...beside(s)]);
+    link.way = link.tail.rank < link.head.rank ? [...beside(link.tail), ...passed] : passed;
+  }
   return { items, links, width: all.reduce((most, s) => Math.max(most, s.x + s.width / 2), 0), height: top - ROOM.y };
 }
 
