@@ -79,7 +79,7 @@ class Functions(Algebra):
         found = self.multiply(self._number(abs(coefficient), p), outer)
         if coefficient < 0:
             if p.denominator == 1:
-                found = self.scale(found, (-1) ** p.numerator)
+                found = self.scale(found, -1 if p.numerator % 2 else 1)
             else:
                 rest = self.scale(rest, -1)
         rest = self.multiply(rest, inner)

@@ -70,6 +70,13 @@ def test_forms_of_square_matrices():
         assert holds(y, [x, v], feeds)
 
 
+def test_coefficients_are_exact():
+    x = sg.placeholder("x", 3)
+    (found,) = Walk(1000).forms([1 / (-3 * x)])
+    assert [type(c) for _, c in found.items] == [Fraction]
+    assert holds(sg.log(1 / (-3 * x)), [x], [-np.arange(1.0, 4)])
+
+
 def test_forms_of_a_named_size():
     x = sg.placeholder("x", ("N", 3))
     feeds = [np.arange(6.0).reshape(2, 3)]
