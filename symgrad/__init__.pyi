@@ -177,6 +177,7 @@ from symgrad.ops.leaves import placeholder as placeholder
 from symgrad.ops.leaves import variable as variable
 from symgrad.ops.leaves import zeros as zeros
 from symgrad.ops.leaves import zeros_like as zeros_like
+from symgrad.ops.linalg.assume import assume as assume
 from symgrad.ops.linalg.einsum import einsum as einsum
 from symgrad.ops.linalg.norms import matrix_norm as matrix_norm
 from symgrad.ops.linalg.norms import norm as norm
@@ -188,8 +189,6 @@ from symgrad.ops.linalg.products import tensordot as tensordot
 from symgrad.ops.linalg.products import vecdot as vecdot
 from symgrad.ops.linalg.solve import diag as diag
 from symgrad.ops.linalg.solve import diagonal as diagonal
-from symgrad.ops.linalg.solve import inv as inv
-from symgrad.ops.linalg.solve import solve as solve
 from symgrad.ops.linalg.solve import trace as trace
 from symgrad.ops.logic import bitwise_and as bitwise_and
 from symgrad.ops.logic import bitwise_invert as bitwise_invert

@@ -19,10 +19,6 @@ from symgrad.ops.linalg.decompositions import SVDResult as SVDResult
 from symgrad.ops.linalg.decompositions import qr as qr
 from symgrad.ops.linalg.decompositions import svd as svd
 from symgrad.ops.linalg.decompositions import svdvals as svdvals
-from symgrad.ops.linalg.determinants import SlogdetResult as SlogdetResult
-from symgrad.ops.linalg.determinants import det as det
-from symgrad.ops.linalg.determinants import logdet as logdet
-from symgrad.ops.linalg.determinants import slogdet as slogdet
 from symgrad.ops.linalg.eigenvalues import EighResult as EighResult
 from symgrad.ops.linalg.eigenvalues import EigResult as EigResult
 from symgrad.ops.linalg.eigenvalues import eig as eig
@@ -45,9 +41,13 @@ from symgrad.ops.linalg.products import multi_dot as multi_dot
 from symgrad.ops.linalg.products import tensordot as tensordot
 from symgrad.ops.linalg.products import vecdot as vecdot
 from symgrad.ops.linalg.solve import diagonal as _diagonal
-from symgrad.ops.linalg.solve import inv as inv
-from symgrad.ops.linalg.solve import solve as solve
 from symgrad.ops.linalg.solve import trace as _trace
+from symgrad.ops.linalg.systems import SlogdetResult as SlogdetResult
+from symgrad.ops.linalg.systems import det as det
+from symgrad.ops.linalg.systems import inv as inv
+from symgrad.ops.linalg.systems import logdet as logdet
+from symgrad.ops.linalg.systems import slogdet as slogdet
+from symgrad.ops.linalg.systems import solve as solve
 from symgrad.ops.linalg.tensors import cond as cond
 from symgrad.ops.linalg.tensors import tensorinv as tensorinv
 from symgrad.ops.linalg.tensors import tensorsolve as tensorsolve

@@ -21,7 +21,7 @@ from symgrad.ir.op import Cotangent
 from symgrad.ops.batch import batch_size
 from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import placeholder
-from symgrad.ops.linalg.solve import solve
+from symgrad.ops.linalg.systems import solve
 from symgrad.ops.loops.implicit import implicit
 from symgrad.ops.loops.loop import substituted
 from symgrad.ops.reduce import sum

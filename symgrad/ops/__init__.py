@@ -25,6 +25,7 @@ import symgrad.ops.linalg.matrices
 import symgrad.ops.linalg.norms
 import symgrad.ops.linalg.products
 import symgrad.ops.linalg.solve
+import symgrad.ops.linalg.systems
 import symgrad.ops.logic
 import symgrad.ops.manipulate
 import symgrad.ops.numpy.kernels

@@ -44,6 +44,7 @@ from symgrad.rules import (
     in_rows,
     indexing,
     logic,
+    low_rank,
     masks,
     matmul,
     powers,
@@ -55,6 +56,7 @@ from symgrad.rules import (
     selections,
     softmax,
     stable,
+    structure,
     systems,
     views,
 )
@@ -114,7 +116,8 @@ def rules_pass(
 BY_RANGES = rules_of(ranges)
 DECLARED: tuple[Rule, ...] = rules_of(
     constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
-    indexing, scatter, scaled_reductions, reductions, matmul, contractions, systems, arithmetic,
+    indexing, scatter, scaled_reductions, reductions, matmul, contractions, low_rank, structure,
+    systems, arithmetic,
     factors, powers, row_sums, in_rows,
 )  # fmt: skip
 RULES = tuple(rule for rule in DECLARED if not rule.last)

@@ -262,6 +262,26 @@ def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
     return Rewrite(before=solve_definite(a, e), after=inverse)
 
 
+def _system_of_definite_inverse(a: Node, b: Node) -> Node:
+    half = inv_triangular(cholesky_p(definite(a)), lower=True)
+    return solve_p(matmul_p(half.T, half), b[:3])
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    single_use=True,
+    when=is_transposed,
+    examples=(_system_of_definite_inverse,),
+)
+def solve_with_definite_inverse(a: Var, b: Var, axes: Attr) -> Rewrite:
+    """A system of an inverse is solved by a product, but for rounding."""
+    half = inv_triangular(cholesky_p(a), lower=True)
+    return Rewrite(
+        before=solve_p(matmul_p(permute_dims(half, axes=axes), half), b), after=matmul_p(a, b)
+    )
+
+
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",

@@ -242,7 +242,8 @@ class Program(Displayed, Runner):
         of the same graph in float64, relative to its largest element. Constants, random numbers and
         what Python code of yours gives are taken as they are. The answer is true if nothing was
         found; printed, it names the node, its line and the ranges of its inputs, and lists what
-        reaches no output, being harmless. Nothing is updated.
+        reaches no output, being harmless. A matrix that is not what `assume` says is told instead.
+        Nothing is updated.
 
         >>> x = placeholder("x", 3)
         >>> print(compile(x, sum(log(x))).check([1.0, 0.0, 2.0]))  # doctest: +ELLIPSIS
@@ -253,7 +254,7 @@ class Program(Displayed, Runner):
         """
         from symgrad.runtime.inspect.check import checked
 
-        return checked(self.graph, self, args, kwargs, against, rtol)
+        return checked(self.graph, self.raw, self, args, kwargs, against, rtol)
 
     def finite(self) -> Finiteness:
         """Prove that no output is NaN or infinite, or name the first node that can make one.

@@ -14,7 +14,7 @@ from symgrad.ir.node import Node, as_node, describe
 from symgrad.ops.elementwise import abs, multiply
 from symgrad.ops.leaves import constant, eye
 from symgrad.ops.linalg.products import vecdot
-from symgrad.ops.linalg.solve import solve
+from symgrad.ops.linalg.systems import solve
 from symgrad.ops.logic import logical_not
 from symgrad.ops.loops.while_loop import looping
 from symgrad.ops.reduce import max

@@ -54,14 +54,15 @@ Spelling = tuple[Node, list[Node]]
 def gradients(y: Node, inputs: Sequence[Node], g: Node) -> Sequence[Node]:
     """The gradients of a node for those of the inputs that it has any for."""
     wrt = [x for x in inputs if is_differentiable(x)]
-    if (
-        not wrt
-        or not is_differentiable(y)
-        or any(n.inputs and (n.op.vjp is None or n.op.no_slope) for n in topological([y]))
-    ):
+    if not wrt or not is_differentiable(y) or any(_has_no_slope(n) for n in topological([y])):
         return ()
     found: list[Node] = vjp(y, wrt, g, disconnected="zero")
     return found
+
+
+def _has_no_slope(node: Node) -> bool:
+    op = node.op
+    return bool(node.inputs and (op.no_slope or (op.vjp is None and not op.of_several)))
 
 
 def is_elementwise(node: Node) -> bool:

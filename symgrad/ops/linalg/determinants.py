@@ -6,8 +6,6 @@ algorithmic differentiation, 2008; that of det by the adjugate, which a singular
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from symgrad.ir.errors import ShapeError
@@ -16,14 +14,13 @@ from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.batch import repeated
 from symgrad.ops.complexes import conj, imag, part_dtype, real
-from symgrad.ops.declare import NodeLike, common_dtype, composite, op
-from symgrad.ops.elementwise import sign
+from symgrad.ops.declare import NodeLike, common_dtype, op
 from symgrad.ops.flows import total
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.products import matmul_p, matrix_op
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, require_square, solve_p, square_infer
 from symgrad.ops.linalg.triangular import adjoint
-from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.reduce import sum
 from symgrad.ops.shape import matrix_transpose, reshape
 
 NAMESPACE = "linalg"
@@ -120,26 +117,6 @@ def adjugate(x: NodeLike, /) -> Node:
     ...
 
 
-@composite(numpy=(np.linalg.det,))
-def det(x: NodeLike, /) -> Node:
-    """The determinant of a square matrix, over the last two axes; integers become float64.
-
-    A singular matrix has a gradient and a Hessian; derivatives of order 3 raise `LinAlgError` there
-    when the program runs. Raises `ShapeError` for a matrix that is not square.
-
-    >>> det(placeholder("x", (2, 3, 3))).type
-    float64[2]
-    """
-    return det_p(as_float(x))
-
-
-class SlogdetResult(NamedTuple):
-    """The result of `slogdet`."""
-
-    sign: Node
-    logabsdet: Node
-
-
 def _slogdet_infer(t: TensorType) -> tuple[TensorType, ...]:
     found = _det_infer(t)
     return found, found.with_dtype(part_dtype(t.dtype))
@@ -172,29 +149,3 @@ def _slogdet_pushforward(t: Node, y: Node, x: Node) -> tuple[Cotangent, Cotangen
 def slogdet_p(x: NodeLike, /) -> Node:
     """The sign of the determinant, and the logarithm of its absolute value."""
     ...
-
-
-@composite(numpy=(np.linalg.slogdet,))
-def slogdet(x: NodeLike, /) -> SlogdetResult:
-    """The sign of the determinant, and the logarithm of its absolute value, which overflows not.
-
-    Of a singular matrix they are 0 and -inf, and the gradient raises when the program runs. The
-    sign of a complex determinant is a number of absolute value 1, and has a gradient too. Integers
-    become float64. Raises `ShapeError` for a matrix that is not square.
-
-    >>> slogdet(placeholder("x", (2, 3, 3))).logabsdet.type
-    float64[2]
-    """
-    y = slogdet_p(as_float(x))
-    # Of reals it is 1, -1 or 0, as its own sign is, which tells why no gradient flows.
-    return SlogdetResult(y[0] if y[0].tensor.is_complex else sign(y[0]), y[1])
-
-
-@composite()
-def logdet(x: NodeLike, /) -> Node:
-    """The logarithm of the absolute value of the determinant: `slogdet(x).logabsdet`.
-
-    >>> logdet(placeholder("x", (2, 3, 3))).type
-    float64[2]
-    """
-    return slogdet(x).logabsdet

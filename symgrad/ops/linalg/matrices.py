@@ -18,7 +18,8 @@ from symgrad.ops.leaves import eye, zeros, zeros_like
 from symgrad.ops.linalg import kernels
 from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.products import matmul, matrix_op, require_matrix
-from symgrad.ops.linalg.solve import inv, require_lapack, square_infer
+from symgrad.ops.linalg.solve import require_lapack, square_infer
+from symgrad.ops.linalg.systems import inv
 from symgrad.ops.linalg.triangular import adjoint
 from symgrad.ops.reduce import as_float, sum
 from symgrad.ops.select import maximum

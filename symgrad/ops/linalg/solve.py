@@ -17,9 +17,9 @@ from symgrad.ops import kernels
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, common_dtype, composite, linear, require
 from symgrad.ops.linalg.products import matmul_p, matrix_op, require_matrix
-from symgrad.ops.reduce import as_float, sum
+from symgrad.ops.reduce import sum
 from symgrad.ops.series import Series, quotient_series
-from symgrad.ops.shape import matrix_transpose, moveaxis, on_columns
+from symgrad.ops.shape import matrix_transpose, moveaxis
 
 # ---- systems of equations -------------------------------------------------------------------
 
@@ -64,15 +64,6 @@ def inv_p(x: NodeLike, /) -> Node:
     ...
 
 
-@composite(numpy=(np.linalg.inv,))
-def inv(x: NodeLike, /) -> Node:
-    """The inverse of a square matrix, over the last two axes; integers become float64.
-
-    d inv(x) = -inv(x) @ dx @ inv(x). A singular matrix raises when the program runs.
-    """
-    return inv_p(as_float(x))
-
-
 def solve_infer(a: TensorType, b: TensorType) -> TensorType:
     """The type of the solutions of a @ y = b. Raises `ShapeError` if there are none."""
     require_square(a)
@@ -112,16 +103,6 @@ def _solve_series(k: int, y: Series, a: Series, b: Series) -> Cotangent:
 def solve_p(x1: NodeLike, x2: NodeLike, /) -> Node:
     """The matrix y with x1 @ y = x2."""
     ...
-
-
-@composite(numpy=(np.linalg.solve,))
-def solve(x1: NodeLike, x2: NodeLike, /) -> Node:
-    """The y with x1 @ y = x2, of a square x1, and a vector or matrix x2; integers become float64.
-
-    The other axes broadcast. A singular x1 raises when the program runs.
-    """
-    a = as_float(x1)
-    return on_columns(lambda b: solve_p(a, b), as_float(x2))
 
 
 # ---- diagonals ------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from symgrad.ir.types import require_equal, whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.norms import matrix_norm
-from symgrad.ops.linalg.solve import inv, require_square, solve
+from symgrad.ops.linalg.solve import require_square
+from symgrad.ops.linalg.systems import inv, solve
 from symgrad.ops.reduce import as_float
 from symgrad.ops.shape import moveaxis, reshape
 

@@ -14,7 +14,7 @@ from symgrad.ops.elementwise import divide, negative, sqrt
 from symgrad.ops.leaves import ones, zeros
 from symgrad.ops.linalg.matrices import outer
 from symgrad.ops.linalg.products import matmul
-from symgrad.ops.linalg.solve import inv
+from symgrad.ops.linalg.systems import inv
 from symgrad.ops.numpy.least_squares import lstsq
 from symgrad.ops.numpy.products import convolve, vander
 from symgrad.ops.padding import zeros_around

@@ -22,6 +22,7 @@ from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
+from symgrad.runtime.inspect.assumptions import broken
 from symgrad.runtime.inspect.steps import began_in
 from symgrad.runtime.runner import Runner
 
@@ -125,21 +126,26 @@ def _line(found: Finding) -> str:
 
 def checked(
     graph: Graph,
+    written: Graph,
     runner: Runner,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     against: str | None,
     rtol: float,
 ) -> Check:
-    """See `Program.check`; `graph` is what `runner` runs."""
+    """See `Program.check`; `graph` is what `runner` runs, made of the one `written`."""
     feeder, store = runner.feeder, runner.store
     feeder.check_names("check", len(args), ("against", "rtol"))
     if against not in (None, "float64"):
         raise GraphError(f"against is None or 'float64', not {against!r}")
     fed, sizes = feeder.feed(args, kwargs)
     wide = against is not None
-    given = zip((*feeder.inputs, *store.variables), (*fed, *store.read()), strict=True)
-    values = {n: _lanes(a if n.ndim else a[()], wide) for n, a in given}
+    given = dict(zip((*feeder.inputs, *store.variables), (*fed, *store.read()), strict=True))
+    if assumed := broken(written, given):  # then the program need not even run
+        ranges = [Range.of(describe(node), matrix) for node, matrix, _ in assumed]
+        pairs = zip(assumed, ranges, strict=True)
+        return Check(tuple(Finding(n, words, r, ()) for (n, _, words), r in pairs), len(assumed))
+    values = {n: _lanes(a if n.ndim else a[()], wide) for n, a in given.items()}
     if wide and all(t.dtype.name not in WIDE for n in graph.nodes for t in types_of(n.type)):
         raise GraphError("the program has nothing that float64 holds better: no narrower float")
     findings: list[Finding] = []
