@@ -121,7 +121,7 @@ def compiled(text):
 
 
 def parts(graph):
-    """What the work of a graph is called, each with how often it is done."""
+    """The factorisations and products of a graph, each with how often it is done."""
     names = [SOLVERS[n.op.name] for n in graph.nodes if n.op.name in SOLVERS]
     listed = [f"{names.count(n)} {n}" if names.count(n) > 1 else n for n in dict.fromkeys(names)]
     return ", ".join(listed) or "none"

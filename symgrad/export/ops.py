@@ -60,6 +60,9 @@ class Ops:
 
     # ---- element by element -----------------------------------------------------------------
 
+    def assume(self, x, *, node, facts):
+        return x
+
     def square(self, x, *, node):
         return self.emit("Mul", x, x)
 

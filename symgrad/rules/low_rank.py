@@ -42,7 +42,7 @@ def _factors_of(x: Node) -> Pair | None:
 
 
 def _by_factors(pair: Pair, y: Node, one: Callable[[Node, Node], Node]) -> Node:
-    """What kron(a, b) does to the columns of y, if `one` is what one factor does."""
+    """kron(a, b) acting on the columns of y, where `one` is how a factor acts."""
     a, b = pair
     m, p, k = a.shape[0], b.shape[0], y.shape[-1]
     inner = one(b, reshape(y, (m, p, k)))

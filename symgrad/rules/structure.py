@@ -92,7 +92,7 @@ WAYS: Mapping[Op, Callable[[Node], Node | None]] = MappingProxyType(
 
 
 def _solutions(matrix: Callable[[Node], Node]) -> tuple[Callable[[Node], Node], ...]:
-    """What is computed with a matrix, for the tests of a rule."""
+    """A system, an inverse and a determinant of a matrix, for the tests of a rule."""
     return (
         lambda x: solve_p(matrix(x), tanh(x[:, :2])),
         lambda x: inv_p(matrix(x)),

@@ -28,6 +28,9 @@ class Arrays(Reductions):
 
     # ---- shapes -----------------------------------------------------------------------------
 
+    def assume(self, x, facts):
+        return x
+
     def reshape(self, x, shape):
         return self.jnp.reshape(x, shape)
 

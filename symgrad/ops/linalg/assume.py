@@ -16,7 +16,7 @@ from symgrad.ops.linalg.solve import require_square
 
 
 class Facts(Flag):
-    """What may be known of a matrix."""
+    """Properties of a square matrix, of which some follow from others."""
 
     NONE = 0
     SYMMETRIC = 1

@@ -244,7 +244,7 @@ def _is_number(x: Node) -> bool:
 
 
 def _definite_if(x: Node) -> Facts:
-    """What diagonal matrices of these numbers are, which is what their multiples keep."""
+    """The facts of diagonal matrices of these numbers, which their multiples keep."""
     if _is_positive(x):
         return Facts.DEFINITE
     return Facts.SEMIDEFINITE if _low(x) >= 0 else Facts.NONE

@@ -110,7 +110,7 @@ def logdet(x: NodeLike, /) -> Node:
 
 
 def declared_of(a: Node) -> Facts:
-    """What was declared of a matrix, or of that of which it is the transpose."""
+    """The facts declared of a matrix, or of that of which it is the transpose."""
     if a.op is permute_dims.op and a.attr("axes")[-2:] == (a.ndim - 1, a.ndim - 2):
         return declared_facts(a.inputs[0]).transposed()
     return declared_facts(a)
