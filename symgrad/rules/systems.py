@@ -270,7 +270,6 @@ def _system_of_definite_inverse(a: Node, b: Node) -> Node:
 @rule(
     exact=Exact.REALS,
     kinds="f",
-    single_use=True,
     when=is_transposed,
     examples=(_system_of_definite_inverse,),
 )
