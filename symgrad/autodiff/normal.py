@@ -84,7 +84,7 @@ class NormalForm(NamedTuple):
             if node in self.original:
                 becomes[node] = self.original[node]
             else:
-                becomes[node] = rebuild(node, tuple([becomes[x] for x in node.inputs]))
+                becomes[node] = rebuild(node, tuple(map(becomes.__getitem__, node.inputs)))
         return [becomes[n] for n in nodes]
 
 

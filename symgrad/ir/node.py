@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from operator import is_
+from operator import attrgetter, is_
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -221,6 +221,7 @@ class Node(Operators, ArrayMethods, ArrayLike):
         return f"<{describe(self)}>"
 
 
+_type_of = attrgetter("type")
 _set_op = vars(Node)["op"].__set__
 _set_inputs = vars(Node)["inputs"].__set__
 _set_attrs = vars(Node)["attrs"].__set__
@@ -334,7 +335,7 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
     try:
         if len(nodes) != len(operands):
             nodes = _as_nodes(op, operands)
-        types = tuple([n.type for n in nodes])
+        types = tuple(map(_type_of, nodes))
         if not attrs and (known := inferred_as_given(op, types)) is not None:
             return Node(op, nodes, (), known, current_origin())
         if tuple in map(type, types) and not op.of_several:
@@ -348,10 +349,9 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] | None = Non
         pairs = tuple(sorted(attrs.items())) if attrs else ()
         inputs, casts = nodes, casts_of(op, types)
         if casts:
-            inputs = tuple(
-                n if d is None else _cast(n, d) for n, d in zip(nodes, casts, strict=True)
-            )
-            types = tuple([n.type for n in inputs])
+            wanted = zip(nodes, casts, strict=True)
+            inputs = tuple([n if d is None else _cast(n, d) for n, d in wanted])
+            types = tuple(map(_type_of, inputs))
         return Node(op, inputs, pairs, inferred(op, types, pairs), current_origin())
     except Exception as error:
         refuse(error, op.name, nodes if len(nodes) == len(operands) else operands)

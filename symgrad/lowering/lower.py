@@ -220,7 +220,8 @@ class _Lowering:
         ):
             value = np.asarray(computed(task.node, [], dict(task.attrs)))[()]
             return (self._new("constant", task.type, value),)
-        operands = tuple([self.values[i][0] for i in task.inputs])
+        values = self.values
+        operands = tuple([values[i][0] for i in task.inputs])
         if op.of_several:
             return (self.values[task.inputs[0]][task.node.attr("index")],)
         if op.identity:

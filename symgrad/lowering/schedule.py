@@ -73,7 +73,7 @@ class _Writer:
             if node.inputs and node.inputs[0] in several:
                 number[node] = several[node.inputs[0]][node.attr("index")]
                 continue
-            inputs = [number[x] for x in node.inputs]
+            inputs = list(map(number.__getitem__, node.inputs))
             inner = node.inner_graph if node.op.inner_graph else None
             loop = None if inner is None else self.looped(inner, inputs, self.tasks)
             if isinstance(loop, Graph):

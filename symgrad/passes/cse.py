@@ -34,12 +34,13 @@ def merge(
     """
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
+    there = becomes.__getitem__
     for node in nodes:
         op = node.op
         if op in INPUTS:
             becomes[node] = node
             continue
-        inputs = tuple([becomes[x] for x in node.inputs])
+        inputs = tuple(map(there, node.inputs))
         numbers = tuple(map(id, inputs))
         if op.commutative and _may_swap(node, exact):
             numbers = tuple(sorted(numbers))

@@ -67,7 +67,7 @@ def with_groups(
         if node in group_of:
             _fuse(group_of[node], groups, becomes, doors)
         else:
-            becomes[node] = rebuild(node, tuple(becomes[x] for x in node.inputs))
+            becomes[node] = rebuild(node, tuple(map(becomes.__getitem__, node.inputs)))
     return graph.giving(becomes[y] for y in graph.outputs)
 
 
@@ -181,7 +181,7 @@ class _Groups:
         if not node.op.view:
             if any(node not in self.near[r] for r in readers):
                 return
-            kept = sum(nbytes(x) for x in {*node.inputs} if not self._lasts(x, node))
+            kept = sum([nbytes(x) for x in {*node.inputs} if not self._lasts(x, node)])
             if kept >= nbytes(node):
                 return
         self.stage[node] = stage
@@ -274,10 +274,8 @@ def _fuse(
                     doors[key] = leaf(PLACEHOLDER, x.tensor, name=f"p{key[0]}")
                 inner[x] = doors[key]
                 operands.append(becomes[x])
-        inner[node] = rebuild(node, tuple(inner[x] for x in node.inputs))
-    read = [
-        n for n in members if n in groups.outputs or any(r not in own for r in groups.readers[n])
-    ]
+        inner[node] = rebuild(node, tuple(map(inner.__getitem__, node.inputs)))
+    read = [n for n in members if n in groups.outputs or not own.issuperset(groups.readers[n])]
     inputs = [n for n in inner.values() if n.op is PLACEHOLDER]
     body = (("graph", Graph([inner[n] for n in read], inputs)),)
     origin = read[0].origin.merged(n.origin for n in members).then(FUSION)

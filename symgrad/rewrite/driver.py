@@ -217,7 +217,7 @@ class _Sweep:
                 stack.pop()
                 continue
             try:
-                inputs = tuple([final[x] for x in node.inputs])
+                inputs = tuple(map(final.__getitem__, node.inputs))
             except KeyError:
                 stack += [x for x in node.inputs if x not in final]
                 continue
