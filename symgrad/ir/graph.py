@@ -70,7 +70,11 @@ class Graph(Displayed):
         _set_hash(self, None)
 
     def giving(self, outputs: Iterable[Node]) -> Graph:
-        """The graph of other outputs on the same inputs. Raises `GraphError` if one has more."""
+        """The graph of other outputs on the same inputs. Raises `GraphError` if one needs more.
+
+        >>> graph.giving(graph.outputs) == graph
+        True
+        """
         made, wanted = object.__new__(Graph), tuple(outputs)
         made._fill(wanted, self.inputs, topological(wanted))
         return made

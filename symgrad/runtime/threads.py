@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,79 @@ def available() -> int:
     return min(os.cpu_count() or 1, MOST_THREADS)
 
 
-@lru_cache(maxsize=1)
-def _helpers(process: int) -> Any:
-    """The threads of a process, made when they are first asked for."""
-    from concurrent.futures import ThreadPoolExecutor
+class _Job:
+    """A call for another thread, which whoever asked for it may take back until it has begun."""
 
-    return ThreadPoolExecutor(MOST_THREADS, "symgrad")
+    __slots__ = ("begun", "done", "error", "work")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work = work
+        self.error: BaseException | None = None
+        self.begun, self.done = Lock(), Lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        if self.begun.acquire(blocking=False):
+            try:
+                self.work()
+            except BaseException as error:  # told to whoever waits
+                self.error = error
+            finally:
+                self.done.release()
+
+    def end(self) -> BaseException | None:
+        """Take it back, or wait until it is done; what it raised, which is then forgotten."""
+        if not self.begun.acquire(blocking=False):
+            self.done.acquire()
+        error, self.error = self.error, None
+        return error
+
+
+class _Helper:
+    """A thread that runs a job, and then waits for the next one among those that are idle."""
+
+    def __init__(self, idle: list[_Helper], job: _Job) -> None:
+        self.idle, self.wake = idle, Lock()
+        self.job: _Job | None = job
+        self.wake.acquire()
+
+    def serve(self) -> None:
+        while True:
+            if self.job is not None:
+                self.job.run()
+            self.job = None  # its arrays may go
+            self.idle.append(self)
+            self.wake.acquire()
+
+
+class _Pool:
+    """The helpers of a process. concurrent.futures takes five milliseconds to import."""
+
+    def __init__(self) -> None:
+        self.idle: list[_Helper] = []
+        self.count = 0
+
+    def submit(self, work: Callable[[], None]) -> _Job:
+        """A job for a helper; where no other thread can be had, nobody begins it."""
+        job = _Job(work)
+        try:
+            helper = self.idle.pop()
+        except IndexError:
+            if self.count < MOST_THREADS:
+                with suppress(RuntimeError):  # the system has no more threads
+                    helper = _Helper(self.idle, job)
+                    Thread(target=helper.serve, name="symgrad", daemon=True).start()
+                    self.count += 1
+        else:
+            helper.job = job
+            helper.wake.release()
+        return job
+
+
+@lru_cache(maxsize=1)
+def _helpers(process: int) -> _Pool:
+    """The threads of a process, made when they are first asked for."""
+    return _Pool()
 
 
 def share(
@@ -53,14 +122,16 @@ def share(
                 work(start, *workspace)
 
     pool = _helpers(os.getpid())
-    others = [pool.submit(worker, w) for w in workspaces[1:]]
+    others = [pool.submit(partial(worker, w)) for w in workspaces[1:]]
+    errors = list[BaseException | None]()
     try:
         worker(workspaces[0])
     finally:
         left.clear()  # whoever is still at work ends with the tile that it has begun
         for other in others:
-            if not other.cancel():
-                other.exception()
-    for other in others:
-        if not other.cancelled():
-            other.result()
+            errors.append(other.end())
+    if any(errors):
+        try:
+            raise next(filter(None, errors))
+        finally:
+            errors.clear()  # its traceback has this frame, which is not to hold it in turn

@@ -4,12 +4,14 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.runtime import threads
 from symgrad.runtime.executable import MOST_PLANS
 from symgrad.runtime.threads import share
 
@@ -379,3 +381,36 @@ def test_what_was_interrupted_is_not_worked_in_again():
     program(np.ones(4))
     assert all(v.cell.array is not spare and s is not spare for s in program.store.spares)
     np.testing.assert_array_equal(v.value, np.full(4, 2.0))
+
+
+def test_where_no_thread_can_be_had_the_caller_does_all(monkeypatch):
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_helpers", lambda process: threads._Pool())
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    done = []
+    share(lambda start, who: done.append((start, who)), range(5), ["a", "b", "c"])
+    assert done == [(i, "a") for i in range(5)]
+
+
+def test_helpers_serve_again_and_hold_nothing_of_what_they_did():
+    pool = threads._Pool()
+    for failing in (True, False, True):
+        given = np.ones(3)
+        held = weakref.ref(given)
+
+        def work(array=given, failing=failing):
+            if failing:
+                raise ValueError(array.sum())
+
+        job = pool.submit(work)
+        while not job.begun.locked():
+            time.sleep(0.001)
+        error = job.end()
+        assert (type(error) is ValueError) is failing
+        while not pool.idle:
+            time.sleep(0.001)
+        del given, work, error, job
+        assert held() is None
+    assert pool.count == 1
