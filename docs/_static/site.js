@@ -7,5 +7,6 @@ addEventListener("DOMContentLoaded", () => {
   reach();
   for (const [which, name] of [[".sidebar-drawer", "Pages"], [".toc-drawer", "On this page"]])
     document.querySelector(which)?.setAttribute("aria-label", name);
+  addEventListener("load", reach);
   addEventListener("resize", reach);
 });
