@@ -6,10 +6,13 @@ compiled as it is written and by all rules; the tests compare the numbers.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 import symgrad as sg
 from tools.rules_table import ROOT, row, updated, write
+from tools.structure_peers import RECORDED
 
 PAGE = ROOT / "symgrad" / "rules" / "STRUCTURE.md"
 BEGIN, END = "<!-- structure: begin -->", "<!-- structure: end -->"
@@ -122,19 +125,25 @@ def compiled(text):
 
 def parts(graph):
     """The factorisations and products of a graph, each with how often it is done."""
-    names = [SOLVERS[n.op.name] for n in graph.nodes if n.op.name in SOLVERS]
+    return counted([SOLVERS[n.op.name] for n in graph.nodes if n.op.name in SOLVERS])
+
+
+def counted(names):
+    """Names in words, each with how often it is there."""
     listed = [f"{names.count(n)} {n}" if names.count(n) > 1 else n for n in dict.fromkeys(names)]
     return ", ".join(listed) or "none"
 
 
 def listed():
     """A row for each expression."""
-    lines = [row("expression", "what runs", "flops as written", "flops"), "|---|---|--:|--:|"]
+    peer = json.loads(RECORDED.read_text(encoding="utf-8"))
+    heads = "expression", "what runs", "flops as written", "flops", f"PyTensor {peer['version']}"
+    lines = [row(*heads), "|---|---|--:|--:|---|"]
     for text in EXPRESSIONS:
         _, best = compiled(text)
         cost = best.cost()
-        cells = f"`{text}`", parts(best.graph), cost.before.flops, cost.after.flops
-        lines.append(row(*cells[:2], *(f"{n:,}" for n in cells[2:])))
+        flops = (f"{c.flops:,}" for c in (cost.before, cost.after))
+        lines.append(row(f"`{text}`", parts(best.graph), *flops, peer["runs"][text]))
     return lines
 
 
