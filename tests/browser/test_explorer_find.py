@@ -235,7 +235,7 @@ def test_a_title_in_sight_of_its_frame_alone_has_a_strip_of_its_own(opened, net_
 
 @pytest.mark.parametrize("width", [800, 700, 390])
 def test_on_a_narrow_screen_the_graph_is_seen(opened, net_page, width):
-    page = opened(net_page)
+    page = opened(net_page, scheme="dark" if width == 700 else "light")
     page.set_viewport_size({"width": width, "height": 844})
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     stage = page.locator("#stage").bounding_box()
@@ -245,6 +245,9 @@ def test_on_a_narrow_screen_the_graph_is_seen(opened, net_page, width):
     listed = page.locator("#list [aria-current]").bounding_box()
     assert 0 <= listed["x"] <= width - 100
     assert_accessible(page)
+    if width == 390:
+        page.emulate_media(color_scheme="dark")
+        assert_accessible(page)
 
 
 # Keys

@@ -8,6 +8,7 @@ import pytest
 import symgrad as sg
 import symgrad_viz
 from symgrad_viz.sketches import sketches
+from tests.browser.conftest import SIZE
 from tests.browser.test_explorer_page import (
     HOSTILE,
     address,
@@ -179,6 +180,10 @@ def test_two_programs_are_compared(opened, two, scheme):
     assert rows["nodes"] == [str(len(p.graph)) for p in (a, b)]
     for sign, name in (("was", "maximum("), ("is", "tanh(")):
         assert panel.locator(f".diff-{sign}", has_text=name).count() >= 1
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    assert_accessible(page)
+    page.set_viewport_size(SIZE)
     assert_accessible(page)
     page.locator("button", has_text="mark what only").click()
     only = page.locator("#boxes .is-found")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests.browser.test_explorer_page import assert_accessible
+
 GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
 MEASURE = """() => {
   const drawn = document.documentElement;
@@ -32,11 +36,20 @@ MEASURE = """() => {
 
 def test_every_picture_can_be_read(opened):
     pictures = sorted(GALLERY.glob("*.svg"))
-    assert pictures
+    large = {"lenet", "transformer", "lstm", "lstm_story", "chain"}  # of 279 to 11,165 nodes
+    assert large < {path.stem for path in pictures}
     page = None
-    for path in pictures:
-        page = opened(path, page=page)
+    for i, path in enumerate(pictures):
+        page = opened(path, scheme=("light", "dark")[i % 2], page=page)
         found = page.evaluate(MEASURE)
         assert found["overlaps"] == found["covered"] == found["beyond"] == 0, path.name
         assert found["smallest"] >= 10, path.name
         assert 100 < found["largest"] <= 6000, path.name
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_story(opened, scheme):
+    page = opened(GALLERY / "relu_story.svg", scheme=scheme)
+    assert_accessible(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_accessible(page)
