@@ -130,7 +130,7 @@ def parts(graph):
 
 def counted(names):
     """Names in words, each with how often it is there."""
-    listed = [f"{names.count(n)} {n}" if names.count(n) > 1 else n for n in dict.fromkeys(names)]
+    listed = [f"{names.count(n)} × {n}" if names.count(n) > 1 else n for n in dict.fromkeys(names)]
     return ", ".join(listed) or "none"
 
 

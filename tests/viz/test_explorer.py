@@ -296,6 +296,23 @@ def test_gradient_rules_are_told_apart_from_rewrites(shown):
     assert any({"name": "vjp(relu)", "sort": "gradient"} in e["makers"] for e in selects)
     fused = [e for e in shown["elements"] if e.get("inside") and not e.get("group")]
     assert all({"name": "fusion", "sort": "pass"} in e["makers"] for e in fused)
+    # A reader of the page alone is told why.
+    assert fused
+    assert all(e["verdict"].endswith("Computes neighbouring operations together, in pieces that "
+                                     "stay in the cache.") for e in fused)  # fmt: skip
+
+
+def test_the_line_that_wrote_a_node_stands_before_what_its_rewrites_took_in():
+    """relu's backward is relu's, though the factor of the update has moved into it."""
+    x, w = sg.placeholder("x", ("N", 1000)), sg.variable("w", np.ones((1000, 100)))
+    v = sg.variable("v", np.ones((100, 10)))
+    loss = sg.sum((sg.relu(x @ w) @ v) ** 2)
+    dw, dv = sg.grad(loss, [w, v])
+    own = read(sg.compile(x, loss, updates={w: w - 1e-6 * dw, v: v - 1e-6 * dv}))
+    found = [e for e in own["elements"] if e["op"] == "keep_where_positive"]
+    lines = [[own["places"][p]["text"] for p in e["places"]] for e in found]
+    assert any(len(told) > 1 for told in lines), lines
+    assert all(told[0].startswith("sg.relu(") for told in lines)
 
 
 def test_every_line_that_computes_has_a_node_and_back(net, shown):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.node import Node
+from symgrad.ir.origin import Location
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
@@ -18,6 +20,7 @@ from symgrad.runtime.source import Source
 from symgrad_viz.bodies import times_text
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_tables import Table
+from symgrad_viz.sentences import sentence_of
 from symgrad_viz.words import shortened
 
 MOST_REWRITES = 60  # told of one node
@@ -117,18 +120,20 @@ class Nodes:
         if key not in self._behind_of:
             rewrites, sources = self.lineage.backward(form)
             origins = {n.origin.frames: n.origin for n in (node, *sources) if n is node or n.inputs}
-            lines = {
-                (p.file, p.line): p
-                for o in reversed(origins.values())
-                for p in reversed(o.locations)
-            }
-            self._behind_of[key] = rewrites, [self.places[p] for p in reversed(lines.values())]
+            lines: dict[tuple[str, int], Location] = {}
+            for place in chain.from_iterable(o.locations for o in origins.values()):
+                lines.setdefault((place.file, place.line), place)
+            self._behind_of[key] = rewrites, [self.places[p] for p in lines.values()]
         return self._behind_of[key]
 
     def _verdict(self, number: int, verdict: str) -> str:
         if number in self.inside:
             steps = [at for i, at in self._own_steps(number) if i == 0]
-            return f"one group of {len(self.inside[number])} ops, computed by {steps_text(steps)}"
+            count, passes = len(self.inside[number]), self.elements.nodes[number].origin.made_by
+            why = next(
+                (f". {sentence_of(m.name)}" for m in passes[::-1] if m.name in self.pass_names), ""
+            )
+            return f"one group of {count} ops, computed by {steps_text(steps)}{why}"
         if number >= len(self.program.raw):
             return verdict.replace("computed as written, by", "computed by")
         return verdict
