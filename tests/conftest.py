@@ -15,12 +15,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import symgrad.ops.families  # noqa: E402, F401
 
+# What a test makes seldom outlives it: to look for it after each 700 objects is dear.
+gc.set_threshold(20_000, 10, 10)
+
 
 def pytest_collection_finish():
-    """What was collected stays until the end; to walk it again and again took a fifth of a run.
-
-    What a test makes seldom outlives it, so that to look for it after each 700 objects is dear.
-    """
+    """What was collected stays until the end; to walk it again and again took a fifth of a run."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)

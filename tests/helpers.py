@@ -1,11 +1,14 @@
 """What several test files need: samples, values, derivatives by other ways."""
 
 import argparse
+import functools
+import inspect
 import sys
 import zlib
 from traceback import format_exc
 
 import numpy as np
+import pytest
 
 import symgrad as sg
 from symgrad.autodiff.forward import push_forward
@@ -14,6 +17,55 @@ from symgrad.ir.evaluate import evaluate
 
 STEP = 1e-6
 TOLERANCE = 1e-6
+
+
+def each(names, cases, ids=None, parts=1):
+    """Like `pytest.mark.parametrize`, but one test goes through the cases and tells which failed.
+
+    A test of its own costs two milliseconds, which is more than most cases take. A fixture is one
+    for all cases; a generator makes them when they are tested. With many slow cases there are
+    `parts`, for several processors.
+    """
+    names = names.replace(",", " ").split() if isinstance(names, str) else [*names]
+
+    @functools.cache
+    def rows():
+        found = [*cases]
+        assert found, "there are no cases"
+        assert not any(isinstance(case, type(pytest.param())) for case in found), "give tuples"
+        return [(case,) if len(names) == 1 else tuple(case) for case in found]
+
+    def label(i):
+        if ids is None or callable(ids):
+            return "-".join(map(ids or _name, rows()[i]))
+        return str([*ids][i])
+
+    def through_all(test):
+        @functools.wraps(test)
+        def check(**fixtures):
+            part, failed = fixtures.pop("part") if parts > 1 else 0, []
+            for i in range(part, len(rows()), parts):
+                try:
+                    test(**dict(zip(names, rows()[i], strict=True)), **fixtures)
+                except pytest.skip.Exception:
+                    continue
+                except (Exception, pytest.fail.Exception):
+                    failed.append(f"{test.__name__}[{label(i)}]:\n{format_exc(limit=-3)}")
+            assert not failed, f"{len(failed)} of {len(rows())} failed\n" + "\n".join(failed[:10])
+
+        own = inspect.signature(test)
+        kept = [p.replace(kind=p.KEYWORD_ONLY) for n, p in own.parameters.items() if n not in names]
+        if parts > 1:
+            kept.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
+            check = pytest.mark.parametrize("part", range(parts))(check)
+        check.__signature__ = own.replace(parameters=kept)
+        return check
+
+    return through_all
+
+
+def _name(value):
+    return str(getattr(value, "__name__", None) or getattr(value, "name", None) or value)
 
 
 def generator(name):

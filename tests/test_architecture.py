@@ -14,6 +14,7 @@ import pytest
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.copied import is_own, own_functions
+from tests.helpers import each
 
 ROOT = Path(__file__).parent.parent
 # From the ground up; those of one line stand beside each other and import neither.
@@ -238,7 +239,7 @@ def modules():
             yield ".".join(path.relative_to(base).with_suffix("").parts), path
 
 
-@pytest.mark.parametrize(("module", "path"), [pytest.param(*m, id=m[0]) for m in modules()])
+@each(("module", "path"), modules(), parts=4)
 def test_the_house_is_in_order(module, path):
     assert faults(module, path.read_text(encoding="utf-8")) == []
 
@@ -283,7 +284,7 @@ def global_names(code):
 OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
 
 
-@pytest.mark.parametrize("function", sorted(OWN, key=lambda f: f.__name__))
+@each("function", sorted(OWN, key=lambda f: f.__name__))
 def test_a_kernel_needs_nothing_but_numpy_its_arguments_and_its_neighbours(function):
     neighbours = {f.__name__ for f in own_functions(function)} - {function.__name__}
     found = global_names(function.__code__)
@@ -299,7 +300,7 @@ def test_no_two_kernels_have_one_name():
 DOC = '"""A module."""\n'
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "source", "words"),
     [
         ("symgrad.ir.node", "import symgrad.ops.shape", "not below"),
@@ -381,7 +382,7 @@ def test_a_module_without_a_docstring_is_found():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "source"),
     [
         ("symgrad.ir.node", "from symgrad.ir.dims import Dim\nfrom symgrad.ir import late"),

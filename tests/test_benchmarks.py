@@ -15,6 +15,7 @@ from symgrad.ir.graph import Graph
 from symgrad.lowering.lower import LEAST_SAVED, lower
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.rewrite.trace import Trace
+from tests.helpers import each
 
 CALLS = 3
 
@@ -25,7 +26,7 @@ def answers(name, contestant):
     return [arrays(run()) for _ in range(CALLS)]
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@each("name", WORKLOADS)
 def test_symgrad_and_numpy_agree(name):
     expected = answers(name, "naive")
     for contestant in ("tuned", "symgrad"):

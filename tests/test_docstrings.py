@@ -6,9 +6,9 @@ import inspect
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 from tools import ops_table
 
 FUNCTIONS = ops_table.loaded()
@@ -17,7 +17,7 @@ NAMES = {n: getattr(sg, n) for n in dir(sg) if not n.startswith("_") and n != "r
 NAMES |= {"sg": sg, "np": np}
 
 
-@pytest.mark.parametrize("name", [n for n, f in FUNCTIONS.items() if ">>>" in (f.__doc__ or "")])
+@each("name", [n for n, f in FUNCTIONS.items() if ">>>" in (f.__doc__ or "")])
 def test_the_example_of_a_function_runs(name):
     function = FUNCTIONS[name]
     space, _, last = name.rpartition(".")
@@ -47,7 +47,7 @@ def beginning_with_what(tree):
     return [text for text in texts if text.startswith("What ")]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda f: str(f.relative_to(HOME)))
+@each("path", FILES, ids=lambda f: str(f.relative_to(HOME)))
 def test_a_docstring_names_what_it_returns(path):
     """Not "What …" but a noun or a verb: a reader looks for the field's word."""
     assert beginning_with_what(ast.parse(path.read_text())) == []

@@ -25,6 +25,7 @@ from tests.helpers import (
     check_derivatives,
     check_second_derivatives,
     close,
+    each,
     generator,
     same,
     sample,
@@ -159,7 +160,7 @@ def trials(op, *dtypes):
 
 
 def every(having=lambda op: True):
-    return pytest.mark.parametrize("op", [pytest.param(o, id=o.name) for o in OPS if having(o)])
+    return each("op", [op for op in OPS if having(op)])
 
 
 def has_cases(op):

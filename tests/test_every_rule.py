@@ -24,23 +24,13 @@ from symgrad.testing import check_rule, random_feeds, spellings
 from symgrad.testing.equality import Run
 from symgrad.testing.rules import applications, applied_once
 from symgrad.testing.spellings import MANY
+from tests.helpers import each
 
 COMPILER = (*RULES, *KERNELS)
 GRADES = ("bits", "values", "rounding", "reals")
 
 
-def by_name(rules):
-    # By the scope, tests of one rule come one after the other: its spellings are made once.
-    return pytest.mark.parametrize("rule", rules, ids=lambda rule: rule.name, scope="module")
-
-
-@by_name(dict.fromkeys((*COMPILER, *BY_RANGES, *rules_of(whole_graph), *normal.RULES)))
-def test_keeps_its_grade(rule):
-    check_rule(rule)
-
-
-@by_name(normal.RULES)
-def test_keeps_the_gradient_that_was_written(rule):
+def keeps_the_gradient_that_was_written(rule):
     """By the ops' own slopes: `grad` lets these rules act first, on what a check compares, too."""
     seen = 0
     for y, inputs, after in islice(applications(rule), 60):
@@ -64,8 +54,7 @@ def ordinary(inputs):
     return random_feeds(np.random.default_rng(0), inputs)
 
 
-@by_name(COMPILER)
-def test_acts_in_the_compiler(rule):
+def acts_in_the_compiler(rule):
     """Some spelling of it is met by it, and not always by another rule before."""
     admitting = [g for g in GRADES if sg.Exact.of(g) >= rule.exact]
     for y, inputs in spellings(rule):
@@ -75,8 +64,7 @@ def test_acts_in_the_compiler(rule):
     pytest.fail(f"nothing that was spelled out lets {rule.name} act: other rules are faster")
 
 
-@by_name(COMPILER)
-def test_does_not_act_below_its_grade(rule):
+def does_not_act_below_its_grade(rule):
     """The grade that a program asks for is the most that it gets."""
     for grade in GRADES:
         if sg.Exact.of(grade) >= rule.exact:
@@ -109,8 +97,7 @@ MISCOUNTED = (
 SAVING = [r for r in COMPILER if r.exact < sg.Exact.REALS and not r.stable]
 
 
-@by_name([r for r in SAVING if r.name not in MISCOUNTED])
-def test_makes_no_more_work(rule):
+def makes_no_more_work(rule):
     """Whichever of its variables are wide or narrow: one of both may grow if the other shrinks."""
     for y, inputs, after in applications(rule):
         # Operations on integers are not counted; and scalars are no work.
@@ -125,6 +112,23 @@ def test_makes_no_more_work(rule):
             f"{rule}\noperations and bytes {new}, and {old} before\n"
             f"before:\n{sg.Graph([y], inputs)}\nafter:\n{sg.Graph([after], inputs)}"
         )
+
+
+CHECKS = {
+    check_rule: (*COMPILER, *BY_RANGES, *rules_of(whole_graph), *normal.RULES),
+    keeps_the_gradient_that_was_written: normal.RULES,
+    acts_in_the_compiler: COMPILER,
+    does_not_act_below_its_grade: COMPILER,
+    makes_no_more_work: [r for r in SAVING if r.name not in MISCOUNTED],
+}
+
+
+@pytest.mark.parametrize("rule", dict.fromkeys(CHECKS[check_rule]), ids=lambda rule: rule.name)
+@each("check", CHECKS)
+def test_a_rule(rule, check):
+    """One after the other, so that the spellings of a rule are made once."""
+    if any(rule is r for r in CHECKS[check]):
+        check(rule)
 
 
 def test_names_tell_rules_apart():
@@ -248,7 +252,7 @@ FALSE = (
 )  # fmt: skip
 
 
-@by_name(FALSE)
+@pytest.mark.parametrize("rule", FALSE, ids=lambda rule: rule.name)
 def test_a_false_rule_is_caught_and_shown(rule):
     with pytest.raises(AssertionError) as caught:
         check_rule(rule)

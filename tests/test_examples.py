@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -244,7 +245,7 @@ def test_on_a_gpu(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "guess.stablehlo").exists()
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
+@each("path", sorted(EXAMPLES.glob("[0-9]*.py")), ids=lambda p: p.stem)
 def test_each_example_is_a_script_with_a_purpose(path):
     text = path.read_text()
     assert text.startswith('"""')

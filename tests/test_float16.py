@@ -7,6 +7,7 @@ import symgrad as sg
 from symgrad.ops.linalg.triangular import solve_definite
 from symgrad.optim.clipping import clip_by_norm
 from symgrad.testing.equality import Run
+from tests.helpers import each
 
 MANY = 100_000
 
@@ -83,9 +84,9 @@ def numbers(kind, size):
     return {"tens": found + 10, "hundreds": 300 * found, "units": found}[kind].astype("float16")
 
 
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
-@pytest.mark.parametrize("kind", ["units", "tens", "hundreds"])
-@pytest.mark.parametrize("name", STATISTICS)
+@each("passes", [None, ()], ids=["optimised", "raw"])
+@each("kind", ["units", "tens", "hundreds"])
+@each("name", STATISTICS)
 def test_statistics_are_those_of_float64_rounded(name, kind, passes):
     function, by_numpy = STATISTICS[name]
     for size in (10, MANY):
@@ -98,8 +99,8 @@ def test_statistics_are_those_of_float64_rounded(name, kind, passes):
         np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-3)
 
 
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
-@pytest.mark.parametrize("name", STATISTICS)
+@each("passes", [None, ()], ids=["optimised", "raw"])
+@each("name", STATISTICS)
 def test_their_gradients_are_those_of_float64_rounded(name, passes):
     function, _ = STATISTICS[name]
     a = numbers("tens", 10_000)
@@ -218,9 +219,9 @@ def both_modes(function, size, dtype, passes):
     return sg.compile(x, outputs, passes=passes)(np.ones(size, dtype))
 
 
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
-@pytest.mark.parametrize("size", [3000, 70_000])
-@pytest.mark.parametrize("name", TIED)
+@each("passes", [None, ()], ids=["optimised", "raw"])
+@each("size", [3000, 70_000])
+@each("name", TIED)
 def test_elements_that_tie_share_one_gradient(name, size, passes):
     slope, along = both_modes(TIED[name], size, "float16", passes)
     assert slope.dtype == along.dtype == np.float16
@@ -228,8 +229,8 @@ def test_elements_that_tie_share_one_gradient(name, size, passes):
     np.testing.assert_allclose(along, 1, rtol=2e-3)
 
 
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
-@pytest.mark.parametrize("name", MANY_TERMS)
+@each("passes", [None, ()], ids=["optimised", "raw"])
+@each("name", MANY_TERMS)
 def test_terms_of_a_derivative_are_added_up_in_float32(name, passes):
     for size in (3000, 70_000) if name in ("take", "indexed", "added_at") else (3000,):
         slope, along = both_modes(MANY_TERMS[name], size, "float16", passes)
@@ -374,9 +375,9 @@ SCALED = {
 }
 
 
-@pytest.mark.parametrize("mode", ["reverse", "forward"])
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
-@pytest.mark.parametrize("name", SCALED)
+@each("mode", ["reverse", "forward"])
+@each("passes", [None, ()], ids=["optimised", "raw"])
+@each("name", SCALED)
 def test_what_keeps_a_sum_from_overflow_keeps_its_derivative_from_it(name, passes, mode):
     """The cotangent that is summed may be too large for float16 until it meets the factor."""
     function = SCALED[name]

@@ -11,6 +11,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ops.select import select
+from tests.helpers import each
 
 NAN, INF = np.nan, np.inf
 
@@ -333,9 +334,7 @@ ROWS = [
     row("logsumexp far out", [-1000.0, 1000.0], [0, 1], **LOGSUMEXP),
 ]  # fmt: skip
 
-CASES = [
-    pytest.param(r, spelling, id=f"{r.name}-{spelling}") for r in ROWS for spelling in r.spellings
-]
+CASES = [(row, spelling) for row in ROWS for spelling in row.spellings]
 
 
 def derivatives(row, spelling, mode):
@@ -356,15 +355,19 @@ def _contract(g, jacobian, axes):
     return sg.sum(sg.where(jacobian == 0, 0, weights * jacobian), axis=axes)
 
 
-@pytest.mark.parametrize("mode", ["reverse", "forward"])
-@pytest.mark.parametrize(("row", "spelling"), CASES)
-def test_one_function_has_one_gradient(row, spelling, mode):
+def check_gradient(row, spelling, mode):
     xs, found = derivatives(row, spelling, mode)
     wanted = [np.asarray(a, float) for a in row.expected]
     for passes, said in ((), "raw"), (None, "optimised"):
         values = sg.compile(xs, found, passes=passes)(*row.at)
         for value, expected in zip(values, wanted, strict=True):
             np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-300, err_msg=said)
+
+
+@each("mode", ["reverse", "forward"])
+@each(("row", "spelling"), CASES, parts=6)
+def test_one_function_has_one_gradient(row, spelling, mode):
+    check_gradient(row, spelling, mode)
 
 
 SECOND = [
@@ -384,14 +387,11 @@ SECOND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
-@pytest.mark.parametrize(
+@each("passes", [(), None], ids=["raw", "optimised"])
+@each(
     ("function", "at", "expected"),
-    [
-        pytest.param(f, at, expected, id=f"{name}-{spelling}")
-        for name, spellings, at, expected in SECOND
-        for spelling, f in spellings.items()
-    ],
+    [(f, at, expected) for _, spellings, at, expected in SECOND for f in spellings.values()],
+    ids=[f"{name}-{spelling}" for name, spellings, _, _ in SECOND for spelling in spellings],
 )
 def test_second_derivatives(function, at, expected, passes):
     x = sg.placeholder("x", np.shape(at))

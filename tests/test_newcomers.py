@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 ROOT = Path(__file__).parent.parent
 KEY = sg.random.key(0)
@@ -70,7 +71,7 @@ def test_names_within_a_namespace(space, name, ours):
     assert name not in dir(getattr(sg, space))
 
 
-@pytest.mark.parametrize("name", OTHER_NAMES)
+@each("name", OTHER_NAMES)
 def test_names_of_others_are_answered_with_ours(name):
     with pytest.raises(AttributeError, match=re.escape(OTHER_NAMES[name])):
         getattr(sg, name)

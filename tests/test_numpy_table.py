@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 from tools import numpy_table
 
 
@@ -40,7 +41,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "function"), UNARY)
+@each(("name", "function"), UNARY)
 def test_what_is_not_answered_raises_nothing_raw(name, function):
     """On a node it is refused by an error of ours, or NumPy's own says what the arguments are."""
     if name in OTHERS:

@@ -4,6 +4,7 @@ import difflib
 
 import pytest
 
+from tests.helpers import each
 from tools import ops_table
 
 FUNCTIONS = ops_table.loaded()
@@ -22,7 +23,7 @@ def test_the_page_is_that_of_the_functions(path, pages):
     assert not stale, "\n".join([*stale[:20], "run: python -m tools.ops_table"])
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_a_function_is_called_to_see_what_it_does(name):
     """One that no call fits is given one in `ops_table.CALLS`."""
     assert ops_table.tried(name, FUNCTIONS[name]), ops_table.called(name, FUNCTIONS[name], "f8")

@@ -4,9 +4,8 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import symgrad as sg
+from tests.helpers import each
 
 ROOT = Path(sg.__file__).parent.parent
 FOLDERS = ("symgrad", "viz", "tools", "tests", "benchmarks", "examples", "docs")
@@ -53,7 +52,7 @@ def exists(name):
     return True
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
+@each("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_files_and_names_of_a_document_exist(document):
     text, name = document.read_text(encoding="utf-8"), str(document.relative_to(ROOT))
     assert missing_paths(text, document.parent) <= WRITTEN

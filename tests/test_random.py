@@ -8,7 +8,7 @@ from scipy import special, stats
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError
-from tests.helpers import close, same, value
+from tests.helpers import close, each, same, value
 
 R = sg.random
 KEY = R.key(7)
@@ -44,8 +44,8 @@ def correlation(a, b):
 # ---- laws -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", LAWS)
+@each("dtype", ["float32", "float64"])
+@each("name", LAWS)
 def test_the_law_is_that_of_scipy(name, dtype):
     draw, law = LAWS[name]
     found = value(draw(shape=(COUNT,), dtype=dtype))
@@ -210,7 +210,7 @@ def test_shapes_and_dtypes():
     assert value(R.normal(KEY, (0, 2))).shape == (0, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "words", "draw"),
     [
         (DtypeError, "a key is uint64", lambda: R.normal(0)),

@@ -4,10 +4,10 @@ import inspect
 import sys
 
 import numpy as np
-import pytest
 
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
+from tests.helpers import each
 
 REGISTRY.every()
 SPACES = (sg.linalg, sg.fft, sg.nn, sg.random, sg.special, sg.stats)
@@ -101,7 +101,7 @@ def calls(function):
                 yield (good,) * count, {name: value}
 
 
-@pytest.mark.parametrize("spelled", FUNCTIONS)
+@each("spelled", FUNCTIONS, parts=6)
 def test_what_is_refused_names_the_function_and_the_line(spelled):
     function, faults = FUNCTIONS[spelled], {}
     name = function.__name__

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 from tests.test_bad_input import divmod_node, refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "parts"),
     [
         (lambda a, b: sg.stack([a, b]), sg.ShapeError, ["stack([float64[2, 3], float64[4"]),
@@ -187,7 +188,7 @@ SLICES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("written", SLICES)
+@each("written", SLICES)
 def test_a_slice_that_is_refused_suggests_one_for_every_size(written):
     x = sg.placeholder("x", ("N",))
     with pytest.raises(sg.ShapeError, match="or slice what there is: x") as caught:

@@ -1,10 +1,10 @@
 """Every op with a kink or jump says what it is on a side: away from those it is what it was."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
+from tests.helpers import each
 from tests.test_every_op import OPS, cases_of, has_cases, operand_dtypes, trial
 
 KINKED = [o for o in OPS if o.locked is not None and has_cases(o)]
@@ -28,7 +28,7 @@ def on_sides(of):
         yield evaluate([*g, t], dict(zip(of.xs, of.arrays, strict=True)))
 
 
-@pytest.mark.parametrize("op", KINKED, ids=lambda o: o.name)
+@each("op", KINKED, ids=lambda o: o.name)
 def test_away_from_ties_a_side_makes_no_difference(op):
     for tried in cases_of(op)[:3]:
         dtype = "complex128" if op.trials.dtypes.startswith("complex") else "float64"

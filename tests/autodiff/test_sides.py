@@ -6,6 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from tests.autodiff import kinks_campaign
+from tests.helpers import each
 from tools import kinks_table
 
 x = sg.placeholder("x", ())
@@ -267,7 +268,7 @@ def test_the_table_is_what_symgrad_gives(path):
     )
 
 
-@pytest.mark.parametrize("text", kinks_table.FUNCTIONS)
+@each("text", kinks_table.FUNCTIONS)
 def test_both_sides_are_right_in_the_table(text):
     _, left, right = kinks_table.slopes(text)
     assert (left, right) == pytest.approx(kinks_table.FUNCTIONS[text])

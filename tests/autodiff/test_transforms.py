@@ -7,6 +7,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import GradientError
+from tests.helpers import each
 
 
 def run(outputs, feeds):
@@ -228,7 +229,7 @@ def test_vmap_of_what_does_not_depend_on_the_element():
     np.testing.assert_array_equal(found[1], np.tile([1.0, 2.0], (4, 1)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "message"),
     [
         (lambda x: sg.jvp(x, x, np.ones(4)), "the tangent of 'x'"),
@@ -271,8 +272,8 @@ FLAT = {
 }
 
 
-@pytest.mark.parametrize("name", FLAT)
-@pytest.mark.parametrize("rest", [None, sg.exp])
+@each("name", FLAT)
+@each("rest", [None, sg.exp])
 def test_what_is_constant_but_depends_has_zeros(name, rest):
     x = sg.placeholder("x", 3)
     at = np.array([-1.0, 0, 2])

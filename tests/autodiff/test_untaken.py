@@ -1,14 +1,14 @@
 """What was not taken contributes nothing: through sums, products, casts, slices and sorts."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 NEVER = np.zeros(2, bool)
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "at", "expected"),
     [
         (lambda r: sg.where(np.ones((3, 1), bool) & (r > 0), sg.sqrt(r), 0), [0.0, 4], [0, 0.75]),
@@ -26,7 +26,7 @@ NEVER = np.zeros(2, bool)
         (lambda r: sg.concat([sg.sqrt(r), r])[1:], [0.0, 4], [1, 1.25]),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
+@each("passes", [(), None], ids=["raw", "optimised"])
 def test_untaken_branches_contribute_nothing(function, at, expected, passes):
     x = sg.placeholder("x", np.shape(at))
     y = function(x)

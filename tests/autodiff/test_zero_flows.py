@@ -1,9 +1,9 @@
 """Higher derivatives where a flow happens to be 0: it varies all the same."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 s = sg.placeholder("s", ())
 x, w = sg.placeholder("x", 3), sg.placeholder("w", 3)
@@ -35,8 +35,8 @@ STEEP = {
 }
 
 
-@pytest.mark.parametrize("name", AT_ZERO)
-@pytest.mark.parametrize("exact", ["bits", "reals"])
+@each("name", AT_ZERO)
+@each("exact", ["bits", "reals"])
 def test_derivatives_of_every_order_in_both_modes(name, exact):
     y, expected = AT_ZERO[name]
     forward, backward = [y], [y]
@@ -47,8 +47,8 @@ def test_derivatives_of_every_order_in_both_modes(name, exact):
         np.testing.assert_allclose(sg.compile(s, ds, exact=exact)(0.0), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("steep", STEEP)
+@each("part", PARTS)
+@each("steep", STEEP)
 def test_the_curvature_of_a_sum_of_squares_that_are_0(part, steep):
     take, taken = PARTS[part]
     y, slope = STEEP[steep]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 jax = pytest.importorskip("jax")
 
@@ -125,7 +126,7 @@ def test_copies_pickles_and_checkpoints(tmp_path):
 # ---- failures -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "array"),
     [
         (lambda: sg.take(np.arange(3.0), INDEX), [0, 9]),

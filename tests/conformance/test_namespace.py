@@ -10,6 +10,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, SymgradError, UnsupportedError
 from tests.conformance.names import CONSTANTS, DTYPES
+from tests.helpers import each
 
 INTEGERS = [d for d in DTYPES if "int" in d]
 INEXACT = [d for d in DTYPES if "float" in d or "complex" in d]
@@ -31,7 +32,7 @@ def test_constants_are_numbers():
     assert sg.__array_api_version__ == "2024.12"
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@each("name", DTYPES)
 def test_dtypes_compare_and_hash(name):
     dtype = getattr(sg, name)
     assert dtype == sg.zeros(2, dtype=dtype).dtype == np.dtype(name)
@@ -56,7 +57,7 @@ def test_iinfo(name):
     assert ours.dtype == np.dtype(name)
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@each("name", DTYPES)
 def test_isdtype(name):
     dtype, other = getattr(sg, name), getattr(strict, name)
     for kind in (*KINDS, KINDS[:2], ("bool", "complex floating")):
@@ -67,8 +68,8 @@ def test_isdtype(name):
         sg.isdtype(dtype, "nonsense")
 
 
-@pytest.mark.parametrize("a", DTYPES)
-@pytest.mark.parametrize("b", DTYPES)
+@each("a", DTYPES)
+@each("b", DTYPES)
 def test_promotion(a, b):
     x, y = sg.placeholder("x", 3, a), getattr(sg, b)
     assert sg.can_cast(x, y) == sg.can_cast(x.dtype, y) == np.can_cast(a, b)
@@ -114,7 +115,7 @@ def test_what_the_namespace_says_of_itself():
 # ---- nodes as arrays ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", METHODS.split())
+@each("name", METHODS.split())
 def test_a_node_has_the_methods_of_the_standard(name):
     assert callable(getattr(sg.Node, f"__{name}__"))
 
@@ -150,7 +151,7 @@ def test_scalars_are_pythons_numbers(value):
             [10, 20][x]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 def test_other_libraries_read_nodes_and_nodes_read_them(dtype):
     x = sg.asarray([[0, 1], [1, 1]], dtype=dtype)
     np.testing.assert_array_equal(np.from_dlpack(x), np.asarray(x))
@@ -225,8 +226,8 @@ def test_a_value_is_computed_once():
     assert float(z[1]) == 6.0
 
 
-@pytest.mark.parametrize("device", ["gpu", 0])
-@pytest.mark.parametrize(
+@each("device", ["gpu", 0])
+@each(
     "make",
     [
         lambda d: sg.asarray(1, device=d),

@@ -2,16 +2,15 @@
 
 import inspect
 
-import pytest
-
 import symgrad as sg
 from tests.conformance.names import CONSTANTS, DTYPES, NAMES, both
+from tests.helpers import each
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_function_is_called_as_the_standard_says(name):
     ours, theirs = (inspect.signature(f).parameters for f in both(name))
     for parameter in theirs.values():
@@ -27,7 +26,7 @@ def test_a_function_is_called_as_the_standard_says(name):
     assert all(p.default is not p.empty and p.kind is KEYWORD_ONLY for p in more)
 
 
-@pytest.mark.parametrize("name", [*CONSTANTS, *DTYPES])
+@each("name", [*CONSTANTS, *DTYPES])
 def test_a_constant_or_dtype_is_there(name):
     assert name in dir(sg)
     assert hasattr(sg, name)

@@ -8,6 +8,7 @@ import pytest
 
 import symgrad as sg
 from tests.conformance.special_cases import COMPLEX_CASES, REAL_CASES, STATISTICAL
+from tests.helpers import each
 
 GRADES = ("bits", "values", "rounding")
 # What NumPy misses, and so do we: it takes the square root where every exponent is 0.5. (-0.0 is
@@ -54,15 +55,15 @@ def checked(name, arrays, cases):
     assert not wrong, "\n".join(wrong[:20])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", REAL_CASES)
+@each("dtype", ["float32", "float64"])
+@each("name", REAL_CASES)
 def test_special_cases_of_real_numbers(name, dtype):
     cases = REAL_CASES[name]
     checked(name, [np.array(x, dtype) for x in zip(*(xs for xs, _ in cases), strict=True)], cases)
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("name", COMPLEX_CASES)
+@each("dtype", ["complex64", "complex128"])
+@each("name", COMPLEX_CASES)
 def test_special_cases_of_complex_numbers(name, dtype):
     cases = COMPLEX_CASES[name]
     a, b = (np.array(x) for x in zip(*(xs for xs, _ in cases), strict=True))
@@ -91,8 +92,8 @@ def test_special_cases_beside_a_constant(name, place, grade):
         assert not [*faults(found, cases, missed, signed=grade == "bits")]
 
 
-@pytest.mark.parametrize("size", ["N", None])
-@pytest.mark.parametrize(("name", "elements", "options", "wanted"), STATISTICAL)
+@each("size", ["N", None])
+@each(("name", "elements", "options", "wanted"), STATISTICAL)
 def test_special_cases_of_statistics(name, elements, options, wanted, size):
     function, array = getattr(sg, name), np.array(elements)
     x = sg.placeholder("x", size or len(elements))

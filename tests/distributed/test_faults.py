@@ -10,10 +10,11 @@ import symgrad as sg
 from symgrad.distributed import worker
 from symgrad.distributed.worker import Key, Lent
 from symgrad.ir.errors import FeedError
+from tests.helpers import each
 
 
-@pytest.mark.parametrize("join", [sg.linalg.vector_norm, sg.sum, sg.prod, sg.max, sg.min])
-@pytest.mark.parametrize("values", [[np.inf, np.nan], [np.nan, 1, -np.inf], [0, np.inf, np.nan]])
+@each("join", [sg.linalg.vector_norm, sg.sum, sg.prod, sg.max, sg.min])
+@each("values", [[np.inf, np.nan], [np.nan, 1, -np.inf], [0, np.inf, np.nan]])
 def test_what_is_nan_in_one_piece_is_nan(join, values):
     x = sg.placeholder("x", ("N", 2))
     step = sg.map_reduce([x], [join(x), join(x, axis=0)], over="N")

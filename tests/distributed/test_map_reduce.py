@@ -19,7 +19,7 @@ from symgrad.distributed import worker
 from symgrad.distributed.rounds import Now
 from symgrad.distributed.worker import Key, Lent, Missing, Piece, compute
 from symgrad.ir.errors import FeedError, GraphError, UnsupportedError
-from tests.helpers import close, generator
+from tests.helpers import close, each, generator
 
 ROWS = 23
 
@@ -157,7 +157,7 @@ OF_ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", OF_ROWS)
+@each("name", OF_ROWS)
 def test_it_gives_what_all_rows_give(name):
     found, _ = both(listed(OF_ROWS[name](*inputs())))
     agree(found)
@@ -212,7 +212,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_what_needs_all_rows_is_refused_with_its_line(name):
     x, y = inputs()
     with pytest.raises(UnsupportedError, match=r"piece by piece over N(.|\n)*test_map_reduce.py:"):

@@ -10,7 +10,7 @@ from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradErro
 from symgrad.ir.node import Variable, apply, describe
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.declare import composite
-from tests.helpers import same, value
+from tests.helpers import each, same, value
 
 x = sg.placeholder("x", ("N", 3), "float32")
 ARITHMETIC = (
@@ -25,14 +25,14 @@ def pair(dtype):
     return rng.integers(1, 5, (2, 3)).astype(dtype), rng.integers(1, 5, 3).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
-@pytest.mark.parametrize("name", ARITHMETIC)
+@each("dtype", ["float32", "float64", "int32", "uint8"])
+@each("name", ARITHMETIC)
 def test_arithmetic_operators(name, dtype):
     check_binary(getattr(operator, name), *pair(dtype))
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
-@pytest.mark.parametrize("name", BITS)
+@each("dtype", ["int32", "uint8", "bool"])
+@each("name", BITS)
 def test_bit_operators(name, dtype):
     check_binary(getattr(operator, name), *pair(dtype))
 

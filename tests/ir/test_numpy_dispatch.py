@@ -6,7 +6,7 @@ import symgrad as sg
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
-from tests.helpers import close, generator, same, sample, value
+from tests.helpers import close, each, generator, same, sample, value
 
 A = sample(generator("a"), (3, 4), "float64", (0.2, 0.8))
 B = sample(generator("b"), (4,), "float64", (0.2, 0.8))
@@ -93,7 +93,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each("call", CALLS)
 def test_numpys_functions_build_nodes(call):
     expected = call(A, B)
     found = call(a, b)
@@ -123,7 +123,7 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("ufunc", OURS)
+@each("ufunc", OURS)
 def test_every_ufunc_that_an_op_names_gives_that_op(ufunc):
     dtype = REGISTRY.ops[OURS[ufunc]].trials.dtypes.split()[0]
     xs = [sg.placeholder(f"x{i}", (2, 2), dtype) for i in range(ufunc.nin)]
@@ -201,7 +201,7 @@ def scipys():
             yield name
 
 
-@pytest.mark.parametrize("name", list(scipys()))
+@each("name", list(scipys()))
 def test_scipys_functions_on_nodes_are_ours_and_say_the_same(name):
     ufunc = getattr(special, name)
     arrays = [A, A[::-1], A[:, ::-1], A[::-1, ::-1]][: ufunc.nin]

@@ -9,6 +9,7 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import elementwise
 from symgrad.ops.linalg.products import matmul_p
+from tests.helpers import each
 
 
 def op(name="probe"):
@@ -67,7 +68,7 @@ def test_check_wants_what_apply_leaves():
         reduce.check((f4,), good | {"axis": (-1,)})
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.functions))
+@each("name", sorted(REGISTRY.functions))
 def test_every_function_has_a_docstring_and_every_parameter_a_type(name):
     function = REGISTRY.functions[name]
     assert function.__doc__
@@ -82,7 +83,7 @@ y4 = sg.placeholder("y", ("N", 3), "float32")
 u1 = sg.placeholder("u", 3, "uint8")
 
 
-@pytest.mark.parametrize(
+@each(
     ("node", "dtype"),
     [
         (1 - y4 * y4, "float32"),
@@ -135,7 +136,7 @@ def test_a_scalar_that_does_not_fit_is_refused_at_the_users_line(scalar):
         sg.constant(scalar, "uint8")
 
 
-@pytest.mark.parametrize(
+@each(
     "bad",
     ["1.5", b"1", None, object(), {"a": 1}, {1.0}, np.array(["a"]), np.array([None, 1]),
      np.datetime64("2020-01-01"), [[1, 2], [3]], np.array([(1, 2)], "i4,i4"), np.timedelta64(3)],

@@ -11,6 +11,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import FileError, ParseError, RenderError, StateError, SymgradError
 from symgrad.ir.formats.reading import regular_file, strict_json
+from tests.helpers import each
 
 w = sg.variable("w", np.ones(3))
 graph = sg.Graph([sg.tanh(w)])
@@ -185,7 +186,7 @@ def test_json_is_read_to_the_letter(text, words):
 NESTED = ("(", "[", "{", "-", "~", "not ", "f(", "a[", "lambda:", "x if y else ", "1+(", "a.b(")
 
 
-@pytest.mark.parametrize("opening", NESTED)
+@each("opening", NESTED)
 def test_deep_nesting_in_a_text_is_refused(opening):
     for depth in (101, 10_001, 300_001):
         deep = opening * depth + "1"

@@ -16,6 +16,7 @@ from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import MOST_AXES, DType, TensorType
+from tests.helpers import each
 
 N = Dim.of("N")
 F8 = np.dtype("float64")
@@ -41,7 +42,7 @@ def schema(hint):
     return schema_of(infer)
 
 
-@pytest.mark.parametrize(
+@each(
     ("hint", "good", "bad"),
     [
         (int, [0, -1, 2**63, -(2**63)], [True, 1.0, "1", None, np.int64(1), 2**65, (1,), N]),
@@ -105,7 +106,7 @@ def operand_hint(infer):
     return get_type_hints(infer).get(names[0]) if names else None
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.every()))
+@each("name", sorted(REGISTRY.every()))
 def test_every_op_says_what_it_takes(name):
     op = REGISTRY.find(name)
     found = schema_of(op.infer)
@@ -235,7 +236,7 @@ def test_no_code_in_the_name_of_an_attribute_is_read(name, tmp_path):
 LINE = "n0: float64[3, 3] = placeholder(name='x')\nn1: {} = {}\nreturn n1\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("type", "call"),
     [
         ("float64[3]", "arange(count=3, dtype=float64, start='0', step=1)"),
@@ -374,7 +375,7 @@ def mutants(op, rng):
         yield tuple(types), attrs
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.every()))
+@each("name", sorted(REGISTRY.every()))
 def test_what_is_refused_is_refused_with_an_error_of_ours(name):
     op, rng = REGISTRY.find(name), np.random.default_rng(0)
     for types, attrs in mutants(op, rng):

@@ -13,7 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY, Op
 from symgrad.ir.origin import Location, Maker, Origin, built_as
-from tests.helpers import value
+from tests.helpers import each, value
 
 numeric = scalar_dtypes().filter(lambda d: d.kind in "biufc")
 x = sg.placeholder("x", ("N", 3), "float32")
@@ -106,7 +106,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@each("name", HOSTILE, ids=ascii)
 def test_names_may_be_any_text(name):
     graph = Graph([sg.placeholder(name, ("N",)) * sg.variable(name + "'", 1.0)])
     found = round_trip(graph)
@@ -271,7 +271,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line"), BAD, ids=range(len(BAD)))
+@each(("text", "line"), BAD, ids=range(len(BAD)))
 def test_bad_text_names_its_line(text, line):
     with pytest.raises(ParseError, match=f"^line {line}: ") as caught:
         Graph.parse(text)
@@ -340,7 +340,7 @@ def test_any_text_at_all(text):
         Graph.parse(text)
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@each("name", HOSTILE, ids=ascii)
 def test_what_an_origin_says_stays_within_its_comment(name):
     with sg.scope(name):
         node = sg.tanh(x)

@@ -8,6 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.testing import random_graph
+from tests.helpers import each
 
 x = sg.placeholder("x", ())
 v = sg.placeholder("v", (3,))
@@ -219,7 +220,7 @@ def test_saved_and_read_and_printed(tmp_path):
     assert program.check(2.0)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_random_branches(seed):
     rng = np.random.default_rng(seed)
     inputs, outputs = random_graph(rng, 8)

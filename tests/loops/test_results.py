@@ -1,10 +1,10 @@
 """Where results of loops lie, and loops without any that a derivative would have."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
+from tests.helpers import each
 
 x = sg.placeholder("x", 3)
 X = np.array([1.0, -2.0, 3.0])
@@ -19,9 +19,9 @@ def last_of_scan(steps):
     return sg.scan(lambda c, _: (sg.sin(c) + x, None), x, length=steps)[0]
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 3])
-@pytest.mark.parametrize("last", [last_of_while, last_of_scan])
-@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@each("steps", [0, 1, 2, 3])
+@each("last", [last_of_while, last_of_scan])
+@each("backend", ["numpy", "reference"])
 def test_a_part_of_an_array(steps, last, backend):
     end = X
     for _ in range(steps):
@@ -45,9 +45,9 @@ def test_steps_through_which_nothing_flows():
     assert t == 0.0
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 7, "T"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("reverse", [False, True])
+@each("length", [0, 1, 2, 7, "T"])
+@each("dtype", ["float64", "float32"])
+@each("reverse", [False, True])
 def test_numbers_are_floats_of_python_with_the_same_bits(length, dtype, reverse):
     """Where a step only adds and multiplies; its results are NumPy's again, also for a division."""
     rows = sg.placeholder("rows", (length, 2), dtype)

@@ -11,6 +11,7 @@ import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.ops.loops.loop import substituted
 from symgrad.testing import random_graph
+from tests.helpers import each
 
 a = sg.placeholder("a", ())
 b = sg.placeholder("b", ())
@@ -256,7 +257,7 @@ def test_kinks_reach_the_body():
         assert evaluate(sg.jvp([y], [a], [sg.ones(())], kinks=policy), {a: 0.0}) == [slope]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@each("seed", range(24))
 def test_random_bodies(seed):
     rng = np.random.default_rng(seed)
     inputs, outputs = random_graph(rng, 6)

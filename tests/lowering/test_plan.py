@@ -12,7 +12,7 @@ from symgrad.lowering.names import identifier
 from symgrad.lowering.schedule import schedule
 from symgrad.ops.select import select
 from symgrad.runtime.workspace import allocate
-from tests.helpers import generator, sample
+from tests.helpers import each, generator, sample
 
 
 def net(layers=3):
@@ -43,8 +43,8 @@ def corpus():
 GRAPHS = list(corpus())
 
 
-@pytest.mark.parametrize("i", range(len(GRAPHS)))
-@pytest.mark.parametrize("passes", [None, ()], ids=["optimised", "raw"])
+@each("i", range(len(GRAPHS)))
+@each("passes", [None, ()], ids=["optimised", "raw"])
 def test_nothing_that_will_be_read_is_written_over(i, passes):
     """Run a plan with a memory of who wrote each byte: every step reads what was meant for it."""
     graph = sg.Graph(GRAPHS[i])
@@ -155,7 +155,7 @@ def test_a_schedule_knows_all_sizes():
         schedule(sg.Graph([x[1:]]), {"N": 0})
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [("x", "x"), ("", "_unnamed"), ("1", "_1"), ("a b", "a_b"), ("λ", "_unnamed"), ("__x", "_x"),
      ("class", "class_"), ("np", "np_"), ("self", "self_"), ("step", "step_"), ("match", "match_"),

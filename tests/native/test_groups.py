@@ -8,6 +8,7 @@ from symgrad.ir.graph import Graph
 from symgrad.native.engine import Engine, host
 from symgrad.native.kernel import compiled
 from symgrad.native.space import NotNative
+from tests.helpers import each
 from tests.native.checks import (
     BINARY,
     COMPARE,
@@ -54,8 +55,8 @@ def random_group(rng, shapes, dtype):
 FLOATS = [np.float16, np.float32, np.float64]
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, np.int32, np.int64, np.uint8])
-@pytest.mark.parametrize("seed", range(12))
+@each("dtype", [*FLOATS, np.int32, np.int64, np.uint8])
+@each("seed", range(12))
 def test_elementwise_groups_have_numpys_bits(seed, dtype):
     rng = np.random.default_rng([seed, np.dtype(dtype).itemsize, np.dtype(dtype).kind == "f"])
     n, c = (int(v) for v in rng.integers(2, 70, 2))
@@ -72,7 +73,7 @@ def test_elementwise_groups_have_numpys_bits(seed, dtype):
         assert_same_bits(a, b)
 
 
-@pytest.mark.parametrize("n", [*range(1, 70), 127, 128, 129, 200])
+@each("n", [*range(1, 70), 127, 128, 129, 200])
 def test_tails_of_every_length(n):
     rng = np.random.default_rng(n)
     x, y = (sg.placeholder(name, (n,), "float32") for name in "xy")
@@ -94,8 +95,8 @@ def test_tails_of_every_length(n):
     assert guard[0] == guard[-1] == 7
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int16", "bool"])
-@pytest.mark.parametrize("columns", [3, 37])
+@each("dtype", ["float16", "float32", "float64", "uint8", "int16", "bool"])
+@each("columns", [3, 37])
 def test_nothing_beyond_the_end_of_a_row_is_written(dtype, columns):
     """Neither through masks, where this processor has them, nor by way of buffers."""
     rng, rows = np.random.default_rng(6), 5
@@ -132,9 +133,9 @@ def layer_norm(x, y):
     return [z * sg.sigmoid(z) * y, sg.sum(z * y, axis=0), sg.sum(z * y)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [softmax_cross_entropy, layer_norm])
-@pytest.mark.parametrize("shape", [(3, 2), (5, 10), (7, 64), (40, 257), (300, 33), (2, 9_001)])
+@each("dtype", ["float32", "float64"])
+@each("rows", [softmax_cross_entropy, layer_norm])
+@each("shape", [(3, 2), (5, 10), (7, 64), (40, 257), (300, 33), (2, 9_001)])
 def test_rows(rows, shape, dtype):
     rng = np.random.default_rng(5)
     x, y = (sg.placeholder(name, shape, dtype) for name in "xy")

@@ -8,6 +8,7 @@ from symgrad.testing import assert_equivalent, random_feeds
 
 pytest.importorskip("llvmlite")
 
+from tests.helpers import each
 from tests.native import campaign, placed
 
 
@@ -22,7 +23,7 @@ def test_graphs_that_once_failed(seed):
     campaign.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_random_graphs_within_tiles(seed):
     inputs, outputs, rng = campaign.some_graph(seed + 100)
     with campaign.everything(tile=200):

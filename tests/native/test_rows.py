@@ -10,6 +10,7 @@ from symgrad.native.space import NotNative
 from symgrad.ops.cumulative import products_before, running_extremum, running_sum, scan
 from symgrad.ops.index.in_rows import add_in_rows, pick_in_rows
 from symgrad.testing import assert_equivalent
+from tests.helpers import each
 from tests.native.campaign import everything
 from tests.native.checks import assert_same_bits, reference, values
 
@@ -34,8 +35,8 @@ def along_rows(x, i):
     return (exact + sums, []) if x.dtype.kind in "iu" else (exact, sums)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
-@pytest.mark.parametrize("shape", SHAPES)
+@each("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@each("shape", SHAPES)
 def test_along_rows(shape, dtype):
     rng = np.random.default_rng([shape[1], np.dtype(dtype).itemsize])
     x, i = sg.placeholder("x", shape, dtype), sg.placeholder("i", (shape[0], 1), "int64")

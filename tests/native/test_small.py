@@ -17,6 +17,7 @@ from tests.native.checks import BINARY, COMPARE, SPECIAL, UNARY, assert_same_bit
 
 pytest.importorskip("llvmlite")
 
+from tests.helpers import each
 from tests.native import campaign
 
 x, y = sg.placeholder("x", ()), sg.placeholder("y", ())
@@ -63,8 +64,8 @@ def test_where_it_pays_a_small_program_is_one_function():
     assert not sg.compile([wide], sg.sin(sg.cos(wide) * wide + wide * wide), backend=None).native
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("seed", range(6))
+@each("dtype", [np.float32, np.float64])
+@each("seed", range(6))
 def test_random_programs_have_numpys_bits(seed, dtype):
     rng = np.random.default_rng(seed)
     shapes = [(), (), ()] if seed < 3 else [(7,), (3, 1), ()]
@@ -130,7 +131,7 @@ def test_small_arrays(build):
             assert_same_bits(np.asarray(a), np.asarray(b))
 
 
-@pytest.mark.parametrize("n", range(1, 65))
+@each("n", range(1, 65))
 def test_every_number_of_elements(n):
     a, b = sg.placeholder("a", n, "float32"), sg.placeholder("b", (), "float32")
     programs = both([a, b], [sg.where(a > b, a * b, a - b), a > b, sg.max(a), a[::-1]])
@@ -234,7 +235,7 @@ def test_a_sum_of_masks_is_whether_one_is_true(shape):
             assert_same_bits(np.asarray(found), np.asarray(expected))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_random_small_programs(seed):
     campaign.check_small(seed)
 
@@ -355,8 +356,8 @@ def test_a_saved_source_is_numpy(tmp_path):
     assert program.cost().after.flops == plain.cost().after.flops
 
 
-@pytest.mark.parametrize("size", [24, 32, 64])
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "float32"])
+@each("size", [24, 32, 64])
+@each("dtype", ["uint8", "int8", "int16", "float32"])
 def test_what_a_mask_selects_of_its_own_elements_moved(dtype, size):
     """LLVM 20 takes the moved bytes for those in place: they are 1 where the mask is set."""
     x = sg.placeholder("x", (size,), "float32")

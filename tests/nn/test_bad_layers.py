@@ -5,6 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError, SymgradError, UnsupportedError
+from tests.helpers import each
 
 nn, KEY, NAN = sg.nn, sg.random.key(0), float("nan")
 X = sg.placeholder("x", ("N", 3))
@@ -17,8 +18,8 @@ SIZES = [(name, given, {"key": KEY}) for name, given in DRAWN.items()]
 SIZES += [("BatchNorm", (3,), {}), ("LayerNorm", (3,), {})]
 
 
-@pytest.mark.parametrize(("name", "given", "options"), SIZES)
-@pytest.mark.parametrize("bad", [0, -1, 2.0, "3", None])
+@each(("name", "given", "options"), SIZES)
+@each("bad", [0, -1, 2.0, "3", None])
 def test_sizes(name, given, options, bad):
     getattr(nn, name)(*given, **options)
     for i in range(len(given)):
@@ -41,7 +42,7 @@ def test_keys_and_dtypes(name):
             made(*given, key=KEY, dtype="int64")
 
 
-@pytest.mark.parametrize(
+@each(
     ("made", "words"),
     [
         (lambda: nn.Conv2d(4, 4, 3, key=KEY, groups=0), "groups is 1 or more, not 0"),

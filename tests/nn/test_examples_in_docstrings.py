@@ -4,9 +4,9 @@ import doctest
 import inspect
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 SPACES = {"nn": sg.nn, "optim": sg.optim}
 NAMES = {n: getattr(sg, n) for n in dir(sg) if not n.startswith("_") and n != "round"}
@@ -22,7 +22,7 @@ WRITTEN |= {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [n for n, f in WRITTEN.items() if ">>>" in (f.__doc__ or "")])
+@each("name", [n for n, f in WRITTEN.items() if ">>>" in (f.__doc__ or "")])
 def test_the_example_runs(name):
     names = NAMES | vars(SPACES[name.partition(".")[0]])
     test = doctest.DocTestParser().get_doctest(WRITTEN[name].__doc__, names, name, None, 0)
@@ -31,6 +31,6 @@ def test_the_example_runs(name):
     assert not told, "".join(told)
 
 
-@pytest.mark.parametrize("name", [n for n, f in WRITTEN.items() if inspect.isclass(f)])
+@each("name", [n for n, f in WRITTEN.items() if inspect.isclass(f)])
 def test_each_class_has_an_example(name):
     assert name == "optim.Optimizer" or ">>>" in WRITTEN[name].__doc__

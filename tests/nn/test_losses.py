@@ -6,7 +6,7 @@ from scipy.special import log_softmax, rel_entr
 
 import symgrad as sg
 from symgrad.ir.errors import BoundsError, DtypeError, ShapeError, UnsupportedError
-from tests.helpers import check_derivatives, close, generator, value
+from tests.helpers import check_derivatives, close, each, generator, value
 
 nn = sg.nn
 RNG = generator("losses")
@@ -30,9 +30,9 @@ def checked(loss, *at):
 # ---- cross entropy --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-@pytest.mark.parametrize("weight", [None, WEIGHT])
-@pytest.mark.parametrize("axis", [-1, 1, 0])
+@each("smoothing", [0.0, 0.2])
+@each("weight", [None, WEIGHT])
+@each("axis", [-1, 1, 0])
 def test_cross_entropy_of_classes(smoothing, weight, axis):
     x = X if axis else X.T
     each = -log_softmax(X, -1) * (1 if weight is None else weight)
@@ -144,10 +144,8 @@ def test_bce_with_logits():
     np.testing.assert_allclose(dx, [0, 0, -np.exp(-40)], 1e-12)
 
 
-@pytest.mark.parametrize("loss", [nn.mse_loss, nn.huber, nn.bce_with_logits])
-@pytest.mark.parametrize(
-    "weight", [RNG.uniform(0, 2, (4, 5)), WEIGHT, WEIGHT[:4, None], [0, 1, 2, 3, 4], 2]
-)
+@each("loss", [nn.mse_loss, nn.huber, nn.bce_with_logits])
+@each("weight", [RNG.uniform(0, 2, (4, 5)), WEIGHT, WEIGHT[:4, None], [0, 1, 2, 3, 4], 2])
 def test_weights_of_elements(loss, weight):
     expected = value(loss(X, P, reduction="none")) * weight
     for reduction, of in (("none", np.array), ("sum", np.sum), ("mean", np.mean)):

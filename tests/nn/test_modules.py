@@ -9,7 +9,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import BoundsError, DtypeError, ShapeError, UnsupportedError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 nn, KEY = sg.nn, sg.random.key(0)
 REFERENCE = json.loads(Path(__file__).with_name("reference.json").read_text(encoding="utf-8"))
@@ -210,8 +210,8 @@ DEVIATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("init", DEVIATIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("init", DEVIATIONS)
+@each("dtype", ["float32", "float64"])
 def test_initialisers_have_their_variance(init, dtype):
     found = nn.initial(init, KEY, (300, 200), (300, 200), dtype)
     assert (found.dtype, found.shape) == (dtype, (300, 200))

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 INF, NAN = np.inf, np.nan
 EXTREMES = np.array([-INF, -1000, -40, 0, 40, 1000, INF])
@@ -30,8 +30,8 @@ def slopes(function, *at):
 # ---- every one of them ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", ALL)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each("function", ALL)
+@each("dtype", ["float16", "float32", "float64"])
 def test_the_dtype_is_kept_and_large_numbers_are_no_trouble(function, dtype):
     x = np.array([-1000, -10, -0.5, 0, 0.5, 10, 1000], dtype)
     y, g = value(function(x)), slope(function, x)

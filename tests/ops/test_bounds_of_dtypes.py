@@ -7,12 +7,12 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError
-from tests.helpers import generator, same, value
+from tests.helpers import each, generator, same, value
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 BEYOND = (-1, 300, -(2**31) - 1, 2**32, 2**63, 2**64, 2**70, -(2**70), 2**2000)
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-every_dtype = pytest.mark.parametrize("dtype", INTEGERS)
+every_dtype = each("dtype", INTEGERS)
 
 
 def limits(dtype):
@@ -22,7 +22,7 @@ def limits(dtype):
 
 
 @every_dtype
-@pytest.mark.parametrize("comparison", COMPARISONS)
+@each("comparison", COMPARISONS)
 def test_comparisons_with_a_python_int_are_those_of_numpy(comparison, dtype):
     compare, data, x = getattr(operator, comparison), limits(dtype), sg.placeholder("x", 3, dtype)
     for v in BEYOND:
@@ -102,7 +102,7 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "make"), PRODUCTS)
+@each(("left", "right", "make"), PRODUCTS)
 def test_products_of_booleans_are_those_of_numpy(left, right, make):
     arrays = masks(*left), masks(*right)
     a, b = (sg.placeholder(n, x.shape, "bool") for n, x in zip("ab", arrays, strict=True))

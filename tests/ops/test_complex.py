@@ -11,7 +11,7 @@ from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.errors import DtypeError, GradientError
 from symgrad.testing import assert_equivalent, check_grads, random_feeds, random_graph
 from symgrad.testing.graphs import COMPLEX, DTYPES
-from tests.helpers import close, generator, same, sample, value
+from tests.helpers import close, each, generator, same, sample, value
 
 Z = sample(generator("z"), (3,), "complex128")
 W = sample(generator("w"), (3,), "complex128")
@@ -51,7 +51,7 @@ def test_the_gradient_is_that_by_the_real_part_and_i_times_that_by_the_imaginary
     close(gradient(loss, Z), expected, 1e-14)
 
 
-@pytest.mark.parametrize(
+@each(
     "function",
     [sg.acos, sg.asin, sg.atan, sg.acosh, sg.asinh, sg.atanh, sg.log, sg.log2, sg.log10, sg.log1p,
      sg.sqrt, lambda z: z**1.5, lambda z: z ** (0.3 + 1j), lambda z: (-2 + 1j) ** z],
@@ -123,7 +123,7 @@ class Magnitude(sg.Function):
         return 2 * g * z
 
 
-@pytest.mark.parametrize(
+@each(
     "function",
     [
         lambda z: Magnitude.apply(sg.sin(z)),
@@ -247,7 +247,7 @@ OF_ONE = ("floor", "ceil", "trunc", "relu", "softmax")
 OF_TWO = ("atan2", "hypot", "remainder", "floor_divide", "bitwise_and", "minimum", "fmax", "fmin")
 
 
-@pytest.mark.parametrize(("arity", "name"), [*((1, n) for n in OF_ONE), *((2, n) for n in OF_TWO)])
+@each(("arity", "name"), [*((1, n) for n in OF_ONE), *((2, n) for n in OF_TWO)])
 def test_what_is_for_real_numbers_refuses_complex_ones(arity, name):
     with pytest.raises(DtypeError, match="complex"):
         getattr(sg, name)(*[sg.placeholder("z", 3, "complex64")] * arity)
@@ -270,10 +270,8 @@ PARTS = (0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan)
 GRID = np.array([complex(a, b) for a, b in itertools.product(PARTS, PARTS)])
 
 
-@pytest.mark.parametrize("dtype", COMPLEX)
-@pytest.mark.parametrize(
-    "name", ["abs", "angle", "real", "imag", "conj", "sqrt", "exp", "square", "round"]
-)
+@each("dtype", COMPLEX)
+@each("name", ["abs", "angle", "real", "imag", "conj", "sqrt", "exp", "square", "round"])
 def test_special_values_are_numpys(name, dtype):
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(GRID.astype(dtype))
@@ -346,7 +344,7 @@ def complex_graph(seed):
     return rng, inputs, [*outputs, *sg.grad(outputs[0], wrt, disconnected="zero")]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@each("seed", range(24))
 def test_optimised_is_raw_and_the_text_is_the_graph(seed):
     rng, inputs, outputs = complex_graph(seed)
     feeds = random_feeds(rng, inputs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError
-from tests.helpers import check_derivatives, close, generator, value
+from tests.helpers import check_derivatives, close, each, generator, value
 
 RNG = generator("convolution")
 
@@ -123,8 +123,8 @@ def test_scipy_says_the_same():
     close(value(sg.conv_transpose(x, w))[0, 0], signal.convolve(image, kernel, "full"), 1e-12)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("kernel", [1, 2, 3, 4])
+@each("stride", [1, 2, 3])
+@each("kernel", [1, 2, 3, 4])
 def test_same_has_as_many_places_as_the_stride_has_steps(stride, kernel):
     for n in range(1, 8):
         x, w = RNG.standard_normal((1, 1, n)), RNG.standard_normal((1, 1, kernel))
@@ -202,7 +202,7 @@ def test_layers_stay_in_one_layout():
     assert [n.inputs[0].op.name for n in images] == ["placeholder"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("shapes", "told", "words"),
     [
         (((1, 2, 4), (3, 2, 5)), {}, "a window of 5 is larger than an axis of 4; pad it"),

@@ -2,18 +2,15 @@
 
 import inspect
 
-import pytest
-
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.copied import is_own, own_functions, source_of
+from tests.helpers import each
 
 OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
 
 
-@pytest.mark.parametrize(
-    "function", sorted(OWN, key=lambda f: f.__name__), ids=lambda f: f.__name__
-)
+@each("function", sorted(OWN, key=lambda f: f.__name__), ids=lambda f: f.__name__)
 def test_the_source_is_all_of_the_source(function):
     assert source_of(function) == inspect.getsource(function)
 

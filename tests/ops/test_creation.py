@@ -5,7 +5,15 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
-from tests.helpers import check_derivatives, check_second_derivatives, close, generator, same, value
+from tests.helpers import (
+    check_derivatives,
+    check_second_derivatives,
+    close,
+    each,
+    generator,
+    same,
+    value,
+)
 
 x = sg.placeholder("x", ("N", 4))
 X = generator("creation").standard_normal((3, 4))
@@ -51,7 +59,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("ours", "numpys"), CALLS)
+@each(("ours", "numpys"), CALLS)
 def test_it_is_numpys_and_has_derivatives_of_both_orders(ours, numpys):
     fixed = sg.placeholder("fixed", X.shape)
     y = ours(fixed)
@@ -118,7 +126,7 @@ def test_empty_is_the_same_whenever_it_runs():
     same(value(sg.empty_like(x), {x: X}, {"N": 3}), np.zeros((3, 4)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "error", "words"),
     [
         (lambda: sg.roll(x, 1, axis=2), ShapeError, "out of range"),

@@ -7,7 +7,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError
-from tests.helpers import check_second_derivatives, close, generator, same, value
+from tests.helpers import check_second_derivatives, close, each, generator, same, value
 
 FUNCTIONS = ["cumulative_sum", "cumulative_prod"]
 
@@ -45,10 +45,10 @@ def hessian_of_cumulative_sum_of_products(x):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("initial", [False, True])
+@each("name", FUNCTIONS)
+@each("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
+@each("axis", [0, 1, -1])
+@each("initial", [False, True])
 def test_they_are_numpys(name, dtype, axis, initial):
     x = (generator(name).uniform(0, 3, (2, 3, 4)) > 1).astype(dtype) * np.ones((), dtype)
     expected = getattr(np, name)(x, axis=axis, include_initial=initial)
@@ -137,8 +137,8 @@ def test_the_row_of_the_table():
     same(value(tangent, {x: np.array([0.0, 2, 0])}), np.array([1.0, 2, 0]))
 
 
-@pytest.mark.parametrize("axis", [0, -1, (0, 2), (1, 2), None, ()])
-@pytest.mark.parametrize("places", [(), (1,), (0, 2)])
+@each("axis", [0, -1, (0, 2), (1, 2), None, ()])
+@each("places", [(), (1,), (0, 2)])
 def test_products_over_one_or_several_axes(axis, places):
     x = sg.placeholder("x", (2, 3, 4))
     array = zeroed((2, 3, 4), places)
@@ -147,10 +147,10 @@ def test_products_over_one_or_several_axes(axis, places):
     check_second_derivatives([sg.prod(x, axis=axis, keepdims=True)], [x], [array], rng)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("axis", [None, 0, 1])
-@pytest.mark.parametrize("initial", [False, True])
-@pytest.mark.parametrize("places", [(), (1,), (0, 2)])
+@each("name", FUNCTIONS)
+@each("axis", [None, 0, 1])
+@each("initial", [False, True])
+@each("places", [(), (1,), (0, 2)])
 def test_running_ones(name, axis, initial, places):
     x = sg.placeholder("x", (2, 4))
     y = getattr(sg, name)(x, axis=axis, include_initial=initial)

@@ -7,7 +7,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.testing import check_grads
-from tests.helpers import check_derivatives, close, generator, same, value
+from tests.helpers import check_derivatives, close, each, generator, same, value
 
 RNG = generator("decompositions")
 la = sg.linalg
@@ -79,16 +79,16 @@ def both(ours, numpys, array):
         close(value(y, {x: array}), wanted, 1e-4 if array.itemsize < 8 else 1e-10)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2)])
-@pytest.mark.parametrize(("ours", "numpys"), SQUARE.values(), ids=SQUARE)
+@each("dtype", ["float32", "float64", "complex128"])
+@each("shape", [(3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2)])
+@each(("ours", "numpys"), SQUARE.values(), ids=SQUARE)
 def test_square_matrices_are_numpys(ours, numpys, shape, dtype):
     both(ours, numpys, definite(*shape, dtype=dtype).astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("shape", [(4, 2), (2, 5), (3, 2, 4), (3, 3), (0, 3), (3, 0)])
-@pytest.mark.parametrize(("ours", "numpys"), ANY.values(), ids=ANY)
+@each("dtype", ["float64", "complex128"])
+@each("shape", [(4, 2), (2, 5), (3, 2, 4), (3, 3), (0, 3), (3, 0)])
+@each(("ours", "numpys"), ANY.values(), ids=ANY)
 def test_matrices_of_any_shape_are_numpys(ours, numpys, shape, dtype):
     both(ours, numpys, matrices(*shape, dtype=dtype))
 
@@ -100,8 +100,8 @@ def test_numpys_functions_build_nodes(name):
     assert type(made) is type(getattr(la, name)(x))
 
 
-@pytest.mark.parametrize(("lower", "trans"), [(True, 0), (False, 0), (True, "T"), (False, "C")])
-@pytest.mark.parametrize("n", [0, 1, 5, 64, 65, 150])
+@each(("lower", "trans"), [(True, 0), (False, 0), (True, "T"), (False, "C")])
+@each("n", [0, 1, 5, 64, 65, 150])
 def test_triangular_systems(n, lower, trans):
     """By blocks; of the other triangle nothing is read."""
     a, b = matrices(n, n) + 9 * n * np.eye(n), matrices(n, 2)
@@ -188,8 +188,8 @@ SMOOTH = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize(("name", "shape"), [(n, s) for n, (_, ss) in SMOOTH.items() for s in ss])
+@each("dtype", ["float64", "complex128"])
+@each(("name", "shape"), [(n, s) for n, (_, ss) in SMOOTH.items() for s in ss])
 def test_derivatives_of_what_does_not_depend_on_signs_or_phases(name, shape, dtype):
     array = matrices(*shape, dtype=dtype)
     x = placed(array)
@@ -273,7 +273,7 @@ m = sg.placeholder("m", (2, 3))
 f2 = sg.placeholder("f2", (3, 3), "float16")
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "error", "words"),
     [
         *(

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import ShapeError
-from tests.helpers import close, generator, value
+from tests.helpers import close, each, generator, value
 from tests.rules.becomes import ops
 
 
@@ -15,7 +15,7 @@ def operands(text, *shapes):
     return arrays, [sg.placeholder(f"x{i}", s) for i, s in enumerate(shapes)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shapes"),
     [
         ("ij,jk->ik", [(2, 3), (3, 4)]),

@@ -8,7 +8,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.testing import check_grads
-from tests.helpers import close, generator, same, sample, value
+from tests.helpers import close, each, generator, same, sample, value
 
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
@@ -33,16 +33,16 @@ def both(name, x, **options):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("name", ONE)
-@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"n": 1}, {"n": 3, "axis": 1}, {"n": 8}])
+@each("norm", NORMS)
+@each("name", ONE)
+@each("options", [{}, {"axis": 0}, {"n": 1}, {"n": 3, "axis": 1}, {"n": 8}])
 def test_over_one_axis(name, norm, options):
     same(*both(name, operand(name), norm=norm, **options))
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize(
+@each("norm", NORMS)
+@each("name", SEVERAL)
+@each(
     "options",
     [
         {},
@@ -58,16 +58,16 @@ def test_over_several_axes(name, norm, options):
     close(found, expected, 1e-14)
 
 
-@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@each("name", [*ONE, *SEVERAL])
+@each("dtype", ["complex64", "complex128"])
 def test_dtypes_are_numpys(name, dtype):
     found, expected = both(name, operand(name, dtype))
     assert found.dtype == expected.dtype
     close(found, expected, 1e-6)
 
 
-@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "bool"])
+@each("name", [*ONE, *SEVERAL])
+@each("dtype", ["float16", "float32", "int32", "bool"])
 def test_other_numbers_are_converted(name, dtype):
     x = (X > 0).astype(dtype)
     found = value(getattr(sg.fft, name)(x))
@@ -76,8 +76,8 @@ def test_other_numbers_are_converted(name, dtype):
     close(found, getattr(np.fft, name)(x), 1e-3 if dtype == "float16" else 1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["fft", "ifft", "fftn", "ifftn", "irfft", "hfft"])
+@each("dtype", ["float32", "float64"])
+@each("name", ["fft", "ifft", "fftn", "ifftn", "irfft", "hfft"])
 def test_of_real_numbers(name, dtype):
     found, expected = both(name, X.astype(dtype))
     assert found.dtype == expected.dtype
@@ -124,9 +124,9 @@ def test_a_named_dimension():
 # ---- derivatives ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("name", ONE)
-@pytest.mark.parametrize("options", [{}, {"n": 3, "axis": 0}, {"n": 6}])
+@each("norm", NORMS)
+@each("name", ONE)
+@each("options", [{}, {"n": 3, "axis": 0}, {"n": 6}])
 def test_derivatives_over_one_axis(name, norm, options):
     function = getattr(sg.fft, name)
     x = operand(name)[:, 0, :4]
@@ -198,7 +198,7 @@ def test_the_program_in_a_file_of_its_own(tmp_path):
 # ---- refusals -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "error", "words"),
     [
         (lambda: sg.fft.fft(X, n=0), ShapeError, "one element or more, not of n=0"),

@@ -15,7 +15,7 @@ from symgrad.ir.dims import Dim, evaluate
 from symgrad.ir.errors import DtypeError, ShapeError, SymgradError
 from symgrad.ir.node import Node
 from symgrad.ops.select import select
-from tests.helpers import close, generator, same, sample, value
+from tests.helpers import close, each, generator, same, sample, value
 
 
 def _words(text):
@@ -39,7 +39,7 @@ OTHERS = _words(
 shapes = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
 
 
-@pytest.mark.parametrize("name", [*ELEMENTWISE, *OTHERS])
+@each("name", [*ELEMENTWISE, *OTHERS])
 def test_the_name_is_there(name):
     assert callable(getattr(sg, name))
 
@@ -69,8 +69,8 @@ def agree(body, *arrays, exact=True):
     (same if exact else close)(found, expected)
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool"])
+@each("name", ELEMENTWISE)
+@each("dtype", ["float64", "float32", "int32", "bool"])
 def test_elementwise_functions_are_numpys(name, dtype):
     function = getattr(np, name)
     count = getattr(function, "nin", 1)
@@ -105,8 +105,8 @@ def test_reductions(name, shape, axis, keepdims, dtype):
     agree(body, numbers(shape, dtype), exact=exact)
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "any", "all"])
-@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), ()])
+@each("name", ["sum", "prod", "any", "all"])
+@each("shape", [(0,), (2, 0), (0, 3), ()])
 def test_reductions_of_nothing(name, shape):
     for axis in (None, *range(len(shape))):
         agree(lambda xp, x, axis=axis: getattr(xp, name)(x, axis=axis), numbers(shape))
@@ -251,13 +251,13 @@ def test_complex_parts():
 # ---- products ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("a", "b"),
     [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)),
      ((3,), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((1, 2, 3), (5, 3, 4)), ((2, 0), (0, 3)),
      ((0, 2), (2, 3)), ((4, 1, 2, 3), (5, 3, 2))],
 )  # fmt: skip
-@pytest.mark.parametrize("dtypes", [("f8", "f8"), ("f4", "f8"), ("i4", "i4"), ("c8", "f4")])
+@each("dtypes", [("f8", "f8"), ("f4", "f8"), ("i4", "i4"), ("c8", "f4")])
 def test_matmul(a, b, dtypes):
     arrays = numbers(a, dtypes[0]), numbers(b, dtypes[1], "y")
     agree(lambda xp, x, y: xp.matmul(x, y), *arrays, exact=False)
@@ -387,8 +387,8 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("body", NAMED, ids=range(len(NAMED)))
-@pytest.mark.parametrize("size", [2, 5])
+@each("body", NAMED, ids=range(len(NAMED)))
+@each("size", [2, 5])
 def test_named_dimensions_are_inferred_as_they_turn_out(body, size):
     x, y = sg.placeholder("x", ("N", 3)), sg.placeholder("y", (4, 3))
     arrays = {x: numbers((size, 3)), y: numbers((4, 3))}
@@ -422,7 +422,7 @@ def test_what_is_not_known_of_a_named_dimension_is_refused(build, words):
 # ---- what is refused ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("build", "words"),
     [
         (lambda x: x[5], "index 5 is out of range for an axis of size 2"),

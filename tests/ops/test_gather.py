@@ -10,7 +10,7 @@ import symgrad as sg
 from symgrad.ir.errors import BoundsError, DtypeError, ShapeError
 from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY
-from tests.helpers import check_second_derivatives, close, generator, same, sample, value
+from tests.helpers import check_second_derivatives, close, each, generator, same, sample, value
 
 RNG = generator("gather")
 OPS = ["gather", "scatter", "put", "running_extremum", "searchsorted", "isin"]
@@ -20,10 +20,10 @@ def trials():
     for name in OPS:
         op = REGISTRY.ops[name]
         for case in op.trials.cases:
-            yield pytest.param(op, case, id=f"{name}-{case.shapes}-{dict(case.attrs)}")
+            yield op, case
 
 
-@pytest.mark.parametrize(("op", "case"), list(trials()))
+@each(("op", "case"), trials())
 def test_a_batch_is_as_one_after_the_other(op, case):
     """Whichever operands have a batch axis."""
     indices = range(op.indices or 9, len(case.shapes))
@@ -55,8 +55,8 @@ def scattered(x, u, axis, at, ufunc):
     return np.moveaxis(y, 0, axis)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64", "bool"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@each("dtype", ["float32", "int32", "complex64", "bool"])
+@each("axis", [0, 1, 2])
 def test_scatter_is_a_loop_over_the_indices(dtype, axis):
     x = sample(RNG, (3, 4, 5), dtype)
     u = sample(RNG, tuple(9 if i == axis else s for i, s in enumerate(x.shape)), dtype)
@@ -85,8 +85,8 @@ def test_a_written_program_gathers_and_scatters_alone(tmp_path):
 # ---- take -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("at", [[1, 0, -1], [[0, 1], [2, 2]], 1, []])
+@each("axis", [None, 0, 1, -1])
+@each("at", [[1, 0, -1], [[0, 1], [2, 2]], 1, []])
 def test_take_is_numpys(axis, at):
     x = RNG.standard_normal((3, 4, 3))
     same(value(sg.take(x, at, axis=axis)), np.take(x, np.array(at, int), axis=axis))
@@ -146,8 +146,8 @@ def test_what_take_refuses():
 # ---- repeat ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [None, 0, -1])
-@pytest.mark.parametrize("repeats", [0, 2, [3], np.array(1)])
+@each("axis", [None, 0, -1])
+@each("repeats", [0, 2, [3], np.array(1)])
 def test_repeat_is_numpys(axis, repeats):
     x = RNG.standard_normal((3, 4))
     same(value(sg.repeat(x, repeats, axis=axis)), np.repeat(x, repeats, axis))

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ops.select import select
-from tests.helpers import check_second_derivatives, close, generator, same, value
+from tests.helpers import check_second_derivatives, close, each, generator, same, value
 
 x = sg.placeholder("x", 3)
 NAN, INF = np.nan, np.inf
@@ -16,7 +16,7 @@ def gradient(function, at):
     return value(sg.grad(sg.sum(function(leaf)), leaf), {leaf: np.asarray(at, float)})
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "at", "expected"),
     [
         (sg.relu, [-1.0, 0.0, 2.0], [0, 0, 1]),

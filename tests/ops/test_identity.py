@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ops.identity import barrier, optimization_barrier
-from tests.helpers import same, value
+from tests.helpers import each, same, value
 
 AT = np.array([-2.0, 0.5, 3.0])
 FORWARDING = [
@@ -22,8 +22,8 @@ def x():
     return sg.placeholder("x", 3)
 
 
-@pytest.mark.parametrize("same_as", FORWARDING)
-@pytest.mark.parametrize("options", [{}, {"passes": ()}, {"backend": "reference"}])
+@each("same_as", FORWARDING)
+@each("options", [{}, {"passes": ()}, {"backend": "reference"}])
 def test_it_is_its_operand_and_costs_nothing(same_as, options):
     leaf = x()
     y = same_as(sg.exp(leaf))

@@ -5,7 +5,15 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import BoundsError, DtypeError, KernelError, ShapeError
-from tests.helpers import check_derivatives, check_second_derivatives, close, generator, same, value
+from tests.helpers import (
+    check_derivatives,
+    check_second_derivatives,
+    close,
+    each,
+    generator,
+    same,
+    value,
+)
 
 RNG = generator("index")
 X = RNG.standard_normal((4, 5, 3))
@@ -29,7 +37,7 @@ FUNCTIONS = {
     "min": np.minimum,
     "max": np.maximum,
 }
-every_index = pytest.mark.parametrize("index", INDICES, ids=lambda i: repr(i).replace("\n", ""))
+every_index = each("index", INDICES, ids=lambda i: repr(i).replace("\n", ""))
 
 
 def as_placeholders(index):
@@ -75,7 +83,7 @@ def test_writing_is_numpys(index):
 
 
 @every_index
-@pytest.mark.parametrize("name", ["set", "add", "multiply", "divide", "max"])
+@each("name", ["set", "add", "multiply", "divide", "max"])
 def test_derivatives(index, name):
     x, u = sg.placeholder("x", X.shape), sg.placeholder("u", X[index].shape)
     symbolic, feeds = as_placeholders(index)

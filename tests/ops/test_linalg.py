@@ -8,7 +8,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, KernelError, ShapeError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 RNG = generator("linalg")
 SQUARE = RNG.standard_normal((2, 3, 3))
@@ -33,8 +33,8 @@ def test_inv_is_numpys():
     same(found, np.array([[0.5, 0], [0, 0.25]]))
 
 
-@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 3])
-@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (4, 2, 5)])
+@each("offset", [-2, -1, 0, 1, 3])
+@each("shape", [(3, 4), (2, 3, 4), (4, 2, 5)])
 def test_diagonals_and_traces_are_numpys(shape, offset):
     array = RNG.standard_normal(shape)
     x = sg.placeholder("x", shape)

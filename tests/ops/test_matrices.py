@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.testing import check_grads
-from tests.helpers import check_derivatives, close, generator, same, value
+from tests.helpers import check_derivatives, close, each, generator, same, value
 
 RNG = generator("matrices")
 la = sg.linalg
@@ -67,8 +67,8 @@ def test_matrix_rank_counts_what_is_not_0():
         sg.grad(la.matrix_rank(x) * 1.0, x)
 
 
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+@each("keepdims", [False, True])
+@each("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
 def test_matrix_norms_are_numpys(ord, keepdims):
     a = RNG.standard_normal((2, 3, 4))
     x = placed(a)

@@ -10,7 +10,7 @@ import symgrad as sg
 from symgrad.ir.dim_text import dim
 from symgrad.ir.dims import evaluate, least
 from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
-from tests.helpers import close, generator
+from tests.helpers import close, each, generator
 
 LA = sg.linalg
 VECTORS = {
@@ -104,7 +104,7 @@ def check(make, named, shapes, seed, second=True):
         assert programs[0].cost(**sizes) is not None
 
 
-@pytest.mark.parametrize("name", VECTORS)
+@each("name", VECTORS)
 def test_vectors(name):
     check(VECTORS[name], ("N",), [(n,) for n in (0, 1, 2, 3, 5, 8)], name)
 

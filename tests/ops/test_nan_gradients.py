@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 NAN = np.nan
 AT = np.array([1.0, NAN, 3.0, NAN, 2.0])
@@ -38,9 +39,9 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
-@pytest.mark.parametrize("mode", ["reverse", "forward"])
-@pytest.mark.parametrize("name", WHOLE)
+@each("passes", [(), None], ids=["raw", "optimised"])
+@each("mode", ["reverse", "forward"])
+@each("name", WHOLE)
 def test_nans_share_the_gradient(name, mode, passes):
     x = sg.placeholder("x", 5)
     y = WHOLE[name](x)
@@ -70,8 +71,8 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
-@pytest.mark.parametrize("name", PARTS)
+@each("passes", [(), None], ids=["raw", "optimised"])
+@each("name", PARTS)
 def test_what_is_nan_is_what_it_flows_to(name, passes):
     function, expected = PARTS[name]
     x = sg.placeholder("x", 5)

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import ShapeError, UnsupportedError
-from tests.helpers import check_second_derivatives, close, generator, same, value
+from tests.helpers import check_second_derivatives, close, each, generator, same, value
 
 INF = np.inf
 ORDERS = [1, 2, 3, 1.5, 0.5, 0, -1, -2, INF, -INF]
@@ -23,10 +23,10 @@ def by_order(ord, **options):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ord", ORDERS)
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex128"])
+@each("ord", ORDERS)
+@each("axis", [None, 0, -1, (0, 2)])
+@each("keepdims", [False, True])
+@each("dtype", ["float32", "float64", "int32", "complex128"])
 def test_vector_norm_is_numpys(ord, axis, keepdims, dtype):
     x = generator("norm").uniform(1, 3, (2, 3, 4)).astype(dtype)
     expected = np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims)
@@ -89,15 +89,15 @@ def test_bad_input():
 # ---- derivatives ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ord", [o for o in ORDERS if o != 0])
-@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
+@each("ord", [o for o in ORDERS if o != 0])
+@each("axis", [None, 0, (0, 1)])
 def test_derivatives_away_from_kinks(ord, axis):
     x = sg.placeholder("x", (3, 4))
     array = generator("norm").permutation(np.arange(1, 13)).reshape(3, 4) / 5 * (-1) ** np.arange(4)
     check_second_derivatives([sg.vector_norm(x, ord=ord, axis=axis)], [x], [array], generator("w"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "at", "expected"),
     [
         (sg.vector_norm, [0, 0], [0, 0]),

@@ -10,7 +10,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
-from tests.helpers import generator, same
+from tests.helpers import each, generator, same
 from tools import numpy_calls
 
 REGISTRY.every()
@@ -65,7 +65,7 @@ def test_sizes_may_be_named():
         np.testing.assert_allclose(found, function(X, X[:, 0] ** 2), 1e-13, 1e-14)
 
 
-@pytest.mark.parametrize(
+@each(
     ("attempt", "words"),
     [
         (lambda x: np.split(x, 3, axis=1), "cannot be split into 3 equal parts"),

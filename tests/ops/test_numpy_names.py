@@ -16,7 +16,7 @@ from symgrad.ir.array_methods import NO_METHODS
 from symgrad.ir.numpy_cases import COUNTED
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.refusals import INSTEAD
-from tests.helpers import check_derivatives, generator
+from tests.helpers import check_derivatives, each, generator
 from tools import numpy_calls
 from tools.numpy_calls import ARRAYS, calls_of
 from tools.numpy_table import DRAWS
@@ -45,7 +45,7 @@ def test_enough_is_answered():
     assert sum(numpy_calls.state(n) in ("yes", "in part") for n in NAMES) > 370
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if numpy_calls.failing(n)])
+@each("name", (n for n in NAMES if numpy_calls.failing(n)))
 def test_what_is_not_answered_says_what_to_write(name):
     for error in numpy_calls.failing(name).values():
         if name not in numpy_calls.DIFFERENT:
@@ -58,7 +58,7 @@ def constants():
     return {k: sg.constant(a) for k, a in ARRAYS.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_of_constants_they_give_what_they_give_of_arrays(name):
     function, counted = numpy_calls.names()[name], name in COUNTED_NAMES
     for call in calls_of(name) if counted else calls(name):
@@ -134,8 +134,8 @@ def converted(kind):
     return {letter: one(np.asarray(array)) for letter, array in ARRAYS.items()}
 
 
-@pytest.mark.parametrize("kind", ["f4", "i8"])
-@pytest.mark.parametrize("name", [n for n in CALLED if n not in OPEN])
+@each("kind", ["f4", "i8"])
+@each("name", [n for n in CALLED if n not in OPEN], parts=3)
 def test_values_shapes_and_dtypes_are_numpys_in_other_dtypes(name, kind):
     arrays, function = converted(kind), numpy_calls.names()[name]
     nodes = numpy_calls.placeholders(arrays)
@@ -148,7 +148,7 @@ def test_values_shapes_and_dtypes_are_numpys_in_other_dtypes(name, kind):
         numpy_calls.same(numpy_calls.values(found, nodes, arrays), wanted)
 
 
-@pytest.mark.parametrize("name", [n for n in CALLED if n not in AT_KINKS])
+@each("name", [n for n in CALLED if n not in AT_KINKS], parts=6)
 def test_gradients_in_both_modes_are_those_of_differences(name):
     function, nodes = numpy_calls.names()[name], numpy_calls.placeholders()
     letters = [k for k in ARRAYS if k not in "rh"]
@@ -170,7 +170,7 @@ def test_gradients_in_both_modes_are_those_of_differences(name):
 # ---- the same names in sg, and methods ------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "parts"),
     [
         (lambda x: np.unique(x), ["size=..."]),
@@ -205,7 +205,7 @@ def test_where_numpys_answer_cannot_be_symbolic_the_error_says_what_to_write(cal
     assert all(part in str(caught.value) for part in parts), caught.value
 
 
-@pytest.mark.parametrize("name", sorted(NO_METHODS))
+@each("name", sorted(NO_METHODS))
 def test_methods_that_nodes_have_not_say_what_to_write(name):
     x = sg.placeholder("x", 3)
     assert not hasattr(x, name)

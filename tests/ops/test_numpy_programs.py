@@ -1,10 +1,9 @@
 """Well-known programs in plain NumPy, written for arrays: the same code on nodes, unedited."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
-from tests.helpers import generator
+from tests.helpers import each, generator
 
 
 def draw(name, *shape):
@@ -298,7 +297,7 @@ def filled(value, arrays):
     return next(arrays)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@each("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_program_for_arrays_runs_on_nodes_unedited(program):
     given = PROGRAMS[program]
     arrays = flat(given)

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import ShapeError
-from tests.helpers import check_second_derivatives, close, generator, same, value
+from tests.helpers import check_second_derivatives, close, each, generator, same, value
 
 NAN, INF = np.nan, np.inf
 
@@ -24,8 +24,8 @@ def pulled(function, at, *cotangent):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "float16"])
-@pytest.mark.parametrize("axis", [0, 1, -1, None])
+@each("dtype", ["float32", "float64", "int32", "uint8", "bool", "float16"])
+@each("axis", [0, 1, -1, None])
 def test_sort_and_argsort_are_numpys(dtype, axis):
     x = numbers(dtype)
     same(value(sg.sort(x, axis=axis)), np.sort(x, axis=axis))
@@ -142,9 +142,9 @@ def test_derivatives(axis, descending):
 # ---- median ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2)])
-@pytest.mark.parametrize("keepdims", [False, True])
+@each("dtype", ["float32", "float64", "int32", "bool"])
+@each("axis", [None, 0, 1, -1, (0, 2)])
+@each("keepdims", [False, True])
 def test_the_median_is_numpys(dtype, axis, keepdims):
     x = numbers(dtype)
     expected = np.median(x, axis=axis, keepdims=keepdims)

@@ -7,7 +7,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
-from tests.helpers import check_derivatives, close, generator, same, value
+from tests.helpers import check_derivatives, close, each, generator, same, value
 
 WIDTHS = (0, 2, (0, 1), (3, 0), (7, 5), (5, 9))
 OPTIONS = (
@@ -23,8 +23,8 @@ OPTIONS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("shape", [(5,), (2,), (1,), (3, 4)])
+@each("options", OPTIONS, ids=str)
+@each("shape", [(5,), (2,), (1,), (3, 4)])
 def test_it_is_numpys_and_its_derivatives(options, shape):
     rng = generator(f"{options} {shape}")
     array = rng.standard_normal(shape)
@@ -38,8 +38,8 @@ def test_it_is_numpys_and_its_derivatives(options, shape):
         check_derivatives([y], [x], [array], rng)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64"])
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap", "maximum"])
+@each("dtype", ["float32", "int8", "bool", "complex64"])
+@each("mode", ["constant", "edge", "reflect", "symmetric", "wrap", "maximum"])
 def test_the_dtype_is_kept(dtype, mode):
     x = generator("pad").uniform(-3, 3, (3, 4)).astype(dtype)
     if (dtype, mode) == ("complex64", "maximum"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 from tests.ops import ranges_campaign
 
 p = sg.placeholder("p", 3, within=(0, 1))
@@ -37,7 +38,7 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("node", "low", "high"), RANGES)
+@each(("node", "low", "high"), RANGES)
 def test_range(node, low, high):
     found = node.range
     assert not found.nan

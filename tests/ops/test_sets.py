@@ -5,7 +5,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import ShapeError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 NAN = np.nan
 RNG = generator("sets")
@@ -24,8 +24,8 @@ def placeholder(array):
     return sg.placeholder("x", tuple(f"N{i}" for i in range(array.ndim)), array.dtype)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "uint8"])
+@each("shape", SHAPES)
+@each("dtype", ["int64", "float64", "bool", "uint8"])
 def test_unique_is_numpys(shape, dtype):
     array = few(shape, dtype)
     expected, x = np.unique_all(array), placeholder(array)

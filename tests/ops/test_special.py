@@ -9,7 +9,7 @@ from scipy import special as scipy
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, UnsupportedError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 S = sg.special
 NAN, INF = np.nan, np.inf
@@ -41,8 +41,8 @@ def slope(name, *at, by):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", RANGES)
+@each("dtype", ["float32", "float64"])
+@each("name", RANGES)
 def test_values_are_scipys(name, dtype):
     x = generator(name).uniform(*RANGES[name], 500).astype(dtype)
     found = value(getattr(S, name)(x))
@@ -64,8 +64,8 @@ def test_values_of_two_are_scipys(name, dtype):
     same(value(S.betaincc(*large, x)), scipy.betaincc(*large, x, dtype=float).astype(dtype))
 
 
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("name", OWN)
+@each("dtype", ["float32", "float64"])
 def test_special_values_are_scipys_with_the_right_sign_of_zero(name, dtype):
     x = np.array(SPECIAL, dtype)
     found, expected = value(getattr(S, name)(x)), getattr(scipy, name)(x)

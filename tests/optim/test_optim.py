@@ -9,7 +9,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import DtypeError, GradientError, GraphError, ShapeError, UnsupportedError
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 optim, nn, KEY = sg.optim, sg.nn, sg.random.key(0)
 METHODS = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"]
@@ -30,8 +30,8 @@ def trained(optimizer, loss, steps, *feeds):
     return [float(step(*feeds)) for _ in range(steps)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("method", METHODS)
+@each("dtype", ["float32", "float64"])
+@each("method", METHODS)
 def test_each_method_trains_a_module_in_its_dtype(method, dtype):
     model = net(dtype)
     loss = nn.mse_loss(model(X.astype(dtype)), Y.astype(dtype))
@@ -70,7 +70,7 @@ def test_a_rate_is_a_number_a_node_or_a_schedule():
     assert found == [-1.5] * 4
 
 
-@pytest.mark.parametrize(
+@each(
     "lr",
     [
         -0.1,
@@ -84,13 +84,13 @@ def test_a_rate_is_a_number_a_node_or_a_schedule():
         "fast",
     ],
 )
-@pytest.mark.parametrize("method", METHODS)
+@each("method", METHODS)
 def test_a_rate_that_is_none_is_refused(method, lr):
     with pytest.raises(UnsupportedError, match="lr is a finite number from 0 on"):
         getattr(optim, method)([sg.variable("w", 1.0)], lr=lr)
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "error", "words"),
     [
         (

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 REFERENCE = json.loads(Path(__file__).with_name("reference.json").read_text(encoding="utf-8"))
 X, Y, *START = (np.array(a) for a in REFERENCE["start"].values())
@@ -19,8 +19,8 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-6), ("float32", 1e-4)])
-@pytest.mark.parametrize("name", REFERENCE["cases"])
+@each(("dtype", "rtol"), [("float64", 1e-6), ("float32", 1e-4)])
+@each("name", REFERENCE["cases"])
 def test_twenty_steps_are_those_of_torch(name, dtype, rtol):
     case = REFERENCE["cases"][name]
     options = case.get("options", {"momentum": 0.5, **MADE.get(name, {})})

@@ -3,9 +3,9 @@
 import itertools
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 FAMILY = {
     "softmax": lambda x, axis: sg.softmax(x, axis=axis),
@@ -16,9 +16,9 @@ FAMILY = {
 HOSTILE = np.array([0.0, -0.0, 1.0, 1000.0, -1000.0, np.inf, -np.inf, np.nan])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
-@pytest.mark.parametrize("names", list(itertools.combinations(FAMILY, 2)), ids=" and ".join)
+@each("dtype", ["float32", "float64"])
+@each("axis", [0, 1, (0, 1)])
+@each("names", list(itertools.combinations(FAMILY, 2)), ids=" and ".join)
 def test_what_is_shared_is_what_the_kernels_give(names, axis, dtype):
     x = sg.placeholder("x", (3, 3), dtype)
     outputs = [FAMILY[name](x, axis) for name in names]

@@ -10,6 +10,7 @@ import symgrad as sg
 from symgrad.analysis import memory_order, memory_roots
 from symgrad.passes.recompute import recomputed
 from symgrad.testing import random_feeds, random_graph
+from tests.helpers import each
 
 
 def deep(layers=24, rows=64, columns=16):
@@ -116,7 +117,7 @@ def test_a_users_own_code_runs_once():
     assert calls == [1]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_random_graphs_stay_the_same(seed):
     rng = np.random.default_rng(seed)
     inputs, outputs = random_graph(rng, 25)
@@ -137,7 +138,7 @@ def test_random_graphs_stay_the_same(seed):
 # ---- the order ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_the_order_is_one(seed):
     inputs, outputs = random_graph(np.random.default_rng(seed), 25)
     graph = sg.Graph(outputs, inputs)

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
@@ -14,6 +13,7 @@ from symgrad.proof.forms import Forms
 from symgrad.proof.functions import meant
 from symgrad.proof.terms import TooLarge
 from symgrad.testing.graphs import cases_of, random_feeds
+from tests.helpers import each
 from tests.proof.numbers import Values
 
 METHODS = sorted(n for n in vars(Forms) if n[0] != "_" and n not in ("whole", "shifted", "linear"))
@@ -37,7 +37,7 @@ def test_each_method_is_an_op():
     assert not [name for name in METHODS if name not in REGISTRY.every()]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_a_form_has_the_value_of_its_op(name):
     op = REGISTRY.find(name)
     rng, tried = np.random.default_rng(0), 0
@@ -85,7 +85,7 @@ def test_forms_of_a_named_size():
     assert holds(sg.reshape(x, ("N", 1, 3)), [x], feeds, {"N": 2})
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_random_programs_have_the_value_of_their_forms(seed):
     rng = np.random.default_rng(seed)
     n = [sg.placeholder(name, (3, 3)) for name in "abc"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 from tests.proof import campaign
 
 x, y = sg.placeholder("x", (3, 4)), sg.placeholder("y", (3, 4))
@@ -98,7 +99,7 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("name", EQUAL)
+@each("name", EQUAL)
 def test_equal(name):
     found = sg.same(*EQUAL[name])
     assert found, str(found)
@@ -106,7 +107,7 @@ def test_equal(name):
     assert str(found).startswith("equal at ")
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@each("name", DIFFERENT)
 def test_different(name):
     f, g = DIFFERENT[name]
     found = sg.same(f, g)

@@ -18,6 +18,7 @@ from symgrad.rules.matmul import scalar_through_matmul
 from symgrad.rules.reductions import sum_of_products
 from symgrad.rules.views import op_of_permuted
 from symgrad.testing import random_graph
+from tests.helpers import each
 
 
 @sg.rule(exact="reals")
@@ -146,7 +147,7 @@ def test_nothing_that_fits_leaves_the_very_graph():
     assert rewrite(graph, [double_negative]) is graph
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_an_index_has_all_rules_that_match_in_their_order(seed):
     inputs, outputs = random_graph(np.random.default_rng(seed), 25)
     index = Index(RULES)

@@ -10,6 +10,7 @@ from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import vdot_p
 from symgrad.passes import DEFAULT
 from symgrad.testing import check_rule
+from tests.helpers import each
 from tests.rules.becomes import becomes, named, ops, stays
 
 SIMPLIFY = named("common_subexpressions", "simplify", "merge")
@@ -79,9 +80,9 @@ def test_a_naive_spelling_becomes_the_stable_form(spelling):
     becomes(inputs, written(*inputs), stable(*inputs), SIMPLIFY)
 
 
-@pytest.mark.parametrize("passes", [None, DEFAULT[:-1]], ids=["fused", "unfused"])
-@pytest.mark.parametrize("at", [1000, -1000, 0])
-@pytest.mark.parametrize("spelling", SIX)
+@each("passes", [None, DEFAULT[:-1]], ids=["fused", "unfused"])
+@each("at", [1000, -1000, 0])
+@each("spelling", SIX)
 def test_it_is_true_far_out_in_float32(spelling, at, passes):
     written, _, value, gradient = SIX[spelling]
     x, t = xt(dtype="float32")
@@ -156,7 +157,7 @@ REALS = [
 ]
 
 
-@pytest.mark.parametrize(("written", "stable"), ROUNDING)
+@each(("written", "stable"), ROUNDING)
 def test_forms_of_elements(written, stable):
     inputs = xt()
     y, expected = written(*inputs), stable(*inputs)
@@ -240,9 +241,9 @@ def test_roots_do_not_cancel_in_the_reals(written):
 # ---- variances ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (3, 5), ("N", 4)])
-@pytest.mark.parametrize("axis", [0, 1, None])
-@pytest.mark.parametrize("keepdims", [False, True])
+@each("shape", [(3, 4), (3, 5), ("N", 4)])
+@each("axis", [0, 1, None])
+@each("keepdims", [False, True])
 def test_a_variance_from_raw_moments_does_not_cancel(shape, axis, keepdims):
     x = sg.placeholder("x", shape, "float32")
     over = {"axis": axis, "keepdims": keepdims}

@@ -19,7 +19,7 @@ from symgrad.runtime.codegen import generate
 from symgrad.runtime.literals import constant_text, literal_text
 from symgrad.testing.equality import assert_same
 from symgrad.testing.graphs import special_values
-from tests.helpers import generator, sample
+from tests.helpers import each, generator, sample
 
 
 def both(inputs, outputs, arrays, **options):
@@ -62,10 +62,10 @@ def pointwise():
     for name, op in sorted(REGISTRY.ops.items()):
         if op.elementwise and name != "astype":
             for dtype in DTYPES:
-                yield pytest.param(op, dtype, id=f"{name}-{dtype}")
+                yield op, dtype
 
 
-@pytest.mark.parametrize(("op", "dtype"), list(pointwise()))
+@each(("op", "dtype"), pointwise(), parts=4)
 def test_every_elementwise_op(op, dtype):
     rng = generator(op.name)
     attrs = op.trials.cases[0].attrs if op.trials.cases else {}
@@ -106,8 +106,8 @@ def test_casts(dtype):
     checked([x, scalar], outputs, [sample(rng, x.shape, dtype, (0, 3)), sample(rng, (), dtype)[()]])
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all"])
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
+@each("name", ["sum", "prod", "max", "min", "any", "all"])
+@each("dtype", ["bool", "int8", "float16", "float32", "float64"])
 def test_reductions(name, dtype):
     x = sg.placeholder("x", (2, 3, 4), dtype)
     function = getattr(sg, name)
@@ -190,9 +190,7 @@ CONSTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "k", CONSTANTS, ids=lambda k: f"{np.asarray(k).dtype}-{np.asarray(k).flat[:2]}"
-)
+@each("k", CONSTANTS, ids=lambda k: f"{np.asarray(k).dtype}-{np.asarray(k).flat[:2]}")
 def test_constants_are_exact(k):
     back = eval(constant_text(k), {"np": np})
     same_bits(back, k)

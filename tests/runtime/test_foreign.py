@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 TO_NUMPY = "frame.to_numpy(dtype='float32', na_value=np.nan)"
 ROWS = np.arange(6, dtype="float32").reshape(2, 3)
@@ -71,7 +72,7 @@ def fed(value, shape=("N", 3), dtype="float32"):
     return sg.compile(x, x + 0)(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "mend"),
     [
         (Tensor(fault="grad", requires_grad=True), "tensor.detach()"),

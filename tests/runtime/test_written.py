@@ -13,6 +13,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.lowering.lower import lower
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.literals import index_text, int_text, name_text, plain_text, shape_text
+from tests.helpers import each
 
 EVIL = "open({!r}, 'w') and None"
 X = sg.placeholder("x", (4, 4))
@@ -46,7 +47,7 @@ def test_a_value_that_is_not_plain_is_spelled_by_nobody(value):
             write(value)
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [None, True, 0, -3, 2**63, 1.5, -0.0, float("inf"), float("-inf"), "a'\"\n{0}", (), (1,),
      ((1, None, -1), (0, "x", True)), "open('F', 'w')"],

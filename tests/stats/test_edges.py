@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.helpers import close, same, value
+from tests.helpers import close, each, same, value
 
 L = sg.stats
 NAN, INF = np.nan, np.inf
@@ -29,7 +29,7 @@ def asked(law, part, *at):
         return None
 
 
-@pytest.mark.parametrize("name", LAWS)
+@each("name", LAWS)
 def test_nan_stays_nan(name):
     law = getattr(L, name)(*LAWS[name])
     for part in PARTS:
@@ -37,7 +37,7 @@ def test_nan_stays_nan(name):
             same(np.isnan(value(found)), np.array([True, False]))
 
 
-@pytest.mark.parametrize("name", LAWS)
+@each("name", LAWS)
 def test_float32_stays_float32(name):
     law = getattr(L, name)(*(np.asarray(p, "float32") for p in LAWS[name]))
     for part in PARTS:
@@ -61,7 +61,7 @@ def test_logarithms_of_tails_that_float32_has_no_room_for():
         np.testing.assert_allclose(found, value(getattr(law, part)(x)), 1e-5)
 
 
-@pytest.mark.parametrize("name", [n for n in LAWS if n not in ("VonMises", "Categorical")])
+@each("name", [n for n in LAWS if n not in ("VonMises", "Categorical")])
 def test_distribution_functions_have_gradients_at_the_ends(name):
     """An interval that ends at infinity, or at the end of a support, has one: censored data."""
     parameters = LAWS[name]

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import symgrad as sg
-from tests.helpers import generator, same, value
+from tests.helpers import each, generator, same, value
 
 L = sg.stats
 KEY = sg.random.key(3)
@@ -88,7 +88,7 @@ def alike(found, expected, tolerance=1e-10):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_log_densities_are_scipys(name):
     _, _, law, x = ALL[name]
     with np.errstate(all="ignore"):
@@ -98,8 +98,8 @@ def test_log_densities_are_scipys(name):
     alike(value(made(name).prob(x)), np.exp(expected), 1e-9)  # SciPy's logarithms have no more
 
 
-@pytest.mark.parametrize("part", ["cdf", "sf", "log_cdf", "log_sf"])
-@pytest.mark.parametrize("name", ALL)
+@each("part", ["cdf", "sf", "log_cdf", "log_sf"])
+@each("name", ALL)
 def test_distribution_functions_are_scipys_in_the_tails_too(name, part):
     _, _, law, x = ALL[name]
     with np.errstate(all="ignore"):
@@ -116,8 +116,8 @@ def test_distribution_functions_are_scipys_in_the_tails_too(name, part):
     alike(found, expected)
 
 
-@pytest.mark.parametrize("part", ["icdf", "isf"])
-@pytest.mark.parametrize("name", [n for n in CONTINUOUS if n not in NO_QUANTILE])
+@each("part", ["icdf", "isf"])
+@each("name", [n for n in CONTINUOUS if n not in NO_QUANTILE])
 def test_quantiles_are_scipys(name, part):
     law = ALL[name][2]
     expected = law.ppf(PS) if part == "icdf" else law.isf(PS)
@@ -131,7 +131,7 @@ def test_quantiles_are_scipys(name, part):
     assert np.isnan(value(getattr(made(name), part)([-0.1, 1.1]))).all()
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_moments_are_scipys(name):
     law, expected = made(name), ALL[name][2]
     alike(float(law.mean), expected.mean())
@@ -144,7 +144,7 @@ def test_moments_are_scipys(name):
         alike(float(law.entropy()), expected.entropy())
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_float32_is_as_good_as_it_can_be(name):
     if name in ("large binomial", "student of many"):
         return  # their parameters are beyond the digits of float32
@@ -194,8 +194,8 @@ HARD = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", HARD, ids=range(len(HARD)))
+@each("dtype", ["float32", "float64"])
+@each("case", HARD, ids=range(len(HARD)))
 def test_no_digits_cancel(case, dtype):
     found = value(case[0](lambda x: np.asarray(x, dtype)))
     np.testing.assert_allclose(found, case[1], 1e-5 if dtype == "float32" else 1e-13)
@@ -204,7 +204,7 @@ def test_no_digits_cancel(case, dtype):
 # ---- samples --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CONTINUOUS)
+@each("name", CONTINUOUS)
 def test_samples_have_the_law(name):
     law, expected = made(name), ALL[name][2]
     drawn = value(law.sample(KEY, (COUNT,)))
@@ -224,7 +224,7 @@ def test_frequencies_of_samples_are_the_probabilities(name):
     assert stats.chisquare(seen[held], p[held] * seen[held].sum() / p[held].sum()).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("name", [n for n in CONTINUOUS if "many" not in n])
+@each("name", [n for n in CONTINUOUS if "many" not in n])
 def test_gradients_flow_through_samples(name):
     """Those of the mean of draws are those of the mean; by implicit differentiation at a draw."""
     kind, parameters, _, _ = ALL[name]
@@ -254,8 +254,8 @@ def test_no_gradient_flows_through_counts():
 # ---- gradients ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["log_prob", "cdf", "log_sf"])
-@pytest.mark.parametrize("name", ALL)
+@each("part", ["log_prob", "cdf", "log_sf"])
+@each("name", ALL)
 def test_gradients_are_differences(name, part):
     kind, parameters, law, _ = ALL[name]
     if "large" in name or "many" in name:
@@ -274,7 +274,7 @@ def test_gradients_are_differences(name, part):
     sg.testing.check_grads(function, *at)
 
 
-@pytest.mark.parametrize("name", [n for n in CONTINUOUS if "large" not in n and "many" not in n])
+@each("name", [n for n in CONTINUOUS if "large" not in n and "many" not in n])
 def test_gradients_of_quantiles_are_differences(name):
     kind, parameters, _, _ = ALL[name]
     at = [np.asarray(p) for p in parameters]
@@ -293,7 +293,7 @@ def test_gradients_outside_the_support_are_0():
 # ---- divergences ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_divergences_are_the_mean_of_the_difference(name):
     kind, parameters, law, _ = ALL[name]
     other = SCIPYS[name](*OTHERS[name])

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import symgrad as sg
-from tests.helpers import close, same, value
+from tests.helpers import close, each, same, value
 
 L = sg.stats
 KEY = sg.random.key(7)
@@ -243,7 +243,7 @@ MODES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("law", MODES, ids=lambda law: type(law).__name__)
+@each("law", MODES, ids=lambda law: type(law).__name__)
 def test_the_mode_is_where_the_density_is_largest(law):
     grid = np.linspace(-4, 4, 4001)
     with np.errstate(all="ignore"):

@@ -8,9 +8,9 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 L = sg.stats
 REFERENCE = json.loads((Path(__file__).parent / "torch_laws.json").read_text())
@@ -44,7 +44,7 @@ def compared(outputs, nodes, at, expected, tolerance):
 PARTS = [(n, part) for n, row in REFERENCE["laws"].items() for part in row if part != "parameters"]
 
 
-@pytest.mark.parametrize(("name", "part"), PARTS, ids=lambda v: v)
+@each(("name", "part"), PARTS, ids=lambda v: v)
 def test_a_law_is_torchs(name, part):
     parameters, row = REFERENCE["laws"][name]["parameters"], REFERENCE["laws"][name][part]
     # torch counts from 0 the failures before the first success, and we the trials.
@@ -66,7 +66,7 @@ def test_a_law_is_torchs(name, part):
     compared([found, *slopes], nodes, at, [row["value"], *row["slopes"]], tolerance)
 
 
-@pytest.mark.parametrize("pair", REFERENCE["kl"])
+@each("pair", REFERENCE["kl"])
 def test_a_divergence_is_torchs(pair):
     row = REFERENCE["kl"][pair]
     first, second = pair.split()

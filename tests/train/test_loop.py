@@ -16,6 +16,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import FeedError, UnsupportedError
 from symgrad.train import batches, loop, progress
+from tests.helpers import each
 from tests.test_docstrings import NAMES
 
 RNG = np.random.default_rng(0)
@@ -68,8 +69,8 @@ def test_the_examples_in_docstrings_run(thing, tmp_path, monkeypatch):
 # ---- batches --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", [None, 0, 2**70, sg.random.key(3), np.array([1, 2], "u8")])
-@pytest.mark.parametrize("size", [1, 7, 50, 99])
+@each("key", [None, 0, 2**70, sg.random.key(3), np.array([1, 2], "u8")])
+@each("size", [1, 7, 50, 99])
 def test_each_epoch_has_every_row_once_and_rows_stay_together(size, key):
     rows = np.arange(50)
     made = sg.batches(rows, rows * 2.0, size=size, key=key)
@@ -108,7 +109,7 @@ def test_to_go_over_batches_again_is_the_next_epoch():
     assert made.epoch == 3, "to ask for an epoch by its number is none that was gone over"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arrays", "options", "words"),
     [
         ((), {"size": 1}, "as many rows each"),
@@ -234,7 +235,7 @@ def test_early_stopping():
         sg.early_stopping(patience=0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("batches", "words"),
     [
         ([X, X[:, :2]], r"batch 1 of epoch 0 has rows of the shapes \[\(2,\)\].*had \[\(3,\)\]"),
@@ -288,7 +289,7 @@ X_IN, W_IN = sg.placeholder("x", ("N", 3)), sg.variable("w", 0.0)
 LEARNS = {W_IN: W_IN + 1}
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"program": sg.sum(X_IN)}, r"not sum float64\[\(\)\].*make it: sg\.compile"),
@@ -331,8 +332,8 @@ def press():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("at", [1, 4, 7, 20])
-@pytest.mark.parametrize("where", ["the step", "a callback", "the test"])
+@each("at", [1, 4, 7, 20])
+@each("where", ["the step", "a callback", "the test"])
 def test_after_ctrl_c_a_second_run_goes_on_as_if_there_had_been_none(at, where):
     batches = sg.batches(X, Y, size=16, key=5)
     whole, measure, _ = regression()

@@ -1,12 +1,12 @@
 """Formulas are as a person writes them, and names are those that the user's lines assign to."""
 
 import numpy as np
-import pytest
 
 import symgrad as sg
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
 from symgrad_viz.formulas import formula, given_names
+from tests.helpers import each
 
 A, B = (sg.placeholder(name, ("N", 4), "float32") for name in "ab")
 C, W = sg.placeholder("c", (2, 3, 4), "float32"), sg.variable("w", np.ones((4, 4), "float32"))
@@ -43,7 +43,7 @@ def _named(of: Node) -> str | None:
     return of.name
 
 
-@pytest.mark.parametrize("text", WRITTEN)
+@each("text", WRITTEN)
 def test_formula(text: str) -> None:
     assert formula(WRITTEN[text], _named) == text
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import each
+
 GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
 MAKE = runpy.run_path(str(GALLERY / "make.py"))
 PICTURES = MAKE["pictures"]()
@@ -21,7 +23,7 @@ def test_it_is_what_the_compiler_makes(name):
     assert kept.endswith(MAKE["stamp"](shown())), "run: python viz/gallery/make.py"
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@each("name", PICTURES)
 def test_it_is_small_and_tells_nothing_of_this_machine(name):
     text = (GALLERY / f"{name}.svg").read_text(encoding="utf-8")
     assert len(text) < 300_000

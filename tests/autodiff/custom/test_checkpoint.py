@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.helpers import check_derivatives, check_second_derivatives, close, generator, same, value
+from tests.helpers import (
+    check_derivatives,
+    check_second_derivatives,
+    close,
+    each,
+    generator,
+    same,
+    value,
+)
 
 
 def plain(function):
@@ -179,8 +187,8 @@ def chains(w, count):
     }
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("name", chains(None, 1))
+@each("count", [1, 2, 3])
+@each("name", chains(None, 1))
 def test_checkpoints_that_share_what_they_capture(name, count):
     x, w = sg.placeholder("x", 3), sg.variable("w", np.array([0.5, 0.9, -0.7]))
     at = generator(name).standard_normal(3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.helpers import each
 
 
 def function(base, **methods):
@@ -39,7 +40,7 @@ def branched(ctx, g):
 NOT_THE_TYPE = "the gradient of 'x' is"
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "backward", "words"),
     [
         (sg.GradientError, lambda ctx, g: (g, g), ["2 gradients, and", "given 1 argument;"]),
@@ -64,7 +65,7 @@ def test_a_backward(kind, backward, words):
     refused(kind, "backward", lambda: sg.grad(sg.sum(y), x), *words)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "forward", "words"),
     [
         (sg.GradientError, lambda ctx, x: None, ["it returned None, and a tensor is wanted"]),
@@ -75,7 +76,7 @@ def test_a_backward(kind, backward, words):
         (sg.UnsupportedError, lambda ctx, x: x * float(x[0]), ["has no value before"]),
     ],
 )
-@pytest.mark.parametrize("leaf", [sg.placeholder("v", 3), sg.variable("v", np.ones(3))])
+@each("leaf", [sg.placeholder("v", 3), sg.variable("v", np.ones(3))])
 def test_a_forward(kind, forward, words, leaf):
     own, x = function(sg.Function, forward=forward, backward=None), leaf
     refused(kind, "forward", lambda: own.apply(x), *words)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 AT = np.array([-2.0, 0.0, 3.0])
 
@@ -426,7 +426,7 @@ def of_values(forward):
     return run
 
 
-@pytest.mark.parametrize(
+@each(
     ("forward", "words"),
     [
         (fails, ["it failed: ValueError: no such thing"]),
@@ -439,7 +439,7 @@ def of_values(forward):
         (lambda ctx, x: setattr(ctx, "top", float(x.max())) or x, ["ctx.top is another", "array"]),
     ],
 )
-@pytest.mark.parametrize("options", [{}, {"backend": "reference"}])
+@each("options", [{}, {"backend": "reference"}])
 def test_a_forward_that_fails_while_a_program_runs(forward, words, options):
     x = leaf()
     program = sg.compile([x], mine(forward=of_values(forward)).apply(x), **options)
@@ -612,9 +612,9 @@ AROUND = {
 }
 
 
-@pytest.mark.parametrize("own", KEPT, ids=["saved", "attribute", "elsewhere", "mask"])
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("second", SECOND)
+@each("own", KEPT, ids=["saved", "attribute", "elsewhere", "mask"])
+@each("around", AROUND)
+@each("second", SECOND)
 def test_no_second_derivative_whatever_is_kept(own, around, second):
     x = leaf()
     y = sg.sum(AROUND[around](own.apply, x))

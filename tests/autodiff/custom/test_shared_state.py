@@ -10,7 +10,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.autodiff.custom.state import State
-from tests.helpers import close
+from tests.helpers import close, each
 
 AT = np.array([-2.0, 0.0, 3.0])
 
@@ -86,10 +86,10 @@ def cosine(f, passes):
     return sg.compile([x], sg.grad(sg.sum(f(x)), x), passes=passes)
 
 
-@pytest.mark.parametrize("passes", [(), None], ids=["raw", "optimised"])
-@pytest.mark.parametrize("more", [{}, {"output_types": lambda self, x: x}], ids=["", "stated"])
-@pytest.mark.parametrize("where", ["instance", "class"])
-@pytest.mark.parametrize("kind", SHARED)
+@each("passes", [(), None], ids=["raw", "optimised"])
+@each("more", [{}, {"output_types": lambda self, x: x}], ids=["", "stated"])
+@each("where", ["instance", "class"])
+@each("kind", SHARED)
 def test_state_that_uses_share_is_refused_at_every_use(kind, where, more, passes):
     write, read, make = SHARED[kind]
     own = sine(write, read, **more)

@@ -11,7 +11,7 @@ import pytest
 from scipy import special as scipy
 
 import symgrad as sg
-from tests.helpers import close, generator, same, value
+from tests.helpers import close, each, generator, same, value
 
 S = sg.special
 INF, NAN = math.inf, math.nan
@@ -111,8 +111,8 @@ def slope(function, *at, by=0):
 # ---- values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", [*UNARY, *BINARY, *TERNARY])
+@each("dtype", ["float32", "float64"])
+@each("name", [*UNARY, *BINARY, *TERNARY])
 def test_values_are_scipys(name, dtype):
     ranges = (UNARY | BINARY | TERNARY)[name]
     ranges = ranges if isinstance(ranges[0], tuple) else (ranges,)
@@ -124,7 +124,7 @@ def test_values_are_scipys(name, dtype):
     np.testing.assert_allclose(found, expected, tolerance, tolerance)
 
 
-@pytest.mark.parametrize("name", EXACT)
+@each("name", EXACT)
 def test_values_at_hard_points(name):
     for *at, expected in EXACT[name]:
         np.testing.assert_allclose(float(getattr(S, name)(*at)), expected, 1e-13)

@@ -9,7 +9,7 @@ import symgrad as sg
 from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import BoundsError, FeedError, GraphError, SymbolicError
 from symgrad.testing import random_graph
-from tests.helpers import sample
+from tests.helpers import each, sample
 
 RNG = np.random.default_rng(0)
 
@@ -179,7 +179,7 @@ def test_what_makes_no_sense_is_refused():
             run([1.0, 9.0])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_random_programs_are_checked_and_what_is_not_finite_is_found(seed):
     rng = np.random.default_rng(seed)
     inputs, outputs = random_graph(rng, 10)
