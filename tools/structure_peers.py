@@ -27,7 +27,7 @@ def kind(op):
 
 
 def answers():
-    """What PyTensor runs for each expression."""
+    """The factorisations that PyTensor runs, for each expression."""
     import pytensor
     from pytensor import tensor as pt
     from pytensor.assumptions.specify import assume

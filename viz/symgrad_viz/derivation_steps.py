@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -138,11 +138,15 @@ def _one(node: Node) -> Node:
     return node[0] if isinstance(node.type, tuple) else node
 
 
-def by_forward_mode(y: Node, x: Node) -> Callable[[], Node]:
-    """The cotangent of x in forward mode, made when it is asked for."""
+def by_forward_mode(y: Node, x: Node, wrt: Sequence[Node]) -> Callable[[], Node]:
+    """The cotangent of x in forward mode, made when it is asked for.
+
+    `wrt` are what y is derived by: those that tie with x share with it.
+    """
     if x is y:
         return lambda: ones_like(y)
-    return lambda: jacobian(y, x, mode="forward")
+    others = [w for w in wrt if w is not x]
+    return lambda: jacobian(y, [x, *others], mode="forward")[0]
 
 
 def typed(node: Node) -> str:

@@ -189,7 +189,7 @@ class Writer:
             rule, reason, source = self._carried(node, y, readers)
             steps.append(
                 Step(left, formula, rule, reason, DERIVATIVE, source.origin.nearest,
-                     by_forward_mode(y, node), flow)
+                     by_forward_mode(y, node, form.xs), flow)
             )  # fmt: skip
         text = (
             "What stands for a derivative has a mark above it: how much the last line changes with "
