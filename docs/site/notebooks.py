@@ -10,8 +10,8 @@ def notebook(text: str) -> str:
     """A page of the site as a notebook of Jupyter's, version 4.5 of the format."""
     parts = CELL.split(text)
     cells = [_markdown(parts[0])]
-    for _, code, after in zip(*[iter(parts[1:])] * 3, strict=True):
-        cells += [_code(code), _markdown(after)]
+    for options, code, after in zip(*[iter(parts[1:])] * 3, strict=True):
+        cells += [_code(code, ":raises:" in options), _markdown(after)]
     kept = [cell | {"id": f"cell-{at}"} for at, cell in enumerate(c for c in cells if c["source"])]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     whole = {"cells": kept, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
@@ -25,11 +25,12 @@ def _markdown(text: str) -> dict[str, object]:
     return {"cell_type": "markdown", "metadata": {}, "source": _lines(text)}
 
 
-def _code(text: str) -> dict[str, object]:
+def _code(text: str, fails: bool) -> dict[str, object]:
+    """A cell of code; where it is to fail, those after it run all the same."""
     return {
         "cell_type": "code",
         "execution_count": None,
-        "metadata": {},
+        "metadata": {"tags": ["raises-exception"]} if fails else {},
         "outputs": [],
         "source": _lines(text),
     }

@@ -36,6 +36,8 @@ def test_a_tutorial_is_a_notebook(page):
     made = nbformat.reads(notebook(text), as_version=4)
     nbformat.validate(made)
     code = [c.source for c in made.cells if c.cell_type == "code"]
+    fail = [c for c in made.cells if "raises-exception" in c.metadata.get("tags", ())]
+    assert len(fail) == text.count("\n:raises:")
     assert len(code) == text.count("```{code-cell}")
     assert not any(c.source.startswith((":", "```{")) or ".md)" in c.source for c in made.cells)
 
