@@ -20,6 +20,13 @@ SCREENS = ((1280, "light"), (390, "dark"))
 SOUGHT = ("relu", "checkpoint", "NaN", "GPU", "ShapeError")
 
 
+class Server(ThreadingHTTPServer):
+    """Bears that a browser, whose page is closed, no longer listens."""
+
+    def handle_error(self, *_: Any) -> None:
+        return
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and says nothing."""
 
@@ -61,7 +68,7 @@ def searched(page: Page, home: str, word: str) -> list[str]:
 
 def main(part: str = "") -> int:
     """How many faults there are; they are printed."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(BUILT)))
+    server = Server(("127.0.0.1", 0), partial(Quiet, directory=str(BUILT)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     home, told = f"http://127.0.0.1:{server.server_port}/", []
     with sync_playwright() as driver:
