@@ -1,4 +1,4 @@
-"""The commands of `python -m symgrad`: demo, render, explain and doctor.
+"""The commands of `python -m symgrad`: demo, render, explain, play and doctor.
 
 They exit with 0 if all went well, 1 if something failed, and 2 if they were called wrongly. What
 failed is told on the error stream; with `--json`, in the answer: `{"error": "…"}`.
@@ -13,8 +13,9 @@ import linecache
 import platform
 import runpy
 import sys
+import webbrowser
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -124,6 +125,10 @@ def _parser() -> argparse.ArgumentParser:
     explain_ = add("explain", explain, "Tell what the compiler did with a program, and why.")
     explain_.add_argument("what", metavar="FILE.py:NAME", help=what)
     explain_.add_argument("--line", help="tell of one line only: 12, or train.py:12")
+    play_ = add("play", play, "Serve a page to try gradients on; it shows its address.")
+    play_.add_argument("file", metavar="FILE", nargs="?", help="a program to begin with")
+    play_.add_argument("--port", type=int, default=0, help="on 127.0.0.1; any free one by default")
+    play_.add_argument("--open", action="store_true", help="open it in the browser")
     add("doctor", doctor, "Say what is installed: versions, layout engines, BLAS, threads.")
     return parser
 
@@ -296,6 +301,32 @@ def _as_shown(thing: Any) -> Program | Graph | None:
         return Graph(nodes)
     programs = [v for v in nodes if isinstance(v, Program)] if isinstance(nodes, tuple) else []
     return programs[0] if len(programs) == 1 else None
+
+
+# ---- play ---------------------------------------------------------------------------------------
+
+
+def play(arguments: Any, style: _Style) -> Answer:
+    """Serve the page where a gradient can be tried, until it is interrupted."""
+    from symgrad.play.server import START, Server
+
+    text, name = START, "play.py"
+    if arguments.file is not None:
+        path = Path(arguments.file)
+        try:
+            text, name = path.read_text(encoding="utf-8"), path.name
+        except ValueError as error:
+            raise CommandError(f"{arguments.file!r} is no text: {error}") from error
+    if not 0 <= arguments.port < 65536:
+        raise CommandError(f"a port is a number from 0 to 65535, not {arguments.port}")
+    with Server(text, name, arguments.port) as server:
+        sys.stdout.write(_printable(f"{server.address}\n"))
+        sys.stdout.flush()
+        if arguments.open:
+            webbrowser.open(server.address)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+    return Answer("", {"address": server.address})
 
 
 # ---- doctor -------------------------------------------------------------------------------------

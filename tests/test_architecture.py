@@ -27,8 +27,8 @@ FLOORS = (
      "symgrad.random", "symgrad.sparse", "symgrad.special"),
     ("symgrad.proof", "symgrad.solve", "symgrad.stats"),
     ("symgrad.testing",), ("symgrad.nn",), ("symgrad.optim", "symgrad.train"),
-    ("symgrad.sklearn",), ("symgrad",), ("symgrad_viz",), ("symgrad.display",), ("symgrad.cli",),
-    ("symgrad.__main__",),
+    ("symgrad.sklearn",), ("symgrad",), ("symgrad_viz",), ("symgrad.display",),
+    ("symgrad.play",), ("symgrad.cli",), ("symgrad.__main__",),
 )  # fmt: skip
 # What is imported on first use, and the one package part that imports it.
 LAZY = {
@@ -47,10 +47,12 @@ SLOW = (
     "symgrad.runtime.inspect.",
     "symgrad.native.",
     "symgrad.backends.",
+    "symgrad.play.",
 )
 MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque")
 # Who reads source, which is that of code of this process: a line in a graph is text.
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}
+READERS |= {"symgrad.play.worker"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
 # The registry, the kernels of a user's own and ONNX's words go by names of ops; files hold them.
