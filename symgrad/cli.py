@@ -13,7 +13,6 @@ import linecache
 import platform
 import runpy
 import sys
-import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
@@ -127,8 +126,10 @@ def _parser() -> argparse.ArgumentParser:
     explain_.add_argument("--line", help="tell of one line only: 12, or train.py:12")
     play_ = add("play", play, "Serve a page to try gradients on; it shows its address.")
     play_.add_argument("file", metavar="FILE", nargs="?", help="a program to begin with")
-    play_.add_argument("--port", type=int, default=0, help="on 127.0.0.1; any free one by default")
-    play_.add_argument("--open", action="store_true", help="open it in the browser")
+    play_.add_argument(
+        "--port", type=int, default=0, choices=range(1 << 16), metavar="PORT",
+        help="of 127.0.0.1; a free one by default",
+    )  # fmt: skip
     add("doctor", doctor, "Say what is installed: versions, layout engines, BLAS, threads.")
     return parser
 
@@ -313,20 +314,14 @@ def play(arguments: Any, style: _Style) -> Answer:
     text, name = START, "play.py"
     if arguments.file is not None:
         path = Path(arguments.file)
-        try:
-            text, name = path.read_text(encoding="utf-8"), path.name
-        except ValueError as error:
-            raise CommandError(f"{arguments.file!r} is no text: {error}") from error
-    if not 0 <= arguments.port < 65536:
-        raise CommandError(f"a port is a number from 0 to 65535, not {arguments.port}")
+        text, name = path.read_text(encoding="utf-8", errors="replace"), path.name
     with Server(text, name, arguments.port) as server:
-        sys.stdout.write(_printable(f"{server.address}\n"))
-        sys.stdout.flush()
-        if arguments.open:
-            webbrowser.open(server.address)
+        said = sys.stderr if arguments.json else sys.stdout
+        said.write(f"{server.address}\n")
+        said.flush()
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    return Answer("", {"address": server.address})
+    return Answer("stopped", {"address": server.address})
 
 
 # ---- doctor -------------------------------------------------------------------------------------

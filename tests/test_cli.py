@@ -309,3 +309,22 @@ def test_no_color_is_heeded(script, no_color, bold):
     os.close(ours)
     assert done.returncode == 0
     assert (b"\x1b[1m" in told) == bold
+
+
+def test_play_shows_its_address_and_ends_when_it_is_interrupted(run, script, monkeypatch):
+    from symgrad.play import server
+
+    texts = []
+
+    def interrupted(self):
+        texts.append((self.name, self.text))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server.Server, "serve_forever", interrupted)
+    monkeypatch.setattr(server.Evaluator, "_start", lambda self: None)
+    monkeypatch.setattr(server.Evaluator, "close", lambda self: None)
+    code, out, _ = run("play", "train.py")
+    assert code == 0
+    assert out.startswith("http://127.0.0.1:")
+    assert texts == [("train.py", SCRIPT)]
+    assert run("play", "none.py")[0] == 1

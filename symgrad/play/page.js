@@ -110,7 +110,7 @@
   }
   function picture(svg, sizes) {
     const root = mount(byId("graph"), svg || `<p>A graph of ${Number(sizes[0])} nodes is not drawn while you type: program.explore("p.html") shows it.</p>`, MARKS);
-    for (const node of root.querySelectorAll("g.node, g[class*='node']")) {
+    for (const node of root.querySelectorAll("g.node")) {
       const said = node.querySelector("title");
       const places = said ? [...said.textContent.matchAll(/([^\s:]+):(\d+)/g)] : [];
       link(node, places.filter((p) => p[1] === begin.name).map((p) => Number(p[2])));

@@ -58,7 +58,7 @@ class Evaluator:
         self._pipe.close()
 
     def ask(self, request: Json) -> Json:
-        """What is shown of a text; an error if it takes too long, or ends the process."""
+        """Give what is shown of a text; an error if it takes too long, or ends the process."""
         with self._lock:
             try:
                 if not self._is_ready:
@@ -127,11 +127,11 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 20
 
     def do_GET(self) -> None:
-        """The page."""
+        """Send the page."""
         self._answer({"": self._page})
 
     def do_POST(self) -> None:
-        """What is shown of a text, as JSON or as a page to keep."""
+        """Send what is shown of a text, as JSON or as a page to keep."""
         self._answer({"run": self._run, "share": self._share})
 
     def do_other(self) -> None:
@@ -187,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, "text/html", page, own)
 
     def _request(self) -> Json | None:
-        """What was asked, if it may be; else it is refused."""
+        """Give what was asked, if it may be; else refuse it."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json":
             self._send(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "text/plain", "415: send JSON\n")

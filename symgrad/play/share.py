@@ -1,4 +1,4 @@
-"""What the page shows as one file that runs nothing: text, picture, gradient, rules, program."""
+"""One file of all that the page shows, which runs nothing: text, picture, gradient, program."""
 
 from __future__ import annotations
 

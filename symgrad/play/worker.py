@@ -1,4 +1,4 @@
-"""What the page shows of a text: its graph, its gradient, the rules that acted, its program.
+"""From a text to what the page shows: graph, gradient, the rules that acted, program.
 
 It runs in a process of its own, which is ended if it takes too long.
 """
@@ -23,7 +23,7 @@ import numpy as np
 
 import symgrad as sg
 from symgrad import display
-from symgrad.ir.errors import GradientError, SymgradError
+from symgrad.ir.errors import ArgumentError, GradientError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import Origin
@@ -31,6 +31,7 @@ from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.program import Program
 from symgrad_viz import draw
+from symgrad_viz.derivation_page import article
 
 Json: TypeAlias = dict[str, Any]
 MOST_DRAWN = 150  # nodes
@@ -100,7 +101,7 @@ def _shown(value: Any, request: Json, name: str) -> Json:
     nodes = [nodes] if isinstance(nodes, Node) else nodes
     if not (isinstance(nodes, list | tuple) and nodes and all(isinstance(n, Node) for n in nodes)):
         what = "is empty" if value is None else f"is of type {type(value).__name__}, {value!r:.80}"
-        raise SymgradError(
+        raise ArgumentError(
             f"the last expression {what}; end with a node, as `sg.sum(x ** 2)`, with several, or "
             "with a program"
         )
@@ -127,7 +128,7 @@ def _shown(value: Any, request: Json, name: str) -> Json:
 def _derived(loss: Node, wrt: Sequence[Node], kinks: Any, exact: Any) -> str:
     """The derivation as HTML; where there is no gradient, the reason."""
     try:
-        return display.derivation(loss, wrt, kinks=kinks, exact=exact)._repr_html_()
+        return article(display.derivation(loss, wrt, kinks=kinks, exact=exact))
     except GradientError as error:
         return f"<pre>{escape(str(error))}</pre>"
 
