@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.distributed.files import Source
+from symgrad.ir.cached import cached_property
 from symgrad.ir.digest import blake2b
 from symgrad.runtime.program import Program
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.late import SLOTS
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node

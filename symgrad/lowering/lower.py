@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.dims import Dim
 from symgrad.ir.evaluate import computed
 from symgrad.ir.graph import Graph

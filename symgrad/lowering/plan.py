@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.lowering.native import NativeCall, NativeLoop

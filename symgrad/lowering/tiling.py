@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.dims import product
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph

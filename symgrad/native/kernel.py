@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.evaluate import computed
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType

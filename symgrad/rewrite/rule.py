@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, get_type_hints
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import RewriteError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import NO_PICKLE, REGISTRY, Op
@@ -96,13 +97,12 @@ class Rule:
 
     It is tried at the op of its pattern, or at all of which a `fact` holds. `single_use` says that
     the nodes within the pattern must have no other reader, since their work would otherwise be done
-    twice. `stable` says that the rule is judged by the truth and not by what was written; see
-    `rule`. One that is `last` waits until no other fits: what it makes is a kernel of its own,
-    which no other rule knows. One for `after_grad` need not keep the gradient. `at` tells at which
-    nodes it is tried, if not at all. `examples` are what the tests bind the variables to: shapes
-    for `Var`, numbers for `Const`, values for `Attr`; or functions that spell out, of nodes, what
-    the rule is there for. `twins` are the other rules of its family, each made of it by the last of
-    its `twin_by`, `reasons` theirs by name. `definition` is the function that declared it.
+    twice. `stable` says that the truth judges it, not what was written; see `rule`. One that is
+    `last` waits until no other fits: what it makes is a kernel of its own, which no other rule
+    knows. One for `after_grad` need not keep the gradient. `at` tells at which nodes it is tried,
+    if not at all. `examples` bind the variables in tests: shapes for `Var`, numbers for `Const`,
+    values for `Attr`; or spell out, of nodes, what the rule is there for. `twins` are the others of
+    its family, each made of it by the last of its `twin_by`, `reasons` theirs by name.
     """
 
     name: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import counted
 from symgrad.ir.formats.infix import attr_text, expressions
 from symgrad.ir.formats.text import type_text

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, count
 from operator import index
 from threading import Lock
@@ -17,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError

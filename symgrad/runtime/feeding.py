@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.dims import Dim, Size, divide_exactly
 from symgrad.ir.errors import FeedError, nearest
 from symgrad.ir.foreign import as_array_mend, by_dlpack, in_order_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from symgrad.autodiff.jacobians import jacobian
+from symgrad.ir.cached import cached_property
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, constant_value

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.lineage import Lineage

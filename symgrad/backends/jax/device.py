@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import (
     AllocationError,
     FeedError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from operator import is_
 from typing import Any, NoReturn
 
@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.backends.jax.device import Device
 from symgrad.backends.jax.lowering import Lowering, Stage, picker
 from symgrad.backends.jax.mesh import Mesh
+from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable
