@@ -33,6 +33,8 @@ def _factors_of(x: Node) -> Pair | None:
     product = x.inputs[0] if x.op is reshape_p.op else x
     if product.op is not multiply.op or product.ndim != 4 or x.ndim != 2:
         return None
+    if x.shape[0] != x.shape[1]:
+        return None  # the same elements, in rows of another length
     for outer, inner in (product.inputs, product.inputs[::-1]):
         if outer.ndim == inner.ndim == 4:
             m, p = outer.shape[0], inner.shape[1]
@@ -112,6 +114,9 @@ def determinant_of_kronecker(node: Node) -> Node | None:
 # ---- low rank -------------------------------------------------------------------------------
 
 
+POSITIVE_DIAGONAL = Facts.DIAGONAL | Facts.DEFINITE
+
+
 class LowRank(NamedTuple):
     """A diagonal matrix, by its diagonal, and a product of a tall and a wide one."""
 
@@ -126,14 +131,18 @@ class LowRank(NamedTuple):
 
 
 def _low_rank(x: Node) -> LowRank | None:
-    """A matrix as low rank beside a diagonal, if it is seen to be that: less than half the rank."""
+    """A matrix as low rank beside a diagonal, if it is seen to be that: at most half the rank.
+
+    The diagonal is positive: the whole may be regular where there is a 0 on it, which has no
+    reciprocal.
+    """
     if x.op is not add.op or x.ndim != 2:
         return None
     for product, other in (x.inputs, x.inputs[::-1]):
         if product.op is matmul_p.op and other.shape == x.shape:
             n, k = product.inputs[0].shape
             small = isinstance(n, int) and isinstance(k, int) and 2 * k <= n
-            if small and Facts.DIAGONAL in facts_of(other):
+            if small and POSITIVE_DIAGONAL in facts_of(other):
                 return LowRank(diagonal_of(other), *product.inputs)
     return None
 

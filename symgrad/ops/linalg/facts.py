@@ -70,7 +70,7 @@ class _Inference:
             found |= Facts.SYMMETRIC
         if node.op.commutative and len(matrices) == 2 and is_transpose(*matrices):
             found |= Facts.SYMMETRIC
-        if node.op in EVEN and Facts.SKEW in alike[0]:
+        if node.op in EVEN and all(Facts.SKEW in f for f in alike):
             found |= Facts.SYMMETRIC
         if node.op.preserves_zero and len(matrices) == len(node.inputs):
             for half in (Facts.LOWER, Facts.UPPER):
@@ -166,7 +166,9 @@ class _Inference:
     def selected(self, node: Node) -> Facts:
         mask, x = node.inputs
         found = self.of(x) & (Facts.LOWER | Facts.UPPER)
-        return found | (halves_of(mask) if x.shape == node.shape else Facts.NONE)
+        # A mask that is repeated, as a row for all rows, stands at other places too.
+        whole = mask.shape[-2:] == x.shape[-2:] == node.shape[-2:]
+        return found | (halves_of(mask) if whole else Facts.NONE)
 
     def factor(self, node: Node) -> Facts:
         diagonal = Facts.DIAGONAL in self.of(node.inputs[0])
@@ -296,8 +298,6 @@ def halves_of(mask: Node) -> Facts:
     """Whether a mask leaves nothing above the diagonal, or nothing below."""
     value = constant_value(mask)
     if value is not None:
-        if value.ndim < 2:
-            return Facts.NONE
         lower = Facts.NONE if np.triu(value, 1).any() else Facts.LOWER
         return lower | (Facts.NONE if np.tril(value, -1).any() else Facts.UPPER)
     if mask.op not in COMPARISONS:

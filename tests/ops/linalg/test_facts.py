@@ -8,6 +8,7 @@ from symgrad.ir.errors import ArgumentError, DtypeError, ShapeError, SymgradErro
 from symgrad.ir.evaluate import evaluate
 from symgrad.ops.linalg.assume import NAMES, Facts
 from symgrad.ops.linalg.facts import facts_of
+from symgrad.ops.select import select
 from symgrad.runtime.inspect.assumptions import TESTS
 from tests.helpers import close
 from tools.structure_table import EXPRESSIONS, compiled, texts, values
@@ -85,6 +86,43 @@ def test_named_sizes():
     lower = sg.tril(sg.placeholder("n", ("N", "N")))
     assert Facts.LOWER in facts_of(lower)
     assert Facts.DEFINITE in facts_of(lower @ lower.T + sg.eye(lower.shape[0]))
+
+
+def _masked(where):
+    """x where a mask has it, and the identity."""
+    return select(where, x) + EYE
+
+
+LOOKALIKES = {
+    "a row of a mask": _masked(np.array([[True, False, True, True]])),
+    "a column of a mask": _masked(np.array([[True], [False], [True], [True]])),
+    "the mask of a column": _masked(sg.arange(1) <= sg.reshape(sg.arange(4), (4, 1))),
+    "an even function of one number": abs(sg.placeholder("one", (1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_what_only_looks_like_structure_is_none(name):
+    found = facts_of(LOOKALIKES[name])
+    assert not found & (Facts.LOWER | Facts.UPPER | Facts.SKEW)
+
+
+def test_low_rank_beside_a_zero_on_the_diagonal():
+    numbers, at = np.array([0.0, 1, -2, 3]), feeds()
+    matrix = sg.diag(d) + tall @ tall.T
+    found = [sg.linalg.solve(matrix, x), *sg.linalg.slogdet(matrix)]
+    arrays = [numbers, at[tall], at[x]]
+    program = sg.compile([d, tall, x], found, exact="reals")
+    for a, b in zip(program(*arrays), evaluate(found, at | {d: numbers}), strict=True):
+        close(a, b, 1e-9)
+
+
+def test_elements_of_a_kronecker_product_in_rows_of_another_length():
+    outer, inner = sg.reshape(x[:2, :2], (2, 1, 2, 1)), sg.reshape(x[2:, 2:], (1, 2, 1, 2))
+    node = sg.reshape(outer * inner, (2, 8)) @ sg.reshape(sg.stack([d, d]), (8, 1))
+    array = feeds()
+    program = sg.compile([x, d], node, exact="reals")
+    close(program(array[x], array[d]), evaluate([node], array)[0], 1e-9)
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
