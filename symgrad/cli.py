@@ -125,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     explain_.add_argument("what", metavar="FILE.py:NAME", help=what)
     explain_.add_argument("--line", help="tell of one line only: 12, or train.py:12")
     play_ = add("play", play, "Serve a page to try gradients on; it shows its address.")
-    play_.add_argument("file", metavar="FILE", nargs="?", help="a program to begin with")
+    play_.add_argument(
+        "file", metavar="FILE", nargs="?", help="a program or notebook to begin with"
+    )
     play_.add_argument(
         "--port", type=int, default=0, choices=range(1 << 16), metavar="PORT",
         help="of 127.0.0.1; a free one by default",
@@ -309,12 +311,9 @@ def _as_shown(thing: Any) -> Program | Graph | None:
 
 def play(arguments: Any, style: _Style) -> Answer:
     """Serve the page where a gradient can be tried, until it is interrupted."""
-    from symgrad.play.server import START, Server
+    from symgrad.play.server import START, Server, read
 
-    text, name = START, "play.py"
-    if arguments.file is not None:
-        path = Path(arguments.file)
-        text, name = path.read_text(encoding="utf-8", errors="replace"), path.name
+    text, name = (START, "play.py") if arguments.file is None else read(Path(arguments.file))
     with Server(text, name, arguments.port) as server:
         said = sys.stderr if arguments.json else sys.stdout
         said.write(f"{server.address}\n")

@@ -327,4 +327,11 @@ def test_play_shows_its_address_and_ends_when_it_is_interrupted(run, script, mon
     assert code == 0
     assert out.startswith("http://127.0.0.1:")
     assert texts == [("train.py", SCRIPT)]
-    assert run("play", "none.py")[0] == 1
+    code = [{"cell_type": "code", "source": s} for s in (["x = 1\n", "y = 2"], "x")]
+    cells = [*code, {"cell_type": "markdown", "source": "# Title"}]
+    Path("t.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    assert run("play", "t.ipynb")[0] == 0
+    assert texts[1] == ("t.py", "x = 1\ny = 2\n\nx\n")
+    Path("broken.ipynb").write_text("[1]", encoding="utf-8")
+    for wrong in ("none.py", "broken.ipynb"):
+        assert run("play", wrong)[0] == 1

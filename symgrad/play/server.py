@@ -100,6 +100,22 @@ def checked(body: bytes) -> Json:
     return {"text": text, "off": off, **chosen}
 
 
+def read(path: Path) -> tuple[str, str]:
+    """The text of a program, or the code of a notebook, and the name under which it runs.
+
+    Raises `ArgumentError` for a notebook that is none.
+    """
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix != ".ipynb":
+        return text, path.name
+    try:
+        cells = [c["source"] for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+        text = "\n\n".join("".join(source) for source in cells) + "\n"
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ArgumentError(f"{path.name!r} is no notebook of Jupyter's") from error
+    return text, f"{path.stem}.py"
+
+
 class Server(ThreadingHTTPServer):
     """Listens on the loopback address; `address` is what to open."""
 

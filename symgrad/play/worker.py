@@ -100,10 +100,10 @@ def _shown(value: Any, request: Json, name: str) -> Json:
     nodes = list(value.values()) if isinstance(value, dict) else value
     nodes = [nodes] if isinstance(nodes, Node) else nodes
     if not (isinstance(nodes, list | tuple) and nodes and all(isinstance(n, Node) for n in nodes)):
-        what = "is empty" if value is None else f"is of type {type(value).__name__}, {value!r:.80}"
+        what = "gives nothing" if value is None else f"is a {type(value).__name__}, {value!r:.80}"
         raise ArgumentError(
-            f"the last expression {what}; end with a node, as `sg.sum(x ** 2)`, with several, or "
-            "with a program"
+            f"the last line {what}; end with a node, as `sg.sum(x ** 2)`, with several, or with a "
+            "program"
         )
     written = Graph(nodes)
     kinks, exact = request.get("kinks", "zero"), request.get("exact", "rounding")

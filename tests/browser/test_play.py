@@ -78,8 +78,11 @@ def test_nothing_else_is_answered(server):
 
 
 def test_a_text_that_does_not_end_or_ends_the_process_is_stopped(tmp_path):
-    evaluator = Evaluator(str(tmp_path), "play.py", limit=0.3)
+    evaluator = Evaluator(str(tmp_path), "play.py", limit=30)
     try:
+        ended = evaluator.ask(checked(b'{"text": "import os; os._exit(3)"}'))
+        assert "ended the process" in ended["error"]["text"]
+        evaluator.limit = 0.3
         endless = evaluator.ask(checked(b'{"text": "while True: pass"}'))
         assert "more than 0.3 seconds" in endless["error"]["text"]
         evaluator.limit = 30
