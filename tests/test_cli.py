@@ -327,7 +327,14 @@ def test_play_shows_its_address_and_ends_when_it_is_interrupted(run, script, mon
     assert code == 0
     assert out.startswith("http://127.0.0.1:")
     assert texts == [("train.py", SCRIPT)]
-    code = [{"cell_type": "code", "source": s} for s in (["x = 1\n", "y = 2"], "x")]
+    code = [
+        {"cell_type": "code", "source": source, "metadata": metadata}
+        for source, metadata in (
+            (["x = 1\n", "y = 2"], {}),
+            ("1 / 0", {"tags": ["raises-exception"]}),
+            ("x", {}),
+        )
+    ]
     cells = [*code, {"cell_type": "markdown", "source": "# Title"}]
     Path("t.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
     assert run("play", "t.ipynb")[0] == 0

@@ -103,15 +103,21 @@ def checked(body: bytes) -> Json:
 def read(path: Path) -> tuple[str, str]:
     """The text of a program, or the code of a notebook, and the name under which it runs.
 
-    Raises `ArgumentError` for a notebook that is none.
+    Cells of a notebook that are to fail are left out. Raises `ArgumentError` for a file that is no
+    notebook.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix != ".ipynb":
         return text, path.name
     try:
-        cells = [c["source"] for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+        cells = [
+            cell["source"]
+            for cell in json.loads(text)["cells"]
+            if cell["cell_type"] == "code"
+            and "raises-exception" not in cell["metadata"].get("tags", ())
+        ]
         text = "\n\n".join("".join(source) for source in cells) + "\n"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(f"{path.name!r} is no notebook of Jupyter's") from error
     return text, f"{path.stem}.py"
 

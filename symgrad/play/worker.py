@@ -77,21 +77,24 @@ def evaluate(request: Json, name: str = "play.py") -> Json:
 
 
 def _last_value(text: str, name: str) -> Any:
-    """The value of the last expression, or of the name that the last line gives a value."""
+    """The value of the last expression, or of the last name that is a node or a program.
+
+    Names count where the expression gives nothing, or what another library made, such as a figure.
+    Those that begin with an underscore do not.
+    """
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     tree = ast.parse(text, name)
     names: Json = {"sg": sg, "np": np, "__name__": name.removesuffix(".py"), "__file__": name}
-    last = tree.body[-1] if tree.body else None
-    asked: ast.expr | None = None
-    if isinstance(last, ast.Expr):
-        tree.body.pop()
-        asked = last.value
-    elif isinstance(last, ast.Assign):
-        asked = ast.copy_location(ast.parse(ast.unparse(last.targets[0]), mode="eval").body, last)
+    last = None
+    if tree.body and isinstance(written := tree.body[-1], ast.Expr):
+        del tree.body[-1]
+        last = ast.Expression(written.value)
     exec(compile(tree, name, "exec"), names)
-    if asked is None:
-        return None
-    return eval(compile(ast.fix_missing_locations(ast.Expression(asked)), name, "eval"), names)
+    value = None if last is None else eval(compile(last, name, "eval"), names)
+    if value is None or type(value).__module__.partition(".")[0] not in ("builtins", "symgrad"):
+        named = [v for n, v in names.items() if isinstance(v, Node | Program) and n[0] != "_"]
+        return named[-1] if named else value
+    return value
 
 
 def _shown(value: Any, request: Json, name: str) -> Json:
@@ -102,8 +105,8 @@ def _shown(value: Any, request: Json, name: str) -> Json:
     if not (isinstance(nodes, list | tuple) and nodes and all(isinstance(n, Node) for n in nodes)):
         what = "gives nothing" if value is None else f"is a {type(value).__name__}, {value!r:.80}"
         raise ArgumentError(
-            f"the last line {what}; end with a node, as `sg.sum(x ** 2)`, with several, or with a "
-            "program"
+            f"the last expression {what}; end with a node, as `sg.sum(x ** 2)`, with several, or "
+            "with a program"
         )
     written = Graph(nodes)
     kinks, exact = request.get("kinks", "zero"), request.get("exact", "rounding")

@@ -111,6 +111,7 @@ def test_an_error_has_its_line(text, kind, line):
     "text",
     [
         "x = sg.placeholder('x', 2)\ny = sg.sum(x)",
+        "x = sg.placeholder('x', 2)\ny = sg.sum(x)\nprint(y)",
         "x = sg.placeholder('x', 2)\nx, x * 2",
         "x = sg.placeholder('x', 2)\nsg.compile(x, x * 2)",
         "sg.sum(sg.placeholder('i', 2, 'int64'))",
