@@ -214,6 +214,8 @@ def test_newtons_method_with_a_sparse_jacobian():
         (lambda a, x: sg.sparse.from_entries(x, [0] * 5, [0, 1, 2, 3, 9], (4, 5)), "of 5 columns"),
         (lambda a, x: sg.sparse.from_entries(x, [0.0] * 5, [0] * 5, (4, 5)), "is an int"),
         (lambda a, x: sg.sparse.from_entries(x, [0] * 5, [0] * 5, ("N", 5)), "two ints"),
+        (lambda a, x: sg.sparse.from_entries(x, [0] * 5, [0] * 5, 5), "two ints"),
+        (lambda a, x: sg.sparse.from_entries(x, [0] * 5, [0] * 5, (5, 5, 5)), "two ints"),
     ],
 )
 def test_bad_input_is_refused(build, said):

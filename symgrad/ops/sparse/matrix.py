@@ -246,6 +246,8 @@ def from_entries(values: NodeLike, rows: Any, columns: Any, shape: Any) -> Matri
     <sparse 2 × 3 float64: 2 entries>
     """
     node = as_node(values)
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise ShapeError(f"the shape of a sparse matrix is two ints, each known now, not {shape!r}")
     height, width = shape
     at, to = _places(rows, node, height, "row"), _places(columns, node, width, "column")
     order = np.lexsort((to, at))
