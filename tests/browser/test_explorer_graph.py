@@ -5,8 +5,10 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import symgrad as sg
 from tests.browser.test_explorer_page import choose, nodes, state
 
 
@@ -21,6 +23,15 @@ def test_a_large_program_opens_as_an_overview(opened, deep_page):
     assert overview <= 40 < full
     page.keyboard.press("c")
     assert page.locator("#boxes .node").count() == overview
+
+
+def test_a_closed_box_tells_inputs_from_parameters(opened, tmp_path):
+    h = x = sg.placeholder("x", (3,))
+    w = sg.variable("w", np.ones(3))
+    for _ in range(433):
+        h = sg.tanh(h * w + x)
+    page = opened(sg.compile([x], h, passes=()).explore(tmp_path / "chain.html"))
+    assert "1 input, 1 parameter" in page.locator("#boxes").text_content()
 
 
 TOP = """(e) => { const [x, y] = topOf(e); return [x * view.k + view.x, y * view.k + view.y]; }"""

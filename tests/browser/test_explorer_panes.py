@@ -166,6 +166,15 @@ def two(tmp_path_factory):
     return symgrad_viz.compare(*programs, path, names=(HOSTILE[0], "after")), programs
 
 
+def test_programs_of_which_no_rule_acted_as_often_are_compared(opened, tmp_path):
+    x = sg.placeholder("x", (3,))
+    written, compiled = (sg.compile(x, sg.sum(x**2), **given) for given in ({"passes": ()}, {}))
+    page = opened(symgrad_viz.compare(written, compiled, tmp_path / "two.html"), "#tab=compare")
+    panel = page.locator("#panel-compare")
+    assert "sum_of_squares" in panel.text_content()
+    assert panel.evaluate("p => [...p.childNodes].every(n => n.nodeType === 1 || !n.data)")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_programs_are_compared(opened, two, scheme):
     path, (a, b) = two

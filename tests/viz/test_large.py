@@ -12,9 +12,10 @@ import symgrad as sg
 from symgrad import nn
 from symgrad_viz import render
 from symgrad_viz.explorer_data import Document
+from symgrad_viz.groups import shut
 from symgrad_viz.modules import layers_of
 from symgrad_viz.picture import LARGEST, size_of_svg
-from symgrad_viz.scene import CARRY, Box, Edge, Region
+from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, contents_text
 from symgrad_viz.sheet import Placed, Stage, laid_out
 from symgrad_viz.story import story_svg
 from symgrad_viz.theme import SMALL_SIZE
@@ -134,3 +135,17 @@ def test_scopes_of_modules_say_their_layers():
     assert f"layers.0 · {first}" in labels
     worlds = Document(program, False, None).to_json(None)["worlds"].values()
     assert all(world["about"]["forward\nSequential\nlayers.0"] == first for world in worlds)
+
+
+def test_a_scope_that_is_entered_again_has_its_own_name():
+    scope = Region("s", "scope", "down")
+    boxes = tuple(Box(name, "op", (name,), "", (scope,)) for name in "ab")
+    titles = dict.fromkeys("ab", "blocks / down (2)")
+    (box,) = shut(Scene("", "", boxes, ()), titles, lambda title, inside: title).boxes
+    assert (box.lines[0], box.regions) == ("down (2)", ())
+
+
+def test_what_is_in_a_closed_box_is_called_what_it_is():
+    kinds = ("op", "op", "variable", "constant", "placeholder")
+    boxes = [Box(str(i), kind, ("",), "") for i, kind in enumerate(kinds)]
+    assert contents_text(boxes) == "2 ops, 1 input, 1 parameter, 1 constant"

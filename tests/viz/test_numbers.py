@@ -45,6 +45,8 @@ def test_a_node_has_one_number_and_its_array_beside_it(build):
     for number, box in picture.items():
         node, array = elements.nodes[number], arrays[number]
         assert is_leaf(node) == (box.kind in LEAVES)
+        call = box.tooltip.partition(" : ")[0]  # of what is drawn, not of results picked unseen
+        assert {int(n) for n in re.findall(r"\bn(\d+)\b", call)} <= picture.keys()
         if not array or is_leaf(node):
             continue
         assert box.lines[1].endswith(f" in {array}")

@@ -13,8 +13,9 @@ import pytest
 import symgrad as sg
 from symgrad.ir.errors import RenderError
 from symgrad_viz import story
-from symgrad_viz.lifetimes import MOST_ROWS, lifetime_rows
+from symgrad_viz.lifetimes import MOST_ROWS, draw_lifetimes, lifetime_rows
 from symgrad_viz.story import MOST_BOXES, story_svg
+from symgrad_viz.theme import LIGHT, SMALL_SIZE
 from symgrad_viz.words import bytes_text, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -210,6 +211,20 @@ def test_of_very_many_buffers_the_largest_are_drawn():
     rows, left_out = lifetime_rows(plan)
     assert (len(rows), left_out > 0) == (MOST_ROWS, True)
     assert max(s.nbytes for s in plan.slots) in {s.nbytes for row in rows for _, _, s in row}
+
+
+def test_numbers_of_many_steps_do_not_touch():
+    h = x = sg.placeholder("x", (3,))
+    for _ in range(120):
+        h = sg.tanh(h) if h.op.name != "tanh" else sg.exp(h)
+    plan = sg.compile([x], h, passes=()).plan
+    canvas = ET.Element("g")
+    draw_lifetimes(canvas, plan, 1000, LIGHT)
+    notes = [t for t in canvas.iter("text") if (t.text or "").isdigit()]
+    spans = [(float(t.get("x")), text_width(t.text, SMALL_SIZE)) for t in notes]
+    assert len(spans) > 20
+    for (left, wide), (right, _) in pairwise(spans):
+        assert left + wide < right
 
 
 def test_a_story_without_a_gradient():

@@ -211,7 +211,7 @@ class View {
     const listed = told.slice(0, 3).map(([op, n]) => (n > 1 ? `${op} ×${n}` : op)).join(", ") + (told.length > 3 ? ", …" : "");
     const marks = all.flatMap((b) => b.lines.filter((line) => line.startsWith("⟶")));
     const [title, quoted] = level.title.split("  ");
-    const counts = [all.length > leaves.length && count(all.length - leaves.length, "op"), leaves.length && count(leaves.length, leaves.every((b) => b.kind === "variable") ? "parameter" : "input")].filter(Boolean).join(", ");
+    const counts = [all.length > leaves.length && count(all.length - leaves.length, "op"), ...Object.entries(LEAF_WORDS).map(([kind, word]) => [leaves.filter((b) => b.kind === kind).length, word]).map(([n, word]) => n && count(n, word))].filter(Boolean).join(", ");
     const lines = [cut(title, 44), quoted && cut(quoted, 60), level.about, counts, fused && (groups.size ? `in ${count(fused, "fused group")}` : `${fused} fused`), listed, ...marks.slice(0, 2), marks.length > 2 && `⟶ ${marks.length - 2} more`].filter(Boolean).map(String);
     const key = `${level.element}\n${lines.join("\n")}`;
     if (!this.made.has(key)) {
@@ -385,7 +385,7 @@ class View {
   holder(spot) { return this.base.levelOf.get(spot) ?? elements[spot - this.base.spots]?.level.around ?? this.base.root; }
   place(spot) { return this.base.order.get(spot) ?? Math.min(...[...elements[spot - this.base.spots].level.all()].map((s) => this.base.order.get(s))); }
 }
-const LEAF_KINDS = ["placeholder", "variable", "constant"];
+const LEAF_WORDS = { placeholder: "input", variable: "parameter", constant: "constant" }, LEAF_KINDS = Object.keys(LEAF_WORDS);
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const stubText = (lines) => cut(lines[0].split(" = ")[0], STUB);
 

@@ -370,6 +370,6 @@ function showCompare() {
   $("panel-compare").replaceChildren(
     html("p", null, `${a} and ${b}. Shown in the graph: `, html("strong", null, given.names[which]), " ", html("button", { id: "switch", onclick: switchProgram }, `show ${given.names[1 - which]}`), " ", html("button", { onclick: () => change({ colour: "only", tab: "graph" }) }, `mark what only ${given.names[which]} computes`)),
     html("h3", null, "What runs"), html("table", { id: "figures" }, head.cloneNode(true), html("tbody", null, figures.map(cells))),
-    html("h3", null, "Rules that acted"), html("table", null, head, html("tbody", null, rules.filter((r) => r.before !== r.after).map(cells))), same.length > 0 && html("p", { class: "soft" }, `${same.length} more acted as often in both.`),
+    html("h3", null, "Rules that acted"), html("table", null, head, html("tbody", null, rules.filter((r) => r.before !== r.after).map(cells))), same.length ? html("p", { class: "soft" }, `${same.length} more acted as often in both.`) : "",
     html("h3", null, "The NumPy program"), source.length ? html("div", { class: "code", id: "source-diff", tabindex: 0 }, lines) : html("p", null, "Both are the same."));
 }

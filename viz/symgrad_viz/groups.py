@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from symgrad_viz.scene import (
 )
 from symgrad_viz.scopes import shared
 from symgrad_viz.words import shortened
+
+_AGAIN = re.compile(r" \(\d+\)$")  # of a scope that is left and entered again
 
 
 def group(id: str, name: str, inside: Sequence[Box]) -> Box:
@@ -73,8 +76,10 @@ def shut(
         if around and around[-1].kind == "scope":
             # The frame of the scope itself is the box now.
             name = title.rpartition(" / ")[2]
-            if around[-1].title.startswith(name):
-                called = called if called.startswith(f"{name} ×") else around[-1].label
+            stem = name if around[-1].title.startswith(name) else _AGAIN.sub("", name)
+            if around[-1].title.startswith(stem):
+                label_of = f"{around[-1].label}{name[len(stem) :]}"
+                called = called if called.startswith(f"{name} ×") else label_of
                 around = around[:-1]
         closed = replace(group(own, called, inside), regions=around)
         figures = [b.figure for b in inside if b.figure is not None]

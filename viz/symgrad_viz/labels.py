@@ -113,6 +113,7 @@ class Labels:
 
     def tooltip(self, level: Level, node: Node) -> str:
         """All about a node in a few lines."""
+        names = {x: self.called(level, x) for x in node.inputs} | {node: level.names[node]}
         if self.details.is_brief:
-            return call_line(node, level.names)
-        return "\n".join((tooltip(node, level.names), *self.details.lines(node)))
+            return call_line(node, names)
+        return "\n".join((tooltip(node, names), *self.details.lines(node)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import islice
+from math import ceil
 
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Slot
@@ -41,10 +43,11 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
     draw_note(canvas, _note(left_out), (0, 24), palette)
     step = width / max(len(plan.steps), 1)
     letters = int(step / (SMALL_SIZE * ADVANCE)) - 1
-    for i, of in enumerate(plan.steps):
+    number = (len(str(len(plan.steps) - 1)) + 1) * SMALL_SIZE * ADVANCE
+    each = 1 if letters > 6 else ceil(number / step)
+    for i, of in islice(enumerate(plan.steps), None, None, each):
         named = shortened(f"{i} {of.name}", letters) if letters > 6 else str(i)
-        if step >= len(named) * SMALL_SIZE * ADVANCE:
-            draw_note(canvas, named, (i * step, 42), palette)
+        draw_note(canvas, named, (i * step, 42), palette)
     for row, slots in enumerate(rows):
         y = HEAD + row * ROW + BAR / 2
         for first, last, slot in slots:

@@ -7,6 +7,7 @@ the layout the long edges that take it minutes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -16,7 +17,11 @@ from symgrad_viz.words import bytes_text, counted, sizes_text
 
 WRITTEN = 16  # letters of a formula in a stub
 REACH = 10  # an edge over more ranks than this is drawn as a stub
-LEAVES = ("placeholder", "variable", "constant")
+LEAVES: Mapping[str, str] = {
+    "placeholder": "input",
+    "variable": "parameter",
+    "constant": "constant",
+}
 CARRY = "carry"  # the way of an edge from one step of a loop to the next, against the order
 
 # Values that are kept for the backward part, each with its bytes.
@@ -177,9 +182,8 @@ def all_sizes(edges: Iterable[Edge]) -> Sizes:
 
 def contents_text(boxes: Sequence[Box]) -> str:
     """The contents of a box that stands for these: `3 ops, 2 parameters`."""
-    given = sum(b.kind in LEAVES for b in boxes)
-    said = counted(len(boxes) - given, "op"), counted(given, "parameter")
-    return ", ".join(filter(None, said))
+    told = Counter(LEAVES.get(b.kind, "op") for b in boxes)
+    return ", ".join(filter(None, (counted(told[w], w) for w in ("op", *LEAVES.values()))))
 
 
 def part_of(box: Box) -> str:
