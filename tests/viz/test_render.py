@@ -149,7 +149,7 @@ def test_fused_nodes_are_boxes_around_what_is_inside(fused_graph, engine):
     svg = render(fused_graph, engine=engine)
     clusters = groups(svg, "cluster")
     assert set(clusters) == {"n3", "n4"}
-    assert clusters["n3"].find(f"{SVG}title").text.startswith("n3 = fused(n2, n1, graph=6 nodes)")
+    assert clusters["n3"].find(f"{SVG}title").text.startswith("n3 = fused(n2, b, graph=6 nodes)")
     assert {"n3_3", "n3_4", "n3_5", "n4_1", "n4_3"} <= set(groups(svg, "node"))
 
 

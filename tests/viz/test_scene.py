@@ -192,7 +192,7 @@ def test_tooltips_say_what_where_and_why():
         g = h * h
     box = box_of(scene_of(sg.Graph([g])), "n2")
     first, place, region, maker = box.tooltip.split("\n")
-    assert first == "n2 = multiply(n1, n1) : float32[3]"
+    assert first == "n2 = multiply(h, h) : float32[3]"
     assert place.startswith("test_scene.py:")
     assert place.endswith("  sg.tanh(x)")
     assert region == "in: layer1"
