@@ -52,7 +52,7 @@ def find(
     """A point at which two nodes of one type differ at a grade, and at how many they agreed."""
     agreed = 0
     for feeds in _points(inputs, exact, points):
-        verdict = _differs(f, g, feeds, exact)
+        verdict = differs(f, g, feeds, exact)
         if verdict:
             return _told(f, g, _simplified(f, g, feeds, exact), exact), agreed
         agreed += verdict is False
@@ -72,7 +72,7 @@ def _told(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Countere
     return Counterexample({str(x.name): v for x, v in feeds.items()}, first, second, place)
 
 
-def _differs(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> bool | None:
+def differs(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> bool | None:
     """Whether two nodes differ at a point, None where rounding or what is undefined hides it."""
     try:
         plain = Run([f, g], feeds, wide=False)
@@ -199,11 +199,15 @@ def _points(inputs: Sequence[Node], exact: Exact, count: int) -> Iterator[dict[N
         sizes = {name: 1 + (number + i) % 4 for i, name in enumerate(names)}
         shapes = [tuple(evaluate(d, sizes) for d in x.shape) for x in inputs]
         pairs = zip(inputs, shapes, strict=True)
-        yield {x: _as_declared(x, _draw(rng, x, shape, kind)) for x, shape in pairs}
+        yield {x: drawn(rng, x, shape, kind) for x, shape in pairs}
+
+
+def drawn(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) -> Any:
+    """Numbers of a kind that may be fed: of the dtype, within the range that was declared."""
+    return _as_declared(x, _draw(rng, x, shape, kind))
 
 
 def _as_declared(x: Node, values: Any) -> Any:
-    """Numbers that may be fed: of the dtype, within the range that was declared."""
     array, found = np.asarray(values).astype(x.dtype), declared(x)
     if found is None:
         return array
@@ -250,7 +254,7 @@ def _simplified(f: Node, g: Node, feeds: dict[Node, Any], exact: Exact) -> dict[
         values = [v for v in SIMPLE if _holds(x.dtype.kind, v)]
         values = [v for v in values if within is None or v in within]
         whole = (np.full_like(feeds[x], v) for v in values)
-        simple = next((a for a in whole if _differs(f, g, feeds | {x: a}, exact)), None)
+        simple = next((a for a in whole if differs(f, g, feeds | {x: a}, exact)), None)
         if simple is not None:
             feeds = feeds | {x: simple}
             continue
@@ -263,7 +267,7 @@ def _simplified(f: Node, g: Node, feeds: dict[Node, Any], exact: Exact) -> dict[
                 trial = feeds[x].copy()
                 trial.flat[i] = v
                 left -= 1
-                if _differs(f, g, feeds | {x: trial}, exact):
+                if differs(f, g, feeds | {x: trial}, exact):
                     feeds = feeds | {x: trial}
                     break
     return feeds
