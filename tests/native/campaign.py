@@ -22,6 +22,7 @@ from symgrad.ir.node import apply
 from symgrad.ir.op import REGISTRY
 from symgrad.lowering import tiling
 from symgrad.native import groups, streams
+from symgrad.native.engine import host
 from symgrad.native.operations import operation
 from symgrad.ops.cumulative import products_before, running_extremum, running_sum
 from symgrad.passes import DEFAULT
@@ -407,6 +408,7 @@ def check(seed):
 if __name__ == "__main__":
     from tests.native.placed import check_placed
 
+    host().store = None  # the user's, which these graphs would fill
     campaign(
         "tests.native.campaign",
         __doc__,

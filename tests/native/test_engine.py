@@ -15,6 +15,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.native import engine as engines
+from symgrad.native import store as stores
 from symgrad.native.engine import Engine, Unavailable, host
 from symgrad.native.kernel import compiled
 from symgrad.native.store import Store, standard_folder
@@ -72,7 +73,8 @@ def test_an_object_is_found_by_its_whole_key_only(tmp_path):
     assert store.get("key") is None
 
 
-def test_the_store_is_bounded(tmp_path):
+def test_the_store_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(stores, "RARE", "")
     store = Store(tmp_path, most=5000)
     for i in range(20):
         store.put(f"key {i}", bytes(1000))
@@ -82,6 +84,14 @@ def test_the_store_is_bounded(tmp_path):
     assert store.get("key 0") is not None
     assert store.get("key 19") is not None
     assert store.get("key 1") is None
+
+
+def test_few_entries_look_at_the_whole_folder(tmp_path, monkeypatch):
+    store, looks = Store(tmp_path, most=5000), []
+    monkeypatch.setattr(store, "_shrink", lambda: looks.append(1))
+    for i in range(1000):
+        store.put(f"key {i}", b"")
+    assert 1 <= len(looks) <= 10
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of POSIX")
