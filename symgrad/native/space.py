@@ -225,6 +225,8 @@ class _Classes:
             else:
                 merged.append([i])
         strides = {n: self._strides(n, loops[n], place, merged) for n in self.graph.nodes}
+        # These are laid side by side before they are read, even what is one number for each row.
+        strides |= {x: (*strides[x][:-1], 1) for x in scattered}
         ends = {
             n: frozenset(m for m, group in enumerate(merged) if group[-1] in r)
             for n, r in reduced.items()

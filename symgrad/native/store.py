@@ -38,7 +38,7 @@ def standard_folder() -> Path | None:
 
 
 class Store:
-    """Entries of bytes by texts, in a folder that holds so many bytes, and now and then some more."""
+    """Entries of bytes by texts, in a folder that holds about so many bytes."""
 
     def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
         self.folder, self.most = folder, most

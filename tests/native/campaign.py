@@ -186,7 +186,8 @@ def made_before(rng, inputs):
                 ..., -x.shape[-1] :
             ]
         if how < 0.9:
-            return sg.broadcast_to(first[:1], x.shape)
+            of = first[:1] if how < 0.85 else first[..., :1]
+            return sg.broadcast_to(of, x.shape)
         return sg.concat([first, x], axis=0)[::-2] if x.ndim > 1 else first
 
     return [made(x) for x in inputs]
@@ -377,6 +378,8 @@ def check_channels(seed):
         inputs.append(sg.placeholder(f"gain{i}", own, dtype))
     axes = tuple(map(int, np.flatnonzero(rng.random(4) < 0.4)))
     pool = [sg.flip(inputs[0], axis=axes) if axes else inputs[0], *inputs[1:]]
+    if seed % 4 == 3:
+        pool[2] = sg.broadcast_to(sg.roll(inputs[2], 1, axis=0), shape)
     ops = (sg.add, sg.multiply, sg.subtract, sg.maximum, sg.minimum)
     for _ in range(int(rng.integers(2, 9))):
         op, other = ops[int(rng.integers(5))], pool[int(rng.integers(len(pool)))]

@@ -51,3 +51,14 @@ def test_images_with_few_channels_are_one_loop(channels, flipped, dtype):
     (code,) = program.native
     assert bool(code.wide) == (1 < channels < 16)
     assert bool(code.group.space.scattered) == (1 < channels < 16 and 2 in flipped)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (5, 9, 7, 3)])
+def test_numbers_that_are_repeated_along_a_short_axis_are_each_read(shape):
+    """The view repeats what a step outside the group made: its last stride is 0."""
+    a = np.random.default_rng(2).standard_normal(shape).astype("float32")
+    x = sg.placeholder("x", shape, "float32")
+    repeated = np.broadcast_to(a[..., :1].copy(), shape)
+    code = compiled(Graph([x * 2 + 1], [x]), {}, strides=[repeated.strides])
+    np.testing.assert_array_equal(code.run([repeated])[0], repeated * 2 + 1)
+    assert code.group.space.scattered
