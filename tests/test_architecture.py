@@ -276,6 +276,45 @@ def test_viz_is_a_folder_and_no_package():
     assert not (ROOT / "viz" / "__init__.py").exists()
 
 
+def guide_faults(module, text, files):
+    """Where a docstring says another floor than the house has, or leaves out files of its folder.
+
+    The docstring of a package names all of its `files`, or none.
+    """
+    said = re.match(r"Floor (\d+):", text)
+    level = floor(module.removesuffix(".__init__"))[0] + 1
+    if said and int(said[1]) != level:
+        yield f"{module} stands on floor {level}, not {said[1]}"
+    named = set(re.findall(r"`(\w+\.py)`", text))
+    if gone := named - files:
+        yield f"{module} names {sorted(gone)}, which are not beside it"
+    if module.endswith("__init__") and named and (left := files - named):
+        yield f"{module} leaves out {sorted(left)}"
+
+
+def test_docstrings_name_the_floor_and_the_files_beside_them():
+    found = []
+    for module, path in modules():
+        files = {p.name for p in path.parent.glob("*.py")} - {"__init__.py"}
+        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        found += guide_faults(module, text, files)
+    assert found == []
+    (wrong,) = guide_faults("symgrad.ir.__init__", "Floor 2: graphs, in `op.py`.", {"op.py"})
+    assert wrong == "symgrad.ir.__init__ stands on floor 1, not 2"
+    gone, left = guide_faults("symgrad.ir.__init__", "See `old.py`.", {"op.py"})
+    assert "names ['old.py']" in gone
+    assert "leaves out ['op.py']" in left
+
+
+def test_the_map_has_every_room_on_its_floor():
+    text = (ROOT / "symgrad" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) ([^|]*) \|", text, re.MULTILINE)
+    said = {n: int(level) for level, row in rows for n in re.findall(r"`(\w+)(?:/|\.py)`", row)}
+    has = {p.split(".")[1]: i + 1 for i, line in enumerate(FLOORS) for p in line if "symgrad." in p}
+    top = {"display", "play", "cli", "__main__"}
+    assert said == {name: level for name, level in has.items() if name not in top}
+
+
 def global_names(code):
     """The names that a function takes from outside itself, its inner functions included."""
     found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}

@@ -1,4 +1,4 @@
-"""Floor 8: Jacobians and Hessians, all derivatives in one batched pass, dense or sparse.
+"""Jacobians and Hessians, all derivatives in one batched pass, dense or sparse.
 
 Of a sparse one only those entries are computed that the graph allows to differ from 0. Columns that
 share no row are pushed forward as one vector (Curtis, Powell and Reid, On the estimation of sparse

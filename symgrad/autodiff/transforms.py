@@ -1,6 +1,6 @@
-"""Floor 8: derivatives. Nodes in, nodes out; nothing is evaluated.
+"""Derivatives. Nodes in, nodes out; nothing is evaluated.
 
-Before a derivative is taken, the graph is brought to a normal form (`passes.normal`), so that one
+Before a derivative is taken, the graph is brought to a normal form (`normal.py`), so that one
 function has one derivative however it is spelled. The result refers to the values of the graph as
 it was written.
 """

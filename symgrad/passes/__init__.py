@@ -1,4 +1,13 @@
-"""Floor 6: the passes, each from a graph to a better graph."""
+"""Floor 6: the passes, each from a graph to a better graph.
+
+`pipeline.py` has their order, with the reason for each place, and applies the rules of
+`symgrad.rules`. Less to compute: `cse.py` (common subexpressions), `dead.py` (results that nobody
+reads), `erase_identities.py`, `hoist.py` (what does not change between calls), `expand_softmax.py`,
+`share_masks.py`, `join_slices.py`. Better loops of NumPy: `fuse.py`, `short_axes.py`. Less memory:
+`recompute.py`, and `stretches.py` for loops. Ops that run graphs: `loops.py`, `loop_parts.py` (what
+needs no loop), `last_rows.py` (stacks of which the last row is read), `bodies.py` (choices and
+while loops).
+"""
 
 from symgrad.passes.pipeline import BY_RANGES as BY_RANGES
 from symgrad.passes.pipeline import DEFAULT as DEFAULT

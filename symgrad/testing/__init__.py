@@ -1,4 +1,4 @@
-"""The checks of symgrad's own tests, for the tests of others: programs, rules, random graphs."""
+"""Floor 13: what symgrad's tests check with, for the tests of others: programs, rules, graphs."""
 
 from symgrad.testing.by_hand import assert_same_gradient as assert_same_gradient
 from symgrad.testing.equality import assert_equivalent as assert_equivalent

@@ -1,1 +1,1 @@
-"""Training: the loop, its batches, its history and progress, and checkpoints."""
+"""Floor 15: training: the loop, its batches, its history and progress, and checkpoints."""

@@ -1,7 +1,7 @@
 """Normal forms of what is computed by a Cholesky factor and is a function of the matrix.
 
-See `normal.py`. The derivative by the matrix itself takes one inverse, and no derivative of the
-factor: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 5.4.1.
+See `autodiff/normal.py`. The derivative by the matrix itself takes one inverse, and no derivative
+of the factor: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 5.4.1.
 """
 
 from __future__ import annotations

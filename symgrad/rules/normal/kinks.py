@@ -1,7 +1,7 @@
 """Normal forms of what has a kink: choices, extrema, relu, leaky relu, abs.
 
-See `normal.py`. A constant that is compared with stands on the right; choices by a comparison
-become extrema, and these the function that they are.
+See `autodiff/normal.py`. A constant that is compared with stands on the right; choices by a
+comparison become extrema, and these the function that they are.
 """
 
 from __future__ import annotations

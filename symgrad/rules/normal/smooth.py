@@ -1,7 +1,7 @@
 """Normal forms of what is smooth where it looks as if it were not: norms, roots, exponentials.
 
-See `normal.py`. The square of a norm is a sum of squares; an exponential that overflows on the way
-is a function that does not.
+See `autodiff/normal.py`. The square of a norm is a sum of squares; an exponential that overflows
+on the way is a function that does not.
 """
 
 from __future__ import annotations
