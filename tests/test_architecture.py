@@ -43,8 +43,10 @@ LAZY = {
 SLOW = (
     "json.",
     "pathlib.",
+    "random.",
     "zipfile.",
     "symgrad.runtime.inspect.",
+    "symgrad.runtime.standalone.",
     "symgrad.native.",
     "symgrad.backends.",
     "symgrad.play.",

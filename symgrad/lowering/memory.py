@@ -7,7 +7,6 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
-from random import Random
 from typing import TypeAlias
 
 from symgrad.lowering.plan import ALIGNMENT
@@ -70,6 +69,8 @@ class _Gaps:
 
     def searched(self, least: int) -> tuple[list[int], int]:
         """The best offsets that were found, and the bytes they take: `least`, if all goes well."""
+        from random import Random
+
         values, random = range(len(self.sizes)), Random(0)
         load = [sum([self.sizes[j] for j in (i, *self.beside[i])]) for i in values]
         steps = [last - first + 1 for first, last, _ in self.lifetimes]

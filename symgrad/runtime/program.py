@@ -29,7 +29,6 @@ from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.native import Natives
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
-from symgrad.runtime.standalone import Standalone
 from symgrad.runtime.store import VariableStore
 
 if TYPE_CHECKING:
@@ -304,6 +303,8 @@ class Program(Displayed, Runner):
         and results have the same form; by name the file is given arrays. The file is written whole
         or not at all. Raises `FeedError` if sizes are not known.
         """
+        from symgrad.runtime.standalone import Standalone
+
         if not sizes and not self.executables.used:
             wanted = ", ".join(f"{n}=…" for n in self.executables.names)
             raise FeedError(f"a program is written for known sizes: save_source(path, {wanted})")
