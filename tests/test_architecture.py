@@ -57,12 +57,11 @@ READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executabl
 READERS |= {"symgrad.play.worker"}
 # These import by a call: what draws, when it is asked for, and the public names, when one is used.
 DOORS = ("symgrad.display", "symgrad.__init__")
-# The registry, the kernels of a user's own and ONNX's words go by names of ops; files hold them.
+# The registry, ONNX's words and tables of intervals go by names of ops; files hold them.
 OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
 BY_NAME = (
     "symgrad.ir.op.",
     "symgrad.ir.formats.",
-    "symgrad.runtime.codegen.",
     "symgrad.export.",
     "symgrad.proof.",
     "symgrad.ops.ranges.",

@@ -11,6 +11,8 @@ import numpy as np
 from symgrad.ir.dims import Dim, evaluate
 from symgrad.ir.long_double import Run
 from symgrad.ir.node import Node
+from symgrad.ops.activations import log_softmax, logsumexp, softmax
+from symgrad.ops.elementwise import add, subtract
 from symgrad.ops.ranges.inference import ROUNDED, declared
 from symgrad.rewrite.rule import Exact
 
@@ -21,7 +23,7 @@ MOST_TRIALS = 300  # of simpler points
 KINDS = ("ties", "normal", "unit", "positive", "negative", "wide", "definite", "zeros")
 FAR = 100  # times what noise does
 SHORT = 2**12
-ROWS = ("log_softmax", "logsumexp", "softmax")
+ROWS = (log_softmax.op, logsumexp.op, softmax.op)
 
 
 class Counterexample(NamedTuple):
@@ -138,15 +140,15 @@ def _shows_its_rounding(node: Node, wide: Run) -> bool:
     operands = [wide.values[x] for x in node.inputs]
     if any(isinstance(x, tuple) for x in operands):
         return False
-    if op.name in ("add", "subtract"):  # after Knuth's TwoSum
+    if op in (add.op, subtract.op):  # after Knuth's TwoSum
         first, second = operands
         with np.errstate(invalid="ignore"):
             part = value - first
-            kept = (value - part == first) & (part == (second if op.name == "add" else -second))
+            kept = (value - part == first) & (part == (second if op is add.op else -second))
         return bool(kept[np.isfinite(value)].all())
     if not operands or op.view or op.kinks or op.zero_filled or op.name in ROUNDED:
         return True
-    if op.elementwise or op.name in ROWS:  # such a function of other numbers is irrational
+    if op.elementwise or op in ROWS:  # such a function of other numbers is irrational
         return all(bool(np.isin(np.abs(x), (0, 1)).all()) for x in operands)
     return all(map(_is_short, (*operands, value)))
 

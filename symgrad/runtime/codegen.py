@@ -276,7 +276,7 @@ class _Generator(Running):
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:
             name = self._helper(op)
-        argument = self._value if op.name in self.module.opaque else self._argument
+        argument = self._value if op in self.module.opaque else self._argument
         named = [f"{k}={argument(op, k, v)}" for k, v in attrs.items()]
         scratch = [self.plan.slots[r.slot].name for r in step.scratch]
         positional = isinstance(op.kernel, np.ufunc) and op.kernel not in NAMED_OUT
@@ -337,7 +337,7 @@ class _Generator(Running):
 
     def _object(self, op: Op, stem: str, value: Any) -> str:
         """A name for what cannot be spelled out; `stem` is a name of a parameter."""
-        self.module.opaque[op.name] = None
+        self.module.opaque[op] = None
         return self._as_object(stem, value)
 
     def _as_object(self, stem: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from symgrad.ir.op import Op
 from symgrad.ir.origin import Location, Resolver
 from symgrad.lowering.steps import Slot, Step
 from symgrad.ops.copied import source_of
@@ -34,7 +35,7 @@ class Module:
     constants: dict[str, Any] = field(default_factory=dict)
     resolver: Resolver = field(default_factory=Resolver)
     places: dict[Location | None, str] = field(default_factory=dict)
-    opaque: dict[str, None] = field(default_factory=dict)
+    opaque: dict[Op, None] = field(default_factory=dict)
     functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
     # Of functions that are written; one may be begun before another is done.
     numbers: Iterator[int] = field(default_factory=count)

@@ -89,8 +89,9 @@ class Standalone:
     def __post_init__(self) -> None:
         plan, self.module = self.plan, self.source.module
         if self.module.opaque:
+            names = ", ".join(op.name for op in self.module.opaque)
             raise GraphError(
-                f"a program with kernels of your own ({', '.join(self.module.opaque)}) "
+                f"a program with kernels of your own ({names}) "
                 "cannot be written as a file that needs NumPy only"
             )
         self.inputs = [plan.slots[i] for i in plan.inputs]

@@ -27,6 +27,7 @@ from symgrad.ir.node import Node, constant_value
 from symgrad.ir.ranges import UNKNOWN, Range
 from symgrad.ir.types import DType, TensorType
 from symgrad.ir.walk import topological
+from symgrad.ops.elementwise import multiply
 from symgrad.ops.leaves import size_of
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 from symgrad.ops.reduce import sum as sum_of
@@ -227,7 +228,7 @@ class _Rules:
     def _elementwise(self, node: Node, operands: list[Range]) -> Range:
         name = node.op.name
         method: Callable[..., Interval] = self.table.square
-        if name == "multiply" and node.inputs[0] is node.inputs[1]:
+        if node.op is multiply.op and node.inputs[0] is node.inputs[1]:
             name, operands = "square", operands[:1]
         else:
             method = self.table.lookup(node)
@@ -242,7 +243,7 @@ class _Rules:
             low, high = low - unit * abs(low), high + unit * abs(high)
         least, most = OWN.get(name, (-inf, inf))
         low, high = max(low, _wide(least)), min(high, _wide(most))
-        return Range(low, high, _may_be_nan(name, node, operands))
+        return Range(low, high, _may_be_nan(name, operands))
 
     # ---- sums -------------------------------------------------------------------------------
 
@@ -371,31 +372,47 @@ def _interval(r: Range, node: Node) -> Interval:
     return Interval(_wide(r.low), _wide(r.high))
 
 
+def _infinite(r: Range) -> bool:
+    """Whether it has an end that is not finite."""
+    return isinf(r.low) or isinf(r.high)
+
+
+def _has_zero(r: Range) -> bool:
+    return r.low <= 0 <= r.high
+
+
 def _meets(a: Range, b: Range) -> bool:
     """Whether a zero of the one may meet an inf of the other."""
-    return a.low <= 0 <= a.high and (isinf(b.low) or isinf(b.high))
+    return _has_zero(a) and _infinite(b)
 
 
-def _may_be_nan(name: str, node: Node, operands: list[Range]) -> bool:
+def _power_may_be_nan(a: Range, b: Range) -> bool:
+    """Whether a negative number may be raised to a power that is no integer."""
+    return a.low < 0 and not (b.low == b.high and not isinf(b.low) and b.low == int(b.low))
+
+
+# Whether an op may make a NaN of numbers in these ranges, where `TOTAL` and `DOMAINS` do not say.
+MAKES_NAN: Mapping[str, Callable[..., bool]] = MappingProxyType(
+    {
+        "sin": _infinite, "cos": _infinite, "tan": _infinite,
+        "add": lambda a, b: _infinite(a) and _infinite(b),
+        "subtract": lambda a, b: _infinite(a) and _infinite(b),
+        "multiply": lambda a, b: _meets(a, b) or _meets(b, a),
+        "divide": lambda a, b: (
+            (_has_zero(a) and _has_zero(b)) or (_infinite(a) and _infinite(b))
+        ),
+        "reciprocal": lambda a: False,
+        "pow": _power_may_be_nan,
+        "xlogy": lambda a, b: _infinite(a) or _infinite(b) or b.low < 0,
+    }
+)  # fmt: skip
+
+
+def _may_be_nan(name: str, operands: list[Range]) -> bool:
     if any(r.nan for r in operands):
         return True
-    a = operands[0]
-    infinite = [isinf(r.low) or isinf(r.high) for r in operands]
-    if name in DOMAINS:
-        return not DOMAINS[name][0] <= a.low <= a.high <= DOMAINS[name][1]
-    if name in ("sin", "cos", "tan"):
-        return infinite[0]
-    if name in ("add", "subtract"):
-        return all(infinite)
-    if name == "multiply":
-        return _meets(*operands) or _meets(*operands[::-1])
-    if name in ("divide", "reciprocal"):
-        b = operands[-1]
-        zeros = all(r.low <= 0 <= r.high for r in (a, b)) and name == "divide"
-        return zeros or (all(infinite) and name == "divide")
-    if name == "pow":
-        b = operands[1]
-        return a.low < 0 and not (b.low == b.high and not isinf(b.low) and b.low == int(b.low))
-    if name == "xlogy":
-        return any(infinite) or operands[1].low < 0
+    if domain := DOMAINS.get(name):
+        return not domain[0] <= operands[0].low <= operands[0].high <= domain[1]
+    if made := MAKES_NAN.get(name):
+        return made(*operands)
     return name not in TOTAL
