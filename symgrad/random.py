@@ -62,9 +62,9 @@ def key(seed: int) -> Node:
 
 @explaining
 def split(key: NodeLike, n: int = 2) -> Node:
-    """`n` keys of a key, uint64[n, 2]: `a, b = split(key)`.
+    """`n` keys made of a key, as uint64[n, 2], each for draws of its own: `a, b = split(key)`.
 
-    The first of them are the same for every n.
+    The first of them are the same for every n. Raises `ShapeError` for an `n` below 0.
     """
     if not _is_int(n) or n < 0:
         raise ShapeError(f"the number of keys is an int from 0 on, not {n!r}")
@@ -73,7 +73,10 @@ def split(key: NodeLike, n: int = 2) -> Node:
 
 @explaining
 def fold_in(key: NodeLike, data: NodeLike) -> Node:
-    """A key of a key and an integer, which may be a node: the number of a step, for example."""
+    """A key made of a key and an integer: in a loop, of the number of the step.
+
+    `data` may be a node, so that one program draws anew at each call.
+    """
     return draws.fold_key(_one(key), data)
 
 
@@ -139,7 +142,9 @@ def uniform(
     high: NodeLike = 1.0,
     dtype: Any = None,
 ) -> Node:
-    """Numbers from low on and below high, all alike. A gradient flows to both.
+    """Numbers that are equally likely from `low` (included) to `high` (excluded).
+
+    The shape is that of the parameters by default. A gradient flows to both.
 
     >>> float(sg.random.uniform(sg.random.key(0)))
     0.014067035665647709
@@ -158,7 +163,9 @@ def normal(
     scale: NodeLike = 1.0,
     dtype: Any = None,
 ) -> Node:
-    """Numbers from the bell curve around loc, scale wide. A gradient flows to both.
+    """Numbers from the normal law with the mean `loc` and the standard deviation `scale`.
+
+    A gradient flows to both.
 
     >>> sg.random.normal(sg.random.key(0), (2, "N"), dtype="float32").type
     float32[2, N]
@@ -172,9 +179,13 @@ def normal(
 def truncated_normal(
     key: NodeLike, shape: Any = None, *, low: NodeLike, high: NodeLike, dtype: Any = None
 ) -> Node:
-    """Numbers from the standard bell curve between low and high. A gradient flows to both.
+    """Numbers from the standard normal law, of which only those from `low` to `high` are taken.
 
-    By the inverse of the distribution function, in the lower tail, where it is exact.
+    Uniform numbers are put into the inverse of the distribution function, in the lower tail, where
+    it is exact. A gradient flows to both ends.
+
+    >>> 3 <= float(sg.random.truncated_normal(sg.random.key(0), low=3.0, high=4.0)) <= 4
+    True
     """
     size, kind = _frame(shape, dtype, low, high)
     u = clip(_noise(key, "random", size, kind), np.finfo(kind).eps / 4, None)
@@ -188,7 +199,7 @@ def truncated_normal(
 def exponential(
     key: NodeLike, shape: Any = None, *, scale: NodeLike = 1.0, dtype: Any = None
 ) -> Node:
-    """Waiting times with the mean `scale`. A gradient flows to it."""
+    """Numbers from the exponential law, such as waiting times, with the mean `scale`."""
     size, kind = _frame(shape, dtype, scale)
     return _moved(_noise(key, "standard_exponential", size, kind), 0, _as(scale, kind))
 
@@ -202,7 +213,7 @@ def gumbel(
     scale: NodeLike = 1.0,
     dtype: Any = None,
 ) -> Node:
-    """The law of the largest of many: loc - scale * log(E) with E exponential."""
+    """Numbers from Gumbel's law, that of maxima: loc - scale * log(E), where E is exponential."""
     size, kind = _frame(shape, dtype, loc, scale)
     z = negative(log(_noise(key, "standard_exponential", size, kind)))
     return _moved(z, _as(loc, kind), _as(scale, kind))
@@ -217,10 +228,10 @@ def gamma(
     scale: NodeLike = 1.0,
     dtype: Any = None,
 ) -> Node:
-    """The gamma law of a concentration (also called shape, or alpha), scale wide.
+    """Numbers from the gamma law of a concentration (also called shape, or alpha), times `scale`.
 
     A gradient flows to both: to the concentration implicitly, through the distribution function
-    (Figurnov, Mohamed and Mnih, arXiv:1805.08498). It is float32 or float64.
+    (Figurnov, Mohamed and Mnih, arXiv:1805.08498). They are float32 or float64.
 
     >>> a = sg.placeholder("a", ())
     >>> sg.grad(sg.random.gamma(sg.random.key(0), a), a).type
@@ -233,7 +244,7 @@ def gamma(
 
 @explaining
 def beta(key: NodeLike, a: NodeLike, b: NodeLike, shape: Any = None, *, dtype: Any = None) -> Node:
-    """The beta law: x / (x + y) for x and y from the gamma laws of a and b.
+    """Numbers from the beta law: x / (x + y), for x and y from the gamma laws of a and b.
 
     A gradient flows to both. Where both are below about 0.01 the result may be NaN in float32.
     """
@@ -247,7 +258,14 @@ def beta(key: NodeLike, a: NodeLike, b: NodeLike, shape: Any = None, *, dtype: A
 def dirichlet(
     key: NodeLike, concentration: NodeLike, shape: Any = (), *, dtype: Any = None
 ) -> Node:
-    """Probabilities along the last axis, of the length of a vector of concentrations."""
+    """Vectors of probabilities, which sum to 1, along the last axis: from Dirichlet's law.
+
+    `concentration` is a vector, one number for each class; `shape` is that of the draws, without
+    the last axis. A gradient flows to it.
+
+    >>> sg.random.dirichlet(sg.random.key(0), [1.0, 1.0, 2.0], (5,)).type
+    float64[5, 3]
+    """
     a = as_node(concentration)
     x = gamma(key, a, (*as_shape(shape), *a.shape[-1:]), dtype=dtype)
     return divide(x, sum(x, axis=-1, keepdims=True))
@@ -258,12 +276,9 @@ def dirichlet(
 
 @explaining
 def bernoulli(key: NodeLike, p: NodeLike = 0.5, shape: Any = None) -> Node:
-    """True with the probability p. No gradient flows to it.
+    """Booleans that are True with the probability `p`. No gradient flows to it.
 
     A `KernelError` says if p is not from 0 to 1: at once if it is known, else when a program runs.
-
-    >>> sg.random.bernoulli(sg.random.key(0), 0.1, (3,)).type
-    bool[3]
     """
     size, kind = _frame(shape, None, p)
     return less(_noise(key, "random", size, kind), _probabilities(p))
@@ -280,10 +295,13 @@ def _probabilities(p: NodeLike, *, whole: bool = False) -> Any:
 def randint(
     key: NodeLike, shape: Any = (), *, low: int = 0, high: int | Dim, dtype: Any = "int64"
 ) -> Node:
-    """Integers from low on and below high, all alike; `high` may be a named dimension.
+    """Integers that are equally likely from `low` (included) to `high` (excluded).
 
-    Raises `ShapeError` if there are none, `DtypeError` for nodes and for a dtype that cannot hold
-    them.
+    `high` may be a named dimension. Raises `ShapeError` if there are none, `DtypeError` for nodes
+    and for a dtype that cannot hold them.
+
+    >>> sg.random.randint(sg.random.key(0), (3,), high=10).type
+    int64[3]
     """
     kind = as_dtype(dtype)
     known = _is_int(high) or isinstance(high, Dim)
@@ -299,7 +317,7 @@ def randint(
 
 @explaining
 def poisson(key: NodeLike, rate: NodeLike, shape: Any = None) -> Node:
-    """How often what is rare happens, with the mean `rate`, as int64. No gradient flows to it."""
+    """Numbers of random events, int64, from Poisson's law with the mean `rate`."""
     size, kind = _frame(shape, None, rate)
     mean = broadcast_to(astype(asarray(rate), kind), size)
     return draws.draw_poisson(mean, _one(key))
@@ -307,10 +325,14 @@ def poisson(key: NodeLike, rate: NodeLike, shape: Any = None) -> Node:
 
 @explaining
 def categorical(key: NodeLike, logits: NodeLike, shape: Any = None, *, axis: int = -1) -> Node:
-    """The number of a class along an axis, with the probabilities softmax(logits), as int64.
+    """Numbers of classes, int64: class k of an axis with the probability softmax(logits)[k].
 
-    `shape` is that of the result, to which that of the logits without the axis broadcasts. It is
-    the class with the largest sum of its logit and noise from Gumbel's law.
+    `shape` is that of the result, to which that of the logits without the axis broadcasts. The
+    class is that with the largest sum of its logit and noise from Gumbel's law. No gradient flows
+    to the logits.
+
+    >>> sg.random.categorical(sg.random.key(0), np.zeros((4, 10))).type
+    int64[4]
     """
     x = as_float(logits)
     along = normalize_axis(axis, x.ndim)
@@ -325,7 +347,13 @@ def categorical(key: NodeLike, logits: NodeLike, shape: Any = None, *, axis: int
 
 @explaining
 def permutation(key: NodeLike, x: NodeLike | Dim, *, axis: int = 0) -> Node:
-    """x with its parts along an axis in any order; of an int or a named dimension, those below."""
+    """x with its parts along an axis in a random order; for an int n, the integers below n so.
+
+    A named dimension counts as an int. All orders are equally likely.
+
+    >>> np.asarray(sg.random.permutation(sg.random.key(0), 5)).tolist()
+    [0, 3, 4, 2, 1]
+    """
     if _is_int(x) or isinstance(x, Dim):
         return draws.draw_order(_one(key), count=as_shape(x)[0])
     node = as_node(x)
@@ -343,11 +371,14 @@ def choice(
     p: NodeLike | None = None,
     axis: int = 0,
 ) -> Node:
-    """Parts of x along an axis, or of the integers below an int or a named dimension.
+    """Parts of x along an axis, drawn at random; for an int or a named dimension, integers below.
 
     `p` are their probabilities, else all are alike. Without `replace` none is drawn twice. Raises
     `ShapeError` if there are too few then, and for a `p` of another length; a `KernelError` says if
     it is negative or does not sum to 1: at once if it is known, else when a program runs.
+
+    >>> np.asarray(sg.random.choice(sg.random.key(0), [10, 20, 30], (4,))).tolist()
+    [10, 10, 30, 10]
     """
     node = None if _is_int(x) or isinstance(x, Dim) else as_node(x)
     along = 0 if node is None else normalize_axis(axis, node.ndim)

@@ -33,7 +33,11 @@ from symgrad.stats.stirling import gamma_entropy
 
 @declared
 class Uniform(Law):
-    """All numbers from `low` to `high` alike."""
+    """The uniform law: all numbers from `low` to `high` are equally likely.
+
+    >>> float(sg.stats.Uniform(1.0, 5.0).prob(2.0))
+    0.25
+    """
 
     domains = (None, None)
     low: NodeLike = 0.0
@@ -99,7 +103,11 @@ class Uniform(Law):
 
 @declared
 class Beta(Law):
-    """The beta law on the numbers from 0 to 1, with the density x**(a - 1) * (1 - x)**(b - 1)."""
+    """The beta law, of numbers from 0 to 1, with a density like x**(a - 1) * (1 - x)**(b - 1).
+
+    >>> float(sg.stats.Beta(1.0, 3.0).mean)
+    0.25
+    """
 
     domains = ("positive", "positive")
     a: NodeLike
@@ -161,11 +169,14 @@ class Beta(Law):
 
 @declared
 class VonMises(Law):
-    """The law of von Mises for angles around `loc`, in radians: the normal law of a circle.
+    """The law of von Mises, of angles around `loc`, in radians: the normal law of a circle.
 
     Its density is that of an angle, the same for x and x + 2 * pi; draws lie within pi of `loc`.
     The mean is the direction and the variance that of the circle, 1 - i1 / i0 of the concentration.
     No gradient flows through draws to the concentration.
+
+    >>> float(sg.stats.VonMises(0.5, 2.0).mean)
+    0.5
     """
 
     has_moments: ClassVar[bool] = False

@@ -75,7 +75,11 @@ class WithClasses(Counted):
 
 @declared
 class Categorical(WithClasses, Ordered):
-    """The number of a class, counted from 0, with probabilities along the last axis."""
+    """The number of a class, from 0 on; the last axis of `p` has their probabilities.
+
+    >>> float(sg.stats.Categorical([0.2, 0.3, 0.5]).prob(2))
+    0.5
+    """
 
     domains = ("law", None)
     p: NodeLike = None
@@ -126,7 +130,11 @@ class Categorical(WithClasses, Ordered):
 
 @declared
 class Multinomial(WithClasses):
-    """How often each class is drawn in `n` draws; one draw of the law is a vector of counts."""
+    """How many of `n` draws give each class: vectors of the length of `p`, which sum to n.
+
+    >>> sg.stats.Multinomial(4, [0.2, 0.3, 0.5]).sample(sg.random.key(0), (10,)).type
+    int64[10, 3]
+    """
 
     domains = ("count", "law", None)
     n: NodeLike

@@ -153,7 +153,11 @@ def require_one(law: Law, **given: Any) -> None:
 
 @declared
 class Bernoulli(WithOdds):
-    """1 with the probability `p`, else 0."""
+    """The law of Bernoulli: 1 with the probability `p`, else 0.
+
+    >>> float(sg.stats.Bernoulli(0.25).prob(1))
+    0.25
+    """
 
     domains = ("probability", None)
     p: NodeLike = None
@@ -193,7 +197,11 @@ class Bernoulli(WithOdds):
 
 @declared
 class Binomial(WithOdds):
-    """How many of `n` trials succeed, each with the probability `p`."""
+    """The number of successes in `n` trials, each of which succeeds with the probability `p`.
+
+    >>> round(float(sg.stats.Binomial(10, 0.5).prob(5)), 12)
+    0.24609375
+    """
 
     domains = ("count", "probability", None)
     n: NodeLike
@@ -248,9 +256,12 @@ class Binomial(WithOdds):
 
 @declared
 class NegativeBinomial(WithOdds):
-    """How many trials fail before `n` succeed, each with the probability `p`: SciPy's `nbinom`.
+    """The number of failures before `n` successes, of the probability `p`: SciPy's `nbinom`.
 
     `n` need not be an integer: the law is that of Poisson for a rate of the gamma law of n.
+
+    >>> float(sg.stats.NegativeBinomial(2.0, 0.5).mean)
+    2.0
     """
 
     domains = ("positive", "probability", None)
@@ -285,7 +296,11 @@ class NegativeBinomial(WithOdds):
 
 @declared
 class Geometric(WithOdds):
-    """Which trial is the first that succeeds, counted from 1, as in NumPy and SciPy."""
+    """The number of the first trial that succeeds, counted from 1, as in NumPy and SciPy.
+
+    >>> float(sg.stats.Geometric(0.25).mean)
+    4.0
+    """
 
     domains = ("probability", None)
     p: NodeLike = None
@@ -358,7 +373,11 @@ class Geometric(WithOdds):
 
 @declared
 class Poisson(Ordered):
-    """How often what is rare happens, with the mean `rate`."""
+    """The number of independent events in a time in which `rate` of them are expected.
+
+    >>> round(float(sg.stats.Poisson(2.0).prob(0)), 12)
+    0.135335283237
+    """
 
     domains = ("nonnegative",)
     rate: NodeLike

@@ -76,7 +76,11 @@ class OfGamma(Positive):
 
 @declared
 class Gamma(OfGamma):
-    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate)."""
+    """The gamma law of a concentration (also called shape, or alpha) and a scale (1 / rate).
+
+    >>> float(sg.stats.Gamma(3.0, 2.0).mean)
+    6.0
+    """
 
     domains = ("positive", "positive")
     concentration: NodeLike
@@ -85,7 +89,11 @@ class Gamma(OfGamma):
 
 @declared
 class Chi2(OfGamma):
-    """The chi-squared law of `df` degrees of freedom: the gamma law of df / 2, of the scale 2."""
+    """The chi-squared law of `df` degrees of freedom: the gamma law of df / 2, of the scale 2.
+
+    >>> float(sg.stats.Chi2(5.0).variance)
+    10.0
+    """
 
     domains = ("positive",)
     df: NodeLike
@@ -99,7 +107,11 @@ class Chi2(OfGamma):
 
 @declared
 class InverseGamma(Positive):
-    """The law of scale / y, where y has the gamma law of a concentration and the scale 1."""
+    """The law of scale / y, where y has the gamma law of a concentration and the scale 1.
+
+    >>> float(sg.stats.InverseGamma(3.0, 4.0).mean)
+    2.0
+    """
 
     domains = ("positive", "positive")
     concentration: NodeLike

@@ -25,7 +25,7 @@ from symgrad.stats.declared import Declared, declared
 
 @declared
 class Law(Declared):
-    """A law of probability, whose parameters are nodes.
+    """The base class of all laws of probability, whose parameters are nodes.
 
     The parameters broadcast: their common shape is the `batch_shape`, of as many independent laws
     (but for vectors, of which one draw has the `event_shape`). They take one dtype: that of the
@@ -34,6 +34,10 @@ class Law(Declared):
 
     A method that a law has no closed form for raises `UnsupportedError`. Densities are 0 and
     `log_prob` is -inf outside the support, as in SciPy.
+
+    >>> law = sg.stats.Normal([0.0, 1.0], 2.0)
+    >>> law.log_prob(np.zeros((5, 1))).type, law.sample(sg.random.key(0), (3,)).type
+    (float64[5, 2], float64[3, 2])
     """
 
     domains: ClassVar[tuple[Domain | None, ...]] = ()

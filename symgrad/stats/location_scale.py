@@ -147,7 +147,11 @@ class Normal(LocationScale):
 
 @declared
 class Laplace(LocationScale):
-    """The law of Laplace, with the density exp(-abs(z)) / (2 * scale)."""
+    """The law of Laplace: the density is exp(-abs(z)) / (2 * scale), z being (x - loc) / scale.
+
+    >>> float(sg.stats.Laplace(0.0, 2.0).prob(0.0))
+    0.25
+    """
 
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0
@@ -191,7 +195,11 @@ class Laplace(LocationScale):
 
 @declared
 class Logistic(LocationScale):
-    """The logistic law, whose distribution function is sigmoid(z)."""
+    """The logistic law, with the distribution function sigmoid(z), where z is (x - loc) / scale.
+
+    >>> float(sg.stats.Logistic(1.0, 2.0).cdf(1.0))
+    0.5
+    """
 
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0
@@ -222,7 +230,13 @@ class Logistic(LocationScale):
 
 @declared
 class Cauchy(LocationScale):
-    """The law of Cauchy, which has no mean and no variance: they are NaN."""
+    """The law of Cauchy: the density is 1 / (pi * scale * (1 + z**2)), z being (x - loc) / scale.
+
+    It has no mean and no variance: they are NaN.
+
+    >>> round(float(sg.stats.Cauchy().cdf(1.0)), 12)
+    0.75
+    """
 
     has_moments: ClassVar[bool] = False
     loc: NodeLike = 0.0
@@ -261,7 +275,13 @@ class Cauchy(LocationScale):
 
 @declared
 class Gumbel(LocationScale):
-    """The law of Gumbel, of the largest of many: SciPy's `gumbel_r`."""
+    """The law of Gumbel, to which maxima of many draws tend: SciPy's `gumbel_r`.
+
+    The distribution function is exp(-exp(-z)), where z is (x - loc) / scale.
+
+    >>> round(float(sg.stats.Gumbel().cdf(0.0)), 12)
+    0.367879441171
+    """
 
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0
@@ -316,7 +336,11 @@ class Gumbel(LocationScale):
 
 @declared
 class StudentT(LocationScale):
-    """Student's t law of `df` degrees of freedom, moved and stretched."""
+    """Student's t law of `df` degrees of freedom: that of loc + scale * t.
+
+    >>> float(sg.stats.StudentT(5.0, scale=3.0).variance)
+    15.0
+    """
 
     domains = ("positive", None, "positive")
     df: NodeLike

@@ -49,7 +49,11 @@ class Positive(Law):
 
 @declared
 class Exponential(Positive):
-    """Waiting times with the mean `scale`, which is 1 over the rate."""
+    """The exponential law, as of waiting times, with the mean `scale`, which is 1 / rate.
+
+    >>> round(float(sg.stats.Exponential(2.0).sf(2.0)), 12)
+    0.367879441171
+    """
 
     domains = ("positive",)
     scale: NodeLike = 1.0
@@ -106,7 +110,11 @@ class Exponential(Positive):
 
 @declared
 class Weibull(Positive):
-    """The law of Weibull, of scale * e**(1 / concentration) with e exponential: `weibull_min`."""
+    """The law of scale * e**(1 / concentration), e exponential: SciPy's `weibull_min`.
+
+    >>> round(float(sg.stats.Weibull(2.0).sf(1.0)), 12)
+    0.367879441171
+    """
 
     domains = ("positive", "positive")
     concentration: NodeLike
@@ -178,7 +186,11 @@ class Weibull(Positive):
 
 @declared
 class Pareto(Law):
-    """The law of Pareto: what is larger than `scale`, with tails of the power -concentration."""
+    """The law of Pareto: numbers above `scale`; P(x > t) is (scale / t)**concentration.
+
+    >>> round(float(sg.stats.Pareto(2.0).sf(10.0)), 12)
+    0.01
+    """
 
     domains = ("positive", "positive")
     concentration: NodeLike
@@ -248,7 +260,11 @@ class Pareto(Law):
 
 @declared
 class HalfNormal(Positive):
-    """The law of abs(x), where x has the normal law around 0, `scale` wide."""
+    """The law of abs(x), where x is normal with the mean 0 and the standard deviation `scale`.
+
+    >>> round(float(sg.stats.HalfNormal(1.0).mean), 12)
+    0.797884560803
+    """
 
     domains = ("positive",)
     scale: NodeLike = 1.0

@@ -27,7 +27,11 @@ from symgrad.stats.location_scale import Normal
 
 @declared
 class Transform(Declared):
-    """A smooth function of numbers, one to one: y of x, x of y, and log(abs(dy / dx))."""
+    """An invertible smooth function y of x, for `Transformed`. Derive from it for one of your own.
+
+    Define `forward` (y of x), `inverse` (x of y) and `log_slope` (log(abs(dy / dx)) at x);
+    `outside` where some y are no values of it, and `falls` where y falls as x rises.
+    """
 
     def forward(self, x: Node) -> Node:
         """y of x."""
@@ -52,7 +56,7 @@ class Transform(Declared):
 
 @declared
 class Exp(Transform):
-    """y = exp(x)."""
+    """The transform y = exp(x), for `Transformed`: of a normal law it makes the log-normal one."""
 
     def forward(self, x: Node) -> Node:
         """exp(x)."""
@@ -74,7 +78,7 @@ class Exp(Transform):
 
 @declared
 class Sigmoid(Transform):
-    """y = 1 / (1 + exp(-x))."""
+    """The transform y = 1 / (1 + exp(-x)), for `Transformed`: its values are from 0 to 1."""
 
     def forward(self, x: Node) -> Node:
         """sigmoid(x)."""
@@ -95,7 +99,7 @@ class Sigmoid(Transform):
 
 @declared
 class Affine(Transform):
-    """y = loc + scale * x, with a scale that is not 0."""
+    """The transform y = loc + scale * x, for `Transformed`; `scale` is not 0."""
 
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0
@@ -264,7 +268,11 @@ class Transformed(Changed):
 
 @declared
 class LogNormal(Changed):
-    """The law of exp(x), where x has the normal law of `loc` and `scale`."""
+    """The law of exp(x), where x is normal with the mean `loc` and the standard deviation `scale`.
+
+    >>> float(sg.stats.LogNormal(0.0, 1.0).cdf(1.0))
+    0.5
+    """
 
     loc: NodeLike = 0.0
     scale: NodeLike = 1.0

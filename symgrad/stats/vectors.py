@@ -118,9 +118,13 @@ class MultivariateNormal(Law):
 
 @declared
 class Dirichlet(Law):
-    """The law of probabilities of classes, with a vector of concentrations: of densities over them.
+    """The law of Dirichlet, of vectors of probabilities of classes, which sum to 1.
 
-    The density of x is in proportion to the product of x**(concentration - 1).
+    The density of x is in proportion to the product of x**(concentration - 1); `concentration` is a
+    vector of positive numbers.
+
+    >>> np.asarray(sg.stats.Dirichlet([1.0, 1.0, 2.0]).mean).tolist()
+    [0.25, 0.25, 0.5]
     """
 
     domains = ("positive",)
