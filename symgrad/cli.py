@@ -12,6 +12,7 @@ import json
 import linecache
 import platform
 import runpy
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
@@ -314,6 +315,7 @@ def play(arguments: Any, style: _Style) -> Answer:
     from symgrad.play.server import START, Server, read
 
     text, name = (START, "play.py") if arguments.file is None else read(Path(arguments.file))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process stays behind
     with Server(text, name, arguments.port) as server:
         said = sys.stderr if arguments.json else sys.stdout
         said.write(f"{server.address}\n")

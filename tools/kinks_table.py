@@ -17,12 +17,12 @@ BEGIN, END = "<!-- kinks: begin -->", "<!-- kinks: end -->"
 CHOICES = ("zero", "left", "right")
 
 
-def slopes(text):
+def slopes(text, choices):
     """The slopes that symgrad gives at 0, by what is chosen."""
     x = sg.placeholder("x", ())
     named = {n: getattr(sg, n) for n in re.findall(r"\b[a-z_]{2,}\b", text)}
     y = eval(text, {**named, "x": x})
-    found = [sg.grad(y, x, kinks=k, disconnected="zero") for k in CHOICES]
+    found = [sg.grad(y, x, kinks=k, disconnected="zero") for k in choices]
     return [float(g) for g in evaluate(found, {x: 0.0})]
 
 
@@ -35,13 +35,13 @@ def shown(slope, left, right):
     return text if low - 1e-6 <= value <= high + 1e-6 else f"**{text}**"
 
 
-def listed():
+def listed(choices=CHOICES):
     """The table."""
     others = json.loads(RECORDED.read_text(encoding="utf-8"))
-    yield row("function at 0", "from the left", "right", *(f'`"{k}"`' for k in CHOICES), *others)
-    yield "|---" * (len(CHOICES) + len(others) + 3) + "|"
+    yield row("function at 0", "from the left", "right", *(f'`"{k}"`' for k in choices), *others)
+    yield "|---" * (len(choices) + len(others) + 3) + "|"
     for text, (left, right) in FUNCTIONS.items():
-        given = [*slopes(text), *(other[text] for other in others.values())]
+        given = [*slopes(text, choices), *(other[text] for other in others.values())]
         yield row(f"`{text}`", left, right, *(shown(s, left, right) for s in given))
 
 

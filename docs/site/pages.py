@@ -14,7 +14,9 @@ from sphinx.application import Sphinx
 import symgrad as sg
 from benchmarks import tables
 from docs.site.notebooks import notebook
+from symgrad.ir.errors import SymgradError
 from symgrad.ir.op import REGISTRY
+from tools import kinks_table
 
 ROOT = Path(__file__).parents[2]
 # Pages of the package that stand on the site, by their path.
@@ -47,8 +49,9 @@ def _include(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = re.sub(
         r"^<!-- include: (\S+) -->$", lambda m: _text(docname, m[1]), content[0], flags=re.MULTILINE
     )
-    if "<!-- ratios -->" in content[0]:
-        content[0] = content[0].replace("<!-- ratios -->", _ratios())
+    for mark, made in {"<!-- ratios -->": _ratios, "<!-- slopes -->": _slopes}.items():
+        if mark in content[0]:
+            content[0] = content[0].replace(mark, made())
     if docname.startswith("learn/") and "{code-cell}" in content[0]:
         path = ROOT / "docs" / "_build" / "notebooks" / f"{docname.rpartition('/')[2]}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +81,11 @@ def _text(docname: str, name: str) -> str:
         return label
 
     return re.sub(r"(?<!!)\[([^]]*)\]\(([^)\s]*)\)", link, text)
+
+
+def _slopes() -> str:
+    """The slopes at kinks of symgrad's default and of other systems, those that are wrong bold."""
+    return "\n".join(kinks_table.listed(("zero",)))
 
 
 # ---- benchmarks -----------------------------------------------------------------------------
@@ -178,7 +186,11 @@ def _write(path: Path, title: str, module: str, names: list[str]) -> None:
     parts = [title, "=" * len(title), "", f".. py:currentmodule:: {module}", ""]
     space = import_module(module)
     for name in sorted(names, key=str.lower):
-        if isinstance(getattr(space, name), type):
+        found = getattr(space, name)
+        if isinstance(found, type) and issubclass(found, SymgradError):
+            mends = f"What to do about it <../errors.html#{name.lower()}>"
+            parts += [f".. autoexception:: {name}", "", f"   `{mends}`__", ""]
+        elif isinstance(found, type):
             parts += [f".. autoclass:: {name}", "   :members:", ""]
         else:
             parts += [f".. autofunction:: {name}", ""]

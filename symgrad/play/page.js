@@ -60,6 +60,36 @@
     element.addEventListener("mouseenter", () => hint(lines));
     element.addEventListener("mouseleave", () => hint([]));
   }
+  // By keys: arrows go through the lines of a list that have a line of the text; Enter goes there.
+  function walk(host) {
+    let at = null;
+    const go = (to) => {
+      at?.classList.remove("walked");
+      at = to;
+      at?.classList.add("walked");
+      at?.scrollIntoView({ block: "nearest" });
+      const lines = at ? linked.find(([element]) => element === at)[1] : [];
+      hint(lines);
+      if (at) byId("said").textContent = `${at.textContent}: of line ${lines.join(", ")}`;
+      return lines;
+    };
+    host.addEventListener("blur", () => { go(null); byId("said").textContent = ""; });
+    host.addEventListener("keydown", (event) => {
+      const rows = linked.filter(([element, own]) => own.length && host.contains(element)).map(([element]) => element);
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = rows.indexOf(at);
+      if (step && rows.length) {
+        go(rows[Math.min(Math.max(now < 0 && step < 0 ? rows.length - 1 : now + step, 0), rows.length - 1)]);
+      } else if (event.key === "Enter" && now >= 0) {
+        const line = linked.find(([element]) => element === at)[1][0];
+        const start = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1);
+        text.focus();
+        text.setSelectionRange(start, start);
+        hint([line]);
+      } else return;
+      event.preventDefault();
+    });
+  }
+  for (const id of ["program", "rules"]) walk(byId(id));
   text.addEventListener("mousemove", (event) => {
     const high = parseFloat(getComputedStyle(text).lineHeight);
     hint([Math.floor((event.offsetY - 8) / high + text.scrollTop / high) + 1]);

@@ -7,8 +7,12 @@ that neither a page of another site nor a name that is bound anew can ask. It se
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import signal
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -52,7 +56,10 @@ class Evaluator:
         self._is_ready = False
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and those that texts have started in it."""
+        if sys.platform != "win32" and self._process.pid is not None:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self._pipe.close()

@@ -9,12 +9,14 @@ import ast
 import io
 import json
 import linecache
+import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from html import escape
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
 from typing import Any, TypeAlias
@@ -33,7 +35,12 @@ from symgrad.runtime.program import Program
 from symgrad_viz import draw
 from symgrad_viz.derivation_page import article
 
+if sys.platform != "win32":
+    import resource
+
 Json: TypeAlias = dict[str, Any]
+ALONE = 60  # seconds after which a text is ended, should there be no server left that ends it
+MOST_MEMORY = 4 * 2**30  # bytes that a text may hold
 MOST_DRAWN = 150  # nodes
 MOST_DERIVED = 60
 MOST_PRINTED = 10_000  # letters
@@ -46,16 +53,34 @@ def serve(pipe: Connection, folder: str, name: str) -> None:
     """Answer requests until the pipe is closed; first, say that all is loaded."""
     # The terminal's ^C is for the server, which then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        os.setpgid(0, 0)  # so that what a text starts is ended with it
     sys.path.insert(0, folder)
     sys.argv[:] = [name]
     first = evaluate({"text": "sg.sum(sg.relu(sg.placeholder('x', 2)))"}, name)
+    _limit_memory()
     pipe.send_bytes(json.dumps(first["error"]).encode())
     while True:
         try:
             request = json.loads(pipe.recv_bytes())
         except EOFError:
             return
-        pipe.send_bytes(json.dumps(evaluate(request, name)).encode())
+        if sys.platform != "win32":
+            signal.alarm(ALONE)
+        answer = evaluate(request, name)
+        if sys.platform != "win32":
+            signal.alarm(0)
+        pipe.send_bytes(json.dumps(answer).encode())
+
+
+def _limit_memory() -> None:
+    """Let a text that asks for too much fail, as long as the machine has room: on Linux only."""
+    if sys.platform == "linux":
+        held = int(Path("/proc/self/statm").read_text("ascii").split()[5]) * resource.getpagesize()
+        _, highest = resource.getrlimit(resource.RLIMIT_DATA)
+        most = held + MOST_MEMORY
+        if highest == resource.RLIM_INFINITY or most < highest:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, highest))
 
 
 def evaluate(request: Json, name: str = "play.py") -> Json:
@@ -177,4 +202,7 @@ def _told(error: BaseException, name: str) -> Json:
     if isinstance(error, SyntaxError) and error.filename == name:
         return {"kind": "SyntaxError", "text": error.msg, "line": error.lineno}
     line = lines[-1] if lines else None
-    return {"kind": type(error).__name__, "text": str(error), "line": line}
+    text = str(error)
+    if isinstance(error, MemoryError):
+        text = f"{text or 'no memory'} (a text may hold {MOST_MEMORY // 2**30} GiB here)"
+    return {"kind": type(error).__name__, "text": text, "line": line}

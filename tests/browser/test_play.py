@@ -1,7 +1,10 @@
 """The page where a gradient can be tried, as a reader uses it; nothing else is asked for."""
 
+import json
 import re
+import sys
 from http.client import HTTPConnection
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -86,6 +89,16 @@ def test_a_text_that_does_not_end_or_ends_the_process_is_stopped(tmp_path):
         endless = evaluator.ask(checked(b'{"text": "while True: pass"}'))
         assert "more than 0.3 seconds" in endless["error"]["text"]
         evaluator.limit = 30
+        if sys.platform == "linux":
+            large = evaluator.ask(checked(b'{"text": "\\nx = bytearray(10 * 2**30)"}'))["error"]
+            assert (large["kind"], large["line"]) == ("MemoryError", 2)
+        path = str(tmp_path / "pid")
+        text = "import os, subprocess\npid = subprocess.Popen(['sleep', '99']).pid\n"
+        text += f"with open({path!r}, 'w') as f: f.write(str(pid))\nos._exit(0)"
+        assert evaluator.ask(checked(json.dumps({"text": text}).encode()))["error"]
+        if sys.platform == "linux":
+            left = Path("/proc", Path(path).read_text(), "stat")
+            assert not left.exists() or left.read_text().split()[2] == "Z"
         assert evaluator.ask(checked(b'{"text": "sg.placeholder(\'x\', 2)"}'))["error"] is None
     finally:
         evaluator.close()
@@ -145,6 +158,16 @@ def test_the_page(server, chromium, tmp_path):
 
     page.locator("#program div", has_text="matmul(x, w, a)").first.hover()
     assert page.locator("#numbers .hinted").all_inner_texts() == ["4"]
+
+    page.locator("#program").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    walked = page.locator("#program .walked").inner_text()
+    assert walked in page.locator("#said").text_content()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "text"
+    assert page.locator("#numbers .hinted").all_inner_texts() == ["4"]
+    assert page.locator("#program .walked").count() == 0
 
     page.locator("#text").fill(ABS)
     settled(2)

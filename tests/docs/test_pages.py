@@ -1,11 +1,14 @@
 """The site's pages: their code runs when it is built, and what they are made of is sound."""
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
+import symgrad as sg
 from docs.site.notebooks import notebook
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +41,8 @@ def test_a_tutorial_is_a_notebook(page):
     code = [c.source for c in made.cells if c.cell_type == "code"]
     fail = [c for c in made.cells if "raises-exception" in c.metadata.get("tags", ())]
     assert len(fail) == text.count("\n:raises:")
-    assert len(code) == text.count("```{code-cell}")
+    cells = [cell.partition("\n```\n")[0] for cell in text.split("```{code-cell}\n")[1:]]
+    assert code == [re.sub(r"\A(:.*\n)*", "", cell).strip("\n") for cell in cells]
     assert not any(c.source.startswith((":", "```{")) or ".md)" in c.source for c in made.cells)
 
 
@@ -49,3 +53,28 @@ def test_each_page_is_listed():
             names = [n for n in tree.splitlines() if n and not n.startswith(":")]
             listed |= {(page.parent / f"{n}.md").resolve() for n in names}
     assert {*PAGES} - listed == {DOCS / "index.md"}
+
+
+def test_notebooks_need_what_their_index_installs():
+    """They run in an empty folder: nothing of a checkout is imported."""
+    (command,) = re.findall("pip install -q (.*)", (DOCS / "learn/index.md").read_text("utf-8"))
+    names = {"scikit-learn": "sklearn"}
+    there = {"symgrad", "numpy", *(names.get(n, n) for n in command.split())}
+    for page in TUTORIALS:
+        cells = nbformat.reads(notebook(page.read_text("utf-8")), as_version=4).cells
+        code = "\n".join(c.source for c in cells if c.cell_type == "code")
+        for found in ast.walk(ast.parse(code)):
+            named = [a.name for a in found.names] if isinstance(found, ast.Import) else []
+            named += [found.module] if isinstance(found, ast.ImportFrom) else []
+            used = {n.partition(".")[0] for n in named}
+            assert used <= there | sys.stdlib_module_names, page
+
+
+def test_each_error_has_its_case_and_its_mend():
+    page = (DOCS / "lookup/errors.md").read_text("utf-8")
+    told = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    errors = {n for n in dir(sg) if n.endswith("Error")} - {"SymgradError"}
+    assert errors == set(told)
+    for name in sorted(errors):
+        assert f":raises: {name}\n" in told[name], name
+        assert "**Mend**: " in told[name], name
