@@ -24,7 +24,8 @@ MOST_NODES_INLINE = 150
 def render(thing: Any, path: str | Path | None = None, **options: Unpack[Drawing]) -> Any:
     """Draw a graph or program into a file; its suffix (.svg, .png, .dot) says how.
 
-    It gives the path; without one the picture, which a notebook shows.
+    The result is the path; without one it is the picture, which a notebook shows. Raises
+    `RenderError` for another suffix, and where the picture cannot be drawn or written.
     """
     return _drawn("save", "draw", thing, path, options)
 

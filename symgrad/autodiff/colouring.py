@@ -31,15 +31,15 @@ def coloured(pattern: Any) -> Numbers:
 
 
 def fewest(pattern: Any) -> int:
-    """So many colours are wanted at least: the most entries in a row."""
+    """A lower bound of the number of colours: the most entries in a row."""
     return int(np.diff(pattern.indptr).max(initial=0))
 
 
 def apart(pattern: Any) -> Any:
-    """The columns of a symmetric pattern that are to have a colour each, as a mask.
+    """The columns of a symmetric pattern that get a colour of their own, as a mask.
 
-    They are those with the most entries: k of them, and as many colours as the largest of the other
-    rows has entries, are to be few together. None, where that is no less than without.
+    They are the k columns with the most entries, for the k with which k + (the most entries of any
+    other row) is least, which is about how many colours there will be; k may be 0.
     """
     counts = np.diff(pattern.indptr)
     order = np.argsort(-counts, kind="stable")
@@ -53,7 +53,8 @@ def apart(pattern: Any) -> Any:
 def coloured_apart(pattern: Any, alone: Any) -> Numbers:
     """Colours of the columns of a symmetric pattern, those `alone` with one each, the last ones.
 
-    Of the others the rows of those that are alone need not be told apart.
+    The others are coloured as if rows and columns that are alone were not there: by symmetry, these
+    entries are read from the columns that are alone.
     """
     rest = pattern.tocoo()
     keep = ~(alone[rest.row] | alone[rest.col])

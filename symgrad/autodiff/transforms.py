@@ -88,7 +88,13 @@ def value_and_grad(loss: Node, wrt: Nodes, **options: Unpack[Options]) -> tuple[
 def value_and_grad(
     loss: Node, wrt: Nodes, *, kinks: Policy = None, disconnected: Disconnected = "raise"
 ) -> tuple[Node, Any]:
-    """The loss itself and its gradient; see `grad`."""
+    """A scalar loss and its gradient, as a pair; arguments and errors are those of `grad`.
+
+    >>> x = placeholder("x", 3)
+    >>> loss, gradient = value_and_grad(sum(x * x), x)
+    >>> loss.type, gradient.type
+    (float64[()], float64[3])
+    """
     return loss, grad(loss, wrt, kinks=kinks, disconnected=disconnected)
 
 

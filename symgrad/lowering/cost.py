@@ -48,7 +48,7 @@ class PlanCost:
 
     @cached_property
     def flops(self) -> int:
-        """All that are known."""
+        """The floating-point operations of all steps for which they are known."""
         return sum(s.flops or 0 for s in self.steps)
 
     @cached_property

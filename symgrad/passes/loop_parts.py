@@ -57,7 +57,7 @@ class LoopBuilder:
         return made[: len(self.init)], made[len(self.init) :]
 
     def unrolled(self) -> tuple[list[Node], list[Node]]:
-        """The same, made by its few steps one after the other."""
+        """The last carries, and the stacks, made without a loop: its few steps one by one."""
         assert isinstance(self.length, int)
         states, made = self.init, list[list[Node]]()
         for t in range(self.length)[:: -1 if self.reverse else 1]:

@@ -192,7 +192,7 @@ class Executables:
 
     @property
     def used(self) -> tuple[Executable, ...]:
-        """Those that are held, the one that was used last at the end."""
+        """The executables that are held; the one that was used last is at the end."""
         with self._lock:
             return tuple(self._used.values())
 
@@ -232,7 +232,7 @@ class Executables:
         return found or self._made(given)
 
     def only(self, executable: Executable) -> Executables:
-        """The same with one executable in place of those that are held."""
+        """A copy that holds this one executable, and no other."""
         made = copy(self)
         made._used = OrderedDict({self._key(executable.plan.sizes): executable})
         made._lock = ProcessLock()

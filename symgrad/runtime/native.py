@@ -47,7 +47,7 @@ class Natives:
         self.times = 1
 
     def repeated(self, times: int) -> Natives:
-        """The same for what a call runs so many times, and so pays sooner."""
+        """A copy for groups that run so many times in a call, and so pay sooner."""
         found = Natives(exact=self.exact, insist=self.insist)
         found.reasons, found.times = self.reasons, self.times * times
         return found

@@ -69,7 +69,7 @@ class VariableStore:
         return found if _PLAIN.issuperset(map(type, found)) else list(map(fetched, found))
 
     def contents(self) -> list[Any]:
-        """The same, those on a device as they are."""
+        """As `read`, but arrays that are on a device stay there."""
         if self._unset:
             for variable in self._unset:
                 variable.cell.read(str(variable.name))

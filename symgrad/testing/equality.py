@@ -291,11 +291,12 @@ def tolerances(
     exact: Exact | Grade,
     seeds: Iterable[int] = range(4),
 ) -> list[Any] | None:
-    """How far the results of a graph may move at a grade: a hundred times what noise does to them.
+    """How far each element of the results may move at a grade: 100 times what noise does to it.
 
-    None if the graph says nothing at these feeds: because noise flips an integer, a comparison or
-    a NaN, a sign of a zero decides, a number overflows or underflows, or, for `reals`, because
-    some number is not real.
+    The graph is run with its values changed in the last digits, once for each of the `seeds`. None
+    if the graph says nothing at these feeds: because noise flips an integer, a comparison or a NaN,
+    a sign of a zero decides, a number overflows or underflows, or, for `reals`, because some number
+    is not real.
     """
     grade = Exact.of(exact)
     base = Run(outputs, feeds)

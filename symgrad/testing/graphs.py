@@ -87,7 +87,13 @@ def as_constant(value: Any, dtype: Any) -> Node:
 
 
 def special_values(dtype: Any) -> np.ndarray[Any, Any]:
-    """The values of a dtype at which identities break."""
+    """The values of a dtype at which identities break, as an array.
+
+    Of floats 0, -0, 1, -1, inf, -inf, nan, nearly the least denormal number and the largest one.
+
+    >>> special_values("int8").tolist()
+    [-128, -1, 0, 1, 2, 7, 127]
+    """
     kind = np.dtype(dtype).kind
     if kind == "c":
         parts = special_values(part_dtype(np.dtype(dtype)))

@@ -155,9 +155,10 @@ def named_in(nodes: Sequence[Node]) -> list[float]:
 
 
 def spellings(rule: Rule, turned: bool = False) -> Iterator[Spelling]:
-    """Nodes to which a rule may apply, each once, with its placeholders.
+    """Examples of what a rule matches: nodes, each with the placeholders that it is made of.
 
-    If they are `turned`, the variables are larger, and are views of transposed arrays.
+    Each is built from the rule's pattern, in a dtype that it accepts. With `turned` the variables
+    are larger, and are views of transposed arrays.
     """
     return copy(_spelled(rule, turned))
 

@@ -45,7 +45,7 @@ def _no_completion(completes: bool) -> None:
 
 
 class SVDResult(NamedTuple):
-    """The result of `svd`."""
+    """The result of `svd`: x = U @ diag(S) @ Vh, the singular values in S, largest first."""
 
     U: Node
     S: Node
@@ -200,7 +200,7 @@ def svdvals(x: NodeLike, /) -> Node:
 
 
 class QRResult(NamedTuple):
-    """The result of `qr`."""
+    """The result of `qr`: x = Q @ R, with orthonormal columns in Q, and R upper triangular."""
 
     Q: Node
     R: Node

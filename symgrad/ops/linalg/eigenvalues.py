@@ -106,7 +106,7 @@ def over_gaps(x: NodeLike, w: NodeLike, /, squared: bool, degenerate: str) -> No
 
 
 class EighResult(NamedTuple):
-    """The result of `eigh`."""
+    """The result of `eigh`: real eigenvalues in rising order, eigenvectors as columns."""
 
     eigenvalues: Node
     eigenvectors: Node
@@ -203,7 +203,7 @@ def eigvalsh(x: NodeLike, /) -> Node:
 
 
 class EigResult(NamedTuple):
-    """The result of `eig`."""
+    """The result of `eig`: complex eigenvalues, eigenvectors as columns in the same order."""
 
     eigenvalues: Node
     eigenvectors: Node

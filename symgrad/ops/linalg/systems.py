@@ -70,7 +70,7 @@ def det(x: NodeLike, /) -> Node:
 
 
 class SlogdetResult(NamedTuple):
-    """The result of `slogdet`."""
+    """The result of `slogdet`: the determinant is sign * exp(logabsdet)."""
 
     sign: Node
     logabsdet: Node

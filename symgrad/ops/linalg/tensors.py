@@ -62,7 +62,14 @@ def tensorinv(x: NodeLike, /, *, ind: int = 2) -> Node:
 
 @composite(numpy=(np.linalg.tensorsolve,))
 def tensorsolve(a: NodeLike, b: NodeLike, /, *, axes: Any = None) -> Node:
-    """The x with tensordot(a, x, x.ndim) = b; the `axes` of a go behind the others first."""
+    """The x with tensordot(a, x, x.ndim) = b, for which a is reshaped to a square matrix.
+
+    The first axes of a are those of b, the others those of x; `axes` of a are moved to the end
+    first. Raises `ShapeError` unless the matrix is square.
+
+    >>> sg.linalg.tensorsolve(eye(6).reshape((2, 3, 6)), ones((2, 3))).type
+    float64[6]
+    """
     node, right = as_float(a), as_float(b)
     if axes is not None:
         listed = list(axes) if isinstance(axes, (tuple, list)) else [axes]
