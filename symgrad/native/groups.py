@@ -119,6 +119,8 @@ class Group:
             if not node.op.combiner or not loops or within:
                 continue
             left = {i for i, s in enumerate(operand) if s} - loops
+            if left != {i for i, s in enumerate(self.space.strides[node]) if s}:
+                raise NotNative(f"{node.op.name} repeats its operand")
             kept = {i: self.space.sizes[i] for i in sorted(left - {inner})}
             if node not in self.outputs or node in self.read:
                 raise NotNative(f"{node.op.name} over all rows is read in the group")

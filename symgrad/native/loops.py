@@ -339,16 +339,18 @@ class _Writer:
                     values[node] = emitted(node, operands)
                 if node in self.kept:
                     code.store(values[node], self._in_row(node, self.kept[node], i))
+        for node in reductions:
+            self._note(node)
+            self.sums.add(node, [values[x] for x in node.inputs], i, inside)
         self._note()
+        # Results come last: LLVM moves a masked load to where it is selected from by its mask, also
+        # past a store to the same memory, as where a result lies in place of an operand.
         made_here = [(k, values[self.arrays[k]]) for k in results]
         if self.masked and inside is not None:
             for k, x in made_here:
                 store_masked(x, place(k), inside)
         else:
             self.streams.store(made_here, place, last)
-        for node in reductions:
-            self._note(node)
-            self.sums.add(node, [values[x] for x in node.inputs], i, inside)
         self._note()
         code.do(f"{step} = add i64 {turn}, {lanes}")
         more = code.scalar(f"icmp ult i64 {step}, {end}")

@@ -21,6 +21,7 @@ from symgrad.ir.evaluate import resolve, sizes_of
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.walk import GraphLike, topological
+from symgrad.ops.cumulative import running_sum
 from symgrad.passes import PassLike
 from symgrad.rewrite.rule import Exact, Grade
 from symgrad.runtime.executable import Backend
@@ -203,8 +204,10 @@ class Run:
         weight = np.abs(y)
         if operands and self.grade == Exact.ROUNDING:
             # What is found among the operands was only moved, or chosen, and so not rounded.
-            known = np.concatenate([np.ravel(x) for x in operands])
-            moved = np.isin(weight, np.abs(known))
+            if node.op.elementwise:
+                moved = np.any([np.equal(weight, np.abs(x)) for x in operands], axis=0)
+            else:
+                moved = np.isin(weight, np.abs(np.concatenate([np.ravel(x) for x in operands])))
             if (
                 node.op.commutative
                 and not node.op.kinks
@@ -232,7 +235,8 @@ class Run:
             if operands and not (node.op.elementwise or node.op.view or node.op.kinks):
                 sizes = [_size(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
                 attrs = resolve(dict(node.attrs), sizes_of(self.values))
-                if node.op.combiner == "add" or all(map(all_finite, operands)):
+                sums = node.op.combiner == "add" or node.op is running_sum.op
+                if sums or all(map(all_finite, operands)):
                     with np.errstate(all="ignore"):
                         made = node.op.kernel(*sizes, **attrs)
                     if not all_finite(made):

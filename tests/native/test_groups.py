@@ -9,6 +9,7 @@ from symgrad.native.engine import Engine, host
 from symgrad.native.kernel import compiled
 from symgrad.native.space import NotNative
 from tests.helpers import each
+from tests.native.campaign import everything
 from tests.native.checks import (
     BINARY,
     COMPARE,
@@ -400,3 +401,19 @@ def test_what_is_the_same_in_several_rows_is_summed_up_once():
     arrays = [np.ones(p.shape, np.float32) for p in graph.inputs]
     for a, b in zip(compiled(graph, {}).run(arrays), reference(graph, arrays), strict=True):
         assert_same_bits(np.asarray(a), b)
+
+
+def test_a_sum_over_rows_of_a_view_that_repeats_each_of_them_is_whole():
+    """The view is no array of its own: NaN beside the sums would be memory that nobody wrote."""
+    x = sg.placeholder("x", (55, 86), "float32")
+    a = np.arange(55 * 86, dtype=np.float32).reshape(55, 86) % 97
+    repeated = np.broadcast_to(a[:, :1], a.shape)
+    for reduce in (sg.sum, sg.max, sg.min):
+        graph = Graph([reduce(x, axis=0)], [x])
+        with pytest.raises(NotNative, match="repeats"):
+            compiled(graph, {}, strides=[repeated.strides])
+        y = reduce(sg.broadcast_to(sg.roll(x, 1, axis=1)[:, :1], x.shape), axis=0)
+        with everything():
+            program = sg.compile([x], [y], backend="native")
+        plain = sg.compile([x], [y], backend="numpy")
+        np.testing.assert_allclose(program(a)[0], plain(a)[0], rtol=1e-5)

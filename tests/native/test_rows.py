@@ -166,3 +166,17 @@ def test_indices_from_the_end_and_those_out_of_bounds():
     assert_equivalent([x, y], outputs, [a, np.array([-1, -9, 0, 8, 3, 3])], backend="native")
     with pytest.raises(IndexError, match="index 9 is out of bounds for axis 1 with size 9"):
         program(a, np.array([0, 0, 9, 0, 0, 0]))
+
+
+def test_what_is_reduced_is_read_before_a_result_is_written_over_it():
+    x, y = (sg.placeholder(name, (4, 169), "int32") for name in "xy")
+    c = sg.placeholder("c", (4, 1), "int32")
+    first = x - c
+    code = compiled(Graph([first, first + sg.max(y, axis=1, keepdims=True)], [x, c, y]), {})
+    assert code.in_place[0] == (2,)
+    rng = np.random.default_rng(0)
+    a, b, d = (rng.integers(-9, 9, s).astype("int32") for s in ((4, 169), (4, 1), (4, 169)))
+    found, largest = np.empty_like(a), d.max(axis=1, keepdims=True)
+    code.call(a, b, d, d, found, 0, 4)
+    np.testing.assert_array_equal(d, a - b)
+    np.testing.assert_array_equal(found, a - b + largest)

@@ -130,6 +130,15 @@ def test_batches_of_matrices_and_vectors():
         np.testing.assert_allclose(roots[i], np.linalg.solve(SQUARE.toarray(), xs[i]), rtol=1e-9)
 
 
+def test_values_that_are_a_view_are_solved_with():
+    a, at = sg.sparse.matrix(SQUARE), RNG.uniform(1, 2, SQUARE.nnz)
+    v, b = sg.placeholder("v", a.nnz), np.ones(4)
+    for view, values in ((sg.flip(v), at[::-1]), (sg.broadcast_to(v[:1], a.nnz), at[:1])):
+        one = sg.compile([], a.with_values(np.broadcast_to(values, a.nnz)))()
+        found = sg.compile([v], a.with_values(view).solve(b))(at)
+        np.testing.assert_allclose(one @ found, b, rtol=1e-9)
+
+
 def test_a_matrix_is_factored_once_for_a_solve_its_gradient_and_the_next_call(monkeypatch):
     made = []
     whole = scipy.sparse.linalg.splu

@@ -68,7 +68,8 @@ def _factors(values, indices, indptr):
         return memo[2]
     size = len(getattr(indptr, "array", indptr)) - 1
     try:
-        found = splu(_sparse_array(values, indices, indptr, size, True))
+        plain = np.ascontiguousarray(values)  # which SuperLU asks for
+        found = splu(_sparse_array(plain, indices, indptr, size, True))
     except RuntimeError:
         raise np.linalg.LinAlgError("Singular matrix") from None
     if hasattr(indptr, "memo"):
