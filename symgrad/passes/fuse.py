@@ -11,8 +11,9 @@ stage that such edges do not part are a group. So no cycle can arise. All is lin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
 from symgrad.analysis import nbytes
 from symgrad.ir.graph import Graph, is_leaf
@@ -32,6 +33,45 @@ from symgrad.rewrite.trace import Trace
 
 PLACING = (place.op, put.op)
 FUSION = Maker("rewrite", "fusion")
+
+
+class Why(Enum):
+    """The reasons why two nodes, of which one reads the other, are not in one group."""
+
+    SUM = "a reduction over the rows is complete only when the last row is done"
+    PRODUCT = "a product is one call of a library, which needs all rows"
+    KERNEL = "its kernel does not make one row after the other"
+    ROWS = "a row of it is not made of the same row"
+    NUMBER = "it has no rows"
+    VIEW = "a view, which costs nothing outside"
+    GRADE = "in tiles it would round otherwise, which the grade forbids"
+    LATER = "another operand is made only in between"
+
+
+class End(NamedTuple):
+    """Where a group ends: a node inside, the operand or reader outside, and why that is outside.
+
+    `outside` is None where the node itself ends the group, whoever reads it; the node `reads` an
+    operand.
+    """
+
+    inside: Node
+    outside: Node | None
+    why: Why
+    reads: bool = False
+
+
+class Group(Graph):
+    """The inner graph of a group, which knows where it ends, and why there."""
+
+    __slots__ = ("ends",)
+    ends: tuple[End, ...]
+
+    def __init__(
+        self, outputs: Iterable[Node], inputs: Iterable[Node], ends: Iterable[End]
+    ) -> None:
+        super().__init__(outputs, inputs)
+        object.__setattr__(self, "ends", tuple(ends))
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:
@@ -206,6 +246,42 @@ class _Groups:
             return True
         return x in self.near[node] and all(r is node for r in self.readers[x])
 
+    def apart(self, x: Node, node: Node) -> Why:
+        """The reason why a node is not in one group with an operand that is no leaf."""
+        if x in self.ends:
+            return Why.SUM
+        for alone in (n for n in (x, node) if n not in self.joining):
+            return self._alone(alone)
+        if x not in self.near[node]:
+            return Why.ROWS
+        return Why.VIEW if x.op.view or node.op.view else Why.LATER
+
+    def _alone(self, node: Node) -> Why:
+        """The reason why a node is in no group at all."""
+        if node.op.view or node.op.identity:
+            return Why.VIEW
+        if node.op.bilinear and not node.op.elementwise:
+            return Why.PRODUCT
+        if not works_by_rows(node):
+            return Why.KERNEL
+        if not rows(node.type):
+            return Why.NUMBER
+        return Why.ROWS if self.ends_join or node.op.elementwise else Why.GRADE
+
+    def ends_of(self, members: Sequence[Node], inner: Mapping[Node, Node]) -> Iterator[End]:
+        """Where a group ends, and why, its members as those that stand for them in it."""
+        own = set(members)
+        for node in members:
+            for x in dict.fromkeys(node.inputs):
+                if x not in own and not is_leaf(x):
+                    yield End(inner[node], x, self.apart(x, node), reads=True)
+            if node in self.ends:
+                yield End(inner[node], None, Why.SUM)
+                continue
+            for reader in dict.fromkeys(self.readers[node]):
+                if reader not in own:
+                    yield End(inner[node], reader, self.apart(node, reader))
+
     def found(self) -> Iterator[list[Node]]:
         """The groups of two ops or more that compute; members in order."""
         root: dict[Node, Node] = {}
@@ -277,7 +353,8 @@ def _fuse(
         inner[node] = rebuild(node, tuple(map(inner.__getitem__, node.inputs)))
     read = [n for n in members if n in groups.outputs or not own.issuperset(groups.readers[n])]
     inputs = [n for n in inner.values() if n.op is PLACEHOLDER]
-    body = (("graph", Graph([inner[n] for n in read], inputs)),)
+    graph = Group([inner[n] for n in read], inputs, groups.ends_of(members, inner))
+    body = (("graph", graph),)
     origin = read[0].origin.merged(n.origin for n in members).then(FUSION)
     types = tuple(n.tensor for n in read)
     several = len(read) > 1

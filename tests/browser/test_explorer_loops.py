@@ -34,7 +34,22 @@ def test_a_loop_opens_in_place(opened, page_of_loops):
     assert page.locator("#boxes .is-slice", has_text=f"{NAME}[t]").count() == 1
     assert page.locator("#boxes .is-test", has_text="while sum(carry0").count() == 1
     assert page.locator("#boxes .is-test", has_text="chosen").count() >= 1
-    assert page.locator(f'.hull.is-loop[data-node="{number}"]').count() >= 3
+    assert page.locator(f'.hull.is-loop[data-node="{number}"]').count() == 1
+    # No box of another lies in a frame, and no edge crosses its title.
+    assert (
+        page.evaluate(
+            """() => hullsOf(now()).flatMap(({ boxes, rect, at }) => {
+          const own = new Set(boxes.map((b) => world.boxes[b].spot));
+          const inside = now().boxes.filter((b) => !boxes.includes(b)
+            && sides(b).every((x, i) => (i < 2 ? x < rect[i + 2] : x > rect[i - 2])));
+          const crossed = [...own].flatMap(entering).filter((way) => !own.has(way.begin?.spot))
+            .map((way) => between(way, rect[1], rect[1] + 14)).filter((found) => found
+              && found[0] < at + 70 && found[1] > at);
+          return [...inside, ...crossed];
+        })"""
+        )
+        == []
+    )
     assert "a loop or a choice" in page.locator("#legend").text_content()
     # What is carried goes back up, beside the rest.
     ways = page.locator("#edges .is-carry")

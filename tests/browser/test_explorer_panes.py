@@ -91,8 +91,22 @@ def test_machine_code_is_linked_with_nodes_and_lines_both_ways(opened, tmp_path)
     assert "fmul" not in marked
 
 
-def test_panels_fold(opened, net_page):
+def test_details_wait_where_the_graph_has_no_room_beside_them(opened, net_page):
     page = opened(net_page)
+    assert page.locator("#pane").is_hidden()
+    page.keyboard.press("n")
+    assert page.locator("#pane").is_visible()
+    assert "panes" not in state(page)
+    # Who folds them is not contradicted.
+    page.locator('[data-pane="d"]').click()
+    page.keyboard.press("n")
+    assert page.locator("#pane").is_hidden()
+    small = opened(net_page, "#node=n5")
+    assert small.locator("#pane").is_visible()
+
+
+def test_panels_fold(opened, net_page):
+    page = opened(net_page, "#panes=ptd")
     wide = page.locator("#stage").bounding_box()
     for id, of in (("p", "#passes"), ("t", "#legend"), ("d", "#pane")):
         page.locator(f'[data-pane="{id}"]').click()
@@ -136,6 +150,7 @@ def test_a_single_rewrite_is_a_step(opened, net_page, net):
 
 def test_the_page_alone_says_what_is_kept_and_what_was_fused(opened, net_page, net):
     page = opened(net_page)
+    page.locator('[data-pane="d"]').click()
     kept = page.locator("#kept-all")
     assert f"{64 * 100 * 4:,} bytes" in kept.text_content()  # relu's result, of float32[64, 100]
     kept.locator("[data-to]").first.click()
@@ -150,6 +165,13 @@ def test_the_page_alone_says_what_is_kept_and_what_was_fused(opened, net_page, n
     told = page.locator("#pane").text_content()
     assert "one group of" in told
     assert "Computes neighbouring operations together" in told
+    # Why these and no others: what bounds the group, and how it runs.
+    bounds = " ".join(page.locator("#ends li").all_text_contents())
+    assert "It begins after n6 matmul: a product is one call of a library" in bounds
+    assert "vdot: a reduction over the rows is complete only when the last row is done" in bounds
+    assert "n33 multiply, before n34 matmul, n39 matmul: a product" in bounds
+    assert f"{64 * 10 * 4:,} bytes" in told  # of the difference, which is read inside alone
+    assert "the cache holds that" in page.locator("#runs").text_content()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.ops.select import select
-from symgrad.passes.fuse import taken_apart, with_groups
+from symgrad.passes.fuse import Group, Why, taken_apart, with_groups
 from symgrad.rewrite.rule import Exact
 from symgrad.testing import assert_equivalent, random_feeds
 from tests.rules.becomes import named, ops
@@ -221,3 +221,24 @@ def test_a_group_of_one_result_is_taken_apart():
     grouped = with_groups(graph, Exact.BITS)
     assert any(n.inner_graph for n in grouped.nodes)
     assert taken_apart(grouped, lambda inner: True) == graph
+
+
+def test_a_group_knows_why_it_ends_where_it_does():
+    x, w, g = (sg.placeholder(name, (8, 8)) for name in "xwg")
+    shifted = sg.tanh(x @ w) * g[:, ::-1] + 1.0
+    turned = sg.flip(shifted, axis=0) * shifted  # of rows that come later
+    graph = fused([x, w, g], [sg.sum(shifted**2.0, axis=0), shifted @ w, turned])
+    found = {
+        (end.inside.op.name, "" if end.outside is None else end.outside.op.name, end.why, end.reads)
+        for node in graph.nodes
+        if isinstance(node.inner_graph, Group)
+        for end in node.inner_graph.ends
+    }
+    assert found == {
+        ("tanh", "matmul", Why.PRODUCT, True),
+        ("multiply", "slice", Why.VIEW, True),
+        ("sum", "", Why.SUM, False),
+        ("add", "matmul", Why.PRODUCT, False),
+        ("add", "slice", Why.VIEW, False),
+        ("add", "multiply", Why.LATER, False),
+    }

@@ -11,6 +11,7 @@ function show(before, still) {
   for (const [id, key] of [["find", "find"], ["filter", "filter"], ["colour", "colour"], ["theme", "theme"]]) if ($(id).value !== state[key]) $(id).value = state[key];
   $("all").checked = state.all;
   $("gone").checked = state.gone;
+  $("gone").parentNode.hidden = data.stages.every((s, i) => !i || s.same);
   for (const button of $("worlds").children) button.setAttribute("aria-pressed", button.dataset.world === state.world);
   const anew = is("world") || is("opened") || is("gone");
   const stood = anew || is("pass") ? before?.stood : null;
@@ -36,7 +37,7 @@ function show(before, still) {
   VIEWS[state.tab]?.();
   const stands = stood && topOf(state.node);
   if (stands) { view.x += (stood[0] - stands[0]) * view.k; view.y += (stood[1] - stands[1]) * view.k; place(); }
-  else if (is("world") || !before) begun();
+  else if (is("world") || !before) { if (!before) { measure(); if (size.width) makeRoom(); } begun(); }
   else if (is("panes") && state.node === null) requestAnimationFrame(begun);
   else if (is("tab") || anew || is("pass")) place();
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
@@ -160,6 +161,7 @@ function begin() {
     const first = !size.width;
     measure();
     if (!first) return place();
+    makeRoom();
     begun();
     if (state.node !== null) reveal(state.node);
   }).observe($("stage"));

@@ -31,6 +31,7 @@ SCRIPTS = (
     "explorer_layout.js",
     "explorer_data.js",
     "explorer_levels.js",
+    "explorer_groups.js",
     "explorer_graph.js",
     "explorer_views.js",
     "explorer_panes.js",

@@ -229,6 +229,7 @@ function writeAddress() {
 /** A new state, shown; `still` is for what was chosen in the graph, which stays where it is. */
 function change(next, still) {
   const before = { ...state, stood: laid && topOf(next.node ?? state.node) };
+  next = unfold(next);
   // What is chosen is one thing: a node, a rule, a line or a rewrite.
   if (next.event === undefined && ["node", "rule", "line", "pass"].some((key) => next[key] !== undefined && next[key] !== null)) next = { ...next, event: null };
   Object.assign(state, next);

@@ -90,22 +90,6 @@ function calledAt(stage, spot) {
   return box ? stubText(box.lines) : cut(elements[spot - world.base.spots].name, STUB);
 }
 
-/** The ground on which the members of a group stand: one area around each, and one along each edge. */
-function hull(box) {
-  const { spot, group, width: w, height: h } = world.boxes[box];
-  const [x, y] = laid.spots.get(spot);
-  return svg("g", { class: `hull${isLoop(group)}`, transform: `translate(${x} ${y})`, "data-node": `n${group}`, role: "button", "aria-label": `n${group}: ${grouped(group)}` },
-    svg("rect", { x: -w / 2 - 9, y: -h / 2 - 23, width: w + 18, height: h + 32, rx: 10 }), svg("rect", { class: "told", x: -w / 2 - 13, y: -h / 2 - 27, width: w + 26, height: h + 40, rx: 13 }));
-}
-/** What a group is: fused ops, a loop with how often it runs, a choice. */
-const isLoop = (group) => (elements[group].op === "fused" ? "" : " is-loop");
-const SHORT = { while_loop: "while", branch: "cond", sized: "steps" };
-const grouped = (group) => [SHORT[elements[group].op] ?? elements[group].op, elements[group].times].filter(Boolean).join(" ");
-function tag(box) {
-  const { spot, group, width: w, height: h } = world.boxes[box];
-  const [x, y] = laid.spots.get(spot);
-  return svg("text", { class: `tag${isLoop(group)}`, x: x - w / 2 - 3, y: y - h / 2 - 13 }, `${grouped(group)} n${group}`, svg("tspan", { class: "badge" }, " new"));
-}
 function hullEdge(stage, edge) {
   const { group } = world.boxes[stage.spotOf.get(world.edges[edge].head)];
   return svg("path", { class: `hull${isLoop(group)}`, d: drawEdge(stage, edge).firstChild.getAttribute("d").replace(/m[^m]*$/, "") });
@@ -137,15 +121,18 @@ function wantedOf(stage) {
     const [own, other] = [tail, head].map((s) => world.boxes[stage.spotOf.get(s)].group);
     return own !== null && own === other;
   };
-  const inside = stage.boxes.filter((b) => world.boxes[b].group !== null);
+  const hulls = hullsOf(stage);
+  const around = ({ rect: [l, t, r, b] }) => extent([[l, t], [r, b]], 10);
+  const together = new Map(hulls.flatMap(({ boxes, key }) => boxes.map((b) => [world.boxes[b].spot, key])));
+  const between = (e) => inGroup(e) && together.get(world.edges[e].tail) !== together.get(world.edges[e].head);
   const keyOf = (e) => `${e}:${stage.spotOf.get(world.edges[e].tail)}:${stage.spotOf.get(world.edges[e].head)}`;
   const edges = stage.edges.filter((e) => laid.ways.has(world.edges[e].key));
   return {
     ghosts: new Map(stage.ghosts.map((b) => [b, [() => draw(b, true), () => aroundBox(b)]])),
     boxes: new Map(stage.boxes.map((b) => [b, [() => draw(b, false), () => aroundBox(b)]])),
     edges: new Map(edges.map((e) => [keyOf(e), [() => drawEdge(stage, e), () => alongEdge(e)]])),
-    hulls: new Map([...edges.filter(inGroup).map((e) => [keyOf(e), [() => hullEdge(stage, e), () => alongEdge(e)]]), ...inside.map((b) => [b, [() => hull(b), () => aroundBox(b)]])]),
-    tags: new Map(inside.map((b) => [b, [() => tag(b), () => aroundBox(b)]])),
+    hulls: new Map([...edges.filter(between).map((e) => [keyOf(e), [() => hullEdge(stage, e), () => alongEdge(e)]]), ...hulls.map((h) => [`${h.key} ${h.rect[2]}`, [() => hull(h), () => around(h)]])]),
+    tags: new Map(hulls.map((h) => [`${h.key} ${h.at}`, [() => tag(h), () => around(h)]])),
   };
 }
 function made(id, key, [make, where]) {
@@ -224,7 +211,7 @@ function showStage() {
     const fresh = stage.fresh.has(world.boxes[b].element);
     if (fresh !== node.classList.contains("is-added")) mark(node, "is-added", fresh);
   }
-  for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(world.boxes[key]?.group));
+  for (const id of ["hulls", "tags"]) for (const [key, node] of drawn[id]) node.classList.toggle("is-added", stage.freshGroups.has(String(key).includes(":") ? null : world.boxes[parseInt(key)].group));
   const line = ({ key }) => { const way = laid.ways.get(key); return !way?.begin || way.stub ? "" : `M${way.begin.x} ${way.begin.y}L${way.head.x} ${way.head.y}`; };
   layer.lines.replaceChildren(svg("path", { class: "edge", d: stage.edges.map((e) => line(world.edges[e])).join("") }));
   drawMap();
@@ -304,7 +291,8 @@ function begun() {
   measure();
   if (!size.width) return place();
   if (fitting() >= READABLE) return fit();
-  view.k = 1;
+  // As much of its width as can be read.
+  view.k = Math.min(1, Math.max(READABLE, size.width / (laid.sheet[0] + 12)));
   const inputs = now().boxes.filter((b) => world.boxes[b].kind === "placeholder");
   const down = (b) => laid.spots.get(world.boxes[b].spot)[1];
   const first = (inputs.length ? inputs : now().boxes).reduce((a, b) => (a === null || down(b) < down(a) ? b : a), null);

@@ -52,6 +52,11 @@ function ranked(items, links) {
     const [reads, readers] = [up.get(item) ?? [], down.get(item)];
     if (readers && (reads.length < 2 || reads.every((t) => down.get(t).length === 1))) item.rank = readers.reduce((least, h) => Math.min(least, h.rank), Infinity) - 1;
   }
+  // What comes into a group comes in at its beginning.
+  if (items.some((item) => item.door)) {
+    const least = items.reduce((few, item) => (item.door ? few : Math.min(few, item.rank)), Infinity);
+    for (const item of items) item.rank = item.door ? 0 : item.rank + 1 - least;
+  }
   // What leaves the frame leaves it at its end.
   const lowest = items.reduce((most, item) => Math.max(most, item.rank), 0);
   for (const item of items) if (item.leaves) item.rank = lowest + (items.some((i) => i.rank === lowest && !i.leaves) ? 1 : 0);
@@ -83,9 +88,10 @@ function layered(items, links) {
       number(layer);
     }
   }
-  let top = 0;
-  for (const layer of layers) {
+  let [top, gap] = [0, 0];
+  for (const [i, layer] of layers.entries()) {
     const tallest = layer.reduce((most, s) => Math.max(most, s.height), 0);
+    const [isDoor, isExit] = ["door", "exit"].map((kind, j) => (layers[i + j] ?? []).some((s) => s[kind]));
     let right = 0;
     for (const spot of layer) {
       spot.x = right + spot.width / 2;
@@ -94,7 +100,8 @@ function layered(items, links) {
       spot.y = tallest > 160 ? top + spot.height / 2 : top + tallest / 2;
       spot.under = tallest > 160 ? top + tallest : null;
     }
-    top += tallest + ROOM.y;
+    gap = isDoor ? HULL.door : isExit ? HULL.exit : ROOM.y;
+    top += tallest + gap;
   }
   // What is long is to be straight.
   for (const layer of layers) for (const s of layer) for (const t of s.above) s.up = Math.max(s.up, t.up + 1);
@@ -119,7 +126,7 @@ function layered(items, links) {
     const passed = link.passes.flatMap((s) => [s.x, s.y, ...beside(s)]);
     link.way = link.tail.rank < link.head.rank ? [...beside(link.tail), ...passed] : passed;
   }
-  return { items, links, width: all.reduce((most, s) => Math.max(most, s.x + s.width / 2), 0), height: top - ROOM.y };
+  return { items, links, width: all.reduce((most, s) => Math.max(most, s.x + s.width / 2), 0), height: top - gap };
 }
 
 /** Move each spot as near to where it wants to be as those placed before it allow, long paths first. */
@@ -152,14 +159,14 @@ function components(items, links) {
 }
 
 /** Lay out what is in one frame: rows of components. Links that reach too far become stubs. */
-function arranged(items, links) {
+function arranged(items, links, inRows = true) {
   const readers = new Map();
   for (const { tail } of links) readers.set(tail, (readers.get(tail) ?? 0) + 1);
   ranked(items, links);
   const near = [];
   for (const link of links) {
     const far = link.head.rank - link.tail.rank > REACH || readers.get(link.tail) > READERS;
-    if (!far || link.tail.stub || link.head.leaves) { near.push(link); continue; }
+    if (!far || link.tail.stub || link.tail.door || link.head.leaves) { near.push(link); continue; }
     const stub = { id: `${link.tail.id}@${link.head.id}`, stub: link.tail, width: stubWidth(link.tail.called), height: 14 };
     items.push(stub);
     near.push(Object.assign(link, { from: link.tail, tail: stub }));
@@ -167,7 +174,7 @@ function arranged(items, links) {
   const parts = components(items, near).map(([inside, between]) => layered(inside, between));
   // Rows about as wide as they are high together, and never narrower than the widest.
   const area = parts.reduce((sum, p) => sum + (p.width + ROOM.x) * (p.height + ROOM.y), 0);
-  const wide = Math.max(Math.sqrt(area * ASPECT), ...parts.map((p) => p.width));
+  const wide = inRows ? Math.max(Math.sqrt(area * ASPECT), ...parts.map((p) => p.width)) : Infinity;
   let [x, y, row, right] = [0, 0, 0, 0];
   for (const part of parts) {
     if (x && x + part.width > wide) { x = 0; y += row + ROOM.y; row = 0; }

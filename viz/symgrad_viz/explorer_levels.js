@@ -268,8 +268,11 @@ class View {
   laidOut(passes) {
     const sizes = new Map();
     const edges = new Set();
+    const groupOf = new Map(); // of spots, in the last stage in which they are in one
+    const lasting = new Set(this.stages[passes[0]].boxes.map((b) => this.boxes[b].spot));
     for (const pass of passes) {
       const stage = this.stages[pass];
+      for (const b of stage.boxes) if (this.boxes[b].group !== null && !groupOf.has(this.boxes[b].spot)) groupOf.set(this.boxes[b].spot, this.boxes[b].group);
       for (const b of [...stage.boxes, ...stage.ghosts]) {
         const { spot, width, height, lines } = this.boxes[b];
         const size = sizes.get(spot) ?? { width: 0, height: 0, called: 0 };
@@ -304,7 +307,7 @@ class View {
       for (const id of [edge.from, edge.to]) item(id, edge.level ?? this.base.root);
     }
     // Frames that hold something, from the inside out.
-    const found = { spots: new Map(), frames: [], ways: new Map(), named };
+    const found = { spots: new Map(), frames: [], ways: new Map(), grounds: new Map(), named };
     const arrange = (level) => {
       const own = within.get(level) ?? [];
       for (const inner of level.inside) {
@@ -318,7 +321,9 @@ class View {
       if (!own.length) return null;
       if (level === this.base.root && own.every((i) => i.frame)) return { items: own, links: [] };
       const between = (links.get(level) ?? []).map((edge) => ({ edge, tail: items.get(edge.from), head: items.get(edge.to) })).filter(({ tail, head }) => tail && head && tail !== head);
-      return arranged(own, between);
+      const [parts, ways] = inBlocks(own, between, groupOf, lasting);
+      for (const item of parts) if (item.group !== undefined) item.level = level.element;
+      return arranged(parts, ways);
     };
     const whole = arrange(this.base.root) ?? { items: [], links: [], width: 0, height: 0 };
     if (whole.items.length && whole.items.every((i) => i.frame && i.frame.isOpen)) {
@@ -342,6 +347,12 @@ class View {
   settle({ items, links }, found) {
     const heads = new Map();
     for (const { edge, tail, head, way, from } of links) {
+      if (tail.door) {
+        const told = found.ways.get(edge.key);
+        told.way = [...told.way, tail.x, tail.top, ...way];
+        into(heads, head, told);
+        continue;
+      }
       const told = { begin: tail, way, end: 0, stub: tail.stub ? [tail.x, tail.y] : null, names: (tail.stub ?? from)?.spot, leaves: head.leaves };
       if (edge.from[0] === "i") {
         const all = found.named.get(edge.to);
@@ -358,6 +369,7 @@ class View {
     }
     for (const item of items) {
       if (item.spot !== undefined) found.spots.set(item.spot, [item.x, item.y]);
+      if (item.group !== undefined) settleBlock(item, found, (block) => this.settle(block, found));
       if (!item.frame) continue;
       const { frame: level, block, width, height } = item;
       const [x, y] = [item.x - width / 2, item.y - height / 2];

@@ -10,8 +10,11 @@ from symgrad.ir.formats.text import type_text
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Location
 from symgrad.lowering.cost import Cost, cost
+from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
+from symgrad.lowering.tiling import LEAST_BYTES, TileLoop
+from symgrad.passes.fuse import Group
 from symgrad.rewrite.lineage import Form
 from symgrad.rewrite.trace import RewriteEvent
 from symgrad.runtime.inspect.why import Explainer, steps_text
@@ -21,7 +24,7 @@ from symgrad_viz.bodies import times_text
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_tables import Table
 from symgrad_viz.sentences import sentence_of
-from symgrad_viz.words import shortened
+from symgrad_viz.words import bytes_text, nbytes, shortened
 
 MOST_REWRITES = 60  # told of one node
 COSTS = "flops", "read", "written"
@@ -108,6 +111,7 @@ class Nodes:
             "section": section if story.code and section else None,  # else the first
             "lines": [n for n, _ in story.code],
             **self.costs.get(number, {}),
+            **self._group(number, node),
             "buffers": buffers,
             "array": array,
         }
@@ -137,6 +141,48 @@ class Nodes:
         if number >= len(self.program.raw):
             return verdict.replace("computed as written, by", "computed by")
         return verdict
+
+    def _group(self, number: int, node: Node) -> Json:
+        """Of a group its `bounds`, each as four numbers; which nodes are `written`; how it `runs`.
+
+        The four are the place of the reason among the texts, whether the group reads what is
+        outside, the node inside, and the one outside, or -1. Of what is not written, the bytes.
+        """
+        graph = node.inner_graph
+        if not isinstance(graph, Group):
+            return {}
+        parts = [n for n in graph.nodes if n.inputs]
+        inside = dict(zip(parts, self.inside[number], strict=True))
+        found: list[int] = []
+        for end in graph.ends:
+            other = None
+            if end.outside is not None:
+                other = self.elements.of_form(self.lineage.form(end.outside))
+            found += self.texts[end.why.value], end.reads, inside[end.inside]
+            found.append(-1 if other is None else other)
+        written = dict.fromkeys(y for y in graph.outputs if y in inside)
+        sizes = self.sections[0].plan.sizes
+        own = {n: nbytes(n.type, sizes) for n in parts if not n.op.view}
+        return {
+            "bounds": found,
+            "written": [inside[y] for y in written],
+            "between": sum(size for n, size in own.items() if n not in written),
+            "runs": self.texts.pieces(self._running(number, sum(own.values()))),
+        }
+
+    def _running(self, number: int, size: int) -> str:
+        """How the plan runs a group of so many bytes."""
+        for i, at in self._own_steps(number):
+            step = self.sections[i].plan.steps[at]
+            if isinstance(step, TileLoop):
+                return f"{step.tiling}, each of which stays in the cache"
+            if isinstance(step, NativeLoop):
+                return f"machine code, in blocks of {step.code.block} of {step.code.rows} rows"
+            if isinstance(step, NativeCall):
+                return "machine code, with the rest of the program"
+        if size < LEAST_BYTES:
+            return f"op after op, as it is no larger than {bytes_text(size)}: the cache holds that"
+        return "op after op, over all rows: it cannot be cut into tiles"
 
     def _makers(self, node: Node) -> list[Json]:
         """Who made a node, oldest first, and what sort of maker each is."""

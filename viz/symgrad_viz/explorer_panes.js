@@ -37,6 +37,22 @@ const PLAIN = NARROW ? "pd" : "ptd";
 start.panes = window.innerWidth >= 1800 ? "ptsnd" : PLAIN;
 state.panes = start.panes;
 const hasPane = (id) => state.panes.includes(id);
+/** Where the graph has no room beside the details these are folded, until there is something to tell. */
+let folded = false;
+function makeRoom() {
+  if (NARROW || /[#&]panes=/.test(location.hash) || !hasPane("d") || TOLD.some((key) => state[key] !== null) || fitting() >= READABLE) return;
+  state.panes = start.panes = state.panes.replace("d", "");
+  folded = true;
+  showPanes();
+}
+const TOLD = ["node", "rule", "line", "event"];
+function unfold(next) {
+  if (next.panes !== undefined) folded = false;
+  if (!folded || !TOLD.some((key) => (next[key] ?? null) !== null)) return next;
+  folded = false;
+  start.panes = `${state.panes}d`;
+  return { ...next, panes: start.panes };
+}
 const turnPane = (id) => change({ panes: PANES.map(([p]) => p).filter((p) => (p === id ? !hasPane(p) : hasPane(p))).join("") });
 const turnTrio = () => change({ panes: state.panes === TRIO ? PLAIN : TRIO, tab: "graph" });
 

@@ -173,6 +173,27 @@ function provenance(e) {
   return html("ol", { id: "story" }, items);
 }
 
+/** Why the ops of a group are one: what allows it, what ends it, and how it runs. */
+function grouping(e) {
+  const { inside, bounds, written, between, runs } = elements[e];
+  const found = new Map(); // of each reason and who it is about, the others
+  for (let i = 0; i < bounds.length; i += 4) {
+    const [why, reads, own, other] = bounds.slice(i, i + 4);
+    const key = `${why} ${reads} ${reads ? other : own}`;
+    const end = found.get(key) ?? { why, reads, at: reads ? other : own, others: new Set() };
+    if (!reads && other >= 0) end.others.add(other);
+    found.set(key, end);
+  }
+  const parts = inside.filter((part) => !written.includes(part));
+  const some = (es) => [listed(es.slice(0, 12)), es.length > 12 && ` and ${es.length - 12} more`];
+  const told = ({ why, reads, at, others }) => html("li", null, at < 0 ? "It begins after what is not in this page" : [reads ? "It begins after " : "It ends with ", link(at), others.size > 0 && [", before ", some([...others])]], `: ${data.texts[why]}`);
+  const all = [...found.values()].sort((a, b) => b.reads - a.reads);
+  return [html("h3", null, "Why these are one group"),
+    html("p", null, "The pass fusion may take them together, as each makes a row of the same row of what it reads, or adds up the rows: all can work on some rows, then on the next. ", parts.length > 0 && ["What is needed in between alone need not go through memory: ", some(parts), between > 0 && ` (${count(between, "byte")})`, ". "], "Written for others: ", some(written), "."),
+    html("ul", { id: "ends" }, all.slice(0, 20).map(told), all.length > 20 && html("li", null, `and ${all.length - 20} ends more`)),
+    html("p", { id: "runs" }, `How it runs at these sizes: ${filled(runs)}.`)];
+}
+
 /** The array of the source that an element is computed in: that of its buffers, or within a tile its own. */
 const arrayOf = (x) => x.array ?? x.buffers?.map(({ section, slot }) => data.sections[section].slots[slot].name).join(", ");
 function nodePane(e) {
@@ -194,6 +215,7 @@ function nodePane(e) {
   if (readers.length) out.push(html("p", null, "read by ", listed(readers)));
   if (x.inside) out.push(html("p", null, "inside: ", listed(x.inside.slice(0, 60)), x.inside.length > 60 && ` and ${x.inside.length - 60} more`));
   if (x.group) return [...out, html("p", { class: "soft" }, open ? "Open here. Double-click its title, or press Enter, to close it." : "Drawn as one box. Double-click it, or press Enter, to open it in its place; press c to see all.")];
+  if (x.bounds) out.push(...grouping(e));
   out.push(html("h3", null, "Where it comes from"), provenance(e));
   const own = places(e);
   if (data.files.length && own.length) {
