@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.compiler import Question, Updates, asked, compile, stateful
+from symgrad.compiler import compile
 from symgrad.distributed.chunks import Chunks
 from symgrad.distributed.report import Report, described
 from symgrad.distributed.rounds import Executor, Spent, Task, run_round
@@ -29,6 +29,7 @@ from symgrad.rewrite.trace import Trace
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.program import Program
+from symgrad.runtime.question import Question, Updates, asked, stateful
 from symgrad.runtime.store import VariableStore
 
 if TYPE_CHECKING:

@@ -56,12 +56,12 @@ def find(
     for feeds in _points(inputs, exact, points):
         verdict = differs(f, g, feeds, exact)
         if verdict:
-            return _told(f, g, _simplified(f, g, feeds, exact), exact), agreed
+            return _told(f, g, _simplified(f, g, feeds, exact)), agreed
         agreed += verdict is False
     return None, agreed
 
 
-def _told(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Counterexample:
+def _told(f: Node, g: Node, feeds: Mapping[Node, Any]) -> Counterexample:
     first, second = Run([f, g], feeds, wide=False).results()
     if np.asarray(first).dtype.kind == "b":
         apart = np.not_equal(first, second).astype(float)

@@ -1,9 +1,9 @@
 """Floor 8: running a plan, step by step or as a generated NumPy program.
 
-A call goes through `program.py` (what a user holds), `feeding.py` (checks of the arguments),
-`runner.py` (an executable for their sizes), `store.py` (the variables) and `prologue.py` (what was
-computed once and kept). `partial.py` has programs that hold part of their inputs, `copies.py`
-copies and pickles.
+`question.py` checks what `compile` is given and makes a graph of it. A call goes through
+`program.py` (what a user holds), `feeding.py` (checks of the arguments), `runner.py` (an executable
+for their sizes), `store.py` (the variables) and `prologue.py` (what was computed once and kept).
+`partial.py` has programs that hold part of their inputs, `copies.py` copies and pickles.
 
 `executable.py` is a plan that can be run, in the arrays of `workspace.py`: by `executor.py`, the
 reference, or by source that `codegen.py` writes, with `running.py` for steps that run bodies,

@@ -173,7 +173,7 @@ class Explainer:
             if steps:
                 return Why(_code(asked), tuple(map(self._of_step, steps)))
         nodes = self._built_at(asked)
-        return Why(_asked_line(asked, nodes), self._stories(nodes))
+        return Why(_asked_line(nodes), self._stories(nodes))
 
     # ---- what was asked ---------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ def _line_text(file: str, number: int) -> str:
     return f"{file}:{number}" if file else f"line {number}"
 
 
-def _asked_line(asked: int | str, nodes: Sequence[Node]) -> str:
+def _asked_line(nodes: Sequence[Node]) -> str:
     place = nodes[0].origin.nearest
     return f"{place} built {counted(len(nodes), 'node')}"
 
