@@ -7,19 +7,15 @@ failed is told on the error stream; with `--json`, in the answer: `{"error": "â€
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import linecache
-import platform
 import runpy
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from traceback import extract_tb
 from typing import Any
 
@@ -27,12 +23,12 @@ import numpy as np
 
 import symgrad as sg
 from symgrad import display
+from symgrad.doctor import how_to_install, installation
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.rewrite.trace import reason_text
 from symgrad.runtime.program import Program
-from symgrad.runtime.threads import available
 
 FAILED = 1
 WRITTEN = """\
@@ -46,8 +42,6 @@ step = sg.compile([x, y], loss, updates={w1: w1 - 1e-4 * dw1, w2: w2 - 1e-4 * dw
 X, Y = (rng.standard_normal((32, n), dtype="float32") for n in (8, 2))
 losses = [float(step(X, Y)) for _ in range(100)]
 """
-PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
-EXTRAS = ("pygraphviz", "scipy", "matplotlib", "tqdm", "llvmlite", "jax")
 
 
 class CommandError(Exception):
@@ -330,91 +324,20 @@ def play(arguments: Any, style: _Style) -> Answer:
 
 def doctor(arguments: Any, style: _Style) -> Answer:
     """Report which packages are installed, which are missing, and which draw nothing."""
-    versions = {name: _version(name) for name in (*PACKAGES, *EXTRAS)}
-    try:
-        engines = display.engines()
-    except ImportError as error:
-        engines = {}
-        versions["graphviz"] = versions["graphviz"] and f"{versions['graphviz']} ({error})"
-    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    threads = _blas_threads()
-    found: dict[str, Any] = {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": versions,
-        "engines": engines,
-        "blas": {
-            "name": blas.get("name"),
-            "version": blas.get("version"),
-            "threads": threads,
-        },
-        "threads": available(),
-        "machine code": _machine_code(),
-    }
-    missing = [n for n in PACKAGES[1:] if versions[n] is None]
-    faults = {n: fault for n, where in engines.items() if where and (fault := _engine_fault(n))}
+    found = installation()
+    blas, engines, faults = found["blas"], found["engines"], found["faults"]
     lines = [style.heading("symgrad and what it stands on"), f"  python      {found['python']}"]
-    lines += [f"  {n:<11} {v or _missing(n)}" for n, v in versions.items()]
+    lines += [f"  {n:<11} {v or how_to_install(n)}" for n, v in found["packages"].items()]
     lines += [style.heading("what lays out pictures, in this order")]
     lines += [f"  {n:<11} {where or 'not installed'}" for n, where in engines.items()]
     lines += [f"  {n} is there, but draws nothing: {fault}" for n, fault in faults.items()]
-    wrong = [*(f"{n} missing" for n in missing), *(f"{n} broken" for n in faults)]
+    wrong = [*(f"{n} missing" for n in found["missing"]), *(f"{n} broken" for n in faults)]
+    threads = blas["threads"] or "unknown"
     lines += [
         style.heading("what computes"),
-        f"  BLAS        {blas.get('name')} {blas.get('version')}, threads: {threads or 'unknown'}",
+        f"  BLAS        {blas['name']} {blas['version']}, threads: {threads}",
         f"  processors  {found['threads']} for symgrad's own blocks",
         f"  machine code {found['machine code']}",
         ", ".join(wrong) or "All is well.",
     ]
-    return Answer("\n".join(lines), found | {"missing": missing, "faults": faults}, not wrong)
-
-
-def _machine_code() -> str:
-    """The compiler of machine code that is here, or the reason why there is none."""
-    from symgrad.native.engine import Unavailable, host
-
-    try:
-        engine = host()
-    except Unavailable as error:
-        return f"none, NumPy does the work: {error}"
-    return f"LLVM {engine.version} for {engine.cpu}"
-
-
-def _engine_fault(name: str) -> str:
-    """Why an engine does not draw a small graph; "" if it does."""
-    with TemporaryDirectory() as folder:
-        graph = Graph([sg.placeholder("x", 3) * 2])
-        try:
-            display.render(graph, Path(folder, "x.svg"), engine=name)
-        except (SymgradError, OSError) as error:
-            return " ".join(str(error).split())
-    return ""
-
-
-def _missing(name: str) -> str:
-    extras = {"pygraphviz": "render", "llvmlite": "native", "jax": "jax"}
-    wanted = f"'symgrad[{extras[name]}]'" if name in extras else name
-    return f"not installed (pip install {wanted})"
-
-
-def _version(name: str) -> str | None:
-    if name == "symgrad":
-        return sg.__version__
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _blas_threads() -> int | None:
-    """How many threads OpenBLAS uses, if NumPy's own is there to be asked."""
-    folder = Path(np.__file__).parent.with_suffix(".libs")
-    for path in sorted(folder.glob("*openblas*")):
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError:
-            continue
-        for name in ("scipy_openblas_get_num_threads64_", "openblas_get_num_threads"):
-            if hasattr(library, name):
-                return int(getattr(library, name)())
-    return None
+    return Answer("\n".join(lines), found, not wrong)

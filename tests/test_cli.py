@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import symgrad as sg
-from symgrad import cli, display
+from symgrad import cli, display, doctor
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = """
@@ -205,8 +205,8 @@ def test_doctor(run):
 
 
 def test_doctor_says_what_is_missing(run, monkeypatch):
-    version = cli._version
-    monkeypatch.setattr(cli, "_version", lambda n: None if n == "networkx" else version(n))
+    version = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda n: None if n == "networkx" else version(n))
     code, out, _ = run("doctor")
     assert code == 1
     assert "networkx missing" in out

@@ -100,7 +100,7 @@ def test_a_small_program_imports_no_compiler():
 NO_EXECUTION = """
 import ctypes, sys
 import numpy as np, symgrad as sg
-from symgrad import cli
+from symgrad import doctor
 from symgrad.runtime import native
 if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # no memory gains the permission to be executed
     sys.exit("not this kernel")
@@ -111,7 +111,7 @@ program = sg.compile([x], y, backend=None)
 assert np.isfinite(program(np.ones(1000, "f4"))).all()
 assert not program.native
 assert "cannot be loaded" in str(program.why(y)), program.why(y)
-assert "cannot be loaded" in cli._machine_code()
+assert "cannot be loaded" in doctor.machine_code()
 try:
     sg.compile([x], y, backend="native")
 except sg.UnsupportedError as error:
