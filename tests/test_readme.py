@@ -1,6 +1,7 @@
 """The README shows what its own first example prints."""
 
 import difflib
+import linecache
 import re
 import runpy
 import subprocess
@@ -25,6 +26,7 @@ def source(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     script.write_text(EXAMPLE.replace("range(500)", "range(2)"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    linecache.checkcache("train.py")  # of which another test may have read one of its own
     return runpy.run_path("train.py")["step"].source
 
 
