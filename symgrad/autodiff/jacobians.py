@@ -68,6 +68,7 @@ def jacobian(
     """
     if mode not in (None, "forward", "reverse"):
         raise GradientError(f"mode is 'forward' or 'reverse', not {mode!r}")
+    _check_sparse(sparse)
     asked = several(wrt, "wrt")
     xs = asked.nodes
     check_wrt(xs, asked.paths)
@@ -113,6 +114,7 @@ def hessian(
     >>> hessian(sum(x * x), x).type
     float64[3, 3]
     """
+    _check_sparse(sparse)
     asked = several(wrt, "wrt")
     wrt = asked.given
     if sparse:
@@ -124,6 +126,11 @@ def hessian(
         return asked.form([jacobian(g.value, wrt, mode="forward", **options) for g in first])
 
     return on_each_side(kinks, on_side)
+
+
+def _check_sparse(sparse: Any) -> None:
+    if not isinstance(sparse, bool):
+        raise GradientError(f"sparse is True or False, not {sparse!r}")
 
 
 # ---- jacobians ------------------------------------------------------------------------------

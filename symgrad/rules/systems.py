@@ -13,6 +13,7 @@ from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
 from symgrad.ops.linalg.triangular import (
     cho_solve,
     cholesky_p,
+    inv_definite,
     inv_triangular,
     log_diagonal,
     logdet_definite,
@@ -252,14 +253,20 @@ def triangular_system_of_identity(a: Var, e: Var, lower: Attr) -> Rewrite:
     when=_is_identity,
     examples=(lambda a: solve_definite(definite(a), eye(3, dtype=a.dtype)),),
 )
-def definite_inverse_by_factor(a: Var, e: Var) -> Rewrite:
+def definite_system_of_identity(a: Var, e: Var) -> Rewrite:
+    """What gives the identity is the inverse."""
+    return Rewrite(before=solve_definite(a, e), after=inv_definite(a))
+
+
+@rule(exact=Exact.ROUNDING, kinds="f", examples=(lambda a: inv_definite(definite(a)),))
+def definite_inverse_by_factor(a: Var) -> Rewrite:
     """An inverse is W.T @ W, for W the inverse of the Cholesky factor, which may be there."""
 
     def inverse(a: Node) -> Node:
         half = inv_triangular(cholesky_p(a), lower=True)
         return matmul_p(matrix_transpose(half), half)
 
-    return Rewrite(before=solve_definite(a, e), after=inverse)
+    return Rewrite(before=inv_definite(a), after=inverse)
 
 
 def _system_of_definite_inverse(a: Node, b: Node) -> Node:

@@ -312,6 +312,8 @@ def test_what_does_not_fit_is_refused(build, error, words):
         (la.cholesky, "not positive definite"),
         (lambda x: la.solve_triangular(x, x), "Singular"),
         (lambda x: sg.grad(la.slogdet(x).logabsdet, x), "Singular"),
+        (lambda x: la.solve(sg.assume(x, "diagonal"), x), "Singular"),
+        (lambda x: la.inv(sg.assume(x, "diagonal")), "Singular"),
     ],
 )
 def test_a_singular_matrix_is_told_with_the_line(function, words):
@@ -349,6 +351,17 @@ def likelihoods(k, y):
     yield 0.5 * y @ la.solve_triangular(factor.T, half) + logs
     upper = la.cholesky(k, upper=True)
     yield 0.5 * y @ la.cho_solve(upper, y, upper=True) + sg.sum(sg.log(la.diagonal(upper)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_a_large_factor_is_made_by_blocks(dtype):
+    half = matrices(2, 300, 300, dtype=dtype)
+    array = half @ np.conj(np.swapaxes(half, -1, -2)) / 300 + np.eye(300, dtype=dtype)
+    x = placed(array)
+    close(sg.compile([x], la.cholesky(x))(array), np.linalg.cholesky(array), tolerance=1e-5)
+    array[1, 290, 290] = -1
+    with pytest.raises(sg.KernelError, match="not positive definite"):
+        sg.compile([x], la.cholesky(x))(array)
 
 
 @pytest.mark.parametrize("way", range(5))

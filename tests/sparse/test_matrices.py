@@ -35,6 +35,18 @@ MATRICES = [
 ]  # fmt: skip
 
 
+def test_numpys_arithmetic_of_a_matrix_is_that_of_its_operators():
+    given = array()
+    a, dense = sg.sparse.matrix(given), given.toarray()
+    y = np.ones(4)
+    for found, wanted in [
+        (np.matmul(a, X), dense @ X), (np.matmul(y, a), y @ dense), (y @ a, y @ dense),
+        (np.multiply(np.float64(3), a).todense(), 3 * dense), (np.negative(a).todense(), -dense),
+        (np.divide(a, 2).todense(), dense / 2), (np.subtract(a, a).todense(), 0 * dense),
+    ]:  # fmt: skip
+        np.testing.assert_allclose(sg.compile([], found)(), wanted)
+
+
 def gradient(a, x):
     """That of the squares of a product."""
     return sg.grad(sg.sum(sg.real((a @ x) ** 2)), x)
@@ -219,6 +231,12 @@ def test_newtons_method_with_a_sparse_jacobian():
         (lambda a, x: sg.sparse.matrix(a).with_values(x[:2]), "values are wanted"),
         (lambda a, x: sg.sparse.matrix(a) * x, "no scalar"),
         (lambda a, x: sg.sparse.matrix(a) + x, r"A.todense\(\)"),
+        (lambda a, x: sg.sparse.matrix(a)[0], r"A.todense\(\)"),
+        (lambda a, x: np.sin(sg.sparse.matrix(a)), "np.sin is not of sparse"),
+        (lambda a, x: np.add.reduce(sg.sparse.matrix(a)), "np.add.reduce is not of sparse"),
+        (lambda a, x: np.divide(X[0], sg.sparse.matrix(a)), "by a sparse matrix"),
+        (lambda a, x: sg.jacobian(x * x, x, sparse="yes"), "sparse is True or False"),
+        (lambda a, x: sg.hessian(sg.sum(x), x, sparse=1), "sparse is True or False"),
         (lambda a, x: sg.sparse.matrix(a) @ sg.sparse.matrix(a), "have no product"),
         (lambda a, x: sg.sparse.from_entries(x, [0] * 5, [0, 1, 2, 3, 9], (4, 5)), "of 5 columns"),
         (lambda a, x: sg.sparse.from_entries(x, [0.0] * 5, [0] * 5, (4, 5)), "is an int"),

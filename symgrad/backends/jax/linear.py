@@ -25,6 +25,9 @@ class Linear(Windows):
         half = self.solve_triangular(factor := self.cholesky(a), b, True)
         return self.solve_triangular(self._adjoint(factor), half, False)
 
+    def inv_definite(self, x):
+        return self.solve_definite(x, self.jnp.eye(x.shape[-1], dtype=x.dtype))
+
     def logdet_definite(self, x):
         factor = self.cholesky(x)
         return 2 * self.jnp.log(self.jnp.diagonal(factor, 0, -2, -1).real).sum(-1)
@@ -41,6 +44,10 @@ class Linear(Windows):
     def _regular(self, triangle):
         """Note that it fails where a pivot is 0."""
         self.failing(self.jnp.diagonal(triangle, 0, -2, -1) == 0)
+
+    def pivots(self, x):
+        self.failing(x == 0)
+        return x
 
     def solve_triangular(self, a, b, lower):
         self._regular(a)

@@ -26,7 +26,7 @@ from symgrad.ops.linalg.eigenvalues import eigh_p
 from symgrad.ops.linalg.matrices import expm_p
 from symgrad.ops.linalg.products import matmul_p, matmul_tn
 from symgrad.ops.linalg.solve import inv_p, on_diagonal
-from symgrad.ops.linalg.triangular import cholesky_p, inv_triangular
+from symgrad.ops.linalg.triangular import cholesky_p, inv_definite, inv_triangular
 from symgrad.ops.logic import greater, greater_equal, less, less_equal
 from symgrad.ops.ranges.inference import ranges_of
 from symgrad.ops.select import select
@@ -222,6 +222,7 @@ RULES: Mapping[Op, Callable[[_Inference, Node], Facts]] = MappingProxyType(
         select.op: _Inference.selected,
         cholesky_p.op: _Inference.factor,
         inv_p.op: _Inference.inverse,
+        inv_definite.op: lambda self, node: Facts.DEFINITE,
         inv_triangular.op: _Inference.triangular_inverse,
         expm_p.op: _Inference.exponential,
         item.op: _Inference.result,

@@ -43,16 +43,46 @@ def inv_triangular(x, lower):
     return y
 
 
+def cholesky(x):
+    """The Cholesky factor; of a large matrix by blocks: all but these is a matrix product."""
+    n, size = x.shape[-1], 64
+    if n < 4 * size:
+        return np.linalg.cholesky(x)
+    y = np.zeros(x.shape, x.dtype)
+    for i in range(0, n, size):
+        here, rest = slice(i, i + size), slice(i + size, None)
+        done = np.conj(np.swapaxes(y[..., here, :i], -1, -2))
+        left = x[..., i:, here] - np.matmul(y[..., i:, :i], done)
+        block = np.linalg.cholesky(left[..., :size, :])
+        y[..., here, here] = block
+        turned = np.conj(np.swapaxes(np.linalg.inv(block), -1, -2))
+        y[..., rest, here] = np.matmul(left[..., size:, :], turned)
+    return y
+
+
+def pivots(x):
+    """The numbers on the diagonal of a matrix that is to be regular: as they are, and none 0."""
+    if not np.all(x):
+        raise np.linalg.LinAlgError("Singular matrix")
+    return x
+
+
+def inv_definite(x):
+    """The inverse by the Cholesky factor."""
+    half = inv_triangular(cholesky(x), True)
+    return np.matmul(np.conj(np.swapaxes(half, -1, -2)), half)
+
+
 def solve_definite(a, b):
     """The y with a @ y = b, by the Cholesky factor of a."""
-    factor = np.linalg.cholesky(a)
+    factor = cholesky(a)
     half = solve_triangular(factor, b, True)
     return solve_triangular(np.conj(np.swapaxes(factor, -1, -2)), half, False)
 
 
 def logdet_definite(x):
     """log(det(x)) by the Cholesky factor of x."""
-    factor = np.linalg.cholesky(x)
+    factor = cholesky(x)
     return 2 * np.log(np.diagonal(factor, 0, -2, -1).real).sum(-1)
 
 

@@ -9,14 +9,16 @@ import numpy as np
 from symgrad.ir.node import Node, apply
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.elementwise import abs, divide, exp, log, multiply, sign
-from symgrad.ops.leaves import eye, eye_p, ones
+from symgrad.ops.leaves import eye_p, ones
 from symgrad.ops.linalg.assume import Facts, declared_facts
 from symgrad.ops.linalg.determinants import det_p, slogdet_p
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
 from symgrad.ops.linalg.triangular import (
+    inv_definite,
     inv_triangular,
     logdet_definite,
+    pivots,
     solve_definite,
     solve_triangular_p,
 )
@@ -119,7 +121,7 @@ def declared_of(a: Node) -> Facts:
 def system(a: Node, b: Node, facts: Facts) -> Node | None:
     """The y with a @ y = b by quotients, a product, a substitution or Cholesky factors."""
     if Facts.DIAGONAL in facts:
-        return b / expand_dims(diagonal_of(a), axis=-1)
+        return b / expand_dims(pivots(diagonal_of(a)), axis=-1)
     if Facts.ORTHOGONAL in facts:
         return matmul_p(matrix_transpose(a), b)
     if facts & TRIANGLES:
@@ -130,13 +132,13 @@ def system(a: Node, b: Node, facts: Facts) -> Node | None:
 def inverse(a: Node, facts: Facts) -> Node | None:
     """The inverse by reciprocals, as the transpose, by substitution or Cholesky factors."""
     if Facts.DIAGONAL in facts:
-        return on_diagonal(1 / diagonal_of(a), shape=a.shape[-2:], offset=0)
+        return on_diagonal(1 / pivots(diagonal_of(a)), shape=a.shape[-2:], offset=0)
     if Facts.ORTHOGONAL in facts:
         return matrix_transpose(a)
     if facts & TRIANGLES:
         return inv_triangular(a, lower=Facts.LOWER in facts)
     if Facts.DEFINITE in facts:
-        return solve_definite(a, eye(a.shape[-1], dtype=a.dtype))
+        return inv_definite(a)
     return None
 
 

@@ -69,6 +69,21 @@ def from_lower(x: Node) -> Node:
 # ---- systems --------------------------------------------------------------------------------
 
 
+@matrix_op(
+    infer=lambda t: t,
+    kernel=kernels.pivots,
+    pullback=lambda g, y, x: g,
+    pushforward=lambda t, y, x: t,
+    flops=lambda t: 0,
+    domain=((1.0, 2.0),),
+    cases=(case((3,)), case((2, 0))),
+    public=False,
+)
+def pivots(x: NodeLike, /) -> Node:
+    """x, the diagonal of a matrix that is to be regular: a 0 on it raises when the program runs."""
+    ...
+
+
 def _solve_triangular_infer(a: TensorType, b: TensorType, *, lower: bool) -> TensorType:
     return solve_infer(a, b)
 
@@ -174,8 +189,7 @@ def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
 
 @matrix_op(
     infer=square_infer,
-    kernel=np.linalg.cholesky,
-    source="np.linalg.cholesky",
+    kernel=kernels.cholesky,
     pullback=_cholesky_pullback,
     pushforward=_cholesky_pushforward,
     flops=lambda t: t.size * t.shape[-1] // 3,
@@ -253,6 +267,26 @@ def solve_definite(a: NodeLike, b: NodeLike, /) -> Node:
     ...
 
 
+def _inv_definite_flow(t: Node, y: Node, x: Node) -> Node:
+    return -matmul_p(matmul_p(y, hermitian(t)), y)
+
+
+@matrix_op(
+    infer=square_infer,
+    kernel=kernels.inv_definite,
+    pullback=_inv_definite_flow,
+    pushforward=_inv_definite_flow,
+    flops=lambda t: 8 * t.size * t.shape[-1] // 3,
+    holomorphic=False,
+    symmetric=True,
+    cases=(case((3, 3)), case((2, 2, 2)), case((0, 0))),
+    public=False,
+)
+def inv_definite(x: NodeLike, /) -> Node:
+    """The inverse of a positive definite matrix."""
+    ...
+
+
 def _logdet_definite_infer(t: TensorType) -> TensorType:
     require_square(t)
     return TensorType(t.shape[:-2], part_dtype(t.dtype))
@@ -261,9 +295,7 @@ def _logdet_definite_infer(t: TensorType) -> TensorType:
 @matrix_op(
     infer=_logdet_definite_infer,
     kernel=kernels.logdet_definite,
-    pullback=lambda g, y, x: (
-        reshape(g, (*g.shape, 1, 1)) * solve_definite(x, eye(x.shape[-1], dtype=x.dtype))
-    ),
+    pullback=lambda g, y, x: reshape(g, (*g.shape, 1, 1)) * inv_definite(x),
     pushforward=lambda t, y, x: real(
         sum(diagonal_p(solve_definite(x, hermitian(t)), offset=0), axis=-1)
     ),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from symgrad.ir.errors import DtypeError, ShapeError
+from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.forms import Form
 from symgrad.ir.node import Node, as_node, constant_node
 from symgrad.ir.types import DType, require_equal
@@ -23,6 +24,17 @@ from symgrad.ops.sparse import kernels
 from symgrad.ops.sparse.products import require_pattern, rows_of, sparse_matmul_p, sparse_solve_p
 
 Numbers: TypeAlias = np.ndarray[Any, DType]
+
+OPERATORS: Mapping[Any, str] = MappingProxyType(
+    {
+        np.matmul: "matmul",
+        np.add: "add",
+        np.subtract: "sub",
+        np.multiply: "mul",
+        np.divide: "truediv",
+        np.negative: "neg",
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +60,6 @@ class Matrix:
     indptr: ArrayData
     shape: tuple[int, int]
     transposed: bool = False
-
-    __array_ufunc__ = None  # so that an array gives way to the operators here
 
     def __post_init__(self) -> None:
         rows, columns = self.shape[::-1] if self.transposed else self.shape
@@ -173,6 +183,28 @@ class Matrix:
 
     def __rsub__(self, other: Any) -> Matrix:
         return self.__sub__(other).__neg__()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """NumPy's arithmetic, which its arrays call for the operators too, by those here."""
+        name = OPERATORS.get(ufunc)
+        if name is None or method != "__call__" or options:
+            called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise UnsupportedError(
+                f"np.{called} is not of sparse matrices; A.with_values(…) has other entries, and "
+                "A.todense() is a dense node"
+            )
+        if operands[0] is self or isinstance(operands[0], Matrix):
+            return getattr(operands[0], f"__{name}__")(*operands[1:])
+        turned = getattr(operands[1], f"__r{name}__", None)
+        if turned is None:
+            raise ShapeError("nothing is divided by a sparse matrix; sg.sparse.solve(A, b) solves")
+        return turned(operands[0])
+
+    def __getitem__(self, key: Any) -> Node:
+        raise UnsupportedError(
+            "a sparse matrix is not indexed: A.todense()[…] is, A.T @ v takes rows together, and "
+            "A.rows, A.columns and A.values are its entries"
+        )
 
     def __symgrad_parts__(self) -> tuple[Node, Form]:
         return self.values, partial(_formed, self.indices, self.indptr, self.shape, self.transposed)
