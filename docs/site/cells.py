@@ -2,7 +2,7 @@
 
 All cells of a page share one namespace and one empty folder. What a cell prints stands below it,
 and so does the value of its last line: as text, or, with `:alt:`, as a picture, which is described
-by this text. With `:raises: ShapeError` the cell must fail so, and the message is what is shown.
+by this text. `:from: def step` leaves out what is printed before these words. With `:raises: ShapeError` the cell must fail so, and the message is what is shown.
 Whatever else fails, warnings too, fails the build.
 """
 
@@ -76,6 +76,7 @@ class CodeCell(SphinxDirective):
         "alt": directives.unchanged_required,
         "raises": directives.unchanged_required,
         "lang": directives.unchanged_required,
+        "from": directives.unchanged_required,
         "html": directives.flag,
         "hide": directives.flag,
     }
@@ -92,6 +93,8 @@ class CodeCell(SphinxDirective):
             shown.append(_block(code, "python", "cell-input"))
         printed, value = self._outcome(page, code)
         self.env.metadata[name]["seconds"] = str(page.seconds)
+        if begin := self.options.get("from"):
+            printed = f"# … imports and helpers\n\n{printed[printed.index(begin) :]}"
         if printed.strip():
             kind = "cell-message" if "raises" in self.options else "cell-output"
             shown.append(_block(printed.rstrip(), self.options.get("lang", "text"), kind))

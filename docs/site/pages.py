@@ -142,7 +142,7 @@ def _reference(app: Sphinx) -> None:
     folder = _emptied(Path(app.srcdir, "lookup", "api"), "*.rst")
     REGISTRY.every()
     families: dict[str, list[str]] = defaultdict(list)
-    rest = []
+    rest, errors = [], []
     for name in dir(sg):
         found = getattr(sg, name)
         home = getattr(found, "__module__", "")
@@ -150,18 +150,21 @@ def _reference(app: Sphinx) -> None:
             continue
         if callable(found) and home.startswith("symgrad.ops."):
             families[home].append(name)
+        elif isinstance(found, type) and issubclass(found, SymgradError):
+            errors.append(name)
         elif callable(found) and home.startswith("symgrad.") and name != "bool":
             rest.append(name)
     for home, names in families.items():
         page = "functions-" + home.removeprefix("symgrad.ops.").replace(".", "-")
         _write(folder / f"{page}.rst", _title(import_module(home)), "symgrad", names)
     _write(folder / "core.rst", "Graphs, derivatives, programs", "symgrad", rest)
+    _write(folder / "errors.rst", "Classes of errors", "symgrad", errors)
     for space in SPACES:
         module = import_module(f"symgrad.{space}")
         names = [n for n in getattr(module, "__all__", dir(module)) if not n.startswith("_")]
         names = [n for n in names if callable(getattr(module, n))]
         _write(folder / f"{space}.rst", _title(module), module.__name__, names)
-    pages = ["core", *SPACES, *sorted(p.stem for p in folder.glob("functions-*.rst"))]
+    pages = ["core", "errors", *SPACES, *sorted(p.stem for p in folder.glob("functions-*.rst"))]
     tree = "".join(f"   {page}\n" for page in pages)
     text = f"Reference\n=========\n\n.. toctree::\n   :maxdepth: 1\n\n{tree}"
     (folder / "index.rst").write_text(text, encoding="utf-8")
