@@ -1,9 +1,10 @@
 """Code that runs while the site is built: the directive `code-cell`, as in notebooks.
 
-All cells of a page share one namespace and one empty folder. What a cell prints stands below it,
-and so does the value of its last line: as text, or, with `:alt:`, as a picture, which is described
-by this text. `:from: def step` leaves out what is printed before these words. With `:raises: ShapeError` the cell must fail so, and the message is what is shown.
-Whatever else fails, warnings too, fails the build.
+All cells of a page share one namespace and one empty folder, from which they can import. What a
+cell prints stands below it, and so does the value of its last line: as text, or, with `:alt:`, as a
+picture, which is described by this text. `:from: def step` leaves out what is printed before these
+words. With `:raises: ShapeError` the cell must fail so, and the message is what is shown. Whatever
+else fails, warnings too, fails the build.
 """
 
 import ast
@@ -60,9 +61,13 @@ class Page:
             np.printoptions(),
         ):
             warnings.simplefilter("error")
-            exec(compile(tree, path, "exec"), self.names)
-            if last is not None:
-                value = eval(compile(last, path, "eval"), self.names)
+            sys.path.insert(0, str(self.folder))
+            try:
+                exec(compile(tree, path, "exec"), self.names)
+                if last is not None:
+                    value = eval(compile(last, path, "eval"), self.names)
+            finally:
+                sys.path.remove(str(self.folder))
         self.seconds += process_time() - start
         return printed.getvalue(), value
 
