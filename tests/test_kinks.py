@@ -3,6 +3,7 @@
 The rows are the points at which other systems give two to four different answers, or NaN.
 """
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -357,15 +358,20 @@ def _contract(g, jacobian, axes):
 
 def check_gradient(row, spelling, mode):
     xs, found = derivatives(row, spelling, mode)
+    check_values(row, sg.Graph(found, xs))
+
+
+@functools.cache  # many spellings have one gradient to the node
+def check_values(row, graph):
     wanted = [np.asarray(a, float) for a in row.expected]
     for passes, said in ((), "raw"), (None, "optimised"):
-        values = sg.compile(xs, found, passes=passes)(*row.at)
+        values = sg.compile(graph.inputs, graph.outputs, passes=passes)(*row.at)
         for value, expected in zip(values, wanted, strict=True):
             np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-300, err_msg=said)
 
 
 @each("mode", ["reverse", "forward"])
-@each(("row", "spelling"), CASES, parts=6)
+@each(("row", "spelling"), CASES, parts=2)
 def test_one_function_has_one_gradient(row, spelling, mode):
     check_gradient(row, spelling, mode)
 
