@@ -69,8 +69,10 @@ def systematic(known):
                         continue
                     done.add((node["op"], key))
                     for kind, attrs in _with_code(node["attrs"], key, text):
-                        changed = copy.deepcopy(parts)
-                        changed[at]["nodes"][number]["attrs"] = attrs
+                        nodes = [*graph["nodes"]]
+                        nodes[number] = {**node, "attrs": attrs}
+                        changed = [*parts]  # the rest is shared: nothing is changed in its place
+                        changed[at] = {**graph, "nodes": nodes}
                         for form in ("saved", "text"):
                             yield name, changed, form, kind
 
