@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_explorer_page import assert_accessible, choose, nodes, state
+from tests.browser.test_explorer_page import assert_accessible_in_both, choose, nodes, state
 
 
 def search(page, text):
@@ -108,14 +108,13 @@ def test_rules_and_lines_light_closed_boxes_too(opened, deep_page, by):
     assert page.locator("#boxes .is-group.is-found").count() >= 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_what_is_found(opened, deep_page, net_page, scheme):
-    page = opened(deep_page, "#find=tanh", scheme)
+def test_axe_finds_nothing_in_what_is_found(opened, deep_page, net_page):
+    page = opened(deep_page, "#find=tanh")
     page.locator("#find").press("Enter")
-    assert_accessible(page)
-    page = opened(net_page, "#find=times_one&colour=bytes", scheme)
+    assert_accessible_in_both(page)
+    page = opened(net_page, "#find=times_one&colour=bytes")
     assert page.locator("#other").is_visible()
-    assert_accessible(page)
+    assert_accessible_in_both(page)
 
 
 # Marks
@@ -235,7 +234,7 @@ def test_a_title_in_sight_of_its_frame_alone_has_a_strip_of_its_own(opened, net_
 
 @pytest.mark.parametrize("width", [800, 700, 390])
 def test_on_a_narrow_screen_the_graph_is_seen(opened, net_page, width):
-    page = opened(net_page, scheme="dark" if width == 700 else "light")
+    page = opened(net_page)
     page.set_viewport_size({"width": width, "height": 844})
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     stage = page.locator("#stage").bounding_box()
@@ -244,10 +243,7 @@ def test_on_a_narrow_screen_the_graph_is_seen(opened, net_page, width):
     page.keyboard.press("ArrowLeft")
     listed = page.locator("#list [aria-current]").bounding_box()
     assert 0 <= listed["x"] <= width - 100
-    assert_accessible(page)
-    if width == 390:
-        page.emulate_media(color_scheme="dark")
-        assert_accessible(page)
+    assert_accessible_in_both(page)
 
 
 # Keys

@@ -13,6 +13,7 @@ from tests.browser.test_explorer_page import (
     HOSTILE,
     address,
     assert_accessible,
+    assert_accessible_in_both,
     choose,
     node_of,
     nodes,
@@ -197,10 +198,9 @@ def test_programs_of_which_no_rule_acted_as_often_are_compared(opened, tmp_path)
     assert panel.evaluate("p => [...p.childNodes].every(n => n.nodeType === 1 || !n.data)")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_programs_are_compared(opened, two, scheme):
+def test_two_programs_are_compared(opened, two):
     path, (a, b) = two
-    page = opened(path, "#tab=compare", scheme)
+    page = opened(path, "#tab=compare")
     panel = page.locator("#panel-compare")
     told = panel.text_content()
     assert HOSTILE[0] in told
@@ -213,14 +213,14 @@ def test_two_programs_are_compared(opened, two, scheme):
         assert panel.locator(f".diff-{sign}", has_text=name).count() >= 1
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
-    assert_accessible(page)
+    assert_accessible_in_both(page)
     page.set_viewport_size(SIZE)
-    assert_accessible(page)
+    assert_accessible_in_both(page)
     page.locator("button", has_text="mark what only").click()
     only = page.locator("#boxes .is-found")
     assert only.count() >= 1
     assert node_of(page, "relu") in nodes(page, "#boxes .is-found")
-    other = opened(path, "#program=1&colour=only", scheme)
+    other = opened(path, "#program=1&colour=only")
     assert node_of(other, "tanh") in nodes(other, "#boxes .is-found")
     # What users call their things is text, in every pane.
     other.keyboard.press("s")
