@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import runpy
 import xml.etree.ElementTree as ET
@@ -12,18 +13,25 @@ import pytest
 from tests.helpers import each
 
 GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
-MAKE = runpy.run_path(str(GALLERY / "make.py"))
-PICTURES = MAKE["pictures"]()
+NAMES = sorted(path.stem for path in GALLERY.glob("*.svg"))
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@functools.cache
+def make():
+    """The script, and its pictures."""
+    found = runpy.run_path(str(GALLERY / "make.py"))
+    return found, found["pictures"]()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_it_is_what_the_compiler_makes(name):
-    _, shown = PICTURES[name]
+    script, pictures = make()
+    _, shown = pictures[name]
     kept = (GALLERY / f"{name}.svg").read_text(encoding="utf-8")
-    assert kept.endswith(MAKE["stamp"](shown())), "run: python viz/gallery/make.py"
+    assert kept.endswith(script["stamp"](shown())), "run: python viz/gallery/make.py"
 
 
-@each("name", PICTURES)
+@each("name", NAMES)
 def test_it_is_small_and_tells_nothing_of_this_machine(name):
     text = (GALLERY / f"{name}.svg").read_text(encoding="utf-8")
     assert len(text) < 300_000
@@ -32,12 +40,12 @@ def test_it_is_small_and_tells_nothing_of_this_machine(name):
 
 
 def test_there_are_no_others():
-    assert {p.stem for p in GALLERY.glob("*.svg")} == set(PICTURES)
+    assert set(NAMES) == set(make()[1])
 
 
 def test_the_gallery_shows_all_of_them():
     text = (GALLERY / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"!\[[^\]]+\]\((\w+)\.svg\)", text)) == set(PICTURES)
+    assert set(re.findall(r"!\[[^\]]+\]\((\w+)\.svg\)", text)) == set(NAMES)
 
 
 def test_the_readme_shows_pictures_that_there_are():
