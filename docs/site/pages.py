@@ -92,12 +92,13 @@ def _slopes() -> str:
 
 
 def _benchmarks(app: Sphinx) -> None:
-    """Write a page for each run, and one with the programs that are measured."""
+    """Write a page for each run, and one with the programs, and how each system runs them."""
     folder = _emptied(Path(app.srcdir, "lookup", "runs"), "*.md")
     for path in (ROOT / "benchmarks" / "results").glob("*.md"):
         (folder / path.name).write_text(_plain(path.read_text(encoding="utf-8")), encoding="utf-8")
     parts = ["# The programs that are measured\n"]
-    for path in sorted((ROOT / "benchmarks" / "workloads").glob("[a-z]*.py")):
+    workloads = sorted((ROOT / "benchmarks" / "workloads").glob("[a-z]*.py"))
+    for path in [ROOT / "benchmarks" / "peers.py", *workloads]:
         title, place = ast.get_docstring(ast.parse(path.read_text("utf-8"))), path.relative_to(ROOT)
         shown = f"```{{literalinclude}} /../{place}\n:language: python\n```"
         parts += [f"## {(title or path.stem).splitlines()[0]}\n", f"`{place}`\n", shown, ""]
