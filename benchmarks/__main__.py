@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks import machine, tables
 from benchmarks.rounds import ROOT, run
+from benchmarks.tables import OWN
 from benchmarks.workload import ASKED_FOR, CONTESTANTS
 from benchmarks.workloads import WORKLOADS
 
@@ -28,37 +29,48 @@ Round = dict[str, dict[str, Any]]
 
 
 def rounds_of(
-    workload: str, contestants: Sequence[str], count: int, threads: int, scale: float, limit: float
+    workload: str,
+    contestants: Sequence[str],
+    count: int,
+    threads: int,
+    scale: float,
+    limit: float,
+    folder: str,
 ) -> list[Round]:
-    """The answers of the contestants in each round; one that fails is out of the later rounds."""
+    """The answers of the contestants in each round; one that fails is out of the later rounds.
+
+    Caches on disk lie in the folder: of a workload that is new in it they are empty in the first
+    round, and full in the others.
+    """
     found: list[Round] = []
     out: set[str] = set()
-    with TemporaryDirectory() as folder:
-        # Caches on disk are empty in the first round, and full in the others.
-        environment = {
-            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-            "PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor",
-            "NUMBA_CACHE_DIR": f"{folder}/numba",
-        }
-        for _ in range(count):
-            said: Round = {}
-            for name in contestants:
-                if name in out:
-                    continue
-                arguments = workload, str(scale), str(threads), folder
-                try:
-                    answer: Any = run(
-                        SCRIPT, name, *arguments,
-                        threads=threads, environment=environment, timeout=limit,
-                    )  # fmt: skip
-                except subprocess.TimeoutExpired:
-                    answer = {"status": f"over {limit:.0f} s"}
-                except subprocess.CalledProcessError as error:
-                    answer = {"status": f"died: {error.returncode}"}
-                said[name] = answer
-                if answer["status"] != "ok":
-                    out.add(name)
-            found.append(said)
+    environment = {
+        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+        "PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor",
+        "NUMBA_CACHE_DIR": f"{folder}/numba",
+        "HOME": folder,  # where symgrad keeps its objects
+    }
+    for _ in range(count):
+        said: Round = {}
+        for name in contestants:
+            if name in out:
+                continue
+            arguments = workload, str(scale), str(threads), folder
+            try:
+                answer: Any = run(
+                    SCRIPT, name, *arguments,
+                    threads=threads, environment=environment, timeout=limit,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                answer = {"status": f"over {limit:.0f} s"}
+            except subprocess.CalledProcessError as error:
+                answer = {"status": f"died: {error.returncode}"}
+            said[name] = answer
+            if answer["status"] != "ok":
+                out.add(name)
+        found.append(said)
+    for file in Path(folder).glob("*.npz"):
+        file.unlink()
     return found
 
 
@@ -81,11 +93,11 @@ def summary(found: Sequence[Round]) -> Round:
             "memory MiB": median(t["memory MiB"] for t in told),
             "call MiB": median(t["call MiB"] for t in told),
         }
-        for base in ("tuned", "symgrad", "JAX"):
+        for base in ("tuned", *OWN[:2], "JAX"):
             pairs = [(s[name]["ms"], s[base].get("ms")) for s in found if base in s]
             if all(b for _, b in pairs) and pairs:
                 result[name][f"time ratio to {base}"] = median(a / b for a, b in pairs)
-    for base in ("symgrad", "JAX"):
+    for base in (*OWN[:2], "JAX"):
         own = result.get(base, {})
         for figures in result.values():
             if own.get("status") == figures["status"] == "ok":
@@ -142,21 +154,26 @@ def main() -> None:
         "imports": machine.imports(given.rounds),
         "runs": [],
     }
-    for name, threads in jobs(given):
-        load = os.getloadavg()[0]
-        found = rounds_of(name, contestants, given.rounds, threads, given.scale, given.limit)
-        contest = {
-            "workload": name,
-            "title": WORKLOADS[name].title,
-            "memory bound": WORKLOADS[name].memory_bound,
-            "threads": threads,
-            "load average": [load, os.getloadavg()[0]],
-            "contestants": summary(found),
-        }
-        result["runs"].append(contest)
-        print(tables.line(contest), flush=True)
-        stem.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        stem.with_suffix(".md").write_text(tables.markdown(result), encoding="utf-8")
+    with TemporaryDirectory() as folder:
+        for name, threads in jobs(given):
+            load = os.getloadavg()[0]
+            found = rounds_of(
+                name, contestants, given.rounds, threads, given.scale, given.limit, folder
+            )
+            contest = {
+                "workload": name,
+                "title": WORKLOADS[name].title,
+                "memory bound": WORKLOADS[name].memory_bound,
+                "threads": threads,
+                "load average": [load, os.getloadavg()[0]],
+                "contestants": summary(found),
+            }
+            result["runs"].append(contest)
+            print(tables.line(contest), flush=True)
+            stem.with_suffix(".json").write_text(
+                json.dumps(result, indent=1) + "\n", encoding="utf-8"
+            )
+            stem.with_suffix(".md").write_text(tables.markdown(result), encoding="utf-8")
     tables.plots(result, stem)
 
 

@@ -68,10 +68,30 @@ def test_a_run_becomes_tables():
         "machine": {"cpu": "a", "cores": 1, "system": "b", "python": "3", "versions": {}},
         "imports": {"numpy": {"ms": 1.0, "ms ratio": 1.0}}, "sizes MiB": {"numpy": 50.0},
     }  # fmt: skip
+    code = {"status": "ok", "time ratio to tuned": 0.5, "call MiB": 1.5, "memory MiB": 2.0}
+    numba = {**ok, "time ratio to symgrad native": 0.8}
+    both = {"tuned": {**ok, "time ratio to symgrad native": 2.0}, "symgrad": own,
+            "symgrad native": code, "Numba": numba}  # fmt: skip
+    with_code = tables.markdown(result | {"runs": [contest | {"contestants": both}]})
+    assert "| Rosenbrock | 0.50 | 1.25 (Numba) | – | 1.50, 1.00 (Numba) | 2.00 |" in with_code
+    assert "- Rosenbrock: 1.25 × Numba, aim 1" in with_code
     text = tables.markdown(json.loads(json.dumps(result)))
     assert "| Rosenbrock | 1.00 | 2.00 | failed |" in text
     assert "- Rosenbrock: 2.00 × tuned, aim 1.05" in text
     assert "- Rosenbrock: JAX: failed: no" in text
+
+
+def test_a_run_is_told_in_a_readme(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"[all](benchmarks/results/1999-12-31.md) {tables.BEGIN}old{tables.END} end")
+    machine = {"cpu": "a", "cores": 1, "python": "3"}
+    tables.into_readme(
+        {"date": "2000-01-01 UTC", "rounds": 2, "machine": machine, "runs": []}, readme
+    )
+    text = readme.read_text()
+    assert text.startswith(f"[all](benchmarks/results/2000-01-01.md) {tables.BEGIN}")
+    assert "2 rounds" in text
+    assert "old" not in text
 
 
 class LeNetAdam(LeNet):
