@@ -30,7 +30,6 @@ from symgrad.passes import (
 )
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
-from symgrad.passes.stretches import worth_trying
 from symgrad.rewrite.rule import Exact, Grade
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
@@ -272,6 +271,8 @@ def _less_and_less(start: Graph, grade: Exact, trace: Trace) -> Iterator[tuple[G
 
     fullest = simplified(DEFAULT)
     yield fullest
+    from symgrad.passes.stretches import worth_trying
+
     for number, deep in worth_trying(start):
         tight = simplified(in_stretches(number, deep))
         yield tight

@@ -45,6 +45,8 @@ SLOW = (
     "pathlib.",
     "random.",
     "zipfile.",
+    "symgrad.ir.formats.",
+    "symgrad.passes.",
     "symgrad.runtime.inspect.",
     "symgrad.runtime.standalone.",
     "symgrad.native.",

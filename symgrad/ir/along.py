@@ -8,16 +8,14 @@ then it is its pieces, one after the other along this axis. An array without suc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """An operand that is cut along the dimension called `over`, which its `axis` has.
 
     It is a `number` if its elements are those of `arange` along this axis, whatever the others are.
@@ -38,15 +36,13 @@ class Piecewise(Enum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(NamedTuple):
     """The same, if the numbers in one `operand` count from the first row of the piece."""
 
     operand: int
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """The results of pieces are joined by an op of two operands, `by`, in the order of the pieces.
 
     The operand `once` counts once: pieces have zeros in its place, and it is joined in the end.

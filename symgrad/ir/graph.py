@@ -8,9 +8,6 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import GraphError, ParseError, SymgradError
-from symgrad.ir.formats import saved, text
-from symgrad.ir.formats.reading import regular_file
-from symgrad.ir.formats.writing import write_whole
 from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import INPUTS, LEAVES
 from symgrad.ir.networks import to_networkx
@@ -139,6 +136,8 @@ class Graph(Displayed):
 
         `full` writes large constants out, which `parse` needs; `origins` adds the user's lines.
         """
+        from symgrad.ir.formats import text
+
         return text.write(self, full=full, origins=origins)
 
     @staticmethod
@@ -153,6 +152,8 @@ class Graph(Displayed):
         >>> Graph.parse(graph.text(full=True)) == graph
         True
         """
+        from symgrad.ir.formats import text
+
         inputs, outputs = text.read(source, Graph, most_bytes)
         return Graph(outputs, inputs)
 
@@ -164,6 +165,9 @@ class Graph(Displayed):
         `NumpyFunction` runs, and what differentiates a `Function` or a checkpoint. The graph of a
         compiled program needs no rule of the latter kind any more.
         """
+        from symgrad.ir.formats import saved
+        from symgrad.ir.formats.writing import write_whole
+
         return write_whole(path, saved.write(self) + "\n")
 
     @staticmethod
@@ -175,9 +179,13 @@ class Graph(Displayed):
         type, a damaged file, or no graph; `FileError` for what is no regular file, or has more than
         `most_bytes`: bytes, text and what it says are held at once, by default in less than 1 GB.
         """
+        from symgrad.ir.formats import saved
+
         return saved.read(_text_of(path, most_bytes), Graph, most_bytes=most_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from symgrad.ir.formats import saved
+
         objects: list[Any] = []
         return _restored, (saved.write(self, objects), self.inputs, tuple(objects))
 
@@ -207,6 +215,8 @@ _set_hash = vars(Graph)["_hash"].__set__
 
 
 def _text_of(path: str | Path, most_bytes: int) -> str:
+    from symgrad.ir.formats.reading import regular_file
+
     with regular_file(path, most_bytes) as file:
         data = file.read()
     try:
@@ -269,6 +279,8 @@ def _missing(missing: Sequence[Node]) -> GraphError:
 
 
 def _restored(source: str, inputs: Sequence[Node], objects: Sequence[Any]) -> Graph:
+    from symgrad.ir.formats import saved
+
     return saved.read(source, Graph, inputs, objects)
 
 
@@ -282,6 +294,8 @@ def _reduced(node: Node) -> tuple[Any, ...]:
     Inputs stand for themselves, so that they are the same for all that is in one pickle.
     """
     if is_input(node):
+        from symgrad.ir.formats import saved
+
         return saved.restored_input, saved.written_input(node)
     return _only_output, (Graph([node]),)
 

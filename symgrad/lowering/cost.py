@@ -31,7 +31,7 @@ class StepCost(NamedTuple):
         return _ratio(self.flops or 0, self.bytes_read + self.bytes_written)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlanCost:
     """The cost of a plan, step by step and in all.
 

@@ -15,7 +15,7 @@ from symgrad.lowering.steps import Ref, Slot, Step
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan(Displayed):
     """The steps of a program for given sizes of its named dimensions.
 

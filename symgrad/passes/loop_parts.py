@@ -31,7 +31,7 @@ MOST_STACKED = 2**18  # bytes a step, of what is kept for a product: with more, 
 SMALL = 2**12  # bytes a step: what a call costs more than the work
 
 
-@dataclass
+@dataclass(eq=False)
 class LoopBuilder:
     """A loop to be: its inputs with what they are given, the next carries, and what is stacked."""
 
@@ -102,7 +102,7 @@ def new_inputs(
 Late = tuple[list[Node], Callable[[Sequence[Node]], Node]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Hoisted:
     """Replacements of carries and of rows, by their numbers, and stacks made without a loop.
 

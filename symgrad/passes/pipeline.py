@@ -15,21 +15,17 @@ from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.telling import tell
 from symgrad.ops.ranges.inference import declared
 from symgrad.passes import (
-    bodies,
     cse,
     dead,
     erase_identities,
     expand_softmax,
     fuse,
     join_slices,
-    loops,
     recompute,
     share_masks,
     short_axes,
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
-from symgrad.passes.last_rows import last_rows
-from symgrad.passes.stretches import stretched
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.rule import Exact, Rule, rules_of
 from symgrad.rewrite.trace import RewriteEvent, Stage, Trace
@@ -63,7 +59,7 @@ from symgrad.rules import (
 from symgrad.rules.whole_graph import loop_result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pass:
     """A named step of the compiler: a function of the graph, the grade and the trace.
 
@@ -132,6 +128,12 @@ def _improved_loops(
     last: Callable[[], Sequence[PassLike]] = lambda: DEFAULT,
 ) -> Graph:
     """Loops merged and made smaller, in stretches, and their bodies compiled by the last passes."""
+
+    if not any(n.op.runs_graphs for n in graph.nodes):
+        return graph
+    from symgrad.passes import bodies, loops
+    from symgrad.passes.last_rows import last_rows
+    from symgrad.passes.stretches import stretched
 
     def compiled(passes: Sequence[PassLike]) -> Callable[[Graph], Graph]:
         def run(body: Graph) -> Graph:

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import counted
-from symgrad.ir.formats.infix import attr_text, expressions
-from symgrad.ir.formats.text import type_text
-from symgrad.ir.formats.writing import write_json
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
@@ -53,6 +50,8 @@ class RewriteEvent(NamedTuple):
 
     def change(self) -> str:
         """The expressions before and after; a capital letter is a part."""
+        from symgrad.ir.formats.infix import expressions
+
         found = self.match()
         parts = [] if found is None else [x for x in found.bound.values() if isinstance(x, Node)]
         before, after = expressions([self.before, self.after], parts)
@@ -115,6 +114,8 @@ class Trace(Displayed):
           `reason`, and the ids of the nodes `before` and `after`. Such a node need not be in a
           graph of a pass: its operands or itself may have been rewritten since.
         """
+        from symgrad.ir.formats.writing import write_json
+
         return write_json(path, _Table(self).document())
 
     def _lines(self) -> Iterator[str]:
@@ -144,6 +145,8 @@ class Trace(Displayed):
 
 def _describe(rule: Rule, entries: Sequence[RewriteEvent]) -> Iterator[str]:
     """The lines about one rule in one pass, place by place."""
+    from symgrad.ir.formats.text import type_text
+
     yield f"  {rule_text(rule)}{_repeated(len(entries))}"
     yield f"    because: {reason_text(rule)}"
     by_place: dict[str, dict[str, list[str]]] = {}
@@ -268,6 +271,9 @@ class _Table:
         return [self.lines.setdefault(line, len(self.lines)) for line in found]
 
     def _node(self, node: Node, number: int) -> dict[str, Any]:
+        from symgrad.ir.formats.infix import attr_text
+        from symgrad.ir.formats.text import type_text
+
         inner = node.inner_graph
         return {
             "id": number,
