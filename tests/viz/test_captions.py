@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from symgrad_viz.captions import Area, corner_of, drawn_by
+from symgrad_viz.captions import Area, drawn_by, placed
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,22 @@ from symgrad_viz.captions import Area, corner_of, drawn_by
 )
 def test_the_title_of_a_frame_stands_where_no_edge_runs(areas, left):
     frame = ET.Element("polygon", points="0,0 0,80 200,80 200,0")
-    assert corner_of(frame, 40, areas) == (left, 0)
+    assert placed(frame, "title", 10, areas) == ((left, 0), "title")
+
+
+@pytest.mark.parametrize(
+    ("title", "drawn"),
+    [
+        ("n4 = fused: 2 ops in one pass", "n4 = fused"),
+        ("make.py:169: rounds ×433", "rounds ×433"),
+        ("blocks ×12: blocks.0 is drawn", "blocks ×12"),
+        ("make.py:169: a loop of rounds ×433", "×433"),
+        ("head · Linear 32→65 · 2,145 parameters", "head"),
+    ],
+)
+def test_where_there_is_room_for_a_part_of_a_title_that_is_drawn(title, drawn):
+    frame = ET.Element("polygon", points="0,0 0,80 250,80 250,0")
+    assert placed(frame, title, 10, [Area(120, 0, 124, 9)]) == ((10, 0), drawn)
 
 
 def test_edges_are_covered_by_small_areas():

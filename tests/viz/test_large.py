@@ -59,7 +59,7 @@ def mixed(ops=200):
 @pytest.mark.parametrize(
     ("build", "boxes", "said"),
     [
-        (dense, 90, ["Adam × 10 parameters", "for each 1 op and 2 arrays of state"]),
+        (dense, 90, ["Adam × 10 parameters", "each: 1 op and 2 arrays of state"]),
         (looped, 5, ["rounds ×433", "⟶ h"]),
         (mixed, 210, ["n200 h = "]),
     ],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.dims import evaluate
 from symgrad.ir.errors import RenderError
 from symgrad.runtime.executable import Executables
 from symgrad_viz import render, to_dot
@@ -106,7 +107,7 @@ def test_what_the_backward_part_keeps_is_told_with_its_bytes(keeping):
         assert value.kind not in LEAVES
         assert boxes[edge.tail].lines[-1] == f"kept: {saved_text([edge])}"
         assert "kept for the backward part" in edge.tooltip
-    assert f"kept: {16 * WIDTH * 4 / 1e3:g} kB (N = 16)" in {
+    assert f"kept: {WIDTH * 4}*N B = {16 * WIDTH * 4 / 1024:.3g} KiB (N = 16)" in {
         line for b in scene.boxes for line in b.lines
     }
     assert "is-saved" in to_dot(keeping)
@@ -114,7 +115,7 @@ def test_what_the_backward_part_keeps_is_told_with_its_bytes(keeping):
 
 def test_without_sizes_bytes_are_an_expression(keeping):
     lines = {line for b in view_of(keeping.graph).boxes for line in b.lines}
-    assert "kept: 4000*N bytes" in lines
+    assert "kept: 4000*N B" in lines
 
 
 def attention():
@@ -271,10 +272,11 @@ def test_a_profile_of_another_program_is_refused(program):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0 B"), (999, "999 B"), (25_600, "25.6 kB"), (999_900, "1 MB"), (2.5e15, "2.5e+03 TB")],
+    [(0, "0 B"), (1023, "1023 B"), (25_600, "25 KiB"), (1_048_200, "1 MiB"), (2.5e15, "2274 TiB")],
 )
 def test_numbers_have_three_digits_and_a_unit(number, text):
-    assert count_text(number, "B") == bytes_text(number) == text
+    assert count_text(number, "B", 1024) == bytes_text(number) == text
+    assert count_text(25_600, "FLOP") == "25.6 kFLOP"
 
 
 def test_times_and_bytes():
@@ -286,7 +288,9 @@ def test_times_and_bytes():
     ]
     x = sg.placeholder("x", ("N", 3), "float64")
     assert nbytes(x.type, {"N": 5}) == 120
-    assert bytes_text(nbytes(x.type)) == "24*N bytes"
+    assert bytes_text(nbytes(x.type)) == "24*N B"
+    assert bytes_text(1024 * nbytes(x.type)) == "24*N KiB"
+    assert bytes_text(nbytes(x.type) + 8) == "(24*N + 8) B"
 
 
 # What repeats
@@ -312,11 +316,13 @@ def test_like_layers_are_drawn_once():
 def test_what_layers_that_are_one_keep_is_added_up():
     program = layered(6, width=WIDTH, passes=())
     scene, apart = (view_of(program, collapse=c) for c in (True, False))
-    each = dict(value for e in apart.edges for value in e.saved)
-    total = sum(each.values())
-    assert scene.kept == apart.kept == f"{bytes_text(total)} (N = 64)"
+    sizes = {"N": 64}
+    each = {k: evaluate(size, sizes) for e in apart.edges for k, size in e.saved}
+    total = sum(dict(value for e in apart.edges for value in e.saved).values())
+    assert scene.kept == apart.kept == saved_text(apart.edges)
+    assert scene.kept == f"{bytes_text(total)} = {bytes_text(evaluate(total, sizes))} (N = 64)"
     one = min(each.values())
-    layers = [sum(dict(e.saved).values()) for e in scene.edges if e.saved]
+    layers = [evaluate(sum(dict(e.saved).values()), sizes) for e in scene.edges if e.saved]
     assert max(layers) > one
     assert sum(dict(value for e in scene.edges for value in e.saved).values()) == total
 

@@ -361,7 +361,7 @@ class _Builder:
         type = made[result] if isinstance(made, tuple) else made
         sizes = self.details.sizes or {}
         own = {name: sizes[name] for name in sorted(type.names) if name in sizes}
-        return ((value, nbytes(type, own)),), tuple(own.items())
+        return ((value, nbytes(type)),), tuple(own.items())
 
     def _around(self, level: Level, node: Node) -> tuple[Region, ...]:
         if level.regions:

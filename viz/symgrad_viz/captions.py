@@ -32,10 +32,14 @@ class Area:
     bottom: float
 
 
-def tab(kind: str, title: str, corner: Point, paint: Paint, size: float) -> ET.Element:
-    """The title of a frame below its upper line, beginning at `corner`."""
+def tab(
+    kind: str, title: str, corner: Point, paint: Paint, size: float, whole: str = ""
+) -> ET.Element:
+    """The title of a frame below its upper line, beginning at `corner`; `whole` is its tooltip."""
     left, top = corner
     group = ET.Element("g", {"class": f"caption is-{kind}"})
+    if whole not in ("", title):
+        ET.SubElement(group, "title").text = whole
     around = {
         "x": f"{left:.2f}", "y": f"{top + INSET:.2f}", "rx": "4",
         "width": f"{tab_width(title, size):.2f}", "height": f"{size * 1.5:.2f}",
@@ -57,19 +61,41 @@ def tab_width(title: str, size: float) -> float:
     return text_width(title, size) + 2 * AROUND
 
 
-def corner_of(frame: ET.Element, width: float, drawn: Sequence[Area]) -> Point:
-    """Where below the upper line of a frame a tab of this width covers nothing that is drawn.
+def placed(frame: ET.Element, title: str, size: float, drawn: Sequence[Area]) -> tuple[Point, str]:
+    """Where the title of a frame begins, below its upper line, and as much of it as is drawn there.
 
-    Where there is no such place it begins at the left.
+    Where the whole title would cover what is drawn, a part of it may have room. If none has, the
+    shortest begins at the left.
     """
     xs, ys = zip(*_points(frame), strict=True)
-    top, first = min(ys), min(xs) + 2.5 * AROUND
-    taken = (a for a in drawn if a.top <= top + HIGH and a.bottom >= top)
-    left = first
-    for area in sorted(taken, key=lambda a: a.left):
-        if left < area.right + AROUND and left + width > area.left - AROUND:
-            left = area.right + AROUND
-    return (left if left + width < max(xs) - AROUND else first), top
+    top, first, last = min(ys), min(xs) + 2.5 * AROUND, max(xs) - AROUND
+    taken = sorted((a for a in drawn if a.top <= top + HIGH and a.bottom >= top), key=_left)
+    for text in dict.fromkeys((title, *_parts(title))):
+        left, width = first, tab_width(text, size)
+        for area in taken:
+            if left < area.right + AROUND and left + width > area.left - AROUND:
+                left = area.right + AROUND
+        if left + width < last:
+            return (left, top), text
+    return (first, top), text
+
+
+def _left(area: Area) -> float:
+    return area.left
+
+
+def _parts(title: str) -> Iterator[str]:
+    """Shorter titles: less and less of what comes beside the name, or beside how often.
+
+    >>> list(_parts("n41 = fused: 2 ops in one pass"))
+    ['n41 = fused', 'n41']
+    >>> list(_parts("make.py:169: rounds ×433"))
+    ['rounds ×433', '×433']
+    """
+    head, _, tail = title.partition(": ")
+    short = tail if "×" in tail and "×" not in head else head.partition(" · ")[0]
+    yield short
+    yield f"×{short.rpartition('×')[2]}" if "×" in short else short.partition(" = ")[0]
 
 
 def drawn_by(edges: Iterable[ET.Element]) -> Iterator[Area]:

@@ -256,7 +256,7 @@ def _one_box(units: Sequence[_Unit]) -> Box:
     each = " and ".join(filter(None, (counted(len(computed), "op"), counted(state, "array"))))
     lines = (
         f"{units[0].title} × {len(units)} parameters",
-        f"for each {each}{' of state' * (state > 0)}",
+        f"each: {each}{' of state' * (state > 0)}",
         shortened(" + ".join(op.split(" ")[0].split("(")[0] for op in ops), 44),
         *_listed(own),
     )

@@ -76,7 +76,7 @@ def _item(step: Step) -> str:
     rule = f'<span class="rule">{_said(step.rule)}</span>'
     grade = f'<span class="grade">{_said(step.grade)}</span>'
     why = f'<div class="why">{rule} {grade} {_said(step.reason)}{place}</div>'
-    return f"<li{wide}><div>{formula}</div>{why}</li>"
+    return f'<li{wide}><div tabindex="0">{formula}</div>{why}</li>'
 
 
 def _said(text: str) -> str:

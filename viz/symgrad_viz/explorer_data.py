@@ -32,6 +32,7 @@ from symgrad_viz.explorer_owners import owners_of
 from symgrad_viz.explorer_tables import Columns, Table, in_columns, named, numbers_text, packed
 from symgrad_viz.explorer_world import World
 from symgrad_viz.level import Details
+from symgrad_viz.scene import known_bytes
 from symgrad_viz.sentences import sentence_of
 from symgrad_viz.sketches import Sketch, sketches
 from symgrad_viz.stages import Stages
@@ -150,7 +151,7 @@ class Document:
         found: dict[int, int] = {}
         for edge in self.stages.stages[-1].edges:
             for _, size in edge.saved:
-                found[int(edge.tail[1:])] = size if isinstance(size, int) else 0
+                found[int(edge.tail[1:])] = known_bytes(size, edge.sizes) or 0
         return found
 
     def _stages(self, opened: bool) -> Stages:

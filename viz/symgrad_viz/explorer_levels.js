@@ -83,17 +83,33 @@ function divide(level, base, above) {
   const parts = () => [...level.spots, ...level.inside];
   if (parts().length > TAKEN_IN || (level.inside.some((l) => !l.isOpen) && level.spots.length > MANY_LOOSE)) {
     const groups = new Map(parts().map((part) => [part, kinOf(part, base)]));
+    const fits = (all) => all.length >= ALIKE && all.length < groups.size;
     const kin = new Map();
     for (const [part, title] of groups) if (title) into(kin, title, part);
-    const together = [...kin].filter(([, all]) => all.length >= ALIKE && all.length < groups.size);
-    if (together.length && together.length < 4 * TAKEN_IN && !goesBack(level, together, above)) together.forEach(([title, all]) => gather(level, `${title} ×${all.length}`, all));
+    const together = [...kin].filter(([, all]) => fits(all));
+    const titled = (title, all) => (all[0] instanceof Level ? `${title} ×${all.length}` : title);
+    if (together.length && together.length < 4 * TAKEN_IN) {
+      if (!goesBack(level, together, above)) together.forEach(([title, all]) => gather(level, titled(title, all), all));
+      else {
+        // The expressions of a line that runs again and again take turns.
+        const lines = new Map();
+        for (const [title, all] of together) if (!(all[0] instanceof Level)) into(lines, title.split("  ")[0], [title, all]);
+        const rounds = [...lines].filter(([, of]) => of.length > 1 && of.every(([, all]) => all.length === of[0][1].length));
+        const whole = rounds.map(([, of]) => [of.map(([title]) => title).reduce((a, b) => (b.length > a.length ? b : a)), of.flatMap(([, all]) => all), of]).filter(([, all]) => fits(all));
+        if (whole.length && !goesBack(level, whole, above)) for (const [title, all, of] of whole) gather(level, `${title} ×${of[0][1].length}`, all).period = of.length;
+      }
+    }
     if (parts().length > TAKEN_IN) {
       const middle = (part) => (part instanceof Level ? [...part.all()].map((s) => base.order.get(s)).sort((a, b) => a - b) : [base.order.get(part)]);
       const order = parts().map((part) => [middle(part), part]).map(([all, part]) => [all[all.length >> 1], part]).sort(([a], [b]) => a - b).map(([, part]) => part);
-      const size = Math.ceil(order.length / Math.min(20, Math.ceil(Math.sqrt(order.length))));
+      const [least, period] = [Math.ceil(order.length / Math.min(20, Math.ceil(Math.sqrt(order.length)))), level.period ?? 1];
+      const size = Math.ceil(least / period) * period;
+      const first = level.firstRound ?? 1;
       for (let i = 0; i < order.length; i += size) {
         const run = order.slice(i, i + size);
-        if (run.length > 1) gather(level, [...new Set([run[0], run.at(-1)].map((part) => titleOf(part, base)))].join(" … "), run);
+        const from = first + i / period;
+        const title = level.period ? `rounds ${from} … ${from + run.length / period - 1}` : [...new Set([run[0], run.at(-1)].map((part) => titleOf(part, base)))].join(" … ");
+        if (run.length > 1) Object.assign(gather(level, title, run), level.period ? { period, firstRound: from } : {});
       }
     }
   }
@@ -105,6 +121,7 @@ function gather(level, title, parts) {
   for (const part of parts) if (part instanceof Level) { part.around = inner; inner.inside.push(part); } else inner.spots.push(part);
   level.spots = level.spots.filter((s) => !chosen.has(s));
   level.inside = [...level.inside.filter((l) => !chosen.has(l)), inner];
+  return inner;
 }
 const titleOf = (part, base) => (part instanceof Level ? part.title.split(" … ")[0] : base.where.get(part).lines[0].slice(0, 24));
 /** What a part of a level is alike with: the name of a scope without its number, or the line that wrote a node. */
@@ -201,9 +218,11 @@ class View {
   /** The box of a closed level: its name, what is in it. */
   box(level, inside) {
     const all = inside.map((b) => this.base.boxes[b]);
+    const part = level.path[0].kind;
     const leaves = all.filter((b) => LEAF_KINDS.includes(b.kind));
+    const computed = all.filter((b) => !LEAF_KINDS.includes(b.kind) && !HANDED.includes(b.kind));
     const ops = new Map();
-    for (const b of all) if (!LEAF_KINDS.includes(b.kind)) ops.set(elements[b.element].op, (ops.get(elements[b.element].op) ?? 0) + 1);
+    for (const b of computed) ops.set(elements[b.element].op, (ops.get(elements[b.element].op) ?? 0) + 1);
     const groups = new Set(all.map((b) => b.group).filter((g) => g !== null && elements[g].op === "fused"));
     const fused = (ops.get("fused") ?? 0) + groups.size;
     ops.delete("fused");
@@ -211,11 +230,10 @@ class View {
     const listed = told.slice(0, 3).map(([op, n]) => (n > 1 ? `${op} ×${n}` : op)).join(", ") + (told.length > 3 ? ", …" : "");
     const marks = all.flatMap((b) => b.lines.filter((line) => line.startsWith("⟶")));
     const [title, quoted] = level.title.split("  ");
-    const counts = [all.length > leaves.length && count(all.length - leaves.length, "op"), ...Object.entries(LEAF_WORDS).map(([kind, word]) => [leaves.filter((b) => b.kind === kind).length, word]).map(([n, word]) => n && count(n, word))].filter(Boolean).join(", ");
+    const counts = [computed.length && count(computed.length, "op"), ...Object.entries(LEAF_WORDS).map(([kind, word]) => [leaves.filter((b) => b.kind === kind).length, part === "update" && kind === "variable" ? "state array" : word]).map(([n, word]) => n && count(n, word))].filter(Boolean).join(", ");
     const lines = [cut(title, 44), quoted && cut(quoted, 60), level.about, counts, fused && (groups.size ? `in ${count(fused, "fused group")}` : `${fused} fused`), listed, ...marks.slice(0, 2), marks.length > 2 && `⟶ ${marks.length - 2} more`].filter(Boolean).map(String);
     const key = `${level.element}\n${lines.join("\n")}`;
     if (!this.made.has(key)) {
-      const part = level.path[0].kind;
       this.made.set(key, this.boxes.push({ element: level.element, kind: part === "backward" || part === "update" ? part : "op", output: marks.length ? 1 : 0, ...sizeOf("op", lines), lines, call: `${level.title}\n${counts}`, spot: level.spot, group: null, level }) - 1);
     }
     return this.made.get(key);
@@ -397,6 +415,7 @@ class View {
   holder(spot) { return this.base.levelOf.get(spot) ?? elements[spot - this.base.spots]?.level.around ?? this.base.root; }
   place(spot) { return this.base.order.get(spot) ?? Math.min(...[...elements[spot - this.base.spots].level.all()].map((s) => this.base.order.get(s))); }
 }
+const HANDED = ["carry", "slice"]; // given to a step of a loop, not computed in it
 const LEAF_WORDS = { placeholder: "input", variable: "parameter", constant: "constant" }, LEAF_KINDS = Object.keys(LEAF_WORDS);
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const stubText = (lines) => cut(lines[0].split(" = ")[0], STUB);

@@ -329,7 +329,7 @@ function showMemory() {
   });
   $("panel-memory").replaceChildren(...parts.filter(Boolean));
 }
-const short = (bytes) => (bytes < 10000 ? `${bytes} B` : bytes < 1e7 ? `${Math.round(bytes / 1e3)} kB` : `${Math.round(bytes / 1e6)} MB`);
+const short = (bytes) => (bytes < 10 * 1024 ? `${bytes} B` : bytes < 10 * 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes / 1024 ** 2)} MiB`);
 
 function showProfile() {
   if (!data.profile) return;

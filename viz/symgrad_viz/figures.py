@@ -238,7 +238,7 @@ def figure_text(kind: str, number: float) -> str:
     """A number of the kind by which a picture is coloured."""
     if kind == "time":
         return time_text(number)
-    return count_text(number, "B" if kind == "memory" else "FLOP")
+    return bytes_text(number) if kind == "memory" else count_text(number, "FLOP")
 
 
 def heat(number: float, most: float) -> int:

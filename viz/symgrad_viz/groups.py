@@ -23,6 +23,7 @@ from symgrad_viz.scene import (
 from symgrad_viz.scopes import shared
 from symgrad_viz.words import shortened
 
+_MORE = re.compile(r"⟶ ([\d,]+) more")
 _AGAIN = re.compile(r" \(\d+\)$")  # of a scope that is left and entered again
 
 
@@ -33,18 +34,27 @@ def group(id: str, name: str, inside: Sequence[Box]) -> Box:
     listed = [f"{op} ×{n}" if n > 1 else op for op, n in ops.most_common(3) if op]
     marks = [line for b in inside for line in b.lines if line.startswith("⟶")]
     part = part_of(inside[0])
+    many = [b for b in inside if b.kind == "many"]
+    contents = contents_text([b for b in inside if b.kind != "many"])
     lines = (
         *(shortened(text, 60) for text in name.split(QUOTE, 1)),
-        contents_text(inside),
+        many[0].lines[1] if len(many) == 1 else "",
+        f"besides {contents}" if many and contents else contents,
         f"{fused} fused" if fused else "",
         f"{', '.join(listed)}{', …' * (len(ops) > len(listed))}",
         *marks[:2],
-        f"⟶ {len(marks) - 2} more" if len(marks) > 2 else "",
+        f"⟶ {more:,} more" if (more := sum(map(_outputs, marks[2:]))) else "",
     )
     regions = tuple(r for r in inside[0].regions if r.kind == part)
     kind = part if part in (BACKWARD, UPDATE) else "op"
     said = "\n".join((name, *(b.lines[0] for b in inside[:20]), *["…"] * (len(inside) > 20)))
     return Box(id, kind, tuple(filter(None, lines)), said, regions, bool(marks))
+
+
+def _outputs(mark: str) -> int:
+    """How many outputs a line of a box is of: `⟶ loss`, or `⟶ 194 more`."""
+    rest = _MORE.fullmatch(mark)
+    return int(rest[1].replace(",", "")) if rest else 1
 
 
 def computed(inside: Sequence[Box]) -> list[Box]:

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from symgrad_viz.phases import PARTS
+from symgrad.ir.dims import evaluate
+from symgrad_viz.phases import PARTS, UPDATE
 from symgrad_viz.words import bytes_text, counted, sizes_text
 
 WRITTEN = 16  # letters of a formula in a stub
@@ -22,6 +23,7 @@ LEAVES: Mapping[str, str] = {
     "variable": "parameter",
     "constant": "constant",
 }
+STATE = "state array"  # of an optimiser
 CARRY = "carry"  # the way of an edge from one step of a loop to the next, against the order
 
 # Values that are kept for the backward part, each with its bytes.
@@ -170,9 +172,28 @@ def stub_title(box: Box) -> str:
 
 
 def saved_text(edges: Sequence[Edge]) -> str:
-    """How many bytes are kept of what flows along these, each value once; empty for none."""
+    """How many bytes are kept of what flows along these, each value once; empty for none.
+
+    As a formula of the named dimensions and, where their sizes are known, as a number:
+    `400*N B = 25 KiB (N = 64)`.
+    """
     values = dict(value for e in edges for value in e.saved)
-    return f"{bytes_text(sum(values.values()))}{sizes_text(all_sizes(edges))}" if values else ""
+    if not values:
+        return ""
+    total, sizes = sum(values.values()), all_sizes(edges)
+    number = known_bytes(total, sizes)
+    if number is None:
+        return bytes_text(total)
+    told = "" if isinstance(total, int) else f"{bytes_text(total)} = "
+    return f"{told}{bytes_text(number)}{sizes_text(sizes)}"
+
+
+def known_bytes(size: Any, sizes: Sizes) -> int | None:
+    """The number that an expression of named dimensions is; None if a size is not known."""
+    if isinstance(size, int):
+        return size
+    known = dict(sizes)
+    return evaluate(size, known) if size.names <= known.keys() else None
 
 
 def all_sizes(edges: Iterable[Edge]) -> Sizes:
@@ -181,9 +202,13 @@ def all_sizes(edges: Iterable[Edge]) -> Sizes:
 
 
 def contents_text(boxes: Sequence[Box]) -> str:
-    """The contents of a box that stands for these: `3 ops, 2 parameters`."""
-    told = Counter(LEAVES.get(b.kind, "op") for b in boxes)
-    return ", ".join(filter(None, (counted(told[w], w) for w in ("op", *LEAVES.values()))))
+    """The contents of a box that stands for these: `3 ops, 2 parameters`.
+
+    What an update keeps from call to call beside the parameters is its state.
+    """
+    leaves = {**LEAVES, "variable": STATE} if boxes and part_of(boxes[0]) == UPDATE else LEAVES
+    told = Counter(leaves.get(b.kind, "op") for b in boxes)
+    return ", ".join(filter(None, (counted(told[w], w) for w in ("op", *leaves.values()))))
 
 
 def part_of(box: Box) -> str:

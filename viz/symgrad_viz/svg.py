@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
-from symgrad_viz.captions import Area, corner_of, drawn_by, tab, tab_width
+from symgrad_viz.captions import Area, drawn_by, placed, tab
 from symgrad_viz.scene import CARRY, Edge, Region, Scene
 from symgrad_viz.theme import NODE_SIZE, Paint, style_sheet
 
@@ -84,8 +84,8 @@ def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> ET.Ele
         group.remove(text)
         size, colour = float(text.get("font-size", size)), text.get("fill", colour)
     paint = Paint(frame.get("stroke", "none"), frame.get("fill", "none"), colour)
-    corner = corner_of(frame, tab_width(region.label, size), drawn)
-    return tab(region.kind, region.label, corner, paint, size)
+    corner, title = placed(frame, region.label, size, drawn)
+    return tab(region.kind, title, corner, paint, size, region.label)
 
 
 def _unwrap_links(parent: ET.Element) -> None:

@@ -134,15 +134,21 @@ def sizes_text(sizes: Iterable[tuple[str, int]]) -> str:
 
 
 def bytes_text(number: Any) -> str:
-    """A number of bytes: `25.6 kB`, or `400*N bytes`."""
-    return count_text(number, "B") if isinstance(number, int | float) else f"{number!r} bytes"
+    """A number of bytes: `25 KiB`; an expression of named dimensions: `400*N B`, `24*N KiB`."""
+    if isinstance(number, int | float):
+        return count_text(number, "B", 1024)
+    unit = "B"
+    if all(factor % 1024 == 0 for _, factor in number.terms):
+        number, unit = number // 1024, "KiB"
+    return f"({number!r}) {unit}" if len(number.terms) > 1 else f"{number!r} {unit}"
 
 
-def count_text(number: float, unit: str) -> str:
-    """A number with a unit, and as many digits as one can take in: `12.8 MFLOP`."""
-    sizes = (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
-    prefix, size = next((p for p in sizes if number < 999.5 * p[1]), sizes[-1])
-    return f"{number / size:.3g} {prefix}{unit}"
+def count_text(number: float, unit: str, base: int = 1000) -> str:
+    """A number with a unit, and as many digits as one can take in: `12.8 MFLOP`, `3.05 MiB`."""
+    prefixes = ("", "k", "M", "G", "T") if base == 1000 else ("", "Ki", "Mi", "Gi", "Ti")
+    sizes = tuple((p, base**i) for i, p in enumerate(prefixes))
+    prefix, size = next((p for p in sizes if number < (base - 0.5) * p[1]), sizes[-1])
+    return f"{number / size:.{3 + (number / size >= 1000)}g} {prefix}{unit}"
 
 
 def time_text(seconds: float) -> str:
