@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +225,19 @@ def test_an_edge_beside_a_tall_frame_runs_around_it(opened, tmp_path):
     )
     assert beside > 3
     assert behind == 0
+
+
+def test_rounds_of_a_loop_of_pythons_are_levels(opened, tmp_path):
+    x = h = sg.placeholder("x", ("N",), "float32")
+    for _ in range(60):
+        h = sg.tanh(h * 0.5 + x)
+    page = opened(sg.compile([x], {"h": h}, passes=()).explore(tmp_path / "rounds.html"))
+    # There is but one stage: nothing is gone in any.
+    assert page.locator("#gone").is_hidden()
+    titles = page.locator("#frames .title").all_text_contents()
+    assert any("sg.tanh(h * 0.5 + x) ×60" in title for title in titles)
+    boxes = page.locator("#boxes .is-group text:first-of-type").all_text_contents()
+    rounds = [tuple(map(int, re.fullmatch(r"rounds (\d+) … (\d+)", t).groups())) for t in boxes]
+    assert rounds[0][0] == 1
+    assert rounds[-1][1] == 60
+    assert all(b[0] == a[1] + 1 for a, b in pairwise(rounds))

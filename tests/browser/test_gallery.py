@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.browser.test_explorer_page import assert_accessible_in_both
+import numpy as np
+
+import symgrad as sg
+from tests.browser.test_explorer_page import assert_accessible, assert_accessible_in_both
 
 GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
 MEASURE = """() => {
@@ -50,3 +53,16 @@ def test_axe_finds_nothing_in_a_story(opened):
     assert_accessible_in_both(page)
     page.set_viewport_size({"width": 390, "height": 844})
     assert_accessible_in_both(page)
+
+
+def test_axe_finds_nothing_in_a_derivation(opened, tmp_path):
+    x, w = sg.placeholder("x", ("N", 5)), sg.variable("w", np.zeros((5, 3)))
+    loss = sg.mean(sg.nn.softmax(sg.relu(x @ w) + sg.exp(x @ w), axis=1) ** 2)
+    page = opened(sg.derivation(loss, w).save(tmp_path / "derivation.html"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_accessible(page)
+    # Narrow as it is, some formulas are wider: the keyboard reaches and moves them.
+    formulas = page.locator("li > div:first-child")
+    assert formulas.evaluate_all("all => all.some(d => d.scrollWidth > d.clientWidth)")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.matches('li > div:first-child')")

@@ -170,6 +170,15 @@ def chain(rounds: int = 433) -> sg.Program:
     return sg.compile([x], {"h": h}, passes=())
 
 
+def rounds() -> sg.Graph:
+    """A step of descent on standardised rows, cut along them: three rounds of pieces."""
+    x, y = sg.placeholder("x", ("N", 8), "float32"), sg.placeholder("y", ("N",), "float32")
+    w = sg.variable("w", np.zeros(8, "float32"))
+    z = (x - sg.mean(x, axis=0)) / sg.std(x, axis=0)
+    loss = sg.mean((z @ w - y) ** 2)
+    return sg.map_reduce([x, y], loss, updates={w: w - 0.1 * sg.grad(loss, w)}, over="N").graph
+
+
 def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
     """For each file how it is drawn, and what it shows as a text without coordinates."""
     gradient, step = two_layer_net()
@@ -194,6 +203,7 @@ def pictures() -> Mapping[str, tuple[Callable[[], str], Callable[[], str]]]:
         ),
         "lstm": (lstm(), {"title": "A step of an LSTM over 200 letters, as it runs"}),
         "chain": (chain(), {"title": "433 rounds of a loop of Python's"}),
+        "rounds": (rounds(), {"title": "A step over rows that are in pieces, in three rounds"}),
         "loop": (loop(), {"title": "A recurrent net: a loop, and the one that goes back over it"}),
     }
     found = {}
