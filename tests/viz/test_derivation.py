@@ -200,6 +200,10 @@ def test_random_graphs():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         inputs, (loss, *_) = random_graph(rng, 8, ("float64",))
+        if any(
+            n.dtype.kind == "c" for n in sg.Graph([loss]).nodes if not isinstance(n.type, tuple)
+        ):
+            continue  # by which no real loss has a forward mode that could tell
         try:
             derivation = sg.derivation(loss, inputs[0])
         except sg.GradientError:
