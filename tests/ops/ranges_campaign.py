@@ -7,11 +7,22 @@ import numpy as np
 import symgrad as sg
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.types import TensorType
-from symgrad.ops.ranges.inference import ranges_of
+from symgrad.ops.ranges.inference import declared, ranges_of
 from symgrad.testing import random_feeds, random_graph
 from tests.helpers import campaign
 
 TALLY = Counter()
+ENDS = (
+    (-3, 3),
+    (0, 1),
+    (-1, 0),
+    (0, 3e38),
+    (-3e38, 3e38),
+    (1e-300, 1e-3),
+    (2, 2),
+    (-2, -1),
+    (80, 90),
+)
 
 
 def check(seed):
@@ -20,12 +31,16 @@ def check(seed):
     dtypes = ("float32", "float64", "int32", "bool") if seed % 2 else ("float64", "float32")
     inputs, outputs = random_graph(rng, int(rng.integers(2, 14)), dtypes)
     becomes = {}
-    if seed % 3:  # declared, as (-3, 3) is what random feeds lie within
-        for x in inputs:
-            if x.dtype.kind in "fi":
-                becomes[x] = sg.placeholder(x.name, x.shape, x.dtype, within=(-3, 3))
     nodes = sg.Graph(outputs).nodes
     feeds = dict(zip(inputs, random_feeds(rng, inputs), strict=True))
+    if seed % 3:
+        for x in inputs:
+            if x.dtype.kind in "fi":
+                # (-3, 3) is what random feeds lie within.
+                ends = ENDS[rng.integers(len(ENDS))] if x.dtype.kind == "f" else (-3, 3)
+                becomes[x] = sg.placeholder(x.name, x.shape, x.dtype, within=ends)
+                if ends != (-3, 3):
+                    feeds[x] = _drawn(rng, x, *declared(becomes[x])[:2])
     if not becomes:
         for x in inputs:
             if x.dtype.kind == "f" and rng.random() < 0.5:
@@ -45,6 +60,14 @@ def check(seed):
         assert np.asarray(value) in found or not np.size(value), (
             f"{sg.Graph([node])}\n{found}\n{np.min(value)} to {np.max(value)}"
         )
+
+
+def _drawn(rng, x, low, high):
+    """Numbers within ends: these, zeros of both signs, and between them."""
+    special = [v for v in (low, high, 0.0, -0.0, 5e-324, -1e-310) if low <= v <= high]
+    between = low + (high - low) * rng.random(x.shape) if high - low < np.inf else 0.0
+    values = np.where(rng.random(x.shape) < 0.5, rng.choice(special, x.shape), between)
+    return np.clip(values.astype(x.dtype), x.dtype.type(low), x.dtype.type(high))
 
 
 def _declared(outputs, becomes):

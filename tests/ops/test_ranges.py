@@ -87,6 +87,27 @@ def test_integers_that_are_no_floats():
         assert y.range.low < -(2**62)
 
 
+def test_ends_are_numbers_of_the_dtype():
+    tiny = sg.placeholder("t", 2, "float32", within=(1e-300, 0.001))
+    assert tiny.range == (0, float(np.float32(0.001)), False)
+    wider = sg.astype(tiny, "float64")
+    found = sg.compile(tiny, [tiny > 0, wider <= 0.001])(np.array([0, 0.001], "float32"))
+    np.testing.assert_array_equal(found, [[False, True], [True, False]])
+    half = sg.placeholder("h", (), "float16", within=(0, 1e6))
+    assert half.range.finite
+    with pytest.raises(sg.FeedError, match="65504"):
+        sg.compile(half, half)(np.float16(np.inf))
+
+
+def test_ends_that_rounding_and_signs_of_zero_move():
+    k = sg.placeholder("k", 3, int, within=(-2, -1))
+    assert 0 in sg.reciprocal(k).range
+    found = sg.compile([p, x], sg.pow(p, -sg.abs(sg.tanh(x))) >= 0)([-0.0, 0.5, 1], [99, 0, 1])
+    assert found.tolist() == [False, True, True]  # -0.0 to the power -1 is -inf
+    infinite = sg.sum(sg.exp(p + 1000))
+    assert infinite.range.low == -math.inf
+
+
 def test_rules_know_that_a_named_axis_may_be_empty():
     positive = sg.placeholder("q", "N", within=(1, 2))
     outputs = [sg.sum(positive) > 0.5, positive @ positive > 0.5, sg.logsumexp(positive) > 0.5]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from math import inf, isinf, nextafter, trunc
+from math import inf, isinf, isnan, nextafter, trunc
 from types import MappingProxyType
 from typing import Any
 
@@ -123,9 +123,24 @@ def _beyond(nodes: list[Node], most: int) -> set[Node]:
 
 
 def declared(node: Node) -> Range | None:
-    """The range that a placeholder was declared with."""
+    """The range that a placeholder was declared with: of numbers of its dtype, as it is fed.
+
+    In single precision that from 0.1 begins with float32(0.1), which is larger, and that from
+    1e-300 with 0.
+    """
     attrs = dict(node.attrs) if node.op is PLACEHOLDER else {}
-    return Range(*attrs["within"]) if "within" in attrs else None
+    if "within" not in attrs:
+        return None
+    ends = attrs["within"]
+    if node.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded = np.asarray(ends, WIDE).astype(node.dtype)
+        most = float(np.finfo(node.dtype).max)
+        ends = (
+            float(r) if isinf(e) else min(max(float(r), -most), most)
+            for r, e in zip(rounded, ends, strict=True)
+        )
+    return Range(*ends)
 
 
 def _of_input(node: Node, finite: bool) -> Range:
@@ -185,7 +200,8 @@ def _fitting(made: Range, dtype: DType) -> Range:
         return _of_integers(made.low, made.high) if inside else any_finite(dtype)
     if dtype.kind == "f":
         low, high = (float(np.asarray(v, WIDE).astype(dtype)) + 0.0 for v in made[:2])
-        return Range(low, high, made.nan)
+        # Room for rounding around an infinite end is not a number.
+        return Range(-inf if isnan(low) else low, inf if isnan(high) else high, made.nan)
     return made
 
 
@@ -353,6 +369,11 @@ class _Rules:
 
     def of_eye(self, node, operands):
         return Range(0, 1)
+
+    def of_reciprocal(self, node, operands):
+        if node.dtype.kind in "iu":  # rounded towards 0, and anything for 0
+            raise UnboundedError
+        return self._elementwise(node, operands)
 
     def of_arange(self, node, operands):
         count = node.attr("count")

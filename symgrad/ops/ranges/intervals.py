@@ -186,12 +186,15 @@ class Table:
                 units=LIBM,
             )
             return Interval(np.where(across, -np.inf, low), np.where(across, np.inf, high))
-        # Of what is negative only whole powers are real, which an interval may hold.
-        real = (a.low < 0) & ~((b.low == b.high) & (b.low != np.rint(b.low)))
+        # Of what is negative only whole powers are real, which an interval may hold; so is -0.
+        whole = ~((b.low == b.high) & (b.low != np.rint(b.low)))
+        real = (a.low < 0) & whole
+        pole = (a.low <= 0) & (a.high >= 0) & (b.low < 0) & whole
         least, most = self.abs(a, node)
         base = np.where(real, least, np.fmax(a.low, 0)), np.where(real, most, a.high)
         low, high = hull(*(np.power(x, y) for x in base for y in b), units=LIBM)
-        return Interval(np.where(real, -high, low), high)
+        low, high = np.where(real, -high, low), np.where(pole, np.inf, high)
+        return Interval(np.where(pole, -np.inf, low), high)
 
     def hypot(self, a, b, node):
         total = self.add(self.square(a, node), self.square(b, node), node)
