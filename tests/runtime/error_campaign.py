@@ -27,6 +27,10 @@ def softmax(a):
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
+def clip(a, low, high):
+    return np.minimum(np.maximum(a, low), high)
+
+
 # What is built, and the same for arrays of mpmath's numbers.
 STEPS = (
     (lambda a, b: a + b, lambda a, b: a + b),
@@ -60,6 +64,16 @@ STEPS = (
      lambda a, b: each(mpmath.sqrt)(np.sum(a * a, axis=1)) * b),
     (lambda a, b: a[::-1].T + b, lambda a, b: a[::-1].T + b),
     (lambda a, b: sg.sort(a, axis=0), lambda a, b: np.sort(a, axis=0)),
+    (lambda a, b: sg.std(a, axis=0) + b,
+     lambda a, b: each(mpmath.sqrt)(np.sum((a - np.sum(a, axis=0) / 3) ** 2, axis=0) / 3) + b),
+    (lambda a, b: sg.cumulative_sum(a, axis=0), lambda a, b: np.cumsum(a, axis=0)),
+    (lambda a, b: sg.cummax(a, axis=1), lambda a, b: np.maximum.accumulate(a, axis=1)),
+    (lambda a, b: a % 1.5, lambda a, b: a - ONE * 3 / 2 * each(mpmath.floor)(a * 2 / 3)),
+    (lambda a, b: sg.clip(sg.clip(a, -1, 1), 0, b), lambda a, b: clip(clip(a, -1, 1), 0, b)),
+    (lambda a, b: sg.hypot(sg.hypot(a, b), 1),
+     lambda a, b: each(mpmath.sqrt)(a * a + b * b + 1)),
+    (lambda a, b: (a > b) * a - sg.where(a > 0, sg.where(b > 0, b, a), 1),
+     lambda a, b: np.where(a > b, a, 0 * a) - np.where(a > 0, np.where(b > 0, b, a), ONE)),
 )  # fmt: skip
 
 

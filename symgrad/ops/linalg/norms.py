@@ -16,6 +16,7 @@ from symgrad.ir.types import TensorType, normalize_axes, normalize_axis
 from symgrad.ops import along, batch, kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
+from symgrad.ops.leaves import constant
 from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.products import require_matrix
 from symgrad.ops.logic import isnan
@@ -170,5 +171,7 @@ def std(
     away, count = deviations(as_float(x), axis, correction)
     if isinstance(count, Dim):
         count = call("size_of", dim=count, dtype=away.dtype)
-    root = sqrt(count) if isinstance(count, Node) else math.sqrt(count) if count > 0 else math.nan
-    return divide(norm2(away, axis=axis, keepdims=keepdims), root)
+    elif not isinstance(count, Node):
+        # Not its root, which is rounded: what is computed is known to the last digit.
+        count = constant(np.asarray(count if count > 0 else math.nan, away.dtype))
+    return divide(norm2(away, axis=axis, keepdims=keepdims), sqrt(count))

@@ -172,6 +172,16 @@ class Table:
         found = outward(value - radius, value + radius)
         return Interval(np.fmax(found.low, -1), np.fmin(found.high, 1))
 
+    def remainder(self, a, b, node):
+        times = self.divide(a, b, node)
+        times = Interval(np.floor(times.low), np.floor(times.high))
+        found = self.subtract(a, self.multiply(times, b, node), node)
+        # It has the sign of b, and may fall from b to 0.
+        least, most = np.where(b.low < 0, b.low, 0), np.where(b.high > 0, b.high, 0)
+        known = times.low == times.high
+        low = np.where(known, np.fmax(found.low, least), least)
+        return Interval(low, np.where(known, np.fmin(found.high, most), most))
+
     def tan(self, a, node):
         return self.divide(self.sin(a, node), self.cos(a, node), node)
 
@@ -274,6 +284,16 @@ class Table:
         low, high = self.equal(a, b, node)
         return Interval(~high, ~low)
 
+    def isfinite(self, a, node):
+        ends = np.isfinite(a.low) & np.isfinite(a.high)
+        return Interval(ends, np.ones_like(ends))
+
+    def isnan(self, a, node):
+        low, high = self.isfinite(a, node)
+        return Interval(~high, ~low)
+
+    isinf = isnan
+
     def _mask(self, a):
         """Where it is not 0."""
         if a.low.dtype.kind == "b":
@@ -307,6 +327,13 @@ class Table:
         count = int(np.prod([a.low.shape[k] for k in axis])) if axis is not None else a.low.size
         slack = (count + 1) * (EPS * np.sum(a.size, axis=axis, keepdims=keepdims) + TINY)
         low, high = ends
+        return outward(low - slack, high + slack)
+
+    def running_sum(self, a, node):
+        axis = node.attr("axis")
+        turned = (lambda x: np.flip(x, axis)) if node.attr("reverse") else (lambda x: x)
+        low, high, size = (turned(np.cumsum(turned(x), axis=axis)) for x in (*a, a.size))
+        slack = (a.low.shape[axis] + 1) * (EPS * size + TINY)
         return outward(low - slack, high + slack)
 
     def sum(self, a, node):
