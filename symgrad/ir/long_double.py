@@ -64,8 +64,12 @@ class Run:
         made = self._wide(made)
         if self.noise is None or not operands or made.dtype.kind not in "fc":
             return made
+        if node.op.elementwise and node.op.piecewise_constant:  # a whole number, or a sign
+            return made
         size = np.abs(made)
-        if not node.op.elementwise:  # a sum is as uncertain as its terms are large
+        if node.op.of_several:  # of a decomposition, which is as uncertain as its largest element
+            size = np.full_like(size, np.max(size, initial=0))
+        elif not node.op.elementwise:  # a sum is as uncertain as its terms are large
             sizes = [np.abs(x) if np.asarray(x).dtype.kind in "fc" else x for x in operands]
             size = np.fmax(size, np.abs(node.op.kernel(*sizes, **attrs)))
         size = np.where(np.isfinite(size), size, 0)

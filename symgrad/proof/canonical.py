@@ -23,7 +23,7 @@ POLYNOMIALS = frozenset(
     {
         "add", "subtract", "multiply", "negative", "positive", "square", "sum", "broadcast_to",
         "permute_dims", "reshape", "diagonal", "on_diagonal", "matmul", "matmul_tn", "vecdot",
-        "vdot", "row_sums", "where", "select",
+        "vdot", "row_sums", "where", "select", "maximum", "minimum",
     }
 )  # fmt: skip
 

@@ -226,6 +226,9 @@ def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) 
     if x.dtype.kind == "b":
         return rng.random(shape) < 0.5
     if x.dtype.kind in "iu":
+        if kind == "wide" and x.dtype.itemsize == 1:  # up to where they wrap, exact as floats too
+            ends = np.iinfo(x.dtype)
+            return rng.choice([ends.min, ends.min + 1, 0, 1, ends.max - 1, ends.max], shape)
         low, high = {"ties": (-3, 4), "negative": (-9, 0), "wide": (0, 99)}.get(kind, (0, 4))
         return rng.integers(low, high, shape) if x.dtype.kind == "i" else rng.integers(0, 4, shape)
     if x.dtype.kind == "c":

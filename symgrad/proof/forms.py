@@ -181,10 +181,22 @@ class Forms:
         return self.ring.choice(self.ring.positive(a), a, scaled)
 
     def maximum(self, a, b, node):
-        return self.ring.choice(self.greater(a, b, node), a, b)
+        mask, a, b = self._ordered(a, b, node)
+        return self.ring.choice(mask, a, b)
 
     def minimum(self, a, b, node):
-        return self.ring.choice(self.greater(a, b, node), b, a)
+        mask, a, b = self._ordered(a, b, node)
+        return self.ring.choice(mask, b, a)
+
+    def _ordered(self, a, b, node):
+        """Two operands, and the mask of where the first is above the second."""
+        if node.dtype.kind not in "iu":
+            return self.greater(a, b, node), a, b
+        # Differences of integers wrap: the mask is of both, put beside each other.
+        a, b = sorted((a, b))
+        sides = (self.ring.one(Atom("leaf", ("operand", k))) for k in range(2))
+        parts = map(self.ring.multiply, sides, (a, b))
+        return self.ring.function("positive", self.ring.add(*parts)), a, b
 
     def where(self, mask, a, b, node):
         return self.ring.choice(mask, a, b)
@@ -337,8 +349,40 @@ class Forms:
 
     def det(self, a, node):
         x = node.inputs[0]
-        transposed = self.ring.relabel(a, {x.ndim - 1: x.ndim - 2, x.ndim - 2: x.ndim - 1})
-        return self.whole(node, (node.op, min(a, transposed), x.type))
+        if x.ndim > 2:
+            transposed = self.ring.relabel(a, {x.ndim - 1: x.ndim - 2, x.ndim - 2: x.ndim - 1})
+            return self.whole(node, (node.op, min(a, transposed), x.type))
+        return self._determinant(a, node) if x.shape[0] != 1 else a
+
+    def _determinant(self, a, node):
+        """The determinant of a matrix with the labels 0 and 1: that of a product by its factors."""
+        ring, size, found = self.ring, node.inputs[0].shape[0], ONE
+        if isinstance(size, int) and len(a.items) == 1:
+            ((term, c),) = a.items
+            outer = tuple(f for f in term if not f.labels)
+            found = ring.power(ring.normal([(outer, c)]), Fraction(size))
+            rows = [f for f in term if 0 in f.labels]
+            others = tuple(f for f in term if f.labels and 0 not in f.labels)
+            a = ring.normal([((*rows, *others), Fraction(1))])
+            inner = [k for f in rows for k in f.labels if k != 0]
+            if len(rows) == len(inner) == 1 and self._size(rows[0], inner[0]) == size:
+                (k,) = inner
+                parts = (((tuple(rows), {k: 1})), (others, {k: 0})) if k < 0 else ()
+                for part, names in parts:
+                    one = ring.relabel(Terms(((part, Fraction(1)),)), names)
+                    found = ring.multiply(found, self._determinant(one, node))
+                kind, of, _ = ring.atoms[rows[0].atom]
+                inverse = kind == "leaf" and getattr(of[0], "name", "") == "inv"
+                if not parts and inverse and rows[0].power == 1:
+                    below = self._determinant(of[-1][0][0], node)
+                    return ring.multiply(found, ring.power(below, Fraction(-1)))
+                if parts:
+                    return found
+        least = min(a, ring.relabel(a, {0: 1, 1: 0}))
+        return ring.multiply(found, ring.one(Atom("leaf", (node.op, least, node.dtype, size))))
+
+    def _size(self, f, label):
+        return dict(zip(f.labels, self.ring.atoms[f.atom].shape, strict=True))[label]
 
     def linear(self, node: Node, operand: Terms) -> Terms:
         """A linear op, of each term: numbers and factors without axes go through it."""

@@ -131,16 +131,14 @@ def declared(node: Node) -> Range | None:
     attrs = dict(node.attrs) if node.op is PLACEHOLDER else {}
     if "within" not in attrs:
         return None
-    ends = attrs["within"]
+    low, high = attrs["within"]
     if node.dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            rounded = np.asarray(ends, WIDE).astype(node.dtype)
-        most = float(np.finfo(node.dtype).max)
-        ends = (
-            float(r) if isinf(e) else min(max(float(r), -most), most)
-            for r, e in zip(rounded, ends, strict=True)
+        most = float(np.finfo(node.dtype).max)  # which no finite end rounds beyond
+        low, high = (
+            e if isinf(e) else float(np.clip(e, -most, most).astype(node.dtype))
+            for e in (low, high)
         )
-    return Range(*ends)
+    return Range(low, high)
 
 
 def _of_input(node: Node, finite: bool) -> Range:

@@ -11,6 +11,7 @@ from symgrad.ir.evaluate import resolve, sizes_of
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.long_double import WIDE
 from symgrad.ir.node import Node
+from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.ranges.inference import MOVES, WITH_ZEROS
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
@@ -29,21 +30,24 @@ class Enclosure:
         sizes = sizes_of(dict(feeds))
         with np.errstate(all="ignore"):
             for node in topological(list(outputs), known=self.intervals.keys()):
-                if any(x in self.unbounded for x in node.inputs):
-                    self.unbounded[node] = ""
+                why = next((self.unbounded[x] for x in node.inputs if x in self.unbounded), None)
+                if why is not None:
+                    self.unbounded[node] = why
                     continue
                 operands = [self.intervals[x] for x in node.inputs]
                 try:
                     found = self._interval(node, operands, resolve(dict(node.attrs), sizes))
                 except UnboundedError as error:
-                    self.unbounded[node] = str(error)
+                    self.unbounded[node] = f"{error}  {node.origin}"
                 except Exception:  # such as a kernel that takes no long doubles
-                    self.unbounded[node] = f"no bound is known for {node.op.name}"
+                    self.unbounded[node] = f"no bound is known for {node.op.name}  {node.origin}"
                 else:
                     self.intervals[node] = found
 
     def _interval(self, node: Node, operands: list[Interval], attrs: dict[str, Any]) -> Interval:
         op = node.op
+        if not isinstance(node.type, TensorType):
+            raise UnboundedError(f"no bound is known for {op.name}")
         if op is CONSTANT or not operands:
             return Interval.point(op.kernel(**attrs))
         if op.identity:

@@ -16,7 +16,7 @@ from symgrad.ir.evaluate import evaluate, sizes_of
 from symgrad.ir.graph import Graph, is_leaf
 from symgrad.ir.long_double import SPREAD, WIDE, Run
 from symgrad.ir.node import Node
-from symgrad.ir.types import TensorType
+from symgrad.ir.types import TensorType, types_of
 from symgrad.ops.leaves import constant
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.inspect.enclosure import Enclosure
@@ -137,7 +137,7 @@ class _Exact:
     def __init__(self, wanted: Sequence[Node], feeds: Mapping[Node, Any]) -> None:
         run = Run(wanted, feeds, fallback=True, rounding=False)
         self.values = run.values
-        self.doubtful = {n for n in run.fallen_back if n.tensor.dtype.itemsize > SINGLE}
+        self.doubtful = {n for n in run.fallen_back if types_of(n.type)[0].dtype.itemsize > SINGLE}
         self.noisy: list[Mapping[Node, Any]] = []
         shaken = frozenset(self.doubtful)
         for node in Graph(wanted).nodes if shaken else ():
@@ -166,7 +166,7 @@ def _largest(apart: Any) -> tuple[int, ...]:
 
 def _bound(enclosure: Enclosure, y: Node, value: Any) -> tuple[float, str]:
     if y in enclosure.unbounded:
-        return inf, next(filter(None, enclosure.unbounded.values()), "")
+        return inf, enclosure.unbounded[y]
     low, high = enclosure.intervals[y]
     with np.errstate(all="ignore"):
         apart = np.fmax(high - value, value - low)

@@ -73,6 +73,9 @@ def test_exact_arithmetic_has_no_error():
             np.ones((2, 2)),
             "no bound is known for loop",
         ),
+        (lambda a: sg.linalg.solve(a, a[0]), np.eye(2) + 0.1, "no bound is known for solve"),
+        (lambda a: sg.linalg.eigvalsh(a) + a[0], np.eye(2), "no bound is known for eigh"),
+        (lambda a: sg.linalg.qr(a)[1] + a[0], np.eye(2), "no bound is known for qr"),
         (lambda a: sg.real(sg.fft.fft(a)), np.ones((2, 2)), "no bound is known"),
         (lambda a: 1 / (a - a * 1.0), np.full((2, 2), 0.3), "not bounded"),
     ],
@@ -82,7 +85,17 @@ def test_where_no_bound_is_known(build, value, reason):
     found = error(build(a), value)
     assert found.bound == inf
     assert reason in str(found)
+    assert "test_error.py:" in found.outputs[0].why or "not bounded" in reason
     assert sg.compile(a, build(a)).error(value).bound is None
+
+
+def test_each_output_says_why_it_has_no_bound():
+    a = sg.placeholder("a", (2, 2))
+    outputs = [sg.linalg.inv(a), a + 1, sg.linalg.det(a)]
+    found = sg.compile(a, outputs).error(np.eye(2) + 0.1, bound=True).outputs
+    assert [y.why.split("  ")[0] for y in found] == [
+        "no bound is known for inv", "", "no bound is known for det"
+    ]  # fmt: skip
 
 
 def test_a_jump_that_rounding_may_cross_has_a_bound_across_it():
