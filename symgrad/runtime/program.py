@@ -281,10 +281,11 @@ class Program(Displayed, Runner):
         the element where it is largest; that of float64 programs, where long double is no wider
         than float64, as 0. With `bound`, each output has a number that its error does not exceed,
         whatever was rounded: the graph is run once more, on intervals that are rounded outwards,
-        for arrays and constants that are taken as exact. It is `inf` where no bound is known: for
-        solves, decompositions, loops, complex numbers, and beside a jump or a pole. The causes are
-        the nodes whose own rounding moves that element most, to first order. It prints; nothing is
-        updated. See Higham, Accuracy and Stability of Numerical Algorithms, 2002.
+        for arrays and constants that are taken as exact, which those in the formula of a function
+        may not be, such as that of gelu. It is `inf` where no bound is known, and `why` names the
+        line: for solves, decompositions, loops, complex numbers, and beside a jump or a pole. The
+        causes are the nodes whose own rounding moves that element most, to first order. It prints;
+        nothing is updated. See Higham, Accuracy and Stability of Numerical Algorithms, 2002.
 
         >>> x = placeholder("x", (), "float32")
         >>> print(compile(x, (exp(x) - 1 - x) / x**2).error(1e-3))  # doctest: +ELLIPSIS
