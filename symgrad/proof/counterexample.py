@@ -13,7 +13,8 @@ from symgrad.ir.long_double import Run
 from symgrad.ir.node import Node
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import add, subtract
-from symgrad.ops.ranges.inference import ROUNDED, declared
+from symgrad.ops.ranges.facts import ROUNDED
+from symgrad.ops.ranges.inference import declared
 from symgrad.rewrite.rule import Exact
 
 SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5)

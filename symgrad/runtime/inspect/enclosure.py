@@ -13,7 +13,7 @@ from symgrad.ir.long_double import WIDE
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
-from symgrad.ops.ranges.inference import MOVES, WITH_ZEROS
+from symgrad.ops.ranges.facts import MOVES, WITH_ZEROS
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 
 # Ops whose results grow with their operands, and round nothing.
