@@ -8,20 +8,25 @@ As those in `ops/kernels.py` their source is copied into programs.
 import numpy as np
 
 
+def _with_limits(y, a, b, at_zero, out):
+    """A relative entropy y of a and b with its values where a is 0, and outside the domain."""
+    y = np.where(np.equal(a, 0) & np.greater_equal(b, 0), at_zero, y)
+    y = np.where(np.less(a, 0) | np.less(b, 0), np.inf, y)
+    y = np.where(np.greater(a, 0) & np.equal(b, 0), np.inf, y)
+    y = np.where(np.isnan(a) | np.isnan(b), np.nan, y)
+    if out is None:
+        return y.astype(np.result_type(a, b))[()]
+    np.copyto(out, y, casting="same_kind")
+    return out
+
+
 def rel_entr(a, b, out=None):
     """a * log(a / b), and its limit where a is 0."""
     with np.errstate(all="ignore"):
         past = np.divide(np.subtract(a, b), b)
         y = np.where(np.abs(past) < 0.5, np.log1p(past), np.log(np.divide(a, b)))
         y = np.multiply(a, y)
-        y = np.where(np.equal(a, 0) & np.greater_equal(b, 0), 0, y)
-        y = np.where(np.less(a, 0) | np.less(b, 0), np.inf, y)
-        y = np.where(np.greater(a, 0) & np.equal(b, 0), np.inf, y)
-        y = np.where(np.isnan(a) | np.isnan(b), np.nan, y)
-    if out is None:
-        return y.astype(np.result_type(a, b))[()]
-    np.copyto(out, y, casting="same_kind")
-    return out
+        return _with_limits(y, a, b, 0, out)
 
 
 def kl_div(a, b, out=None):
@@ -36,14 +41,7 @@ def kl_div(a, b, out=None):
             series = (1 if k % 2 == 0 else -1) / (k * (k - 1)) + t * series
         far = np.subtract(np.add(np.multiply(a, np.log(np.divide(a, b))), b), a)
         y = np.where(near, b * t * t * series, far)
-        y = np.where(np.equal(a, 0) & np.greater_equal(b, 0), b, y)
-        y = np.where(np.less(a, 0) | np.less(b, 0), np.inf, y)
-        y = np.where(np.greater(a, 0) & np.equal(b, 0), np.inf, y)
-        y = np.where(np.isnan(a) | np.isnan(b), np.nan, y)
-    if out is None:
-        return y.astype(np.result_type(a, b))[()]
-    np.copyto(out, y, casting="same_kind")
-    return out
+        return _with_limits(y, a, b, b, out)
 
 
 def lambertw(x, k, out=None):
