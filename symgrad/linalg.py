@@ -10,6 +10,8 @@ wanted, raises `KernelError` when the program runs, and names the user's line.
 
 from typing import Any as _Any
 
+from symgrad.autodiff.krylov import bicgstab as bicgstab
+from symgrad.autodiff.krylov import cg as cg
 from symgrad.ir.namespace import public_names as _public_names
 from symgrad.ir.node import Node as _Node
 from symgrad.ops.declare import NodeLike as _NodeLike

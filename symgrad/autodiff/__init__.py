@@ -11,6 +11,7 @@ and Jacobians need it. `sparsity.py` finds which entries of a Jacobian can diffe
 `colouring.py` which of its columns can be computed together.
 
 Ops that run graphs have files of their own for derivatives and batches: `loops.py` (`scan`),
-`whiles.py`, `choices.py` (`cond`), `implicit.py` (solutions of equations) and `dynamic_shapes.py`
-(`sized`). `custom/` has functions of a user's own.
+`whiles.py`, `choices.py` (`cond`), `implicit.py` (solutions of equations, and in `krylov.py` those
+of linear systems by iteration) and `dynamic_shapes.py` (`sized`). `custom/` has functions of a
+user's own.
 """

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.jacobians import jacobian
+from symgrad.autodiff.krylov import solved
 from symgrad.autodiff.locking import Lock, refuse_kinks
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.autodiff.transforms import jvp as pushed
@@ -23,6 +24,7 @@ from symgrad.ops.elementwise import negative
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.linalg.systems import solve
 from symgrad.ops.loops.implicit import implicit
+from symgrad.ops.loops.krylov import Iteration
 from symgrad.ops.loops.loop import substituted
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose
@@ -37,8 +39,7 @@ def vjp(flow: Node, y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
         (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
         g = placeholder("g", x.shape, x.dtype)
         wrt = [k for k, on in zip(fixed, active[1:], strict=True) if on and is_differentiable(k)]
-        slopes = jacobian(f, x, disconnected="zero")
-        back = negative(solve(matrix_transpose(slopes), g))
+        back = negative(_system(one, x, f, g, transposed=True))
         found = pulled([f], wrt, [back], disconnected="zero")
         made = dict(zip(wrt, _at(one, found, {g: flows[0]}), strict=True))
         return [None, *(made.get(k) for k in fixed)]
@@ -53,15 +54,24 @@ def jvp(tangents: Sequence[Cotangent], y: Node) -> Cotangent:
         (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
         given = {k: t for k, t in zip(fixed, flows[1:], strict=True) if t is not None}
         seeds = {k: placeholder("t", k.shape, k.dtype) for k in given}
-        slopes = jacobian(f, x, disconnected="zero")
         tangents = [*seeds.values()]
         (moved,) = pushed([f], [*given], tangents, disconnected="zero")
-        made = [negative(solve(slopes, moved))]
+        made = [negative(_system(one, x, f, moved, transposed=False))]
         return [*_at(one, made, {seeds[k]: t for k, t in given.items()})]
 
     if all(t is None for t in tangents[1:]):
         return None
     return _by_rows(y, tangents, rule, of_operands=True)[0]
+
+
+def _system(one: Node, x: Node, f: Node, right: Node, transposed: bool) -> Node:
+    """The solution of a system of the Jacobian of f by x, or of its transpose."""
+    if one.attr("method"):
+        how = Iteration(one.attr("method"), one.attr("tol"), one.attr("most"))
+        by = pulled if transposed else pushed
+        return solved(lambda v: by([f], [x], [v], disconnected="zero")[0], right, how)
+    slopes = jacobian(f, x, disconnected="zero")
+    return solve(matrix_transpose(slopes) if transposed else slopes, right)
 
 
 def locked(lock: Lock, y: Node) -> list[Node]:

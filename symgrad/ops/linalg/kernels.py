@@ -67,6 +67,19 @@ def pivots(x):
     return x
 
 
+def converged(x, residual, wanted, method, most):
+    """x, whose residual is to be as small as wanted: else a method has failed."""
+    bad = ~(residual <= wanted)
+    if bad.any():
+        more = "" if method != "cg" else "; a is to be symmetric and positive definite"
+        raise np.linalg.LinAlgError(
+            f"{method} did not converge in at most {most} steps: |b - a(x)| is "
+            f"{residual[bad][0]:.3g}, and {wanted[bad][0]:.3g} was wanted; give maxiter, or a "
+            f"larger tol{more}"
+        )
+    return x
+
+
 def inv_definite(x):
     """The inverse by the Cholesky factor."""
     half = inv_triangular(cholesky(x), True)

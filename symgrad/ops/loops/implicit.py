@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, ShapeError
@@ -21,6 +21,9 @@ def _infer(
     residual: Graph,
     levels: tuple[tuple[int | Dim, tuple[bool, ...]], ...],
     sizes: tuple[tuple[str, int | Dim], ...],
+    method: Literal["", "cg", "bicgstab"] = "",
+    tol: float = 0.0,
+    most: int = 0,
 ) -> TensorType:
     given, made = body_types(residual, sizes)
     if len(made) != 1 or given[:1] != made or made[0].ndim != 1 or made[0].dtype.kind != "f":
@@ -50,8 +53,20 @@ def _infer(
     graphs=("residual",),
     public=False,
 )
-def implicit(x: Node, *fixed: Node, residual: Graph, levels: Levels, sizes: Sizes) -> Node:
+def implicit(
+    x: Node,
+    *fixed: Node,
+    residual: Graph,
+    levels: Levels,
+    sizes: Sizes,
+    method: Literal["", "cg", "bicgstab"] = "",
+    tol: float = 0.0,
+    most: int = 0,
+) -> Node:
     """The vector x, a zero of the residual of it and of what is fixed, differentiated as that.
+
+    The systems of its derivatives are solved by an iterative method, with its limits, or, if that
+    has no name, by a factor of the Jacobian.
 
     On a batch, `levels` has for each of its axes, the outermost first, its size and which of the
     operands have it.
@@ -59,6 +74,10 @@ def implicit(x: Node, *fixed: Node, residual: Graph, levels: Levels, sizes: Size
     ...
 
 
-def solution_of(x: Any, residual: Graph, fixed: list[Node], sizes: Sizes) -> Node:
+def solution_of(
+    x: Any, residual: Graph, fixed: list[Node], sizes: Sizes, how: Any = ("", 0.0, 0)
+) -> Node:
     """A zero x of a residual, which is given what is fixed; no derivative goes through x itself."""
-    return implicit(x, *fixed, residual=residual, levels=(), sizes=sizes)
+    method, tol, most = how
+    attrs = {"method": method, "tol": tol, "most": most} if method else {}
+    return implicit(x, *fixed, residual=residual, levels=(), sizes=sizes, **attrs)
