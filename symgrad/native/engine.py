@@ -6,6 +6,8 @@ fused multiply-add, no executable memory) is an `Unavailable`, and NumPy does th
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import threading
 from contextlib import nullcontext
@@ -155,8 +157,24 @@ class Engine:
         return Library(tracker, self)
 
 
+def may_execute() -> bool:
+    """Whether memory may be executed that was written to.
+
+    Where it may not, LLVM fails, and frees memory twice: it is not to be asked there.
+    """
+    if not hasattr(mmap, "PROT_EXEC"):
+        return True
+    page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return bool(protect(address, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC) == 0)
+
+
 @lru_cache(maxsize=1)
 def _host() -> Engine | str:
+    if not may_execute():
+        return "machine code cannot be loaded: this process may not execute what it wrote"
     try:
         found = Engine(Store.at(standard_folder()))
         found.loaded(NOTHING, ("nothing",), {})

@@ -27,7 +27,7 @@ def missing():
 
 @pytest.fixture
 def no_llvm(monkeypatch):
-    for module in ("engine", "kernel", "small"):
+    for module in ("small", "kernel", "engine"):  # whose names the others import
         monkeypatch.setattr(f"symgrad.native.{module}.host", missing)
 
 
@@ -80,7 +80,7 @@ def test_llvm_is_started_only_for_groups_that_pay(monkeypatch):
     def started():
         raise AssertionError("it was started")
 
-    for module in ("engine", "kernel", "small"):
+    for module in ("small", "kernel", "engine"):  # whose names the others import
         monkeypatch.setattr(f"symgrad.native.{module}.host", started)
     _, (program,) = programs_of(WORKLOADS["augmentation"](0.1), None, monkeypatch)
     assert program.natives.reasons
@@ -129,4 +129,4 @@ def test_a_process_that_may_not_make_code_leaves_the_work_to_numpy():
     if "not this kernel" in done.stderr:
         pytest.skip("this kernel does not refuse it")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("JIT session error") <= 1, "it is tried once"
+    assert "JIT session error" not in done.stderr, "LLVM frees memory twice where it may not"
