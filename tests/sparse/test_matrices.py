@@ -47,6 +47,18 @@ def test_numpys_arithmetic_of_a_matrix_is_that_of_its_operators():
         np.testing.assert_allclose(sg.compile([], found)(), wanted)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_a_result_that_is_changed_leaves_the_next_alone(kind):
+    made = sg.sparse.matrix(array())
+    program = sg.compile([], made.T * 2.0 if kind == "csc" else made * 2.0)
+    first, second = program(), program()
+    wanted = second.toarray()
+    first.data[:], first.indices[:], first.indptr[:] = 7, 0, 0
+    assert second.format == program().format == kind
+    np.testing.assert_array_equal(second.toarray(), wanted)
+    np.testing.assert_array_equal(program().toarray(), wanted)
+
+
 def gradient(a, x):
     """That of the squares of a product."""
     return sg.grad(sg.sum(sg.real((a @ x) ** 2)), x)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -207,29 +208,40 @@ class Matrix:
         )
 
     def __symgrad_parts__(self) -> tuple[Node, Form]:
-        return self.values, partial(_formed, self.indices, self.indptr, self.shape, self.transposed)
+        return self.values, _Formed(self.indices, self.indptr, self.shape, self.transposed)
 
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<sparse {rows} × {columns} {self.dtype.name}: {self.nnz} entries>"
 
 
-def _formed(
-    indices: ArrayData,
-    indptr: ArrayData,
-    shape: tuple[int, int],
-    transposed: bool,
-    results: Iterable[Any],
-) -> Any:
-    """A matrix of a node, a SciPy array of an array; what is neither, as on a device, as it is."""
-    values = next(iter(results))
-    if isinstance(values, Node):
-        return Matrix(values, indices, indptr, shape, transposed)
-    if not isinstance(values, np.ndarray):
-        return values
-    module = kernels.sparse_module()
-    kind = module.csc_array if transposed else module.csr_array
-    return kind((values, indices.array.copy(), indptr.array.copy()), shape=shape)
+@dataclass(frozen=True)
+class _Formed:
+    """Gives a matrix for a node, a SciPy array for an array, and what is neither as it is."""
+
+    indices: ArrayData
+    indptr: ArrayData
+    shape: tuple[int, int]
+    transposed: bool
+
+    def __call__(self, results: Iterable[Any]) -> Any:
+        values = next(iter(results))
+        if isinstance(values, Node):
+            return Matrix(values, self.indices, self.indptr, self.shape, self.transposed)
+        if not isinstance(values, np.ndarray):
+            return values
+        made = copy(self.pattern)
+        made.data = values
+        made.indices, made.indptr = made.indices.copy(), made.indptr.copy()
+        return made
+
+    @cached_property
+    def pattern(self) -> Any:
+        """SciPy's array, without values: its checks of a pattern take longer than a small call."""
+        module = kernels.sparse_module()
+        kind = module.csc_array if self.transposed else module.csr_array
+        indices, indptr = self.indices.array, self.indptr.array
+        return kind((np.zeros(len(indices), bool), indices, indptr), shape=self.shape)
 
 
 def is_sparse(value: Any) -> bool:
