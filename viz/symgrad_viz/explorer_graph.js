@@ -252,6 +252,7 @@ function place() {
   attach();
   cull(false);
   // A title stays in sight as long as its frame is; of a small frame it stands above.
+  const told = []; // where titles stand
   [...$("captions").children].forEach((caption, i) => {
     const { title, x, y, width: w, height: h } = parts()[i];
     const [left, top, right, bottom] = [x * view.k + view.x, y * view.k + view.y, (x + w) * view.k + view.x, (y + h) * view.k + view.y];
@@ -259,6 +260,10 @@ function place() {
     const across = Math.min(Math.max(left, 0) + 10, Math.max(left, right - 7.3 * title.length - 8));
     const down = small && top > 16 ? top - 5 : Math.min(Math.max(top, 0) + 17, bottom - 6);
     put(caption, { transform: `translate(${across} ${down})` }, []);
+    // From very far there is no room for all.
+    const end = across + 7.3 * title.length + 8;
+    caption.toggleAttribute("hidden", told.some(([a, b, at]) => across < b && a < end && Math.abs(at - down) < 18));
+    told.push([across, end, down]);
     // Where the frame begins out of sight, its title has a strip of its own: boxes pass beneath.
     const strip = top < 0 || (small && top <= 16);
     const [from, to] = strip ? [Math.max(left, 0) - across, Math.min(right, size.width) - across] : [-4, 7.3 * title.length + 4];
