@@ -28,11 +28,12 @@ def test_a_large_program_opens_as_an_overview(opened, deep_page):
 
 
 def test_a_closed_box_tells_inputs_from_parameters(opened, tmp_path):
-    h = x = sg.placeholder("x", (3,))
-    w = sg.variable("w", np.ones(3))
-    for _ in range(433):
-        h = sg.tanh(h * w + x)
-    page = opened(sg.compile([x], h, passes=()).explore(tmp_path / "chain.html"))
+    h, given = sg.zeros(3), []
+    for i in range(20):
+        with sg.scope(f"step{i}"):
+            given.append(sg.placeholder(f"x{i}", (3,)))
+            h = sg.tanh(h * sg.variable(f"w{i}", np.ones(3)) + given[-1])
+    page = opened(sg.compile(given, h, passes=()).explore(tmp_path / "steps.html"))
     assert "1 input, 1 parameter" in page.locator("#boxes").text_content()
 
 
