@@ -13,14 +13,13 @@ from symgrad.ops.activations import leaky_relu, sigmoid, softmax
 from symgrad.ops.elementwise import abs, exp
 from symgrad.ops.leaves import full, zeros
 from symgrad.ops.logic import equal, greater, greater_equal, less, less_equal, not_equal
-from symgrad.ops.ranges.inference import ranges_of
+from symgrad.ops.ranges.inference import MOST_NODES, ranges_of
 from symgrad.ops.select import maximum, minimum, relu
 from symgrad.ops.shape import astype, broadcast_to
 from symgrad.rewrite.rule import Exact, rule_for
 
 ORDERED = frozenset(f.op for f in (greater, greater_equal, less, less_equal))
 COMPARISONS = ORDERED | {equal.op, not_equal.op}
-MOST_NODES = 100  # that are looked at for one range
 EXTREMA = frozenset((maximum.op, minimum.op))
 
 

@@ -30,6 +30,7 @@ from symgrad.ops.elementwise import (
 from symgrad.ops.leaves import size_of
 from symgrad.ops.linalg.norms import norm2
 from symgrad.ops.linalg.products import vdot_p
+from symgrad.ops.ranges.inference import MOST_NODES, ranges_of
 from symgrad.ops.reduce import kept, sum
 from symgrad.ops.select import relu, where
 from symgrad.ops.trigonometry import cos, cosh, sin, sinh, tanh
@@ -290,6 +291,9 @@ def root_and_base(node: Node) -> Node | None:
     if inside.op is add.op and c.op is square.op and c.inputs[0] is b:
         first, c = c, first
     if first.op is not square.op or first.inputs[0] is not b:
+        return None
+    low, high, _ = ranges_of([b], most=MOST_NODES)[b]
+    if low >= 0 if adds else high <= 0:
         return None
     both = root + abs(b)
     cancels = b < 0 if adds else b > 0

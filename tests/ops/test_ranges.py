@@ -207,6 +207,21 @@ def test_what_a_range_decides_is_not_computed():
     assert [node.op.name for node in least.graph.nodes] == ["placeholder", "placeholder"]
 
 
+@each("ends", [(0, 1e9), (1, 1e9), (-1e9, 0), (-1e9, -1), (-1e9, 1e9)])
+def test_roots_less_what_they_are_nearly_equal_to(ends):
+    b, c = sg.placeholder("b", 3, within=ends), sg.placeholder("c", 3, within=(0, 1))
+    root = sg.sqrt(b * b + c)
+    outputs = [root - b, b - root, root + b, -b - root, sg.where(b > 0, -b + root, root)]
+    at = np.clip([2.0**29, -(2.0**29), 3.0], *ends)
+    given = np.array([1.0, 1.0, 0.0])
+    found = sg.compile([b, c], outputs, exact="reals")(at, given)
+    exact = np.hypot(at, given)
+    less = given / np.maximum(exact + abs(at), 1e-300)
+    above, below = np.where(at > 0, less, exact - at), np.where(at < 0, less, exact + at)
+    expected = [above, -above, below, -below, np.where(at > 0, less, exact)]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 def test_without_a_declared_range_nothing_changes():
     y = sg.abs(sg.sigmoid(x)) + sg.relu(x)
     assert "magnitude_of_known_sign" not in sg.compile(x, y).trace.rules()

@@ -34,6 +34,7 @@ from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 from symgrad.ops.reduce import sum as sum_of
 
 MOST_ELEMENTS = 2**40  # that an axis of named size is taken to have at most
+MOST_NODES = 100  # that a rule looks at for one range
 DENSE = 2**53  # up to here every integer is a float
 UNITS = 4
 
