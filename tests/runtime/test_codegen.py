@@ -70,24 +70,27 @@ def test_every_elementwise_op(op, dtype):
     rng = generator(op.name)
     attrs = op.trials.cases[0].attrs if op.trials.cases else {}
     arity = len(op.trials.domain) if len(op.trials.domain) > 1 else arity_of(op)
-    for shapes in SHAPES:
-        masks = {"select": 1, "where": 1}.get(op.name, 0)
-        dtypes = ["bool"] * masks + [dtype] * (arity - masks)
+    masks = {"select": 1, "where": 1}.get(op.name, 0)
+    dtypes = ["bool"] * masks + [dtype] * (arity - masks)
+    inputs, outputs, arrays = [], [], []
+    for k, shapes in enumerate(SHAPES):
         xs = [
-            sg.placeholder(f"x{i}", s, d)
+            sg.placeholder(f"x{k}_{i}", s, d)
             for i, (s, d) in enumerate(zip(cycle(shapes), dtypes, strict=False))
         ]
         try:
             y = apply(op, xs, attrs)
         except sg.SymgradError:
             return
-        arrays = [sample(rng, x.shape, x.dtype, (0.2, 2.0)) for x in xs]
-        outputs = [y[i] for i in range(len(y.type))] if isinstance(y.type, tuple) else [y]
-        raw(xs, outputs, arrays)
-        if shapes is SHAPES[0] and len(outputs) == 1:
+        made = [y[i] for i in range(len(y.type))] if isinstance(y.type, tuple) else [y]
+        inputs += xs
+        outputs += made
+        arrays += [sample(rng, x.shape, x.dtype, (0.2, 2.0)) for x in xs]
+        if k == 0 and len(made) == 1:
+            both(xs, made, arrays)
             z = apply(op, [x.T for x in xs], attrs)
-            raw(xs, [z, z == z], arrays)
-            both(xs, outputs, arrays)
+            outputs += [z, z == z]
+    raw(inputs, outputs, arrays)
 
 
 def arity_of(op):
