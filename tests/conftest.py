@@ -14,6 +14,10 @@ settings.load_profile("symgrad")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import symgrad.ops.families  # noqa: E402, F401
+from symgrad.runtime.inspect import machine  # noqa: E402
+
+# Each profile measures this machine, for a fifth of a second: no test asks how well.
+machine.CALIBRATION /= 20
 
 # What a test makes seldom outlives it: to look for it after each 700 objects is dear.
 gc.set_threshold(20_000, 10, 10)
