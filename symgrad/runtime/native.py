@@ -159,7 +159,7 @@ class Natives:
     def _refuse(self, error: Exception) -> None:
         """Note why there is no machine code here, which is an error for whoever insists."""
         if self.insist:
-            hint = ", or install it: pip install symgrad[native]" * ("llvmlite" in str(error))
+            hint = ", or install it: pip install 'symgrad[native]'" * ("llvmlite" in str(error))
             raise UnsupportedError(f"{error}; leave backend='native' out{hint}") from None
         self.reasons[str(error)] = None
 
