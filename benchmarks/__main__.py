@@ -154,21 +154,24 @@ def main() -> None:
         "imports": machine.imports(given.rounds),
         "runs": [],
     }
+    slow: dict[str, Round] = {}  # by workload: who is not asked again with more threads
     with TemporaryDirectory() as folder:
         for name, threads in jobs(given):
             load = os.getloadavg()[0]
-            found = rounds_of(
-                name, contestants, given.rounds, threads, given.scale, given.limit, folder
-            )
+            over = slow.get(name, {})
+            asked = [c for c in contestants if c not in over]
+            found = rounds_of(name, asked, given.rounds, threads, given.scale, given.limit, folder)
             contest = {
                 "workload": name,
                 "title": WORKLOADS[name].title,
                 "memory bound": WORKLOADS[name].memory_bound,
                 "threads": threads,
                 "load average": [load, os.getloadavg()[0]],
-                "contestants": summary(found),
+                "contestants": summary(found) | over,
             }
             result["runs"].append(contest)
+            told = contest["contestants"]
+            slow[name] = {c: f for c, f in told.items() if f["status"].startswith("over")}
             print(tables.line(contest), flush=True)
             stem.with_suffix(".json").write_text(
                 json.dumps(result, indent=1) + "\n", encoding="utf-8"
