@@ -375,6 +375,29 @@ def test_what_is_kept_is_a_section_of_its_own():
     assert int(line) in shown["elements"][number]["lines"]
 
 
+@pytest.mark.parametrize(
+    ("backend", "length", "told"),
+    [
+        ("numpy", 4, "op after op, as it is no larger than"),
+        ("numpy", 60_000, "tiles of"),
+        ("native", 60_000, "machine code, in"),
+    ],
+)
+def test_a_group_tells_how_it_runs(backend, length, told):
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    x, w = sg.placeholder("x", ("N", 40)), sg.variable("w", np.ones((40, 40)))
+    program = sg.compile(x, sg.sum(sg.tanh(x @ w) * 2 + 1), backend=backend, threads=1)
+    program(np.ones((length, 40)))
+    shown = read(program)
+    (group,) = (e for e in shown["elements"] if e.get("runs"))
+    text, *numbers = group["runs"]
+    assert told in shown["texts"][text].replace("\0", "{}").format(*numbers)
+    # What lies between need not be written: all but the sum.
+    assert len(group["written"]) == 1
+    assert group["between"] == 3 * length * 40 * 8
+
+
 def test_machine_code_is_shown_as_text():
     pytest.importorskip("llvmlite")
     x = sg.placeholder("</script>&<b>", 40)

@@ -177,7 +177,9 @@ class Nodes:
             if isinstance(step, TileLoop):
                 return f"{step.tiling}, each of which stays in the cache"
             if isinstance(step, NativeLoop):
-                return f"machine code, in blocks of {step.code.block} of {step.code.rows} rows"
+                blocks = -(-step.code.rows // step.code.block)
+                parts = f", in {blocks} blocks" if blocks > 1 else ""
+                return f"machine code{parts}: what lies between stays in registers"
             if isinstance(step, NativeCall):
                 return "machine code, with the rest of the program"
         if size < LEAST_BYTES:
