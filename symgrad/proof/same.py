@@ -65,8 +65,9 @@ def same(f: Any, g: Any, *, exact: Exact | Grade = "reals", effort: int = 300) -
 
     They are given as nodes, numbers or arrays, or as sequences of them that are compared one by
     one. Placeholders and variables are the same if they are one node, or have one name: a variable
-    stands for any value. `exact` says how equal: as functions of real numbers, or by a finer grade,
-    as in `compile`; `effort` is how many graphs the search among rules may look at.
+    stands for any value. `exact` says how equal: as functions of real numbers, where both have a
+    value (`x / x` is 1), or by a finer grade, as in `compile`; `effort` is how many graphs the
+    search among rules may look at.
     Equal means proved: the answer has the rules and the finest grade that was found. Different
     means that the answer has a point, as simple as could be found, at which rounding cannot explain
     the difference. Undecided is the rest: equal at all points that
