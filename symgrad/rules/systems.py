@@ -7,7 +7,8 @@ for real numbers only.
 from __future__ import annotations
 
 from symgrad.ir.node import Node
-from symgrad.ops.leaves import eye, eye_p
+from symgrad.ops.elementwise import multiply
+from symgrad.ops.leaves import eye, eye_p, ones
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
 from symgrad.ops.linalg.triangular import (
@@ -21,7 +22,14 @@ from symgrad.ops.linalg.triangular import (
     solve_triangular_p,
 )
 from symgrad.ops.reduce import sum
-from symgrad.ops.shape import expand_dims, matrix_transpose, permute_dims, reshape, reshaped
+from symgrad.ops.shape import (
+    expand_dims,
+    matrix_transpose,
+    permute_dims,
+    reshape,
+    reshape_p,
+    reshaped,
+)
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
 from symgrad.rewrite.rule import Exact, Rewrite, rule
@@ -333,3 +341,48 @@ def definite_system_by_factor(a: Var, b: Var) -> Rewrite:
 def definite_determinant_by_factor(a: Var) -> Rewrite:
     """The logarithm of a determinant is that of the Cholesky factor's, which may be there."""
     return Rewrite(before=logdet_definite(a), after=lambda a: 2 * log_diagonal(cholesky_p(a)))
+
+
+def _scale(row: Node, half: Node) -> Node | None:
+    """The c with which a row is c times the right side of half a definite system, transposed."""
+    if half.op is not solve_triangular_p.op or row.op is not reshape_p.op or row.shape[0] != 1:
+        return None
+    column, source = half.inputs[1], row.inputs[0]
+    if column.op is not reshape_p.op or column.ndim != 2 or column.shape[1] != 1:
+        return None
+    if source is column.inputs[0]:
+        return ones((), dtype=row.dtype)
+    if source.op is multiply.op and source.inputs[0] is column.inputs[0]:
+        return source.inputs[1] if source.inputs[1].ndim == 0 else None
+    return None
+
+
+def _is_form(row: Node, a: Node, half: Node, axes: tuple[int, ...]) -> bool:
+    return is_transposed(axes) and _scale(row, half) is not None and half.inputs[0] is a
+
+
+def _quadratic_form(a: Node, b: Node, c: float = 1) -> Node:
+    right = tanh(b[:3, 0])
+    row = reshape(right * c if c != 1 else right, (1, 3))
+    return matmul_p(row, cho_solve(cholesky_p(definite(a)), reshape(right, (3, 1))))
+
+
+@rule(
+    exact=Exact.ROUNDING,
+    kinds="f",
+    single_use=True,
+    when=_is_form,
+    examples=(_quadratic_form, lambda a, b: _quadratic_form(a, b, 0.5)),
+)
+def quadratic_form_by_factor(row: Var, a: Var, half: Var, axes: Attr) -> Rewrite:
+    """A quadratic form of an inverse is a sum of squares, after one of its two systems."""
+
+    def squares(row: Node, half: Node) -> Node:
+        found = matmul_p(matrix_transpose(half), half)
+        scale = _scale(row, half)
+        return found if scale is None else found * scale
+
+    return Rewrite(
+        before=matmul_p(row, solve_triangular_p(permute_dims(a, axes=axes), half, lower=False)),
+        after=squares,
+    )

@@ -43,20 +43,21 @@ def inv_triangular(x, lower):
     return y
 
 
-def cholesky(x):
+def cholesky(x, out=None):
     """The Cholesky factor; of a large matrix by blocks: all but these is a matrix product."""
     n, size = x.shape[-1], 64
+    y = np.empty(x.shape, x.dtype) if out is None else out
     if n < 4 * size:
-        return np.linalg.cholesky(x)
-    y = np.zeros(x.shape, x.dtype)
+        y[...] = np.linalg.cholesky(x)
+        return y
     for i in range(0, n, size):
         here, rest = slice(i, i + size), slice(i + size, None)
         done = np.conj(np.swapaxes(y[..., here, :i], -1, -2))
         left = x[..., i:, here] - np.matmul(y[..., i:, :i], done)
         block = np.linalg.cholesky(left[..., :size, :])
-        y[..., here, here] = block
+        y[..., here, here], y[..., here, rest] = block, 0
         turned = np.conj(np.swapaxes(np.linalg.inv(block), -1, -2))
-        y[..., rest, here] = np.matmul(left[..., size:, :], turned)
+        np.matmul(left[..., size:, :], turned, out=y[..., rest, here])
     return y
 
 

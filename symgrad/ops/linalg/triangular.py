@@ -190,6 +190,7 @@ def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
 @matrix_op(
     infer=square_infer,
     kernel=kernels.cholesky,
+    out=True,
     pullback=_cholesky_pullback,
     pushforward=_cholesky_pushforward,
     flops=lambda t: t.size * t.shape[-1] // 3,
