@@ -56,7 +56,9 @@ def test_random_graphs_do_run_as_machine_code():
         for seed in range(30):
             inputs, outputs, _ = campaign.some_graph(seed)
             found += sg.compile(inputs, outputs, backend=None).native
-    assert len(found) > 20
+            if len(found) > 20:
+                return
+    pytest.fail(f"{len(found)} kernels of 30 graphs")
 
 
 @pytest.mark.parametrize("seed", [20, 136, *range(400, 412)])
