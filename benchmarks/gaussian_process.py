@@ -6,7 +6,8 @@ The logarithm of the marginal likelihood of 1,000 points in three dimensions, by
 length, height and noise, in float64 on one thread: its value, the value and the gradient, and these
 with the Hessian. The peers are given it twice, as neither way is the faster in all: by a Cholesky
 factor, as books have it, and by `solve` and `slogdet`. symgrad makes one program of either. `apart`
-is the largest relative difference from symgrad's.
+is the largest relative difference from symgrad's, with which JAX and PyTorch agree; what PyTensor
+3.0.7 makes of `solve` has a wrong gradient.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ CONTESTANTS: dict[str, Callable[[str, np.ndarray, np.ndarray], Callable[[], Any]
 
 
 def measured(contestant: str, wanted: str) -> dict[str, float]:
-    """The figures of one contestant, whose answer is held to symgrad's."""
+    """The figures of one contestant, with how far its answer is from symgrad's."""
     start = perf_counter()
     run = CONTESTANTS[contestant](wanted, *data())
     found = run()
@@ -154,7 +155,6 @@ def measured(contestant: str, wanted: str) -> dict[str, float]:
     expected = found if contestant == "symgrad" else of_symgrad(wanted, *data())()
     pairs = zip(map(np.asarray, found), expected, strict=True)
     apart = max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs)
-    assert apart < 1e-6, apart
     times: list[float] = []
     while sum(times) < 0.7 or len(times) < 5:
         start = perf_counter()
