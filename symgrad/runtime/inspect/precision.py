@@ -21,7 +21,7 @@ from symgrad.rewrite.rule import Exact
 from symgrad.runtime.inspect.rounding import Cause, OutputError
 from symgrad.runtime.program import Program
 
-POINTS = 16
+POINTS = 64
 ROUNDS = 6
 WIDE = np.dtype(np.float64)
 
