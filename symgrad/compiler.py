@@ -107,9 +107,10 @@ def compile(
     several threads take turns; one that fails leaves what is held as it was. A copy or a pickle
     holds nothing, so that its first call gives all.
 
-    With `error`, say 1e-6, no output is off by more than this part of its largest element at 16
+    With `error`, say 1e-6, no output is off by more than this part of its largest element at 64
     points of what placeholders are declared to lie `within`: as a bound, where one is known (see
-    `Program.error`). Rules of finer grades are tried, then float64 for what rounding harms.
+    `Program.error`); beside a pole it may be off by more between them. Rules of finer grades are
+    tried, then float64 for what rounding harms.
 
     Raises `GraphError` for an `error` that no program keeps to, with the line, and beside
     `memory_budget` or `jax`; for inputs that are no placeholders, share a name or are missing, for
