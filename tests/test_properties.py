@@ -186,7 +186,7 @@ def check_plan(plan):
         return found
 
     def overlap(a, b):
-        if a.slot == b.slot and all(v.op.name == "slice" for r in (a, b) for v in r.views):
+        if a.slot == b.slot:
             if a.views and b.views:  # two parts of what was joined may be equal: one is copied
                 return np.intersect1d(elements(a), elements(b)).size > 0
         if slots[a.slot].kind == slots[b.slot].kind == "arena":

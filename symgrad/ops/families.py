@@ -10,6 +10,7 @@ import symgrad.ops.fourier.planes
 import symgrad.ops.linalg.tensors
 import symgrad.ops.loops.cond
 import symgrad.ops.loops.implicit
+import symgrad.ops.loops.krylov
 import symgrad.ops.loops.loop
 import symgrad.ops.loops.while_loop
 import symgrad.ops.numpy.arithmetic

@@ -41,6 +41,9 @@ def merge(
             becomes[node] = node
             continue
         inputs = tuple(map(there, node.inputs))
+        if op.bilinear and not op.elementwise and exact < Exact.ROUNDING:
+            if _became_one(node.inputs, inputs):
+                inputs = (inputs[0], _anew(node.inputs[1], there))
         numbers = tuple(map(id, inputs))
         if op.commutative and _may_swap(node, exact):
             numbers = tuple(sorted(numbers))
@@ -52,6 +55,34 @@ def merge(
             found = kept[key] = rebuild(node, inputs)
         becomes[node] = found
     return becomes
+
+
+def _became_one(before: tuple[Node, ...], after: tuple[Node, ...]) -> bool:
+    """Whether the operands of a product read one array, which were two.
+
+    BLAS multiplies a matrix by its own transpose in another way (syrk), which rounds otherwise.
+    """
+    a, b = map(_source, after)
+    return a is b and _source(before[0]) is not _source(before[1])
+
+
+def _source(node: Node) -> Node:
+    """The node in whose memory a value lies."""
+    while node.inputs and _reads_memory(node):
+        node = node.inputs[0]
+    return node
+
+
+def _reads_memory(node: Node) -> bool:
+    return node.op.view or node.op.identity or isinstance(node.inputs[0].type, tuple)
+
+
+def _anew(node: Node, there: Callable[[Node], Node]) -> Node:
+    """A node that is computed once more, of operands that are merged."""
+    inputs = [there(x) for x in node.inputs]
+    if node.inputs and _reads_memory(node):
+        inputs[0] = _anew(node.inputs[0], there)
+    return Node(node.op, tuple(inputs), node.attrs, node.type, node.origin)
 
 
 def _may_swap(node: Node, exact: Exact) -> bool:

@@ -128,9 +128,11 @@ def factorisation_by_facts(node: Node) -> Node | None:
     examples=(lambda x: cholesky_p(_with_transpose(cholesky_p(definite(x)))),),
 )
 def factor_of_its_product(node: Node) -> Node | None:
-    """The Cholesky factor of L @ L.T is L, where L is one."""
+    """The Cholesky factor of L @ L.T is L, where L is one, of real numbers."""
     a, b = node.inputs[0].inputs
-    return a if a.op is cholesky_p.op and b.op is permute_dims.op and is_transpose(a, b) else None
+    if node.tensor.is_complex or a.op is not cholesky_p.op or b.op is not permute_dims.op:
+        return None
+    return a if is_transpose(a, b) else None
 
 
 @rule_for(

@@ -197,6 +197,9 @@ def test_gradients_of_random_bodies(start):
         d for d in drawn if not any(n.op is clip_gradient_p.op for n in sg.Graph(d.outputs).nodes)
     ]
     for one in drawn:
+        # What overflows has 0 times infinity for a slope, of which a loop may keep the 0.
+        if not all(np.all(np.isfinite(y)) for y in evaluate(one.unrolled(), one.feeds)):
+            continue
         wrt = [n for n in one.feeds if n.dtype.kind == "f"]
         grads = []
         for ys in (one.looped(), one.unrolled()):

@@ -74,3 +74,15 @@ def test_both_results_of_twins():
     q, r = divmod(x, y)
     q2, r2 = divmod(x, y)
     becomes([x, y], [q, r2, q2, r], [q, r, q, r], CSE, "bits")
+
+
+@pytest.mark.parametrize("exact", ["bits", "values"])
+def test_a_product_by_what_becomes_its_own_transpose_keeps_its_digits(exact):
+    """BLAS takes a @ a.T in another way than a @ b.T, and rounds otherwise."""
+    x = sg.placeholder("x", (21, 30))
+    program = sg.compile([x], sg.exp(x) @ sg.exp(x).T, exact=exact)
+    for seed in range(20):
+        a = np.exp(X := np.random.default_rng(seed).standard_normal((21, 30)))
+        assert program(X).tobytes() == (a @ a.copy().T).tobytes()
+    merged = sg.compile([x], sg.exp(x) @ sg.exp(x).T, exact="rounding")
+    assert sum(n.op.name == "exp" for n in merged.graph.nodes) == 1

@@ -1,5 +1,8 @@
 """`linalg.cg` and `bicgstab` beside a dense solve: values, derivatives, batches, errors."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -107,3 +110,11 @@ def test_what_does_not_converge_is_told_with_the_line(build, words):
 def test_bad_input_is_refused(build, words):
     with pytest.raises(sg.SymgradError, match=words):
         build()
+
+
+def test_a_graph_that_was_saved_is_read_where_nothing_else_was_imported(tmp_path):
+    path = tmp_path / "g.json"
+    sg.Graph([sg.linalg.cg(a, b)], [a, b]).save(path)
+    code = f"import symgrad as sg; print(len(sg.Graph.load({str(path)!r}).inputs))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "2\n"

@@ -61,14 +61,14 @@ def cholesky(x, out=None):
     return y
 
 
-def pivots(x):
+def pivots(x, out=None):
     """The numbers on the diagonal of a matrix that is to be regular: as they are, and none 0."""
     if not np.all(x):
         raise np.linalg.LinAlgError("Singular matrix")
-    return x
+    return np.positive(x, out=out)
 
 
-def converged(x, residual, wanted, method, most):
+def converged(x, residual, wanted, method, most, out=None):
     """x, whose residual is to be as small as wanted: else a method has failed."""
     bad = ~(residual <= wanted)
     if bad.any():
@@ -78,7 +78,7 @@ def converged(x, residual, wanted, method, most):
             f"{residual[bad][0]:.3g}, and {wanted[bad][0]:.3g} was wanted; give maxiter, or a "
             f"larger tol{more}"
         )
-    return x
+    return np.positive(x, out=out)
 
 
 def inv_definite(x):

@@ -14,7 +14,7 @@ from symgrad.ir.op import Cotangent, case
 from symgrad.ir.types import TensorType
 from symgrad.ops.complexes import conj, part_dtype, real
 from symgrad.ops.creation import tril, triu
-from symgrad.ops.declare import NodeLike, common_dtype, composite
+from symgrad.ops.declare import NodeLike, common_dtype, composite, require
 from symgrad.ops.elementwise import log
 from symgrad.ops.flows import total
 from symgrad.ops.leaves import eye
@@ -69,12 +69,19 @@ def from_lower(x: Node) -> Node:
 # ---- systems --------------------------------------------------------------------------------
 
 
+def _pivots_infer(x: TensorType) -> TensorType:
+    require("fc", x)
+    return x
+
+
 @matrix_op(
-    infer=lambda t: t,
+    infer=_pivots_infer,
     kernel=kernels.pivots,
     pullback=lambda g, y, x: g,
     pushforward=lambda t, y, x: t,
     flops=lambda t: 0,
+    out=True,
+    in_place=(0,),
     domain=((1.0, 2.0),),
     cases=(case((3,)), case((2, 0))),
     public=False,

@@ -13,7 +13,7 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import case
 from symgrad.ir.types import TensorType
 from symgrad.ops.batch import in_front
-from symgrad.ops.declare import op
+from symgrad.ops.declare import op, require
 from symgrad.ops.elementwise import sqrt
 from symgrad.ops.leaves import constant, zeros_like
 from symgrad.ops.linalg import kernels
@@ -36,6 +36,7 @@ class Iteration(NamedTuple):
 def _converged_infer(
     x: TensorType, residual: TensorType, wanted: TensorType, *, method: str, most: int
 ) -> TensorType:
+    require("f", x, residual, wanted)
     if residual.shape[-1:] != (1,) or wanted.shape[-1:] != (1,):
         raise ShapeError("a residual, and what is wanted of it, are one number in a row")
     return x
@@ -47,6 +48,8 @@ def _converged_infer(
     vjp=lambda g, y, x, residual, wanted, **attrs: (g, None, None),
     jvp=lambda t, y, x, residual, wanted, **attrs: t[0],
     batch=in_front,
+    out=True,
+    in_place=(0,),
     domain=((-1.0, 1.0), (0.0, 1.0), (2.0, 3.0)),
     cases=(case((3,), (1,), (1,), method="cg", most=3),),
     public=False,

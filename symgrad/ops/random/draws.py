@@ -348,6 +348,7 @@ def _implicit(flow: Cotangent, y: Node, a: Node) -> Cotangent:
     jvp=lambda t, y, drawn, a: _implicit(t[1], y, a),
     batch=batch.repeated,
     identity=True,
+    domain=(POSITIVE, POSITIVE),
     cases=(case((3, 4), (3, 4)),),
     public=False,
 )

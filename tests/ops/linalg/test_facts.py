@@ -212,3 +212,24 @@ def test_declared_facts_are_saved_and_batched(tmp_path):
     found = sg.vmap(lambda m: sg.linalg.solve(sg.assume(m, "lower"), np.ones(4)))(many)
     at = np.tril(np.ones((3, 4, 4)))
     close(evaluate([found], {many: at})[0], np.linalg.solve(at, np.ones((3, 4, 1)))[..., 0])
+
+
+def test_a_complex_matrix_by_its_transpose_has_another_factor():
+    """L @ L.T is not Hermitian; of it NumPy reads the lower triangle."""
+    z = sg.placeholder("z", (3, 3), "complex128")
+    factor = sg.linalg.cholesky(z)
+    program = sg.compile([z], sg.linalg.cholesky(factor @ factor.T), exact="reals")
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((3, 3)) + 0.2j * rng.standard_normal((3, 3))
+    at = half @ np.conj(half.T) + 3 * np.eye(3)
+    lower = np.linalg.cholesky(at)
+    close(program(at), np.linalg.cholesky(lower @ lower.T))
+
+
+def test_pivots_are_floats():
+    """Also those that a file holds."""
+    graph = sg.Graph([sg.linalg.solve(sg.diag(d), d)], [d])
+    text = sg.compile([d], graph.outputs, exact="reals").graph.text(full=True)
+    assert "pivots(" in text
+    with pytest.raises(SymgradError, match="takes floats, complex, not bool"):
+        sg.Graph.parse("n0: bool[4] = placeholder(name='d')\nn1: bool[4] = pivots(n0)\nreturn n1\n")
