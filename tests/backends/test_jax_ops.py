@@ -25,6 +25,7 @@ LEFT_TO_NUMPY = [
     "pinv", "sici", "sized", "sparse_matmul", "sparse_solve", "stdtr", "stdtrit", "yv", "zeta",
 ]  # fmt: skip
 GROUPS = 8
+BOTH = ("jax", "numpy")
 
 
 def test_every_op_is_in_the_table_or_a_ufunc_or_left_to_numpy():
@@ -78,3 +79,27 @@ def test_branch_cuts_have_two_sides_and_logarithms_of_gamma_their_digits():
     made, expected = (sg.compile([z, x], outputs, backend=b)(given, near) for b in ("jax", "numpy"))
     for y, wanted in zip(made, expected, strict=True):
         np.testing.assert_allclose(y, wanted, rtol=4 * np.finfo(y.dtype).eps)
+
+
+def test_special_functions_have_their_digits_away_from_where_jax_has_them():
+    """Its beta has six above 8, its log_ndtr ten below -20, its polygamma none below 0."""
+    rng, functions = np.random.default_rng(0), sg.special
+    a, b, x, part = [sg.placeholder(n, 200) for n in "abxp"]
+    wide = [functions.beta(a, b), functions.betaln(a, b), functions.log_ndtr(-x)]
+    wide += [functions.polygamma(n, -x) for n in (1, 2)]
+    single = [sg.astype(y, "float32") for y in (a, b, part)]
+    outputs = [*wide, functions.betainc(*single)]
+    given = [rng.uniform(0.01, top, 200).astype("float32") for top in (60, 60, 59, 1)]
+    made, expected = (sg.compile([a, b, x, part], outputs, backend=k)(*given) for k in BOTH)
+    for y, wanted in zip(made, expected, strict=True):
+        single, tiny = y.dtype == np.float32, np.finfo(y.dtype).tiny
+        np.testing.assert_allclose(y, wanted, rtol=1e-6 if single else 1e-11, atol=tiny)
+
+
+def test_ends_of_counts_powers_and_extrema_are_as_by_numpy():
+    x, z = sg.placeholder("x", 3), sg.placeholder("z", 3, "complex128")
+    outputs = [sg.grad(sg.sum(sg.remainder(np.inf, x)), x), z ** (1 + 1j), sg.max(z), sg.min(z)]
+    given = np.array([2.0, -1, 0.0]), np.array([0, 1j, np.nan])
+    made, expected = (sg.compile([x, z], outputs, backend=k)(*given) for k in BOTH)
+    for y, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(y, wanted, rtol=1e-12)

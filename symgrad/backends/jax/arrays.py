@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symgrad.backends.jax.elementwise import Reductions
+from symgrad.backends.jax.special import Special
 
 
-class Arrays(Reductions):
+class Arrays(Special):
     """Ops that make arrays and move their elements."""
 
     # Whether elements that are written to one place are written one after the other.

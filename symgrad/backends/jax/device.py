@@ -121,6 +121,13 @@ class Device:
         """A value on the device, whose memory nobody else writes."""
         return self.put(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
+    def copied(self, value: Any) -> Any:
+        """A value on the device that nobody else can write, delete or donate."""
+        if not isinstance(value, self.array_type):
+            return self.own(value)
+        with self.here():
+            return self.jax.numpy.copy(value)
+
     @cached_property
     def array_type(self) -> Any:
         """The type of arrays on devices."""

@@ -19,7 +19,6 @@ class Elementwise:
 
     def __init__(self, jax: Any) -> None:
         self.jax, self.jnp, self.lax = jax, jax.numpy, jax.lax
-        self.scipy = jax.scipy.special
 
     def failing(self, bad):
         """Note that the op fails if any element of this is true."""
@@ -69,8 +68,8 @@ class Elementwise:
     def times(self, x, y):
         if x.dtype.kind != "f":
             return self._by(self.jnp.floor_divide, x, y)
-        found = self.jnp.where(y == 0, x / y, self.jnp.floor_divide(x, y))
-        return self.jnp.where(self.jnp.isinf(x), self.jnp.nan, found)
+        found = self.jnp.where(self.jnp.isinf(x), self.jnp.nan, self.jnp.floor_divide(x, y))
+        return self.jnp.where(y == 0, x / y, found)
 
     def remainder(self, x, y):
         return self._by(self.jnp.remainder, x, y)
@@ -92,7 +91,10 @@ class Elementwise:
             self.failing(y < 0)
         if y.dtype.kind in "iu":
             return self._power(x, y)
-        return self.jnp.power(x, y)
+        found = self.jnp.power(x, y)
+        if found.dtype.kind == "c":
+            return self.jnp.where((x == 0) & (self.jnp.real(y) > 0), 0, found)
+        return found
 
     def _power(self, x, y):
         """The power of whole numbers, by all bits of the exponent: JAX takes the lowest six."""
@@ -222,82 +224,6 @@ class Elementwise:
     def complex_sign(self, x):
         return self.jnp.where(self.jnp.isnan(x), complex(np.nan, np.nan), self.jnp.sign(x))
 
-    # ---- special functions ------------------------------------------------------------------
-
-    def erf(self, x):
-        return self.scipy.erf(x)
-
-    def erfc(self, x):
-        return self.scipy.erfc(x)
-
-    def erfinv(self, x):
-        return self.scipy.erfinv(x)
-
-    def ndtr(self, x):
-        return self.scipy.ndtr(x)
-
-    def ndtri(self, x):
-        return self.scipy.ndtri(x)
-
-    def log_ndtr(self, x):
-        above = self.jnp.log1p(-self.scipy.ndtr(-x))
-        return self.jnp.where(x > 0, above, self.scipy.log_ndtr(x))
-
-    def logit(self, x):
-        return self.scipy.logit(x)
-
-    def gammaln(self, x):
-        """XLA's has few digits near its zeros; of float32 it is computed in float64."""
-        return self.scipy.gammaln(x.astype(np.float64))
-
-    def gamma(self, x):
-        return self.scipy.gamma(x)
-
-    def beta(self, a, b):
-        return self.scipy.beta(a, b)
-
-    def betaln(self, a, b):
-        return self.scipy.betaln(a.astype(np.float64), b.astype(np.float64))
-
-    def gammainc(self, a, x):
-        return self.scipy.gammainc(a, x)
-
-    def gammaincc(self, a, x):
-        return self.scipy.gammaincc(a, x)
-
-    def betainc(self, a, b, x):
-        return self.scipy.betainc(a, b, x)
-
-    def polygamma(self, x, order):
-        """At its ends, where JAX has NaN, it is as its leading term is."""
-        jnp, sign = self.jnp, (-1) ** (order + 1)
-        y = self.scipy.polygamma(order, x.astype(np.float64))
-        y = jnp.where(x == 0, sign * jnp.copysign(np.inf, x) ** (order + 1), y)
-        if not order:
-            return y
-        return jnp.where(jnp.isinf(x), jnp.where(x > 0, sign * 0.0, np.nan), y)
-
-    def i0(self, x):
-        return self.scipy.i0(x)
-
-    def i0e(self, x):
-        return self.scipy.i0e(x)
-
-    def i1(self, x):
-        return self.scipy.i1(x)
-
-    def i1e(self, x):
-        return self.scipy.i1e(x)
-
-    def exp1(self, x):
-        return self.jnp.where(x == np.inf, 0, self.scipy.exp1(x))
-
-    def expi(self, x):
-        """At its ends, where JAX has NaN, it is -0, -inf at 0, and inf."""
-        jnp = self.jnp
-        ends = jnp.where(x == 0, -np.inf, jnp.where(x > 0, np.inf, -0.0))
-        return jnp.where((x == 0) | jnp.isinf(x), ends, self.scipy.expi(x))
-
 
 class Reductions(Elementwise):
     """Ops over whole axes."""
@@ -309,10 +235,17 @@ class Reductions(Elementwise):
         return self.jnp.prod(x, axis, dtype=dtype, keepdims=keepdims)
 
     def max(self, x, axis, keepdims):
-        return self.jnp.max(x, axis, keepdims=keepdims)
+        return self._extremum(self.jnp.max, x, axis, keepdims)
 
     def min(self, x, axis, keepdims):
-        return self.jnp.min(x, axis, keepdims=keepdims)
+        return self._extremum(self.jnp.min, x, axis, keepdims)
+
+    def _extremum(self, function, x, axis, keepdims):
+        """Of complex numbers it is NaN where one is, which JAX passes over."""
+        y = function(x, axis, keepdims=keepdims)
+        if x.dtype.kind != "c":
+            return y
+        return self.jnp.where(self.jnp.any(self.jnp.isnan(x), axis, keepdims=keepdims), np.nan, y)
 
     def all(self, x, axis, keepdims):
         return self.jnp.all(x != 0, axis, keepdims=keepdims)

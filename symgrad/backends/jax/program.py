@@ -55,8 +55,9 @@ class JaxExecutable(Executable):
         self._stages = [(s, picker([place[i] for i in s.takes])) for s in stages]
         self._results = picker([place[i] for i in outputs])
         self.count = len(outputs) - count
-        # Next values that no function makes: inputs, constants, and what NumPy has computed.
-        made = {i for s in stages for i in s.gives}
+        # Next values that are not a function's alone: inputs, constants, what NumPy has computed,
+        # and results, which the caller may donate.
+        made = {i for s in stages for i in s.gives} - {*outputs[: self.count]}
         self._foreign = {k for k, i in enumerate(outputs) if k >= self.count and i not in made}
 
     def __getattr__(self, name: str) -> Any:
@@ -111,8 +112,8 @@ class JaxExecutable(Executable):
                     values.append(known[i])
         results = self._results(values)
         if self._foreign:
-            own, foreign = self.device.own, self._foreign
-            results = [own(y) if k in foreign else y for k, y in enumerate(results)]
+            copied, foreign = self.device.copied, self._foreign
+            results = [copied(y) if k in foreign else y for k, y in enumerate(results)]
         return results
 
     def _ran(self, stage: Stage, arrays: Sequence[Any]) -> Any:
