@@ -19,18 +19,23 @@ def common_subexpressions(graph: Graph, exact: Exact, trace: Trace) -> Graph:
     The operands of a commutative op are only compared in another order, never swapped, so that
     even the payload of a NaN stays the same for the node that is kept.
     """
-    becomes = merge(graph.nodes, exact)
+    becomes = merge(graph.nodes, exact, digits=exact < Exact.ROUNDING)
     if len(set(becomes.values())) == len(becomes):
         return graph  # nothing was merged, and so nothing made anew
     return graph.giving(becomes[y] for y in graph.outputs)
 
 
 def merge(
-    nodes: Iterable[Node], exact: Exact, apart: Callable[[Node], Any] | None = None
+    nodes: Iterable[Node],
+    exact: Exact,
+    apart: Callable[[Node], Any] | None = None,
+    *,
+    digits: bool = False,
 ) -> dict[Node, Node]:
     """For each of some nodes, given after their inputs, the one node that stands for it.
 
-    Nodes of which `apart` says different things are not merged.
+    Nodes of which `apart` says different things are not merged. With `digits`, products are to be
+    rounded as they were: an operand that would become the other one's array is computed anew.
     """
     kept: dict[Any, Node] = {}
     becomes: dict[Node, Node] = {}
@@ -41,9 +46,8 @@ def merge(
             becomes[node] = node
             continue
         inputs = tuple(map(there, node.inputs))
-        if op.bilinear and not op.elementwise and exact < Exact.ROUNDING:
-            if _became_one(node.inputs, inputs):
-                inputs = (inputs[0], _anew(node.inputs[1], there))
+        if digits and op.bilinear and not op.elementwise and _became_one(node.inputs, inputs):
+            inputs = (inputs[0], _anew(node.inputs[1], there))
         numbers = tuple(map(id, inputs))
         if op.commutative and _may_swap(node, exact):
             numbers = tuple(sorted(numbers))
