@@ -315,6 +315,53 @@ def test_the_line_that_wrote_a_node_stands_before_what_its_rewrites_took_in():
     assert all(told[0].startswith("sg.relu(") for told in lines)
 
 
+def test_a_factor_that_was_combined_names_both_lines_and_the_derivative_it_comes_of():
+    """The 2 of the square's derivative times the rate, which has gone through a product."""
+    x, w = sg.placeholder("x", ("N", 1000)), sg.variable("w", np.ones((1000, 100)))
+    y = sg.placeholder("y", ("N", 100))
+    loss = sg.sum((sg.relu(x @ w) - y) ** 2)
+    dw = sg.grad(loss, w)
+    own = read(sg.compile([x, y], loss, updates={w: w - 1e-6 * dw}))
+    factors = [e for e in own["elements"] if e["op"] == "multiply" and "slopes" in e]
+    stories = [
+        [
+            (own["places"][place]["text"], [rule["name"] for rule in own["slopes"][at]] * (at >= 0))
+            for place, at in zip(e["places"], e["slopes"], strict=True)
+        ]
+        for e in factors
+    ]
+    wanted = [("1e-6 * dw", []), ("(sg.relu(x @ w) - y) ** 2", ["vjp(square)"])]
+    assert any(story[:2] == wanted for story in stories), stories
+    reasons = {rule["name"]: rule["reason"] for rules in own["slopes"] for rule in rules}
+    assert reasons["vjp(square)"] == "d(x²) = 2 x dx."
+    assert all(reasons.values())
+    # Of a group, each member has its own.
+    groups = [e for e in own["elements"] if e["op"] == "fused"]
+    assert groups
+    for e in groups:
+        assert not e.get("slopes")
+        assert [m["sort"] for m in e["makers"]] == ["pass"]
+
+
+def test_of_a_function_of_ones_own_no_derivative_of_an_op_is_told():
+    class relu(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return sg.maximum(x, 0)
+
+        @staticmethod
+        def backward(ctx, flow):
+            return flow * (ctx.saved_tensors[0] >= 0)
+
+    x = sg.placeholder("x", (3,))
+    y = relu.apply(x)
+    own = read(sg.compile(x, {"y": y, "d": sg.grad(sg.sum(y**2), x)}))
+    reasons = {rule["name"]: rule["reason"] for rules in own["slopes"] for rule in rules}
+    assert reasons["vjp(relu)"] == "the backward that you wrote."
+    assert reasons["vjp(square)"] == "d(x²) = 2 x dx."
+
+
 def test_every_line_that_computes_has_a_node_and_back(net, shown):
     (section,) = shown["sections"]
     computes = {int(line): number for line, number in section["computes"].items()}
@@ -469,6 +516,7 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script(page):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
+    assert "\n// " not in page  # comments are for who reads the package
     for tag, directive in (("script", "script-src"), ("style", "style-src")):
         (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()

@@ -41,6 +41,7 @@ function show(before, still) {
   else if (is("panes") && state.node === null) requestAnimationFrame(begun);
   else if (is("tab") || anew || is("pass")) place();
   if (!still && (is("node") || is("world")) && state.node !== null && state.tab === "graph") reveal(state.node);
+  if (is("node")) uncover();
   if (anew) prepare();
   // Who works with keys stays where they were, though what had the focus is drawn anew.
   if (inGraph) (drawn.boxes.get(now().boxOf.get(chosen())) ?? $("graph")).focus({ preventScroll: true });
@@ -156,6 +157,9 @@ function begin() {
   beginPanes();
   $("rewrites").addEventListener("click", () => stepRewrite(1));
   $("changes").addEventListener("click", nextChange);
+  $("help").addEventListener("click", () => { change({ ...letGo, panes: hasPane("d") ? state.panes : `${state.panes}d` }); $("pane").focus(); });
+  $("graph").addEventListener("focus", () => { if (state.node === null && $("graph").matches(":focus-visible")) $("hover").textContent = "↑ ↓ choose a node, Enter opens it, f shows all, ⇧ ← ↑ → ↓ move the graph"; });
+  $("graph").addEventListener("blur", () => { $("hover").textContent = ""; });
   $("other").addEventListener("click", goElsewhere);
   new ResizeObserver(() => {
     const first = !size.width;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -37,6 +38,8 @@ SCRIPTS = (
     "explorer_panes.js",
     "explorer.js",
 )
+# Lines that only who reads the package needs.
+COMMENT = re.compile(r"^ *(?://.*|/\*\*.*\*/)\n", re.MULTILINE)
 
 
 @without_collection()
@@ -86,7 +89,7 @@ def checked(path: str | Path) -> Path:
 
 def page(shown: dict[str, Any]) -> str:
     """The page that shows a document."""
-    script = "\n".join(map(_asset, SCRIPTS))
+    script = COMMENT.sub("", "\n".join(map(_asset, SCRIPTS)))
     style = _asset("explorer.css") + _theme()
     return Template(_asset("explorer.html")).substitute(
         title=html.escape(shown["title"]),

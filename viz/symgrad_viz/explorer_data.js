@@ -155,11 +155,13 @@ function those(test, pass = state.pass) {
 const drawnAs = new Map();
 for (const { element, call, lines } of shared) drawnAs.set(element, [...(drawnAs.get(element) ?? []), call, ...lines]);
 const rulesOf = (e) => [...new Set((elements[e].rewrites ?? []).map((r) => data.rules[data.rewrites[r].rule]))];
+/** The gradient rules that made an element, of the lines that it comes from. */
+const gradientRules = (e) => [...new Set((elements[e].slopes ?? []).flatMap((at) => data.slopes[at] ?? []))];
 const ruleHay = ({ name, reason }) => `${name}\n${reason}`.toLowerCase();
 const hays = new Map();
 function hay(e) {
   const x = elements[e];
-  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m.name), ...rulesOf(e).map(ruleHay), ...places(e).map((p) => `${placeText(p)} ${p.text}`)].join("\n").toLowerCase());
+  if (!hays.has(e)) hays.set(e, [...(drawnAs.get(e) ?? []), x.name, x.op, x.type, ...(x.scope ?? []), ...(x.makers ?? []).map((m) => m.name), ...gradientRules(e).map(ruleHay), ...rulesOf(e).map(ruleHay), x.kept && "kept for the backward part", ...places(e).map((p) => `${placeText(p)} ${p.text}`)].join("\n").toLowerCase());
   return hays.get(e);
 }
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);

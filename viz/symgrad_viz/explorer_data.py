@@ -138,6 +138,7 @@ class Document:
             "rewrites": self._rewrites(),
             "rules": list(map(self._rule, self.rules)),
             "places": self._places(),
+            "slopes": self.nodes.derivatives(),
             "fileNames": list(self._file_names().values()),
             "files": self._files() if self.embed_source else [],
             "sections": list(map(self._section, self.sections)),

@@ -25,10 +25,16 @@ function outline(kind, w, h) {
 }
 
 function tip(e, call) {
-  const made = (elements[e].makers ?? []).map((m) => m.name).join(" then ");
+  const own = gradientRules(e);
+  const made = [...own.map((rule) => rule.name), ...(elements[e].makers ?? []).filter(({ sort }) => !own.length || sort !== "gradient").map((m) => m.name)].join(" then ");
   return [call, ...places(e).slice(0, 3).map((p) => `${placeText(p)}  ${p.text}`), made && `made by: ${made}`].filter(Boolean).join("\n");
 }
 
+/** How a node is called from afar: by its op, or by its formula where that is shorter, as `w.T` is. */
+function shorter(op, line) {
+  const formula = line.split(" = ").slice(1).join(" = ");
+  return formula && formula.length < op.length ? formula : op;
+}
 const LINED = ["carry", "slice", "test"]; // known by their first line
 function draw(box, ghost) {
   const { element: e, spot, kind, lines, output, width: w, height: h, call } = world.boxes[box];
@@ -36,9 +42,9 @@ function draw(box, ghost) {
   const top = (-LINE * (lines.length - 1)) / 2 + 4 + (kind === "variable" ? 2.5 : 0);
   const texts = lines.map((line, i) => svg("text", { y: top + LINE * i + (i ? 1 : 0), class: i ? "small" : null }, line));
   const shapes = outline(kind, w, h);
-  const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : elements[e].op);
-  const size = Math.floor(Math.min(MOST_FAR, h - 4, (w - 4) / (0.61 * short.length)));
+  const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : shorter(elements[e].op, lines[0]));
   const hue = hueClass(placeOf(e));
+  const size = Math.floor(Math.min(MOST_FAR, h - 4, (w - (hue ? 14 : 4)) / (0.61 * short.length)));
   if (hue && kind !== "placeholder") shapes.push(svg("path", { class: `line-of${hue}`, d: `M${-w / 2 + 3} ${-h / 2 + 7}V${h / 2 - 7}` }));
   if (output) shapes.push(...outline(kind, w + 7, h + 7).map((s) => put(s, { class: "shape lid" }, [])));
   return svg("g", {

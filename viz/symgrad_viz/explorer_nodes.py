@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.node import Node
-from symgrad.ir.origin import Location
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.origin import Location, Maker
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
 from symgrad.lowering.tiling import LEAST_BYTES, TileLoop
+from symgrad.ops.identity import custom_p
 from symgrad.passes.fuse import Group
 from symgrad.rewrite.lineage import Form
 from symgrad.rewrite.trace import RewriteEvent
@@ -22,11 +24,13 @@ from symgrad.runtime.program import Program
 from symgrad.runtime.source import Source
 from symgrad_viz.bodies import times_text
 from symgrad_viz.elements import Elements
-from symgrad_viz.explorer_tables import Table
+from symgrad_viz.explorer_tables import Table, named
 from symgrad_viz.sentences import sentence_of
+from symgrad_viz.slopes import slope_of
 from symgrad_viz.words import bytes_text, nbytes, shortened
 
 MOST_REWRITES = 60  # told of one node
+FIRST = "where the gradient begins: of itself the loss has the slope 1."
 COSTS = "flops", "read", "written"
 Json: TypeAlias = dict[str, Any]
 
@@ -68,8 +72,8 @@ class Nodes:
         self.costs = self._costs(whole)
         plans = [section.plan for section in reversed(sections)]
         self.arrays = {n: a for plan in plans for n, a in elements.buffers(plan).items()}
-        self.places, self.values, self.texts = Table(), Table(), Table()
-        self._behind_of: dict[Any, tuple[Sequence[RewriteEvent], list[int]]] = {}
+        self.places, self.slopes, self.values, self.texts = Table(), Table(), Table(), Table()
+        self._behind_of: dict[Any, tuple[Sequence[RewriteEvent], list[int], list[int]]] = {}
         self._slots_of: dict[Any, tuple[list[tuple[int, int]], str]] = {}
 
     def _insides(self) -> Iterator[tuple[int, list[int]]]:
@@ -89,7 +93,7 @@ class Nodes:
         for i, other in enumerate(self.sections[1:], 1):
             if not story.steps and (again := other.explainer.of_node(node)).steps:
                 story, section = again, i
-        rewrites, places = self._behind(form, node)
+        rewrites, places, slopes = self._behind(form, node)
         events = [
             at for f in rewrites[-MOST_REWRITES:] if (at := self.fired.get(id(f))) is not None
         ]
@@ -100,6 +104,7 @@ class Nodes:
             "type": shortened(type_text(node.type)),
             "name": None if node.name is None else shortened(node.name),
             "places": places,
+            "slopes": slopes if any(at >= 0 for at in slopes) else None,
             "scope": [shortened(s, 60) for s in node.origin.scope],
             "makers": self._makers(node),
             "rewrites": events,
@@ -117,18 +122,45 @@ class Nodes:
         }
         return {k: v for k, v in found.items() if v or v == 0}
 
-    def _behind(self, form: Form, node: Node) -> tuple[Sequence[RewriteEvent], list[int]]:
-        """The rewrites that led to a node, and the lines that it comes from, the nearest first."""
+    def _behind(
+        self, form: Form, node: Node
+    ) -> tuple[Sequence[RewriteEvent], list[int], list[int]]:
+        """The rewrites that led to a node, and the lines that it comes from, the nearest first.
+
+        Of each line, too, which gradient rules made it of what that line built; -1 for none. After
+        its own line come those of the same op, as of a factor that was combined with it.
+        """
         key = form, node.origin.frames
         # Very many that were merged share their lines.
         if key not in self._behind_of:
             rewrites, sources = self.lineage.backward(form)
-            origins = {n.origin.frames: n.origin for n in (node, *sources) if n is node or n.inputs}
-            lines: dict[tuple[str, int], Location] = {}
+            own = node.origin.frames[:1]
+            built = [n for n in sources if n.inputs]
+            built.sort(key=lambda n: (n.origin.frames[:1] != own, n.op is not node.op))
+            if not built or built[0].origin.frames[:1] != own:
+                built.insert(0, node)
+            lines: dict[tuple[str, int], tuple[Location, int]] = {}
+            for n in built:
+                rules = tuple(m for m in n.origin.made_by if m.is_gradient)
+                # Of a group each member has its own.
+                rule = self.slopes[rules] if rules and n.inner_graph is None else -1
+                for place in islice(n.origin.locations, 1):
+                    lines.setdefault((place.file, place.line), (place, rule))
+            origins = {n.origin.frames: n.origin for n in (node, *built)}
             for place in chain.from_iterable(o.locations for o in origins.values()):
-                lines.setdefault((place.file, place.line), place)
-            self._behind_of[key] = rewrites, [self.places[p] for p in lines.values()]
+                lines.setdefault((place.file, place.line), (place, -1))
+            told = [(self.places[place], rule) for place, rule in lines.values()]
+            self._behind_of[key] = rewrites, [p for p, _ in told], [rule for _, rule in told]
         return self._behind_of[key]
+
+    def derivatives(self) -> list[list[Json]]:
+        """The gradient rules that `slopes` names, each with the derivative that it follows from."""
+        rules = (n.attr("rule") for n in self.explainer.nodes if n.op is custom_p.op)
+        own = {
+            repr(rule) for rule in rules
+        }  # functions of the user's, which may be called like ops
+        told = {m: _slope(m, repr(m.name) in own) for rules in self.slopes for m in rules}
+        return [named("name reason", map(told.__getitem__, rules)) for rules in self.slopes]
 
     def _verdict(self, number: int, verdict: str) -> str:
         if number in self.inside:
@@ -187,8 +219,8 @@ class Nodes:
         return "op after op, over all rows: it cannot be cut into tiles"
 
     def _makers(self, node: Node) -> list[Json]:
-        """Who made a node, oldest first, and what sort of maker each is."""
-        found, made_by = [], node.origin.made_by
+        """Who made a node, oldest first, and what sort of maker each is; of a group, its pass."""
+        found, made_by = [], node.origin.made_by[0 if node.inner_graph is None else -1 :]
         last = max((i for i, m in enumerate(made_by) if m.is_gradient), default=-1)
         for i, maker in enumerate(made_by):
             if maker.is_gradient:
@@ -238,3 +270,9 @@ class Nodes:
             if known:
                 found[number] = {c: sum(figures[c] or 0 for figures in known) for c in COSTS}
         return found
+
+
+def _slope(maker: Maker, own: bool) -> tuple[str, str]:
+    op = REGISTRY.ops.get(maker.name)
+    told = FIRST if maker.name == "loss" else "" if op is None else slope_of(op)
+    return shortened(str(maker), 80), "the backward that you wrote." if own else told

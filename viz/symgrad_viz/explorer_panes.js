@@ -14,10 +14,30 @@ const placeOf = (e) => (elements[e].places ?? [])[0];
 
 // ---- the colours of syntax ----------------------------------------------------------------------
 
-const PYTHON = /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|return|for|in|if|else|elif|while|import|from|as|with|lambda|and|or|not|is|class|del|None|True|False|pass|raise|try|except|global|break|continue)\b|\b(\d[\w.]*)|([A-Za-z_]\w*)(?=\()/g;
+const PYTHON = /(#.*$)|("""[^]*?(?:"""|$)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|return|for|in|if|else|elif|while|import|from|as|with|lambda|and|or|not|is|class|del|None|True|False|pass|raise|try|except|global|break|continue)\b|\b(\d[\w.]*)|([A-Za-z_]\w*)(?=\()/g;
 const SYNTAX = ["remark", "quote", "word", "figure", "call"];
 /** A line of Python in pieces, each with its colour; text is only ever set as text. */
-function coloured(text) {
+function coloured(text, within = false) {
+  const end = within ? (text.indexOf(QUOTES) + 1 || text.length - 2) + 2 : 0;
+  const parts = within ? [html("span", { class: "quote" }, text.slice(0, end))] : [];
+  return [...parts, ...pieces(text.slice(end))];
+}
+const QUOTES = '"""';
+/** The numbers of those lines that begin within a long string: [number, line] each. */
+function quoted(lines) {
+  const found = [];
+  let [open, before] = [false, null];
+  for (const [n, text] of lines) {
+    if (n - 1 !== before) open = false; // what lies between is not there
+    if (open) found.push(n);
+    if (text.split(QUOTES).length % 2 === 0) open = !open;
+    before = n;
+  }
+  return new Set(found);
+}
+for (const section of data.sections) section.quoted = quoted(section.lines.map((text, i) => [i + 1, text]));
+for (const file of data.files) file.quoted = quoted(file.lines);
+function pieces(text) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(PYTHON)) {
@@ -89,8 +109,15 @@ function showPanes() {
   for (const id of ["headline", "legend"]) $(id).hidden = !hasPane("t");
   $("side-code").hidden = !hasPane("s");
   $("side-numpy").hidden = !hasPane("n");
-  document.querySelector("main").className = `${hasPane("p") ? "" : "no-passes "}${hasPane("d") ? "" : "no-details"}`;
+  document.querySelector("main").className = `${hasPane("p") ? "" : "no-passes "}${hasPane("d") ? "" : "no-details"}${TOLD.some((key) => state[key] !== null) ? " telling" : ""}`;
   markSides();
+}
+/** On a narrow screen, where what is told lies over the graph, scroll until the chosen box is seen. */
+function uncover() {
+  const box = drawn.boxes.get(now().boxOf.get(chosen()));
+  if (!NARROW || !box || $("pane").hidden) return;
+  const hidden = box.getBoundingClientRect().bottom + 16 - $("pane").getBoundingClientRect().top;
+  if (hidden > 0) window.scrollBy(0, hidden);
 }
 /** Mark in the panes what is chosen, and bring it into sight. */
 function markSides() {

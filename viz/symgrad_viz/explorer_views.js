@@ -101,8 +101,8 @@ function showLegend() {
 
 // ---- lines of code ------------------------------------------------------------------------------
 
-function row(n, text, props, onclick) {
-  const inner = [html("span", { class: "number" }, String(n)), html("bdi", null, text ? coloured(text) : " ")];
+function row(n, text, props, onclick, within = false) {
+  const inner = [html("span", { class: "number" }, String(n)), html("bdi", null, text ? coloured(text, within) : " ")];
   return onclick ? html("button", { ...props, class: `row ${props.class ?? ""}`, onclick }, inner) : html("div", { ...props, class: `row ${props.class ?? ""}` }, inner);
 }
 function numpyRow(s, n, lines) {
@@ -111,7 +111,7 @@ function numpyRow(s, n, lines) {
   const mark = (lines.some((l) => l.section === s && l.line === n) ? "marked" : "") + hueClass(e === undefined ? undefined : placeOf(e));
   return row(n, section.lines[n - 1], { class: mark, "data-line": `${s}:${n}` }, e === undefined ? null : () => {
     change({ node: told(e), rule: null, line: null });
-  });
+  }, section.quoted.has(n));
 }
 function nativeRow(i, n) {
   const { lines, elements: of } = data.native[i];
@@ -121,7 +121,7 @@ function nativeRow(i, n) {
 function codeRow(file, n, text, marks) {
   const has = data.places.some((p) => p.file === file && p.line === n);
   const mark = (marks.some((p) => p.file === file && p.line === n) ? "marked" : "") + (has ? hueAt(`${file}:${n}`) : "");
-  return row(n, text, { class: mark, "data-code": `${file}:${n}` }, has ? () => change({ line: [file, n], rule: null, node: null, tab: state.tab === "code" ? "code" : "graph" }) : null);
+  return row(n, text, { class: mark, "data-code": `${file}:${n}` }, has ? () => change({ line: [file, n], rule: null, node: null, tab: state.tab === "code" ? "code" : "graph" }) : null, data.files[file].quoted.has(n));
 }
 function around(pairs, most, reach, make) {
   const wanted = [...new Set(pairs.flatMap((n) => Array.from({ length: 2 * reach + 1 }, (_, i) => n - reach + i)))].filter((n) => n > 0 && n <= most).sort((a, b) => a - b);
@@ -137,9 +137,10 @@ function link(e, text) {
 }
 const listed = (es) => es.flatMap((e, i) => [i ? ", " : "", link(e)]);
 
+const GRADES = { bits: "nothing", values: "the sign of a zero", rounding: "last digits", reals: "all that real arithmetic allows" };
 function ruleText(r) {
   const rule = data.rules[r];
-  return [html("strong", { class: "mono" }, rule.name), " ", html("span", { class: "grade", title: "what it may change" }, rule.grade)];
+  return [html("strong", { class: "mono" }, rule.name), " ", html("span", { class: "grade", title: `may change ${GRADES[rule.grade]}` }, rule.grade)];
 }
 function ruleSource(r) {
   const rule = data.rules[r];
@@ -160,10 +161,12 @@ function neighbours(e) {
 
 function provenance(e) {
   const x = elements[e];
-  const items = places(e).slice(0, 6).map((p) => html("li", null, "your line ", html("button", { class: "link", "data-place": `${p.file}:${p.line}`, onclick: () => change({ line: [p.file, p.line], rule: null }) }, placeText(p)), p.text && html("code", null, `  ${p.text}`)));
+  const slopes = x.slopes ?? [];
+  const rule = ({ name: maker, reason }) => html("p", { class: "by-gradient" }, "by the gradient rule ", html("code", null, maker), reason && html("span", { class: "soft" }, `: ${reason}`));
+  const items = places(e).slice(0, 6).map((p, i) => html("li", null, "your line ", html("button", { class: "link", "data-place": `${p.file}:${p.line}`, onclick: () => change({ line: [p.file, p.line], rule: null }) }, placeText(p)), p.text && html("code", null, `  ${p.text}`), (data.slopes[slopes[i]] ?? []).map(rule)));
   const sorts = { gradient: "gradient rule ", before: "rewritten before differentiating: ", pass: "pass " };
   const by = ({ name: maker, sort }) => html("li", { class: `by-${sort}` }, sorts[sort], html("code", null, maker), sort === "pass" && html("p", null, data.stages.find((s) => s.name === maker)?.reason ?? ""));
-  items.push(...(x.makers ?? []).filter(({ sort }) => sort === "gradient" || sort === "before").map(by));
+  items.push(...(x.makers ?? []).filter(({ sort }) => (sort === "gradient" && !slopes.length) || sort === "before").map(by));
   const all = [...new Set([...(x.rewrites ?? []), ...(x.inside ?? []).flatMap((part) => elements[part].rewrites ?? [])])].sort((a, b) => a - b);
   for (const r of all) {
     const { stage, rule, change: text } = data.rewrites[r];
@@ -274,6 +277,7 @@ function programPane() {
     keptHere.length > 0 && html("h3", null, "Kept for the backward part"), keptHere.length > 0 && html("p", { id: "kept-all" }, `${number(keptHere.reduce((n, e) => n + elements[e].kept, 0))} bytes that the forward part computes and the gradient reads later: `, listed(keptHere.slice(0, 30)), keptHere.length > 30 && ` and ${keptHere.length - 30} more`, "."),
     html("h3", null, "How to read it"),
     html("p", null, "Choose a pass on the left to see what it changed. Click a node to see which line of yours it comes from, every rule that changed it and why, and the line of NumPy that computes it now."),
+    data.rules.length > 0 && html("p", { id: "grades" }, "A rule's grade says what it may change. ", Object.entries(GRADES).flatMap(([grade, may], i) => [i ? ", " : "", html("span", { class: "grade" }, grade), ` ${may}`]), "."),
     html("h3", null, "Keys"), html("table", null, html("tbody", null, keys.map(([k, what]) => html("tr", null, html("th", { scope: "row", class: "left" }, html("kbd", null, k)), html("td", { class: "left" }, what))))),
     html("p", { class: "soft" }, data.files.length ? "Parts of your source are inside this file." : "None of your source is inside this file.")];
 }
