@@ -24,6 +24,7 @@ INCLUDED = {
     "symgrad/ops/README.md": "lookup/functions",
     "symgrad/ops/NUMPY.md": "lookup/numpy",
     "symgrad/rules/README.md": "lookup/rules",
+    "symgrad/rules/STRUCTURE.md": "lookup/structure",
     "symgrad/stats/README.md": "lookup/laws",
     "symgrad/autodiff/KINKS.md": "understand/kinks",
     "symgrad/README.md": "understand/house",
