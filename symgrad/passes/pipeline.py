@@ -260,8 +260,9 @@ PORTABLE: tuple[Pass, ...] = (
     *(p for p in DEFAULT if p.name == "expand_softmax"),
     rules_pass(
         "products",
-        "after expand_softmax, whose parts meet what scales them; XLA would copy a transpose",
-        [softmax.softmax_meets_factor, matmul.product_over_rows],
+        "after expand_softmax, whose parts meet what scales them; XLA would copy a transpose, and "
+        "send indices of rows from device to device",
+        [softmax.softmax_meets_factor, matmul.product_over_rows, *rules_of(in_rows)],
     ),
 )
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")

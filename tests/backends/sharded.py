@@ -51,11 +51,22 @@ def trained(make, shard, optimizer):
     return program, data, [float(program(*data)) for _ in range(3)]
 
 
-def reductions(program):
-    """How many reductions over all devices XLA has in a step."""
+def labelled(shard):
+    """Losses of labels, and the program: what is picked in a row is sent nowhere."""
+    x, y = sg.placeholder("x", ("N", 6), "float32"), sg.placeholder("y", "N", "int64")
+    loss = sg.nn.cross_entropy((net := mlp())(x), y)
+    updates = sg.optim.SGD(net, lr=0.1).updates(loss)
+    program = sg.compile([x, y], loss, updates=updates, backend="jax", shard=shard)
+    given = np.random.default_rng(0).standard_normal((12, 6), "float32"), np.arange(12) % 2
+    return program, [float(program(*given)) for _ in range(3)]
+
+
+def exchanges(program):
+    """How often devices send each other something in a step: sums, or what others have."""
     (executable,) = program.executables.used
     (stage,) = executable.lowering.stages
-    return stage.function.as_text().count(" all-reduce(")
+    words = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute")
+    return sum(stage.function.as_text().count(f" {word}(") for word in words)
 
 
 def elsewhere():
@@ -76,7 +87,9 @@ def main():
                             (Attention, sg.optim.SGD), (Convolution, sg.optim.SGD)):  # fmt: skip
         *_, one = trained(make, None, optimizer)
         program, data, four = trained(make, {"N": 4}, optimizer)
-        found[make.__name__] = one, four, reductions(program)
+        found[make.__name__] = one, four, exchanges(program)
+    (_, one), (several, four) = labelled(None), labelled({"N": 4})
+    found["labelled"] = one, four, exchanges(several)
     try:
         program(*(a[:10] for a in data))
     except sg.FeedError as error:

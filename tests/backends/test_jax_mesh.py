@@ -32,7 +32,7 @@ def test_four_devices_give_what_one_gives():
     for one, four, _ in found.values():
         np.testing.assert_allclose(four, one, rtol=1e-6)
     assert {name: count for name, (*_, count) in found.items()} == {
-        "mlp": 1, "normalised": 5, "Attention": 1, "Convolution": 1,
+        "mlp": 1, "normalised": 5, "Attention": 1, "Convolution": 1, "labelled": 2,
     }  # fmt: skip
 
 
