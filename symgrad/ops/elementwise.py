@@ -255,8 +255,9 @@ def _pow_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
         if exponent == 0:  # a selection of nothing: x depends on it, and 0 it is at inf, too
             return as_node(False), None
         return (1 if exponent == 1 else b * pow(a, b - 1)), None
-    # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0.
-    by_base = call("select", b != 0, b * pow(a, b - 1))
+    # At b = 0 the power is 1 wherever a is; at a = 0 it is 0 for every b > 0. Elsewhere the slope
+    # at b = 0 is 0 by itself, and varies with b.
+    by_base = call("select", logical_or(b != 0, abs(a) > 0), b * pow(a, b - 1))
     base = where(a == 0, ones_like(a), a)
     taken = logical_or(a != 0, call("real", b) <= 0)
     return by_base, call("select", taken, y * log(base))

@@ -15,7 +15,7 @@ from symgrad.ir.types import DType, TensorType, broadcast_shapes
 from symgrad.ops import kernels
 from symgrad.ops.declare import NodeLike, P, composite, elementwise, require
 from symgrad.ops.flows import Masked, Partial
-from symgrad.ops.logic import isfinite, isnan, logical_not, logical_or
+from symgrad.ops.logic import isfinite, isnan, logical_and, logical_not, logical_or
 from symgrad.ops.sides import Side, held
 
 MOST_FACTORS = 6
@@ -61,25 +61,38 @@ def _through(mask: Node, x: Node) -> Node:
     product with the slope is finite, nothing was kept from anything: there the product is what it
     is, and has its derivative, though the flow may happen to be 0 at this point.
     """
-    if mask.op.cast and mask.inputs[0].tensor.is_inexact and _vanishes(x, mask.inputs[0]):
+    if mask.op is logical_and.op:  # selected twice, for a reason each
+        parts = [_through(part, x) for part in mask.inputs]
+        same = all(a is b for a, b in zip(parts, mask.inputs, strict=True))
+        return mask if same else logical_and(*parts)
+    flows = _flows_of(mask)
+    if flows and _vanishes(x, flows):
         return logical_or(mask, isfinite(x))
     return mask
 
 
-def _vanishes(x: Node, flow: Node, most: int = MOST_FACTORS) -> bool:
-    """Whether x is made of a flow in such a way that it is 0 where that is, as a product is.
+def _flows_of(mask: Node) -> tuple[Node, ...]:
+    """The flows of which one is not 0 where a mask holds; none if it is another mask."""
+    if mask.op is logical_or.op:  # of a sum of flows
+        first, second = map(_flows_of, mask.inputs)
+        return (*first, *second) if first and second else ()
+    return mask.inputs if mask.op.cast and mask.inputs[0].tensor.is_inexact else ()
+
+
+def _vanishes(x: Node, flows: tuple[Node, ...], most: int = MOST_FACTORS) -> bool:
+    """Whether x is made of flows in such a way that it is 0 where they are, as a product is.
 
     The derivative of one op is so deep; further down nothing is sought.
     """
     op = x.op
-    if x is flow or not most:
-        return x is flow
+    if not most or any(x is flow for flow in flows):
+        return most > 0
     if op.annihilators:
-        return any(_vanishes(x.inputs[i], flow, most - 1) for i in op.annihilators)
+        return any(_vanishes(x.inputs[i], flows, most - 1) for i in op.annihilators)
     if op.linear or op.view or op.cast or op.identity:
-        return _vanishes(x.inputs[0], flow, most - 1)
+        return _vanishes(x.inputs[0], flows, most - 1)
     if op.preserves_zero and x.inputs:
-        return all(_vanishes(n, flow, most - 1) for n in x.inputs)
+        return all(_vanishes(n, flows, most - 1) for n in x.inputs)
     return False
 
 

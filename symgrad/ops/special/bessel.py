@@ -14,7 +14,7 @@ from symgrad.ir.op import POSITIVE, REAL, Builder, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import TensorType
 from symgrad.ops.declare import NodeLike, P, composite, elementwise
-from symgrad.ops.elementwise import abs, negative, sign
+from symgrad.ops.elementwise import abs, exp, negative, sign, square
 from symgrad.ops.flows import Partial
 from symgrad.ops.logic import isinf
 from symgrad.ops.select import where
@@ -24,6 +24,7 @@ from symgrad.ops.special.normal import UNARY
 from symgrad.ops.special.scipys import from_scipy, needs_scipy, scipys
 
 NAMESPACE = "special"
+MOST_TERMS = 12
 
 
 def _of_order(
@@ -82,10 +83,17 @@ def kv(v: NodeLike, x: NodeLike, /) -> Node:
 # ---- of order 0 and 1 -----------------------------------------------------------------------
 
 
-def _over(y: Node, x: Node) -> Node:
-    """y / x for an odd function with slope 1/2 at 0."""
-    is_zero = x == 0
-    return where(is_zero, 0.5, y / where(is_zero, 1, x))
+def _over(y: Node, x: Node, sign: int, scaled: float | Node = 1) -> Node:
+    """y / x, of y = j1(x) or, with the sign 1, i1(x), scaled.
+
+    Near 0 it is the power series (DLMF 10.2.2), whose derivatives lose no digits.
+    """
+    near = abs(x) < 1
+    part = square(where(near, x, 0)) * (sign / 4)
+    series: Any = 0.5
+    for k in range(MOST_TERMS, 0, -1):
+        series = 0.5 + series * part / (k * (k + 1))
+    return where(near, series * scaled, y / where(near, 1, x))
 
 
 @from_scipy("i0", lambda y, x: (call("i1", x),), (REAL,), UNARY, numpy=(np.i0,))
@@ -95,7 +103,7 @@ def i0(x: NodeLike, /) -> Node:
 
 
 def _i1_partials(y: Node, x: Node) -> tuple[Partial, ...]:
-    return (where(isinf(y), abs(y), i0(x) - _over(y, x)),)
+    return (where(isinf(y), abs(y), i0(x) - _over(y, x, 1)),)
 
 
 @from_scipy("i1", _i1_partials, (REAL,), UNARY, preserves_zero=True)
@@ -127,7 +135,7 @@ def i0e(x: NodeLike, /) -> Node:
 
 @from_scipy(
     "i1e",
-    lambda y, x: (i0e(x) * bessel_gap(abs(x)) - _over(y, x),),
+    lambda y, x: (i0e(x) * bessel_gap(abs(x)) - _over(y, x, 1, exp(-abs(x))),),
     (POSITIVE,),
     UNARY,
     preserves_zero=True,
@@ -143,7 +151,7 @@ def j0(x: NodeLike, /) -> Node:
     ...
 
 
-@from_scipy("j1", lambda y, x: (j0(x) - _over(y, x),), (REAL,), UNARY, preserves_zero=True)
+@from_scipy("j1", lambda y, x: (j0(x) - _over(y, x, -1),), (REAL,), UNARY, preserves_zero=True)
 def j1(x: NodeLike, /) -> Node:
     """The Bessel function of the first kind, of order 1. d = j0(x) - y / x dx."""
     ...

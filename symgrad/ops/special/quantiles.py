@@ -157,11 +157,13 @@ def _student_slope(df: Node, t: Node) -> Node:
     With u = t**2 / (df + t**2) it is stdtr = 1/2 + sign(t) / 2 * betainc(1/2, df/2, u). That loses
     digits as df grows; then by Fisher's expansion of the normal quantile, Abramowitz and Stegun
     26.7.8, z = t - (t**3 + t) / (4 * df) + (13 * t**5 + 8 * t**3 + 3 * t) / (96 * df**2) - ….
+    At 0 it is t times the derivative of the logarithm of the density there.
     """
     ratio, square_ = square(t) / df, square(t)
-    near = ratio < 1
+    near = square_ < df  # as a comparison of the ratio, it would be a minimum, with a kink
     below, above = where(near, ratio, 1), where(near, 1, ratio)
     half, many = constant(np.asarray(0.5, df.dtype)), df / 2
+    half_more = many + 0.5
     slope = where(
         near,
         beta_slope(half, many, below / (1 + below), order=(0, 1)),
@@ -172,7 +174,8 @@ def _student_slope(df: Node, t: Node) -> Node:
     first = (square_ + 1) / 4
     second = ((13 * square_ + 8) * square_ + 3) / (48 * df)
     limit = t * (first - second) / square(df) / (1 - (3 * square_ + 1) / (4 * df))
-    return select(t != 0, where((df > 1e5) & (ratio < 1e-4), limit, exact))
+    middle = (log1p(1 / df) - 1 / (df + 1) + binet(half_more, order=1) - binet(many, order=1)) / 2
+    return where(t == 0, t * middle, where((df > 1e5) & (ratio < 1e-4), limit, exact))
 
 
 def _stdtr_partials(y: Node, df: Node, t: Node) -> tuple[Partial, ...]:
