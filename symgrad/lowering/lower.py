@@ -29,6 +29,7 @@ from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.running import Bodies, targets_of
 from symgrad.lowering.schedule import Loop, Task, schedule
+from symgrad.lowering.spares import in_spares
 from symgrad.lowering.steps import (
     Attrs,
     Copy,
@@ -146,7 +147,7 @@ class _Lowering:
             self.in_place.into_joined()
         ends = len(self.steps) + len(wanted)
         results, nexts = self._deliver(wanted, ends)
-        slots, arena_bytes = self._finish()
+        slots, arena_bytes, inside = self._finish()
         rooted = cache(self._rooted)
         for step in self.steps:
             step.operands = tuple(map(rooted, step.operands))
@@ -164,6 +165,7 @@ class _Lowering:
             outputs=tuple(map(self._rooted, results[:kept])),
             updates=tuple(map(self._rooted, results[kept:])),
             arena_bytes=arena_bytes,
+            inside=inside,
         )
 
     def _place_all(self, tasks: Sequence[Task]) -> None:
@@ -392,28 +394,24 @@ class _Lowering:
 
     # ---- places and names -------------------------------------------------------------------
 
-    def _finish(self) -> tuple[tuple[Slot, ...], int]:
-        """Offsets for what lies in the arena, and a name for every slot."""
+    def _finish(self) -> tuple[tuple[Slot, ...], int, Mapping[str, Ref]]:
+        """Slots with their names and places, the bytes of the arena, what lies in spare arrays."""
         own = [i for i, d in enumerate(self.builders) if d.kind == "arena" and d.root == i]
+        ours = not self.within and not self.plain and all(n.op is VARIABLE for n in self.updates)
+        inside = in_spares(self.in_place, own) if ours else {}
+        own = [i for i in own if i not in inside]
         lifetimes = [(d.first, d.last, nbytes(d.type)) for d in (self.builders[i] for i in own)]
         offsets, arena_bytes = assign_offsets(lifetimes)
         place = dict(zip(own, offsets, strict=True))
-        names = names_of(self.builders, place)
+        names = names_of(self.builders, {**place, **inside})
         roots = [i for i, d in enumerate(self.builders) if d.root == i]
         self.number = {root: n for n, root in enumerate(roots)}
+        built = ((i, self.builders[i], place.get(i, -1)) for i in roots)
         slots = tuple(
-            Slot(
-                names[i],
-                d.kind,
-                d.type,
-                d.first,
-                d.last,
-                place.get(i, -1),
-                d.value if d.kind == "constant" else None,
-            )
-            for i, d in ((i, self.builders[i]) for i in roots)
+            Slot(names[i], d.kind, d.type, d.first, d.last, offset, d.constant)
+            for i, d, offset in built
         )
-        return slots, arena_bytes
+        return slots, arena_bytes, {names[i]: self._rooted(Ref(i)) for i in inside}
 
     def _rooted(self, ref: Ref) -> Ref:
         slot, views = self.in_place.rooted(ref)

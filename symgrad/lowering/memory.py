@@ -35,20 +35,29 @@ def assign_offsets(lifetimes: Lifetimes) -> tuple[list[int], int]:
     if large_top + small_top < top:
         best = large | {i: large_top + offset for i, offset in small.items()}
         top = large_top + small_top
-    if top >= WORTH and len(sizes) <= MOST and top > (least := _alive(lifetimes, sizes)):
+    if top >= WORTH and len(sizes) <= MOST and top > (least := fullest(lifetimes)[0]):
         found, found_top = _Gaps(lifetimes, sizes).searched(least)
         if found_top < top:
             best, top = dict(enumerate(found)), found_top
     return [best[i] for i in range(len(sizes))], top
 
 
-def _alive(lifetimes: Lifetimes, sizes: Sequence[int]) -> int:
-    """The bytes of the values that live at the fullest step: no arena is smaller."""
+def assign_within(lifetimes: Lifetimes, most: int) -> list[int]:
+    """Offsets for those values that so many bytes have room for, the first ones first; -1 for
+    others. The time is quadratic in their number.
+    """
+    sizes = [_rounded(nbytes) for _, _, nbytes in lifetimes]
+    return _Gaps(lifetimes, sizes).placed(range(len(sizes)), most)[0]
+
+
+def fullest(lifetimes: Lifetimes) -> tuple[int, int]:
+    """The bytes of the values that live at the fullest step, and that: no arena is smaller."""
     change = Counter[int]()
-    for (first, last, _), size in zip(lifetimes, sizes, strict=True):
-        change[first] += size
-        change[last + 1] -= size
-    return max(accumulate(change[step] for step in sorted(change)))
+    for first, last, nbytes in lifetimes:
+        change[first] += _rounded(nbytes)
+        change[last + 1] -= _rounded(nbytes)
+    steps = sorted(change)
+    return max(zip(accumulate(map(change.__getitem__, steps)), steps, strict=True), default=(0, 0))
 
 
 class _Gaps:
@@ -90,8 +99,8 @@ class _Gaps:
                 order.insert(random.choice((0, random.randrange(at + 1))), order.pop(at))
         return best
 
-    def placed(self, order: Sequence[int]) -> tuple[list[int], int]:
-        """Offsets for values in this order, and the bytes they take."""
+    def placed(self, order: Sequence[int], most: int = sys.maxsize) -> tuple[list[int], int]:
+        """Offsets for values in this order, and the bytes they take: `most`, or they are left."""
         sizes, top = self.sizes, 0
         offsets = [-1] * len(sizes)
         for i in order:
@@ -102,8 +111,9 @@ class _Gaps:
                 if size <= start - end < room:
                     room, found = start - end, end
                 end = max(end, stop)
-            offsets[i] = end if found < 0 else found
-            top = max(top, offsets[i] + size)
+            start = end if found < 0 else found
+            if start + size <= most:
+                offsets[i], top = start, max(top, start + size)
         return offsets, top
 
 

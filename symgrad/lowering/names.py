@@ -42,8 +42,9 @@ def _letters() -> Iterator[str]:
             yield f"{letter}{round_ or ''}"
 
 
-def names_of(builders: list[SlotBuilder], place: Mapping[int, int]) -> dict[int, str]:
-    """A name for every slot; arrays of one shape and dtype at one place share theirs."""
+def names_of(builders: list[SlotBuilder], place: Mapping[int, Any]) -> dict[int, str]:
+    """A name for every slot, and for those that have a place in another; arrays of one shape and
+    dtype at one place share theirs."""
     names: dict[int, str] = {}
     taken = set(RESERVED)
     letters = _letters()
@@ -64,7 +65,9 @@ def names_of(builders: list[SlotBuilder], place: Mapping[int, int]) -> dict[int,
         if d.kind in given and d.root == i:
             names[i] = fresh(identifier(str(d.value)))
     for i, d in enumerate(builders):
-        if d.root != i or d.kind in given:
+        if d.root == i and d.kind in given:
+            continue
+        if d.root != i and i not in place:
             continue
         if d.kind == "arena":
             key = (place[i], d.type)

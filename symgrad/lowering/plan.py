@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.lowering.native import NativeCall, NativeLoop
-from symgrad.lowering.steps import Ref, Slot, Step
+from symgrad.lowering.steps import Ref, Slot, Step, View
 
 ALIGNMENT = 64
 
@@ -35,6 +35,8 @@ class Plan(Displayed):
     outputs: tuple[Ref, ...]
     updates: tuple[Ref, ...]
     arena_bytes: int
+    # The temporaries that lie in the spare array of a next value until that is written, by name.
+    inside: Mapping[str, Ref] = field(default_factory=dict)
     # A line for each value that another program keeps: when it is computed, and where.
     given: tuple[str, ...] = ()
 
@@ -100,9 +102,17 @@ class Plan(Displayed):
         found = {s.name: s for s in self.slots if s.kind == "arena"}
         return list(found.values())
 
+    def named(self, ref: Ref) -> tuple[str, tuple[View, ...]]:
+        """The name of the slot of a value, or of the temporary in it, and the views on that."""
+        for name, place in self.inside.items():
+            if place.slot == ref.slot and place.views == ref.views[: len(place.views)]:
+                return name, ref.views[len(place.views) :]
+        return self.slots[ref.slot].name, ref.views
+
     def describe(self, ref: Ref) -> str:
         """A value in a few characters: the slot's name and the views on it."""
-        return self.slots[ref.slot].name + "".join(f".{v.op.name}" for v in ref.views)
+        name, views = self.named(ref)
+        return name + "".join(f".{v.op.name}" for v in views)
 
     def _lines(self) -> Iterator[str]:
         sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
@@ -118,6 +128,8 @@ class Plan(Displayed):
             reads = ", ".join(map(self.describe, step.operands))
             place = step.node.origin.nearest or ""
             yield f"{i:>4}  {result:<8} {step.name:<22} {reads:<24} {place}"
+        for name, ref in self.inside.items():
+            yield f"{name} lies in {self.slots[ref.slot].name} until that is written"
         yield f"{'slot':<8} {'offset':>8} {'bytes':>10}  {'steps':<11} type"
         for slot in self.slots:
             if slot.kind == "arena":

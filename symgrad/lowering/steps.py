@@ -71,6 +71,11 @@ class SlotBuilder:
     last: int = -1
     root: int = -1
 
+    @property
+    def constant(self) -> Any:
+        """The value of a constant."""
+        return self.value if self.kind == "constant" else None
+
 
 class Ref(NamedTuple):
     """A value as a step reads or writes it: a slot, seen through views."""

@@ -106,6 +106,10 @@ class _Generator(Running):
             else:
                 self.module.numpy_names.add("empty")
             lines.append(f"    {slot.name} = {made}({shape_text(slot.shape)}, {slot.dtype.name!r})")
+        for inner, ref in plan.inside.items():
+            host = plan.slots[ref.slot].name
+            text = f"    {inner} = {self._viewed(host, ref.views)}"
+            lines.append(f"{text:<{COMMENT_COLUMN - 2}}  # until {host} is written")
         for step in plan.steps:
             note = printable(self.module.note(step))
             for text in self.visit(step):
@@ -361,14 +365,17 @@ class _Generator(Running):
 
     def expression(self, ref: Ref, literal: bool = False) -> str:
         slot = self.plan.slots[ref.slot]
-        text = slot.name
+        text, views = self.plan.named(ref)
         if slot.kind == "constant":
             written = literal_text(slot.value) if literal else None
             if written is not None:
                 return written
             text = f"{text}{self.suffix}"
             self.module.constants[text] = slot.value
-        for view in ref.views:
+        return self._viewed(text, views)
+
+    def _viewed(self, text: str, views: Sequence[View]) -> str:
+        for view in views:
             text = self._seen(text, view)
         return text
 

@@ -123,7 +123,7 @@ def _written(plan: Plan) -> Iterator[tuple[Node, str]]:
     """The nodes that steps compute, and those within, each with the names of its results."""
     for step in plan.steps:
         if step.node.bodies or not step.plans:
-            names = ", ".join(plan.slots[r.slot].name for r in step.results)
+            names = ", ".join(plan.named(r)[0] for r in step.results)
             yield from ((node, names) for node in step.computes)
         for inner in step.plans:
             yield from _written(inner)

@@ -15,7 +15,7 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.cost import PlanCost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Step
+from symgrad.lowering.steps import Ref, Step, nbytes
 from symgrad.runtime.inspect.profile import Profile
 from symgrad.runtime.program import Program
 from symgrad_viz.words import bytes_text, count_text, sizes_text, time_text
@@ -148,28 +148,28 @@ def _figures(graph: Graph, costs: PlanCost, plan: Plan, profile: Profile | None)
     )
 
 
-def _place(plan: Plan, slot: int) -> tuple[int, int]:
+def _place(plan: Plan, ref: Ref) -> tuple[int, int | str]:
     """The key of a place in memory: slots of the arena can share theirs."""
-    kind, offset = plan.slots[slot].kind, plan.slots[slot].offset
-    return (-1, offset) if kind == "arena" else (slot, 0)
+    slot = plan.slots[ref.slot]
+    return (-1, slot.offset) if slot.kind == "arena" else (ref.slot, plan.named(ref)[0])
 
 
 def _in_use(plan: Plan) -> list[int]:
     """The bytes that the plan holds at each step: in the arena, in outputs, in next values."""
-    places: list[dict[tuple[int, int], int]] = [{} for _ in plan.steps]
+    places: list[dict[tuple[int, int | str], int]] = [{} for _ in plan.steps]
     for i, slot in enumerate(plan.slots):
         if slot.kind in HELD:
             for at in places[slot.first : slot.last + 1]:
-                at[_place(plan, i)] = max(slot.nbytes, at.get(_place(plan, i), 0))
+                at[_place(plan, Ref(i))] = max(slot.nbytes, at.get(_place(plan, Ref(i)), 0))
     return [sum(at.values()) for at in places]
 
 
-def _overwritten(plan: Plan, step: Step) -> set[tuple[int, int]]:
+def _overwritten(plan: Plan, step: Step) -> set[tuple[int, int | str]]:
     """The places of operands that a step writes its results to."""
     refs = step.operands, step.results
     read, written = (
         {
-            _place(plan, r.slot)
+            _place(plan, r)
             for r in of
             if plan.slots[r.slot].nbytes and plan.slots[r.slot].kind in HELD
         }
@@ -181,7 +181,7 @@ def _overwritten(plan: Plan, step: Step) -> set[tuple[int, int]]:
 def _operands_overwritten(plan: Plan, step: Step) -> frozenset[Node]:
     places = _overwritten(plan, step)
     pairs = zip(step.node.inputs, step.operands, strict=False)
-    return frozenset(x for x, ref in pairs if _place(plan, ref.slot) in places)
+    return frozenset(x for x, ref in pairs if _place(plan, ref) in places)
 
 
 def _allocated(plan: Plan) -> dict[Node, int]:
@@ -191,7 +191,9 @@ def _allocated(plan: Plan) -> dict[Node, int]:
         overwritten = _overwritten(plan, step)
         slots = [plan.slots[r.slot] for r in step.results]
         sizes = [
-            slot.nbytes if slot.kind in HELD and _place(plan, r.slot) not in overwritten else 0
+            nbytes(slot.type.with_shape(r.shape(slot.type)))
+            if slot.kind in HELD and _place(plan, r) not in overwritten
+            else 0
             for r, slot in zip(step.results, slots, strict=True)
         ]
         found[step.node] = sum(sizes)
