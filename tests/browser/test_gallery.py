@@ -25,7 +25,19 @@ MEASURE = """() => {
   const scale = parseFloat(getComputedStyle(drawn).width) / drawn.viewBox.baseVal.width;
   const fonts = [...drawn.querySelectorAll('text')].map(
     t => parseFloat(getComputedStyle(t).fontSize) * scale);
+  // An edge that runs behind a title, or through a box that is not its own.
+  const within = (p, r, by) => p.x > r.left + by && p.x < r.right - by
+    && p.y > r.top + by && p.y < r.bottom - by;
+  const along = path => {
+    const [length, at] = [path.getTotalLength(), path.getScreenCTM()];
+    const n = Math.ceil(length / 4);
+    return Array.from({length: n}, (_, i) =>
+      path.getPointAtLength(length * i / n).matrixTransform(at));
+  };
+  const ways = [...drawn.querySelectorAll('.edge path, path.edge')].map(along);
   return {
+    crossed: captions.filter(c => ways.some(w => w.some(p => within(p, c, 1)))).length,
+    through: boxes.filter(b => ways.some(w => w.slice(4, -4).some(p => within(p, b, 5)))).length,
     overlaps: boxes.filter((a, i) => boxes.some((b, j) => j < i && meet(a, b))).length,
     covered: captions.filter(c => boxes.some(b => meet(b, c))).length,
     beyond: beyond.length,
@@ -43,7 +55,10 @@ def test_every_picture_can_be_read(opened):
     for i, path in enumerate(pictures):
         page = opened(path, scheme=("light", "dark")[i % 2], page=page)
         found = page.evaluate(MEASURE)
-        assert found["overlaps"] == found["covered"] == found["beyond"] == 0, path.name
+        bad = {
+            what: found[what] for what in ("overlaps", "covered", "beyond", "crossed", "through")
+        }
+        assert not any(bad.values()), (path.name, bad)
         assert found["smallest"] >= 10, path.name
         assert 100 < found["largest"] <= 6000, path.name
 

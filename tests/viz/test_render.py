@@ -13,8 +13,9 @@ import pytest
 
 import symgrad as sg
 from symgrad.ir.errors import RenderError
-from symgrad_viz import draw, render, save
+from symgrad_viz import draw, render, save, to_dot
 from symgrad_viz.builder import scene_of
+from symgrad_viz.captions import drawn_by
 from symgrad_viz.engines import ENGINES, Engine, EngineError, EngineTimeoutError
 from symgrad_viz.picture import MOST_NODES
 from symgrad_viz.view import view_of
@@ -188,6 +189,44 @@ def test_png(net, engine):
 def test_dot_is_the_first_choice(net):
     assert draw(net()).engine == "dot"
     assert draw(net()).notes == ()
+
+
+def entered_from_above() -> sg.Graph:
+    """An edge that comes in from above in the middle of a frame as narrow as its title."""
+    x = sg.placeholder("x", (4,), "float32")
+    with sg.scope("a title of some width"):
+        y = sg.tanh(sg.exp(x))
+    return sg.Graph([y * y])
+
+
+def crossed(svg: str) -> int:
+    """How many titles of frames an edge runs behind."""
+    root = ET.fromstring(svg.replace(f' xmlns="{SVG[1:-1]}"', ""))
+    areas = list(drawn_by(g for g in root.iter("g") if "edge" in g.get("class", "").split()))
+    tabs = [g.find("rect") for g in root.iter("g") if "caption" in g.get("class", "").split()]
+    assert areas
+    assert tabs
+    found = 0
+    for tab in tabs:
+        x, y, width, height = (float(tab.get(n)) for n in ("x", "y", "width", "height"))
+        across = [a for a in areas if x < a.right and a.left < x + width]
+        found += any(a.top < y + height and y < a.bottom for a in across)
+    return found
+
+
+@graphviz_engine
+def test_frames_grow_until_no_edge_runs_behind_a_title(engine, engines):
+    graph, before = entered_from_above(), ENGINES[engine]
+    first = Fake(*[before.run(to_dot(graph), "svg", 20)] * 4)
+    engines(**{engine: first})
+    # One that draws all of them as the first gives up, and one that is stopped is left in peace.
+    assert crossed(render(graph, engine=engine)) == 1
+    assert len(first.asked) == 4
+    slow = Fake(before.run(to_dot(graph), "svg", 20), EngineTimeoutError("it took too long"))
+    engines(**{engine: slow})
+    assert crossed(render(graph, engine=engine)) == 1
+    engines(**{engine: before})
+    assert crossed(render(graph, engine=engine)) == 0
 
 
 @pytest.mark.skipif(not here("pygraphviz"), reason="no pygraphviz")

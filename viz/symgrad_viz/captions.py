@@ -61,11 +61,14 @@ def tab_width(title: str, size: float) -> float:
     return text_width(title, size) + 2 * AROUND
 
 
-def placed(frame: ET.Element, title: str, size: float, drawn: Sequence[Area]) -> tuple[Point, str]:
+def placed(
+    frame: ET.Element, title: str, size: float, drawn: Sequence[Area]
+) -> tuple[Point, str, float]:
     """Where the title of a frame begins, below its upper line, and as much of it as is drawn there.
 
     Where the whole title would cover what is drawn, a part of it may have room. If none has, the
-    shortest begins at the left.
+    shortest begins at the left. Last comes how wide the frame has to be at least for that to have
+    room: 0 if it has.
     """
     xs, ys = zip(*_points(frame), strict=True)
     top, first, last = min(ys), min(xs) + 2.5 * AROUND, max(xs) - AROUND
@@ -76,8 +79,8 @@ def placed(frame: ET.Element, title: str, size: float, drawn: Sequence[Area]) ->
             if left < area.right + AROUND and left + width > area.left - AROUND:
                 left = area.right + AROUND
         if left + width < last:
-            return (left, top), text
-    return (first, top), text
+            return (left, top), text, 0.0
+    return (first, top), text, last - first + width + 4 * AROUND
 
 
 def _left(area: Area) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from symgrad_viz.columns import stacked
@@ -13,6 +14,7 @@ from symgrad_viz.phases import BACKWARD, UPDATE
 from symgrad_viz.scene import CARRY, Box, Edge, Region, Scene, part_of, ranks
 from symgrad_viz.shapes import paint_of
 from symgrad_viz.theme import (
+    ADVANCE,
     LAYOUT_FONT,
     LOOKS,
     NODE_SIZE,
@@ -34,11 +36,13 @@ def dot_of(
     opaque: bool = False,
     legend: bool = False,
     hurried: bool = False,
+    widened: Mapping[str, float] = MappingProxyType({}),
 ) -> str:
     """The DOT text of a scene.
 
     `opaque` gives it a background, which pictures without a style sheet need, `legend` a legend,
-    which is drawn below an SVG otherwise; `hurried` trades beauty for time.
+    which is drawn below an SVG otherwise; `hurried` trades beauty for time. `widened` frames, by
+    their ids, are so wide at least, so that their titles can stand beside edges.
     """
     palette = THEMES[theme]
     digraph = import_module("graphviz").Digraph(
@@ -69,7 +73,7 @@ def dot_of(
             "fontsize": _number(SMALL_SIZE),
         },
     )
-    _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette)
+    _write_boxes(digraph, [(b, b.regions) for b in scene.boxes], palette, widened)
     for edge in scene.edges:
         ends = (edge.tail, edge.head)[:: -1 if edge.way == CARRY else 1]
         digraph.edge(*ends, **_edge_attrs(edge, palette))
@@ -106,7 +110,10 @@ def _below(scene: Scene) -> Iterator[tuple[str, str]]:
 
 
 def _write_boxes(
-    into: Any, boxes: Iterable[tuple[Box, tuple[Region, ...]]], palette: Palette
+    into: Any,
+    boxes: Iterable[tuple[Box, tuple[Region, ...]]],
+    palette: Palette,
+    widened: Mapping[str, float],
 ) -> None:
     """Boxes, and the clusters around them; each comes with the regions that are not written yet."""
     inside: dict[Region, list[tuple[Box, tuple[Region, ...]]]] = {}
@@ -117,8 +124,8 @@ def _write_boxes(
             into.node(box.id, **_node_attrs(box, palette))
     for region, members in inside.items():
         with into.subgraph(name=f"cluster_{region.id}") as cluster:
-            cluster.attr(**_region_attrs(region, palette))
-            _write_boxes(cluster, members, palette)
+            cluster.attr(**_region_attrs(region, palette, widened.get(region.id, 0)))
+            _write_boxes(cluster, members, palette, widened)
 
 
 def _node_attrs(box: Box, palette: Palette) -> Mapping[str, str]:
@@ -144,8 +151,9 @@ def _node_attrs(box: Box, palette: Palette) -> Mapping[str, str]:
     return attrs
 
 
-def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
+def _region_attrs(region: Region, palette: Palette, width: float) -> Mapping[str, str]:
     paint = palette.regions[region.kind]
+    label = region.label.ljust(int(width / (NODE_SIZE * ADVANCE)))
     return {
         "class": f"is-{region.kind}",
         "color": paint.stroke,
@@ -153,7 +161,7 @@ def _region_attrs(region: Region, palette: Palette) -> Mapping[str, str]:
         "fontcolor": paint.text,
         "fontsize": _number(NODE_SIZE + (region.kind in ("forward", "backward"))),
         "id": region.id,
-        "label": _text([region.label]),
+        "label": _text([label]),
         "labeljust": "l",
         "style": REGION_STYLES[region.kind],
         "tooltip": _text((region.tooltip or region.title).split("\n")),

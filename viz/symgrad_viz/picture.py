@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ MOST_NODES = 1500  # above this Graphviz is not tried unless it is asked for by 
 NOT_INSTALLED = "is not installed."
 LARGEST = 6000  # pixels: three screens; what is wider or higher is closed further
 MOSTS = (150, 60, 25, 8)  # boxes, of which that is tried
+WIDENED = 3  # times that frames are made wider, whose titles edges would cross
 POINT = 4 / 3  # pixels
 _LENGTH = re.compile(r'"([\d.]+)(pt)?"')
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -243,6 +245,7 @@ def _run(
 ) -> bytes | ET.Element:
     """One engine's picture; a second, hurried try if the first took too long."""
     bitmap = format == "png"
+    tries = WIDENED * (len(scene.boxes) <= MOSTS[0])
     written = partial(dot_of, scene, theme=theme, opaque=bitmap, legend=legend and bitmap)
     try:
         data = ENGINES[name].run(written(), format, timeout)
@@ -254,14 +257,26 @@ def _run(
             notes.append("It did so again when told to hurry.")
             raise
         notes.append("Told to hurry, it drew straight lines.")
+        tries = 0
     if format == "png":
         if not data.startswith(_PNG):
             raise EngineError(f"{name} gave no PNG")
         return data
     try:
-        return svg.from_graphviz(data, scene)
+        drawn, crowded = svg.from_graphviz(data, scene)
     except ET.ParseError as error:
         raise EngineError(f"{name} gave no SVG: {error}") from None
+    # Frames grow until no edge runs behind a title; where that cannot be had, the best of some.
+    fewest, widened = len(crowded), dict(crowded)
+    with suppress(EngineError, ET.ParseError):
+        while crowded and tries:
+            data = ENGINES[name].run(written(widened=widened), format, timeout)
+            again, crowded = svg.from_graphviz(data, scene)
+            if len(crowded) < fewest:
+                drawn, fewest = again, len(crowded)
+            widened |= crowded
+            tries -= 1
+    return drawn
 
 
 def _picture(

@@ -24,8 +24,11 @@ def element(parent: ET.Element, tag: str, text: str = "", /, **attrs: str | floa
     return child
 
 
-def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
+def from_graphviz(drawn: bytes, scene: Scene) -> tuple[ET.Element, dict[str, float]]:
     """The drawing of Graphviz, with plain names and with the scene's own texts.
+
+    Beside it stand the frames in which the title has no room beside the edges, by their ids, each
+    with how wide it has to be at least.
 
     Graphviz wraps what has a tooltip into a link, and reads entities in labels; here every
     tooltip becomes a `<title>`, and every label says exactly what the scene says. Raises
@@ -50,6 +53,7 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
     groups = list(root.iter("g"))
     edges_drawn = list(drawn_by(g for g in groups if g.get("class", "").startswith("edge")))
     captions: list[ET.Element] = []
+    crowded: dict[str, float] = {}
     for group in groups:
         title = group.find("title")
         match group.get("class", "").split():
@@ -57,7 +61,10 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
                 _say(group, title, box.tooltip, box.lines)
             case ["cluster", *_] if (region := regions.get(group.get("id", ""))) is not None:
                 _say(group, title, region.tooltip or region.title, (region.label,))
-                captions.append(_caption(group, region, edges_drawn))
+                caption, wanted = _caption(group, region, edges_drawn)
+                captions.append(caption)
+                if wanted:
+                    crowded[region.id] = wanted
             case ["edge", *ways] if title is not None and (
                 edge := edges.get((title.text or "", CARRY if f"is-{CARRY}" in ways else ""))
             ):
@@ -66,7 +73,7 @@ def from_graphviz(drawn: bytes, scene: Scene) -> ET.Element:
                 _say(group, title, scene.title, (scene.title,))
     if canvas is not None:
         canvas.extend(captions)
-    return root
+    return root, crowded
 
 
 def _drawn_as(edge: Edge) -> tuple[str, str]:
@@ -76,16 +83,16 @@ def _drawn_as(edge: Edge) -> tuple[str, str]:
     return f"{edge.tail}->{edge.head}", ""
 
 
-def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> ET.Element:
-    """The title of a frame, taken out of it: it is drawn over the edges."""
+def _caption(group: ET.Element, region: Region, drawn: Sequence[Area]) -> tuple[ET.Element, float]:
+    """The title of a frame, taken out of it, as it is drawn over the edges; what width it wants."""
     frame = next(x for x in group if x.get("fill") is not None and x.tag != "text")
     size, colour = NODE_SIZE, ""
     for text in group.findall("text"):
         group.remove(text)
         size, colour = float(text.get("font-size", size)), text.get("fill", colour)
     paint = Paint(frame.get("stroke", "none"), frame.get("fill", "none"), colour)
-    corner, title = placed(frame, region.label, size, drawn)
-    return tab(region.kind, title, corner, paint, size, region.label)
+    corner, title, wanted = placed(frame, region.label, size, drawn)
+    return tab(region.kind, title, corner, paint, size, region.label), wanted
 
 
 def _unwrap_links(parent: ET.Element) -> None:
