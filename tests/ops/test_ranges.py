@@ -117,6 +117,21 @@ def test_rules_know_that_a_named_axis_may_be_empty():
     assert sg.compile(positive, 1 / sg.sum(positive)).finite()  # as it says, of 1 or more elements
 
 
+HARD = [
+    (sg.vector_norm, (4,), "float64", (1e-310, 1e-308), np.full(4, 1e-308)),
+    (sg.vector_norm, (4,), "float64", (0, 0), np.zeros(4)),
+    (sg.log_softmax, (6,), "float32", (-3, 2**24), np.array([-3, *[2**24] * 5])),
+    (lambda x: sg.logsumexp(x, axis=0), (0, 3), "float64", (1, 2), np.zeros((0, 3))),
+]
+
+
+@each(("build", "shape", "dtype", "within", "fed"), HARD)
+def test_values_that_vanish_round_twice_or_are_of_nothing(build, shape, dtype, within, fed):
+    h = sg.placeholder("h", shape, dtype, within=within)
+    y = build(h)
+    assert sg.compile(h, y)(fed.astype(dtype)) in y.range
+
+
 def test_random_programs_lie_within_their_ranges():
     ranges_campaign.TALLY.clear()
     for seed in range(80):

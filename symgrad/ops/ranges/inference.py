@@ -255,9 +255,10 @@ class _Rules:
     def of_norm2(self, node, operands):
         x = node.inputs[0]
         size = max(abs(operands[0].low), abs(operands[0].high))
-        total = self._times(Range(0, size * size), [x.shape[k] for k in node.attr("axis")], node)
+        # Not of squares, which may vanish where their root does not.
+        count = self._times(Range(0, 1), [x.shape[k] for k in node.attr("axis")], node).high
         room = 1 + UNITS * float(np.finfo(node.dtype).eps)
-        return Range(0, total.high**0.5 * room, operands[0].nan)
+        return Range(0, size and _wide(size) * count**0.5 * room, operands[0].nan)
 
     def _times(self, one, sizes, node):
         """The sum of so many numbers of a range, each addition being rounded."""
@@ -291,12 +292,14 @@ class _Rules:
 
     def of_log_softmax(self, node, operands):
         x, size = operands[0], self._logs(node)
-        return Range(x.low - x.high - size, 0, not x.finite)
+        room = UNITS * float(np.finfo(node.dtype).eps) * (x.high - x.low)
+        return Range(x.low - x.high - size - room, 0, not x.finite)
 
     def of_logsumexp(self, node, operands):
         x, size = operands[0], self._logs(node)
         room = UNITS * float(np.finfo(node.dtype).eps) * (max(abs(x.low), abs(x.high)) + 1)
-        empty = not self.least and any(isinstance(n, Dim) for n in node.inputs[0].shape)
+        sizes = node.inputs[0].shape
+        empty = 0 in sizes or (not self.least and any(isinstance(n, Dim) for n in sizes))
         return Range(-inf if empty else x.low - room, x.high + size + room, x.nan)
 
     def _logs(self, node):
