@@ -39,6 +39,7 @@ from symgrad.ops.elementwise import add, multiply
 from symgrad.ops.flows import total
 from symgrad.ops.identity import checkpointed, stop_gradient
 from symgrad.ops.leaves import arange, full, zeros_like
+from symgrad.ops.ranges.inference import MOST_NODES, ranges_of
 from symgrad.ops.shape import astype, broadcast_to, reshape
 from symgrad.ops.sides import Side, held
 from symgrad.ops.trigonometry import sin
@@ -262,7 +263,7 @@ class Lock:
             # A choice by a mask is not decided here, but by what its mask became.
             side = min(sides or self.spans)
             span = self.spans[side]
-            own = Side(lambda x: self.tangents(x)[span], self._written, self.complete[side])
+            own = Side(lambda x: self.tangents(x)[span], self._written, _least, self.complete[side])
             made = node.op.locked(own, found, *found.inputs, **attrs)
             if isinstance(node.type, tuple):
                 self.several[node] = made
@@ -315,6 +316,10 @@ def _jumps(node: Node) -> bool:
     """Whether what is locked of a node may have another value."""
     inner = (n for body in node.bodies for n in with_bodies(body))
     return node.op.jumps or any(n.op.jumps for n in inner)
+
+
+def _least(node: Node) -> float:
+    return ranges_of([node], finite=True, most=MOST_NODES)[node].low
 
 
 def _fitted(made: Node, node: Node) -> Node:

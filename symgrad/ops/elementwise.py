@@ -237,9 +237,24 @@ def square(x: NodeLike, /) -> Node:
     ...
 
 
+def _sqrt_locked(side: Side, y: Node, x: Node) -> Node:
+    """The root of what touches 0 has a kink: of u''/2 t**2 it is t sqrt(u''/2), which u' tells."""
+    if x.tensor.is_complex or side.least(x) > 0:
+        return y
+    touches: Any = held(x) == 0
+    way: Any = 0.0
+    for tangent, bend in reversed(side.bends(x)):
+        flat = held(tangent) == 0
+        bent = flat & (bend != 0)
+        way = where(bent, tangent / sqrt(where(bent, 2 * bend, 1)), way)
+        touches = touches & flat
+    return where(touches, way, sqrt(where(touches, 1, x)))
+
+
 @elementwise(
     np.sqrt,
     partials=lambda y, x: (0.5 / y,),
+    locked=_sqrt_locked,
     domain=(POSITIVE,),
     preserves_zero=True,
     unbounded_slope=True,

@@ -29,17 +29,19 @@ class Side:
     """How the operands of an op move, as it asks at its kinks.
 
     `tangents` gives the tangents of a node along each direction, None for 0; `written` the node as
-    it was before any was locked. Where the directions are `complete`, what is still tied has no
-    slope at all; else it is split equally.
+    it was before any was locked; `least` a number below which no element of a node is. Where the
+    directions are `complete`, what is still tied has no slope at all; else it is split equally.
     """
 
     def __init__(
         self,
         tangents: Callable[[Node], Sequence[Cotangent]],
         written: Callable[[Node], Node],
+        least: Callable[[Node], float],
         complete: bool,
     ) -> None:
-        self._tangents, self.written, self.complete = tangents, written, complete
+        self._tangents, self.written, self.least = tangents, written, least
+        self.complete = complete
 
     def tangents(self, x: Node) -> list[Node]:
         """The tangents along the directions that move x, held."""
@@ -93,6 +95,14 @@ class Side:
         """The tangents of two along the directions that move one of them, held."""
         pairs = zip(self._tangents(a), self._tangents(b), strict=True)
         return [(_given(s, a), _given(t, b)) for s, t in pairs if not (s is None and t is None)]
+
+    def bends(self, x: Node) -> list[tuple[Node, Node]]:
+        """Along each direction that moves x its tangent, and how that is bent: its own, held."""
+        found = []
+        for k, t in enumerate(self._tangents(x)):
+            if t is not None:
+                found.append((t, _given(self._tangents(t)[k], t)))
+        return found
 
     def unit(self, x: Node, norm: Callable[[Node], Node]) -> Node:
         """At a zero vector the unit vector along which it leaves, 0 if it stays."""

@@ -69,10 +69,15 @@ def _atan2_partials(y: Node, a: Node, b: Node) -> tuple[Partial, ...]:
 
 
 def _atan2_locked(side: Side, y: Node, a: Node, b: Node) -> Node:
-    """On the negative axis the angle is pi on one side of it, and -pi on the other."""
+    """The angle at which a point leaves the origin, or the negative axis: pi or -pi beside it."""
+    to_a, to_b = held(a), held(b)
+    for s, t in side.both(a, b):
+        stays = (to_a == 0) & (to_b == 0)
+        to_a, to_b = where(stays, s, to_a), where(stays, t, to_b)
     lead = side.lead(a)
-    turned = (held(a) == 0) & (held(b) < 0) & (lead != 0)
-    return y + where(turned, call("copysign", np.pi, lead) - held(y), 0)
+    turned = (to_a == 0) & (to_b < 0) & (lead != 0)
+    angle = where(turned, call("copysign", np.pi, lead), call("atan2", to_a, to_b))
+    return y + (held(angle) - held(y))
 
 
 @elementwise(

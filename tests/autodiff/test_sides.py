@@ -63,6 +63,9 @@ AT_ZERO = {
     "signbit": (lambda u: sg.signbit(u) * u, 1, 0),
     "atan2": (lambda u: abs(sg.atan2(u, -1.0)), 1, -1),
     "angle": (lambda u: abs(sg.angle(1j * u - 1)), 1, -1),
+    "atan2 at the origin": (lambda u: sg.atan2(u, 1 * u) * u, -0.75 * np.pi, 0.25 * np.pi),
+    "a root that touches 0": (lambda u: sg.sqrt(1 - sg.cos(u)), -0.5**0.5, 0.5**0.5),
+    "a root that rests at 0": (lambda u: sg.sqrt(u**4 + u**6), 0, 0),
     "max": (lambda u: sg.max(three(u)), -2, 3),
     "min": (lambda u: sg.min(three(u)), 3, -2),
     "median": (lambda u: sg.median(three(u)), 1, 1),
@@ -295,6 +298,27 @@ def test_roots_of_squares_are_found(name):
     assert zero.tolist() == [0, 0, 0]
     slope = evaluate([y], {v: np.ones(3)})[0]
     assert (right.sum(), float(forward)) == pytest.approx((float(slope), float(slope)))
+
+
+MATRIX = np.array([[2.0, 1, 0], [1, 2, 0], [0, 0, 1]])
+TOUCHING = {
+    "of a form": lambda u: sg.sqrt((u @ MATRIX) @ u),
+    "of a form that is flat": lambda u: sg.sqrt((u @ np.ones((3, 3))) @ u),
+    "of weighted squares": lambda u: sg.sqrt(sg.sum(np.array([1.0, 2, 3]) * u * u)),
+    "of no squares": lambda u: sg.sqrt(u[0] ** 2 + u[0] * u[1] + u[1] ** 2),
+    "with a kink inside": lambda u: sg.sqrt(3 * sg.relu(u[0]) ** 2 + 2 * u[1] * u[1]),
+    "in a loop": lambda u: sg.scan(lambda c, r: (sg.sqrt(2 * c * c + r * r), c), u[0], u)[0],
+}
+
+
+@each("name", TOUCHING)
+def test_roots_of_what_touches_zero(name):
+    y = TOUCHING[name](v)
+    for d in (np.ones(3), -np.ones(3), np.array([0.0, 2, -1])):
+        kinks = ({v: d}, {v: np.array([1.0, 3, 5])})
+        g, t = sg.compile(v, [sg.grad(y, v, kinks=kinks), sg.jvp(y, v, d, kinks=kinks)])(0 * d)
+        slope = float(evaluate([y], {v: d})[0])
+        assert (g @ d, float(t)) == pytest.approx((slope, slope)), (name, d)
 
 
 def test_what_a_side_adds_to_a_net_are_products_with_vectors():
