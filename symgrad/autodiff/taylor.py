@@ -1,13 +1,13 @@
 """Taylor mode: derivatives of any order along a curve, by arithmetic of truncated power series.
 
 The nodes that the curve moves have Taylor coefficients in its parameter t, made when they are asked
-for. Those of a product are the convolution of its factors', those of a quotient follow from the
-product. Of any other op the jvp tells: y' = jvp(u, y, u') is a graph, whose coefficient of degree
-k - 1, which takes lower ones of y only, is k times the one of degree k of y. In that graph u' is a
-leaf with a series of its own, so that sin and cos, say, end in each other. A graph of n nodes takes
-O(n k^2) operations; only functions whose derivatives lead to ever new functions, as those of Bessel
-do, take more. (A. Griewank and A. Walther, Evaluating Derivatives,
-2008, chapter 13; J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-mode automatic
+for. Those of a product are the convolution of its factors', those of a quotient and of an
+exponential follow from a product. Of any other op the jvp tells: y' = jvp(u, y, u') is a graph,
+whose coefficient of degree k - 1, which takes lower ones of y only, is k times the one of degree k
+of y. In that graph u' is a leaf with a series of its own, so that sin and cos, say, end in each
+other. A graph of n nodes takes O(n k^2) operations; only functions whose derivatives lead to ever
+new functions, as those of Bessel do, take more. (A. Griewank and A. Walther, Evaluating
+Derivatives, 2008, chapter 13; J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-mode automatic
 differentiation for higher-order derivatives in JAX, 2019.)
 """
 
@@ -40,7 +40,7 @@ from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.walk import topological
 from symgrad.ops.declare import explaining
 from symgrad.ops.leaves import ones_like, placeholder, zeros_like
-from symgrad.ops.series import convolved
+from symgrad.ops.series import convolved, scaled
 from symgrad.rewrite.driver import rebuild
 
 
@@ -144,7 +144,7 @@ class Curve:
             self._moves[x] = True
             self._found[x, 0] = x
             for k, derivative in enumerate(derivatives, 1):
-                self._found[x, k] = _scaled(derivative, 1 / math.factorial(k))
+                self._found[x, k] = scaled(derivative, 1 / math.factorial(k))
         self._rates: dict[Node, Node] = {}
         self._of_rate: dict[Node, Node] = {}
         self._flows: dict[Node, Any] = {}
@@ -181,7 +181,7 @@ class Curve:
         if not self.moves(node) or node in self._leaves:
             return None
         if node in self._of_rate:
-            return _scaled(self.coefficient(self._of_rate[node], k + 1), k + 1)
+            return scaled(self.coefficient(self._of_rate[node], k + 1), k + 1)
         op = node.op
         with built_as(node.origin.then(Maker("jvp", op.name))):
             if op.of_several:
@@ -207,7 +207,7 @@ class Curve:
             return self._integrated(flow, k)
 
     def _integrated(self, flow: Node | None, k: int) -> Node | None:
-        return None if flow is None else _scaled(self.coefficient(flow, k - 1), 1 / k)
+        return None if flow is None else scaled(self.coefficient(flow, k - 1), 1 / k)
 
     def _product(self, node: Node, k: int) -> Node | None:
         attrs = dict(node.attrs)
@@ -218,7 +218,7 @@ class Curve:
         a, b = (partial(self.coefficient, x) for x in node.inputs)
         if not (node.op.elementwise and node.inputs[0] is node.inputs[1]):
             return _fitted(convolved(product, a, b, k, range(k + 1)), node)
-        twice = _scaled(convolved(product, a, b, k, range((k + 1) // 2)), 2)
+        twice = scaled(convolved(product, a, b, k, range((k + 1) // 2)), 2)
         middle = None if k % 2 else convolved(product, a, b, k, [k // 2])
         if twice is None or middle is None:
             return _fitted(middle if twice is None else twice, node)
@@ -292,10 +292,6 @@ class Curve:
 
 def _key(node: Node) -> Any:
     return node if is_input(node) else (node.op, tuple(map(id, node.inputs)), node.attrs)
-
-
-def _scaled(node: Node | None, factor: float) -> Node | None:
-    return node if node is None or factor == 1 else node * factor
 
 
 def _fitted(flow: Node | None, node: Node) -> Node | None:

@@ -21,7 +21,7 @@ from symgrad.ops.flows import Partial
 from symgrad.ops.leaves import ones_like
 from symgrad.ops.logic import logical_or
 from symgrad.ops.select import where
-from symgrad.ops.series import Series, quotient_series
+from symgrad.ops.series import Series, exponential_series, quotient_series
 from symgrad.ops.sides import Side, held
 
 # ---- arithmetic ----------------------------------------------------------------------------
@@ -318,7 +318,7 @@ _steep = partial(elementwise, expensive=True, unbounded_slope=True)
 _logarithm = partial(_steep, domain=(POSITIVE,))
 
 
-@_steep(np.exp, partials=lambda y, x: (y,))
+@_steep(np.exp, partials=lambda y, x: (y,), series=exponential_series)
 def exp(x: NodeLike, /) -> Node:
     """e to the power of x."""
     ...

@@ -1,4 +1,4 @@
-"""Taylor coefficients of products and quotients along a curve.
+"""Taylor coefficients of products, quotients and exponentials along a curve.
 
 A series is a function from a degree to the coefficient of it, a node, or None for 0. (A. Griewank
 and A. Walther, Evaluating Derivatives, 2008, section 13.2.)
@@ -7,6 +7,7 @@ and A. Walther, Evaluating Derivatives, 2008, section 13.2.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import mul
 from typing import TypeAlias
 
 from symgrad.ir.node import Node
@@ -42,3 +43,17 @@ def quotient_series(
         return None if left is None or first is None else divided(left, first)
 
     return series
+
+
+def exponential_series(k: int, y: Series, x: Series) -> Cotangent:
+    """The coefficient of degree k > 0 of y = exp(x), by y' = x' * y."""
+
+    def rate(j: int) -> Cotangent:
+        return scaled(x(j), j)
+
+    return scaled(convolved(mul, rate, y, k, range(1, k + 1)), 1 / k)
+
+
+def scaled(node: Cotangent, factor: float) -> Cotangent:
+    """A coefficient times a number."""
+    return node if node is None or factor == 1 else node * factor
