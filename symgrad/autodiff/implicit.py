@@ -36,10 +36,10 @@ def vjp(flow: Node, y: Node, active: Sequence[bool]) -> tuple[Cotangent, ...]:
     """A cotangent for each operand of a solution, from that of the solution."""
 
     def rule(one: Node, flows: Sequence[Cotangent]) -> list[Cotangent]:
-        (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
+        (x, *fixed), (f, *_) = one.attr("residual").inputs, one.attr("residual").outputs
         g = placeholder("g", x.shape, x.dtype)
         wrt = [k for k, on in zip(fixed, active[1:], strict=True) if on and is_differentiable(k)]
-        back = negative(_system(one, x, f, g, transposed=True))
+        back = negative(_system(one, g, transposed=True))
         found = pulled([f], wrt, [back], disconnected="zero")
         made = dict(zip(wrt, _at(one, found, {g: flows[0]}), strict=True))
         return [None, *(made.get(k) for k in fixed)]
@@ -51,12 +51,12 @@ def jvp(tangents: Sequence[Cotangent], y: Node) -> Cotangent:
     """The tangent of a solution, from those of its operands."""
 
     def rule(one: Node, flows: Sequence[Cotangent]) -> list[Cotangent]:
-        (x, *fixed), (f,) = one.attr("residual").inputs, one.attr("residual").outputs
+        fixed, f = one.attr("residual").inputs[1:], one.attr("residual").outputs[0]
         given = {k: t for k, t in zip(fixed, flows[1:], strict=True) if t is not None}
         seeds = {k: placeholder("t", k.shape, k.dtype) for k in given}
         tangents = [*seeds.values()]
         (moved,) = pushed([f], [*given], tangents, disconnected="zero")
-        made = [negative(_system(one, x, f, moved, transposed=False))]
+        made = [negative(_system(one, moved, transposed=False))]
         return [*_at(one, made, {seeds[k]: t for k, t in given.items()})]
 
     if all(t is None for t in tangents[1:]):
@@ -64,12 +64,17 @@ def jvp(tangents: Sequence[Cotangent], y: Node) -> Cotangent:
     return _by_rows(y, tangents, rule, of_operands=True)[0]
 
 
-def _system(one: Node, x: Node, f: Node, right: Node, transposed: bool) -> Node:
-    """The solution of a system of the Jacobian of f by x, or of its transpose."""
+def _system(one: Node, right: Node, transposed: bool) -> Node:
+    """The solution of a system of the Jacobian of the residual, or of its transpose."""
+    (x, *_), (f, *rest) = one.attr("residual").inputs, one.attr("residual").outputs
     if one.attr("method"):
         how = Iteration(one.attr("method"), one.attr("tol"), one.attr("most"))
         by = pulled if transposed else pushed
-        return solved(lambda v: by([f], [x], [v], disconnected="zero")[0], right, how)
+
+        def slope(f: Node) -> Callable[[Node], Node]:
+            return lambda v: by([f], [x], [v], disconnected="zero")[0]
+
+        return solved(slope(f), right, how, *map(slope, rest))
     slopes = jacobian(f, x, disconnected="zero")
     return solve(matrix_transpose(slopes) if transposed else slopes, right)
 

@@ -13,10 +13,10 @@ from symgrad.autodiff.transforms import jvp
 from symgrad.ir.errors import DtypeError, GradientError, GraphError, ShapeError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, traced
-from symgrad.ir.walk import topological
 from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.identity import stop_gradient
 from symgrad.ops.leaves import placeholder
+from symgrad.ops.logic import isfinite
 from symgrad.ops.loops.calls import calling
 from symgrad.ops.loops.implicit import solution_of
 from symgrad.ops.loops.krylov import Iteration, iterated, iteration
@@ -27,12 +27,16 @@ from symgrad.ops.shape import reshape
 
 
 @explaining
-def cg(a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | None = None) -> Node:
+def cg(
+    a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | None = None, M: Any = None
+) -> Node:
     """The x with a(x) = b by conjugate gradients, of a symmetric positive definite a.
 
     a is a linear function of an array like b, of which no matrix is made, or a matrix, dense or
     sparse. b is of real floats, and of any shape that a takes. It has converged when |b - a(x)|,
-    over all elements, is no larger than `tol` times |b|, by default eps to the 2/3.
+    over all elements, is no larger than `tol` times |b|, by default eps to the 2/3. M is a
+    preconditioner, a function or a matrix like a that is about its inverse, here symmetric and
+    positive definite as well: the closer, the fewer steps. No gradient flows to what it reads.
 
     Gradients of every order, in both modes, by b and by what a reads, are those of the solution,
     and cost one more system each (the adjoint system); no step is kept. Raises `LinAlgError`, with
@@ -46,15 +50,17 @@ def cg(a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | None = N
     >>> cg(lambda v: k * v + 2 * v, ones(5)).type
     float64[5]
     """
-    return _system("cg", a, b, tol, maxiter)
+    return _system("cg", a, b, tol, maxiter, M)
 
 
 @explaining
-def bicgstab(a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | None = None) -> Node:
+def bicgstab(
+    a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | None = None, M: Any = None
+) -> Node:
     """The x with a(x) = b by stabilised biconjugate gradients, of any regular a.
 
-    The rest is as in `cg`; a need not be symmetric, and each step multiplies by it twice. It may
-    fail where a solution exists, which raises `LinAlgError`.
+    The rest is as in `cg`; a and M need not be symmetric, and each step multiplies twice by each.
+    It may fail where a solution exists, which raises `LinAlgError`.
 
     H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG, 1992.
 
@@ -62,7 +68,7 @@ def bicgstab(a: Any, b: NodeLike, *, tol: float | None = None, maxiter: int | No
     >>> bicgstab(k, ones(5)).type
     float64[5]
     """
-    return _system("bicgstab", a, b, tol, maxiter)
+    return _system("bicgstab", a, b, tol, maxiter, M)
 
 
 def _system(
@@ -71,45 +77,80 @@ def _system(
     b: NodeLike,
     tol: float | None,
     maxiter: int | None,
+    close: Any,
 ) -> Node:
     right = as_float(b)
     if right.dtype.kind != "f":
         raise DtypeError(f"{method} takes a b of real floats, not {describe(right)}")
     how = iteration(method, right, tol, maxiter)
+    given = {"a": a} if close is None else {"a": a, "M": close}
+    functions = [_of_vectors(method, name, f, right) for name, f in given.items()]
+    return reshape(solved(functions[0], _flat(right), how, *functions[1:]), right.shape)
+
+
+def _flat(x: Node) -> Node:
+    return reshape(x, (x.size,))
+
+
+def _of_vectors(method: str, name: str, f: Any, like: Node) -> Callable[[Node], Node]:
+    """A function of arrays, or a matrix, as a function of vectors."""
 
     def apply(v: Node) -> Node:
-        x = reshape(v, right.shape)
-        with calling(method, "a(x)", x=[x]):
-            image = as_node(a(x) if callable(a) else a @ x)
+        x = reshape(v, like.shape)
+        with calling(method, f"{name}(x)", x=[x]):
+            image = as_node(f(x) if callable(f) else f @ x)
         if image.type != x.type:
-            raise ShapeError(f"x is {x.type!r}, and a(x) is {image.type!r}")
-        return reshape(image, (right.size,))
+            raise ShapeError(f"x is {x.type!r}, and {name}(x) is {image.type!r}")
+        return _flat(image)
 
-    return reshape(solved(apply, reshape(right, (right.size,)), how), right.shape)
+    return apply
 
 
-def solved(apply: Callable[[Node], Node], b: Node, how: Iteration) -> Node:
-    """The vector x with apply(x) = b by an iterative method, differentiated as that."""
+def solved(
+    apply: Callable[[Node], Node], b: Node, how: Iteration, *close: Callable[[Node], Node]
+) -> Node:
+    """The vector x with apply(x) = b by an iterative method, differentiated as that.
+
+    `close` is the preconditioner, if there is one.
+    """
     z, t = (placeholder(inner_name(name), b.shape, b.dtype) for name in "zt")
     with traced(how.method):
-        image = apply(z)
-    _refuse_curved(how.method, image, z, t)
-    body, around = closed(how.method, [image], [z])
+        images = [f(z) for f in (apply, *close)]
+    for name, image in zip(("a", "M"), images, strict=False):
+        _refuse_curved(how.method, name, image, z, t)
+    body, around = closed(how.method, images, [z])
 
-    def frozen(v: Node) -> Node:
-        given = (v, *map(stop_gradient, around))
-        return substituted(body.outputs, dict(zip(body.inputs, given, strict=True)))[0]
+    def frozen(place: int) -> Callable[[Node], Node]:
+        def of(v: Node) -> Node:
+            given = (v, *map(stop_gradient, around))
+            actual = dict(zip(body.inputs, given, strict=True))
+            return substituted([body.outputs[place]], actual)[0]
 
-    found = iterated(frozen, stop_gradient(b), how)
-    residual, fixed = closed(how.method, [image - b], [z])
+        return of
+
+    found = iterated(frozen(0), stop_gradient(b), how, *map(frozen, range(1, len(images))))
+    residual, fixed = closed(how.method, [images[0] - b, *images[1:]], [z])
     return solution_of(stop_gradient(found), residual, fixed, named_sizes(residual.nodes), how)
 
 
-def _refuse_curved(method: str, image: Node, z: Node, t: Node) -> None:
+def _refuse_curved(method: str, name: str, image: Node, z: Node, t: Node) -> None:
     """Refuse a function whose derivative is seen to depend on where it is taken."""
     try:
         (slope,) = jvp([image], [z], [t], disconnected="zero")
     except GradientError:  # a function without a forward mode
         return
-    if any(n is z for n in topological([slope])):
-        raise GraphError(f"{method} takes a linear function a, and a(x) is not linear in x")
+    stack, seen = [slope], set()
+    while stack:
+        node = stack.pop()
+        if node is z:
+            raise GraphError(
+                f"{method} takes a linear function {name}, and {name}(x) is not linear in x"
+            )
+        # A derivative asks whether what flows is 0, or finite, to keep it from infinite slopes.
+        if node not in seen and node.op is not isfinite.op and not _is_bool_of_float(node):
+            seen.add(node)
+            stack += node.inputs
+
+
+def _is_bool_of_float(node: Node) -> bool:
+    return node.op.cast and node.dtype.kind == "b" and node.inputs[0].tensor.is_inexact

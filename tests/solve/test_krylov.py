@@ -21,6 +21,8 @@ WAYS = {
     "cg": sg.linalg.cg,
     "cg of a function": lambda a, b: sg.linalg.cg(lambda v: a @ v, b),
     "bicgstab": sg.linalg.bicgstab,
+    "cg, preconditioned": lambda a, b: sg.linalg.cg(a, b, M=lambda r: r / sg.linalg.diagonal(a)),
+    "bicgstab, preconditioned": lambda a, b: sg.linalg.bicgstab(a, b, M=np.linalg.inv(MATRIX).T),
 }
 
 
@@ -35,7 +37,7 @@ def all_derivatives(x):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_values_and_derivatives_are_those_of_a_dense_system(way):
-    matrix = MATRIX + np.triu(MATRIX) * (way == "bicgstab")
+    matrix = MATRIX + np.triu(MATRIX) * way.startswith("bicgstab")
     wanted = sg.compile([a, b], all_derivatives(sg.linalg.solve(a, b)))(matrix, RIGHT)
     found = sg.compile([a, b], all_derivatives(WAYS[way](a, b)))(matrix, RIGHT)
     for x, y in zip(found, wanted, strict=True):
@@ -80,6 +82,36 @@ def test_sparse_matrices_batches_and_a_right_side_of_0():
     close(sg.compile([b], rows)(RIGHT), wanted, tolerance=1e-9)
 
 
+def test_a_may_be_a_hessian_or_divide():
+    """Their derivatives ask whether what flows is 0, which is not to be taken for a bend."""
+    k = sg.placeholder("k", N)
+    loss = sg.sum(sg.log(1 + b**2) / k) + sg.sum(sg.sqrt(1 + b * b) + sg.exp(b))
+    step = sg.linalg.cg(lambda v: sg.hvp(loss, b, v), sg.grad(loss, b))
+    wanted = sg.linalg.solve(sg.hessian(loss, b), sg.grad(loss, b))
+    slopes = [sg.grad(sg.sum(x), [b, k]) for x in (step, wanted)]
+    found = sg.compile([b, k], [[step, *slopes[0]], [wanted, *slopes[1]]])
+    for x, y in zip(*found(RIGHT * [1, 1, 0, 1, 1, 1], 1 + RIGHT**2), strict=True):
+        close(x, y, tolerance=1e-8)
+    slope = sg.grad(sg.sum(sg.linalg.cg(lambda v: v / k, b)), k)
+    close(sg.compile([b, k], slope)(RIGHT, 1 + RIGHT**2), RIGHT, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("method", [sg.linalg.cg, sg.linalg.bicgstab])
+def test_a_preconditioner_saves_steps_of_every_system(method):
+    sizes = np.logspace(0, 6, 60)
+    k, right = sg.placeholder("k", 60), np.ones(60)
+    x = method(lambda v: k * v, right, M=scipy.sparse.diags_array(1.01 / sizes), maxiter=4)
+    batch = sg.vmap(lambda s: method(lambda v: k * v, s * right, M=lambda v: v / k, maxiter=4))
+    outputs = [x, sg.grad(sg.sum(x), k), sg.jvp(x, k, k), batch(sg.constant([0.0, 2.0]))]
+    found = sg.compile([k], outputs)(sizes)
+    wanted = [1 / sizes, -1 / sizes**2, -1 / sizes, np.outer([0, 2], 1 / sizes)]
+    for y, z in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-6)
+    alone = sg.compile([k], method(lambda v: k * v, right, maxiter=4))
+    with pytest.raises(sg.KernelError, match="in at most 4 steps"):
+        alone(sizes)
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
@@ -105,6 +137,8 @@ def test_what_does_not_converge_is_told_with_the_line(build, words):
         (lambda: sg.linalg.cg(a, b, tol=float("nan")), "tol is a number"),
         (lambda: sg.linalg.bicgstab(a, b, maxiter=True), "maxiter is an int"),
         (lambda: sg.linalg.cg(None, b), "no array of numbers"),
+        (lambda: sg.linalg.cg(a, b, M=lambda r: r**2), r"linear function M, and M\(x\) is not"),
+        (lambda: sg.linalg.cg(a, b, M=np.ones((2, N))), r"x is float64\[6\], and M\(x\)"),
     ],
 )
 def test_bad_input_is_refused(build, words):

@@ -26,7 +26,8 @@ def _infer(
     most: int = 0,
 ) -> TensorType:
     given, made = body_types(residual, sizes)
-    if len(made) != 1 or given[:1] != made or made[0].ndim != 1 or made[0].dtype.kind != "f":
+    alike = 0 < len(made) <= (2 if method else 1) and all(given[:1] == [t] for t in made)
+    if not alike or made[0].ndim != 1 or made[0].dtype.kind != "f":
         raise GraphError(f"the residual of a vector is a vector like it, not {made} of {given[:1]}")
     for size, flags in reversed(levels):
         if len(flags) != len(given) or not flags[0]:
@@ -66,7 +67,8 @@ def implicit(
     """The vector x, a zero of the residual of it and of what is fixed, differentiated as that.
 
     The systems of its derivatives are solved by an iterative method, with its limits, or, if that
-    has no name, by a factor of the Jacobian.
+    has no name, by a factor of the Jacobian. A second output of the residual's graph is a
+    preconditioner of x: a linear function of it, as is the Jacobian, that is about its inverse.
 
     On a batch, `levels` has for each of its axes, the outermost first, its size and which of the
     operands have it.

@@ -59,8 +59,14 @@ def converged(x: Node, residual: Node, wanted: Node, /, method: str, most: int) 
     ...
 
 
-def iterated(apply: Callable[[Node], Node], b: Node, how: Iteration) -> Node:
-    """The x with apply(x) = b, of vectors; no derivative goes through the steps."""
+Function = Callable[[Node], Node]
+
+
+def iterated(apply: Function, b: Node, how: Iteration, close: Function = lambda r: r) -> Node:
+    """The x with apply(x) = b, of vectors; no derivative goes through the steps.
+
+    `close` is the preconditioner, which is about the inverse of `apply`.
+    """
     steps = METHODS[how.method]
     square = vecdot(b, b)
     limit = square * how.tol**2
@@ -69,7 +75,7 @@ def iterated(apply: Callable[[Node], Node], b: Node, how: Iteration) -> Node:
         made: Node = (carry[0] < how.most) & (carry[-1] > limit)
         return made
 
-    start, step = steps(apply, b)
+    start, step = steps(apply, close, b)
     found = looping(
         "while_loop",
         goes_on,
@@ -87,40 +93,44 @@ def iterated(apply: Callable[[Node], Node], b: Node, how: Iteration) -> Node:
 Steps = tuple[tuple[Node, ...], Callable[..., tuple[Node, ...]]]
 
 
-def _conjugate_gradients(apply: Callable[[Node], Node], b: Node) -> Steps:
+def _conjugate_gradients(apply: Function, close: Function, b: Node) -> Steps:
     """M. R. Hestenes and E. Stiefel, Methods of conjugate gradients, 1952."""
-
-    def step(x: Node, r: Node, p: Node, square: Node) -> tuple[Node, ...]:
-        image = apply(p)
-        curved = vecdot(p, image)
-        # Along a direction of no positive curvature there is no step: NaN ends the loop.
-        length = where(curved > 0, square / curved, float("nan"))
-        left = r - length * image
-        now = vecdot(left, left)
-        return x + length * p, left, left + now / square * p, now
-
-    return (b, b), step
-
-
-def _stabilised(apply: Callable[[Node], Node], b: Node) -> Steps:
-    """H. A. van der Vorst, Bi-CGSTAB, 1992, with b as the shadow of the first residual."""
 
     def step(x: Node, r: Node, p: Node, rho: Node, square: Node) -> tuple[Node, ...]:
         image = apply(p)
+        curved = vecdot(p, image)
+        # Along a direction of no positive curvature there is no step: NaN ends the loop.
+        length = where(curved > 0, rho / curved, float("nan"))
+        left = r - length * image
+        near = close(left)
+        now = vecdot(left, near)
+        return x + length * p, left, near + now / rho * p, now, vecdot(left, left)
+
+    first = close(b)
+    return (b, first, vecdot(b, first)), step
+
+
+def _stabilised(apply: Function, close: Function, b: Node) -> Steps:
+    """H. A. van der Vorst, Bi-CGSTAB, 1992, with b as the shadow of the first residual."""
+
+    def step(x: Node, r: Node, p: Node, rho: Node, square: Node) -> tuple[Node, ...]:
+        along = close(p)
+        image = apply(along)
         length = rho / vecdot(b, image)
         half = r - length * image
-        turned = apply(half)
+        near = close(half)
+        turned = apply(near)
         size = vecdot(turned, turned)
         damped = where(size > 0, vecdot(turned, half) / size, 0)
         left = half - damped * turned
         met = vecdot(b, left)
         onward = left + met / rho * (length / damped) * (p - damped * image)
-        return x + length * p + damped * half, left, onward, met, vecdot(left, left)
+        return x + length * along + damped * near, left, onward, met, vecdot(left, left)
 
     return (b, b, vecdot(b, b)), step
 
 
-METHODS: Mapping[str, Callable[[Callable[[Node], Node], Node], Steps]] = MappingProxyType(
+METHODS: Mapping[str, Callable[[Function, Function, Node], Steps]] = MappingProxyType(
     {"cg": _conjugate_gradients, "bicgstab": _stabilised}
 )
 
