@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
-from symgrad.ir.errors import GraphError
+from symgrad.ir.errors import GraphError, RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Variable
 from symgrad.ir.telling import timed
@@ -22,6 +22,7 @@ from symgrad.passes import (
     DEFAULT,
     PORTABLE,
     RECOMPUTED_BEFORE,
+    Pass,
     PassLike,
     in_stretches,
     recomputation,
@@ -30,7 +31,7 @@ from symgrad.passes import (
 )
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.recompute import most_alive
-from symgrad.rewrite.rule import Exact, Grade
+from symgrad.rewrite.rule import Exact, Grade, Rule
 from symgrad.rewrite.trace import Stage, Trace
 from symgrad.runtime.executable import Backend
 from symgrad.runtime.partial import PartialProgram
@@ -131,6 +132,10 @@ def compile(
             f"backend is 'numpy', 'native', 'jax', 'reference' or None, not {backend!r}"
         )
     grade = Exact.of(exact)
+    if isinstance(passes, (Rule, Pass)):
+        raise RewriteError(
+            f"passes are several: with the usual ones, passes=({passes.name}, *sg.passes.DEFAULT)"
+        )
     if error is not None:
         from symgrad.runtime.inspect.precision import precise
 

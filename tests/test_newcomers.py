@@ -54,6 +54,8 @@ OTHER_NAMES = {
     "Linear": "sg.nn.Linear", "Adam": "sg.optim.Adam", "gelu": "sg.nn.gelu", "i0": "sg.special.i0",
     "argwhere": "sg.nonzero(x, size", "array": "sg.constant", "jit": "sg.compile", "cat": "concat",
     "Tensor": "sg.Node", "shape": "np.shape", "placehodler": "there is sg.placeholder",
+    "gradients": "write sg.grad(", "reduce_mean": "write sg.mean", "shared": "write sg.variable(",
+    "layers": "there is",
 }  # fmt: skip
 
 
@@ -119,6 +121,40 @@ def test_a_part_written_anew_is_told_from_the_one_that_the_loss_is_made_of():
     with pytest.raises(sg.GradientError) as caught:
         sg.grad(sg.sum(x * x), sg.placeholder("y", 3))
     assert "new node" not in str(caught.value)
+
+
+def test_what_is_often_written_is_answered_with_what_was_meant():
+    x, mask = matrix(), sg.placeholder("mask", 3, "bool")
+    power = sg.rule(exact="reals", kinds="f")(_power)
+    calls = {
+        r"does not take float32, float64; a power is x \*\* y": lambda: x ^ np.float64(2),
+        r"in brackets: \(a > 0\) & \(b > 0\)": lambda: x & x,
+        r"in brackets: ~\(a > 0\)": lambda: ~x,
+        r"where booleans differ, a \^ b": lambda: mask - mask,
+        r"the opposite of a boolean is ~x": lambda: -mask,
+        r"a derivative is sg\.grad\(y, x\)": lambda: sg.diff(sg.sum(x), x),
+        r"call it: grad\(f\(x\), x\)": lambda: sg.grad(lambda x: sg.sum(x), x),
+        r"length N of .* is not known.*sg\.scan or sg\.map": lambda: list(x),
+        r"passes=\(_power, \*sg\.passes\.DEFAULT\)": lambda: sg.compile(x, x, passes=power),
+        r"what @sg\.rule\(exact=…\) has made": lambda: sg.testing.check_rule(_power),
+        r"sg\.reshape\(x, shape\)": lambda: x.view(3, 1),
+        r"w\.value = array": lambda: x.assign(3),
+    }
+    for message, call in calls.items():
+        with pytest.raises(sg.SymgradError, match=message):
+            call()
+
+
+def _power(x: sg.Var) -> sg.Rewrite:
+    """False."""
+    return sg.Rewrite(before=x * x * x, after=x * x)
+
+
+def test_the_worst_element_of_a_counterexample_is_named():
+    with pytest.raises(
+        AssertionError, match=r"; at \[\d, \d\] they are [\d.]+ apart, where .* is all"
+    ):
+        sg.testing.check_rule(sg.rule(exact="reals", kinds="f")(_power))
 
 
 def test_item_is_told_to_compile():

@@ -50,7 +50,8 @@ def check_outputs(ys: Sequence[Any]) -> None:
 def check_loss(loss: Any) -> None:
     """Refuse a loss that is no real scalar."""
     if not isinstance(loss, Node):
-        raise GradientError(f"the loss is a node, not {type(loss).__name__}")
+        call = "; call it: grad(f(x), x)" if callable(loss) else ""
+        raise GradientError(f"the loss is a node, not {type(loss).__name__}{call}")
     if loss.shape != ():
         raise GradientError(
             f"the loss must be a scalar, and {describe(loss)} is not; write grad(sum(loss), …), "

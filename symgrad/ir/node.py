@@ -165,10 +165,12 @@ class Node(Operators, ArrayMethods, ArrayLike):
             return len(self.type)
         if not self.ndim:
             raise SymbolicError(f"{describe(self)} is a scalar, which has no length")
-        size = self.shape[0]
-        if isinstance(size, int):
+        if isinstance(size := self.shape[0], int):
             return size
-        raise SymbolicError(f"the length {size} of {describe(self)} is not known; use node.shape")
+        raise SymbolicError(
+            f"the length {size} of {describe(self)} is not known; it is x.shape[0], and sg.scan or "
+            "sg.map go over the rows"
+        )
 
     def __iter__(self) -> Iterator[Node]:
         if not isinstance(self.type, tuple) and not self.ndim:
@@ -204,9 +206,7 @@ class Node(Operators, ArrayMethods, ArrayLike):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        """Variables are copied, with their values, and so is what depends on them; the rest, of
-        which nothing changes, is itself.
-        """
+        """Variables are copied with their values, and so is what depends on them; no more is."""
         copies: dict[Node, Node] = memo.setdefault(id(Node), {})
         for node in topological([self], copies):
             copies[node] = node._copied(tuple([copies[x] for x in node.inputs]))

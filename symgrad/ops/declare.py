@@ -15,7 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -342,13 +342,27 @@ def _promote_real(
     return promote_real
 
 
+# What to write in place of a ufunc that does not take the dtypes of its operands.
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "subtract": "where booleans differ, a ^ b is true; to count, sg.astype(x, 'int64')",
+        "negative": "the opposite of a boolean is ~x; to count, sg.astype(x, 'int64')",
+        "bitwise_xor": "a power is x ** y",
+        "bitwise_and": "of conditions, each stands in brackets: (a > 0) & (b > 0)",
+        "bitwise_or": "of conditions, each stands in brackets: (a > 0) | (b > 0)",
+        "invert": "the opposite of a condition stands in brackets: ~(a > 0)",
+    }
+)
+
+
 def resolve(ufunc: np.ufunc, types: tuple[TensorType, ...]) -> tuple[DType, ...]:
     """The dtypes of the loop that NumPy would choose, operands then results."""
     try:
         return ufunc.resolve_dtypes((*(t.dtype for t in types), *(None,) * ufunc.nout))
     except TypeError:
         names = ", ".join(t.dtype.name for t in types)
-        raise DtypeError(f"np.{ufunc.__name__} does not take {names}") from None
+        instead = INSTEAD.get(ufunc.__name__, "convert them: sg.astype(x, dtype)")
+        raise DtypeError(f"np.{ufunc.__name__} does not take {names}; {instead}") from None
 
 
 def as_floats(*types: TensorType, kinds: str = "iuf") -> tuple[DType, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.dims import Dim, Shape, Size
-from symgrad.ir.errors import ShapeError
+from symgrad.ir.errors import ArgumentError, ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import case
 from symgrad.ir.types import TensorType, as_shape, normalize_axis
@@ -159,6 +159,8 @@ def diff(
     array([3, 5])
     """
     node = as_node(x)
+    if not isinstance(n, (int, np.integer)):
+        raise ArgumentError("n says how often differences are taken; a derivative is sg.grad(y, x)")
     if n < 0:
         raise ShapeError(f"differences are taken n times, and {n} is negative")
     if n == 0:

@@ -174,11 +174,12 @@
     const found = await fetch(way, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request()),
     });
-    if (!found.ok) throw new Error((await found.text()).trim());
+    if (!found.ok) throw Object.assign(new Error((await found.text()).trim()), { refused: true });
     return found;
   }
   function fail(error) {
-    show({ error: { kind: "Not answered", text: `${error.message}. Is \`python -m symgrad play\` still running?`, line: null }, printed: "", seconds: 0 });
+    const [kind, more] = error.refused ? ["Refused", ""] : ["Not answered", ". Is `python -m symgrad play` still running?"];
+    show({ error: { kind, text: error.message + more, line: null }, printed: "", seconds: 0 });
   }
   async function ask() {
     if (asking) { again = true; return; }

@@ -30,6 +30,7 @@ from symgrad.play.worker import GRADES, PASSES, PICTURES, Json, serve
 LIMIT = 5.0  # seconds for one text
 STARTING = 60.0  # seconds in which a process has to be there, on a machine that is busy
 MOST_BYTES = 200_000  # of a request
+TOO_LONG = f"413: no text of more than {MOST_BYTES:,} bytes is run\n"
 START = """\
 # The last line is the result. sg and np are imported.
 x = sg.placeholder("x", ("N", 3))
@@ -223,7 +224,7 @@ class Handler(BaseHTTPRequestHandler):
         elif not (length.isascii() and length.isdigit()):
             self._send(HTTPStatus.LENGTH_REQUIRED, "text/plain", "411: say how long it is\n")
         elif len(length) > 9 or int(length) > MOST_BYTES:
-            self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "text/plain", "413: too long\n")
+            self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "text/plain", TOO_LONG)
         else:
             try:
                 return checked(self.rfile.read(int(length)))

@@ -128,7 +128,8 @@ def _shown(value: Any, request: Json, name: str) -> Json:
     nodes = list(value.values()) if isinstance(value, dict) else value
     nodes = [nodes] if isinstance(nodes, Node) else nodes
     if not (isinstance(nodes, list | tuple) and nodes and all(isinstance(n, Node) for n in nodes)):
-        what = "gives nothing" if value is None else f"is a {type(value).__name__}, {value!r:.80}"
+        kind = type(value).__name__
+        what = "gives nothing" if value is None else f"has the type {kind}: {value!r:.80}"
         raise ArgumentError(
             f"the last expression {what}; end with a node, as `sg.sum(x ** 2)`, with several, or "
             "with a program"
@@ -196,6 +197,13 @@ def _picture(graph: Graph) -> str:
     return str(draw(graph, engine="layers").data) if len(graph) <= MOST_DRAWN else ""
 
 
+def _named(name: str) -> str:
+    """The end of the message about a name that is not there: how to write it."""
+    if name in dir(sg):
+        return f"; write sg.{name}"
+    return f'; an input is made by {name} = sg.placeholder("{name}", 3)' if len(name) < 3 else ""
+
+
 def _told(error: BaseException, name: str) -> Json:
     """An error as it is shown: its kind, its text, and the line of the text that raised it."""
     lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == name]
@@ -203,6 +211,8 @@ def _told(error: BaseException, name: str) -> Json:
         return {"kind": "SyntaxError", "text": error.msg, "line": error.lineno}
     line = lines[-1] if lines else None
     text = str(error)
+    if type(error) is NameError:
+        text += _named(str(error.name))
     if isinstance(error, MemoryError):
         text = f"{text or 'no memory'} (a text may hold {MOST_MEMORY // 2**30} GiB here)"
     return {"kind": type(error).__name__, "text": text, "line": line}

@@ -10,6 +10,7 @@ from symgrad.autodiff.transforms import grad
 from symgrad.ir.errors import ArgumentError, short
 from symgrad.ir.kinks import Policy
 from symgrad.ir.node import Node, as_node
+from symgrad.ops.shape import astype
 from symgrad.proof.counterexample import Counterexample
 from symgrad.proof.same import Equality, same
 
@@ -35,6 +36,8 @@ def assert_same_gradient(
                 f"{name} is one node, not {short(given)}; call this once for each gradient"
             )
     derived, written = grad(loss, wrt, kinks=kinks), as_node(by_hand)
+    if written.dtype.kind == "b":
+        written = astype(written, derived.dtype)
     if derived.shape != written.shape:
         turned = derived.shape == written.shape[::-1]
         raise ArgumentError(
@@ -47,10 +50,21 @@ def assert_same_gradient(
         why = "" if point is None else f"{_between(point)}\n{point}"
         raise AssertionError(
             f"the gradient derived by hand (the second) is another: {why or found}"
+            + _at_kinks(loss, wrt, written, kinks)
         )
     if proved and not found:
         raise AssertionError(f"the gradient derived by hand is not proved to be right: {found}")
     return found
+
+
+def _at_kinks(loss: Node, wrt: Node, written: Node, kinks: Policy) -> str:
+    """For which other slopes at kinks it is not refuted, in words."""
+    sides: tuple[Policy, ...] = ("zero", "left", "right", "split")
+    for side in sides:
+        other = grad(loss, wrt, kinks=side)
+        if side != kinks and same(other, written, effort=0).verdict != "different":
+            return f"\nit agrees with the gradient of another choice at kinks: kinks={side!r}"
+    return ""
 
 
 def _between(point: Counterexample) -> str:

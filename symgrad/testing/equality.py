@@ -70,11 +70,17 @@ def _difference(
         if not equal.all():
             return lambda: f"{a!r}, expected {b!r}"
     if inexact:
-        allowed = last_digits(b) if room is None else room
+        allowed = np.broadcast_to(last_digits(b) if room is None else room, a.shape)
         away = _distance(np.where(finite, a, 0), np.where(finite, b, 0))
         if not (~finite | (away <= allowed)).all():
-            return lambda: f"{a!r}, expected {b!r}: apart {away}, allowed {allowed}"
+            return lambda: f"{a!r}, expected {b!r}; {_worst(away, allowed)}"
     return None
+
+
+def _worst(away: Any, allowed: Any) -> str:
+    """The element that is farthest from what is allowed, in words."""
+    at = np.unravel_index(np.argmax(np.where(away <= allowed, -1, away)), away.shape)
+    return f"at {[*map(int, at)]} they are {away[at]:.3g} apart, where {allowed[at]:.3g} is allowed"
 
 
 def last_digits(x: Any) -> Any:

@@ -64,8 +64,10 @@ def check_rule(rule: Rule) -> int:
     counts for nothing: there the truth must be met. A rule that gives back an operand, or what
     always has the value of one or of an inner node, or that rewrites nothing but arithmetic on
     elements, is refused: see `symgrad.rule`. Where long double has no more digits than a dtype,
-    that is not checked.
+    that is not checked. Raises `RewriteError` for what is no rule.
     """
+    if not isinstance(rule, Rule):
+        raise RewriteError(f"check_rule is given what @sg.rule(exact=…) has made, not {rule!r:.60}")
     points = 0
     turned = applications(rule, turned=True) if rule.exact < Exact.ROUNDING else ()
     for before, inputs, after in chain(applications(rule), turned):

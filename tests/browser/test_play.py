@@ -120,6 +120,13 @@ def test_an_error_has_its_line(text, kind, line):
     assert (error["kind"], error["line"]) == (kind, line)
 
 
+def test_a_name_that_is_not_there_is_told_how_to_write():
+    said = [evaluate({"text": text})["error"]["text"] for text in ("sin(1)", "y", "longer")]
+    assert "write sg.sin" in said[0]
+    assert 'y = sg.placeholder("y", 3)' in said[1]
+    assert said[2].endswith("is not defined")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -190,6 +197,14 @@ def test_the_page(server, chromium, tmp_path):
     settled(6)
     assert page.locator("#left-out").inner_text() == "(1 off)"
     page.locator("summary", has_text="passes").click()
+
+    page.locator("#text").fill("#" * MOST_BYTES)
+    settled(7)
+    told = page.locator("#error").inner_text()
+    assert told == "Refused\n413: no text of more than 200,000 bytes is run"
+    assert "413" in said.pop()  # the browser tells of it
+    page.locator("#text").fill(ABS)
+    settled(8)
 
     found = Axe().run(page).response["violations"]
     assert [

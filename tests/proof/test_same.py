@@ -248,6 +248,10 @@ def test_a_gradient_by_hand():
         sg.testing.assert_same_gradient(net, W1, by_hand=W1.T)
     with pytest.raises(AssertionError, match="elements differ at this point"):
         sg.testing.assert_same_gradient(net, W1, by_hand=W1)
+    kinked = sg.sum(sg.relu(v))
+    assert sg.testing.assert_same_gradient(kinked, v, by_hand=v > 0)
+    with pytest.raises(AssertionError, match=r"choice at kinks: kinks='right'$"):
+        sg.testing.assert_same_gradient(kinked, v, by_hand=v >= 0)
     loss = sg.sum(v) * sg.sum(sg.sort(w))
     by_hand = sg.ones(4) * sg.sum(w)
     with pytest.raises(AssertionError, match="not proved"):
