@@ -151,12 +151,16 @@ class VariableStore:
         """
         wanted, spares = self._types[i], self.spares
         fits = spares[i].shape == wanted.shape and spares[i].dtype == wanted.dtype
-        if not fits or _readers(spares, i) > _NO_READERS:
+        if not fits or not self.is_free(i):
             spares[i] = (paged if streamed else np.empty)(wanted.shape, wanted.dtype)
         elif streamed and spares[i].ctypes.data % PAGE:
             spares[i] = paged(wanted.shape, wanted.dtype)
         spare: Array = spares[i]
         return spare
+
+    def is_free(self, i: int) -> bool:
+        """Whether nobody else reads the value before the present one of a variable."""
+        return _readers(self.spares, i) <= _NO_READERS
 
 
 def _readers(spares: list[Any], i: int) -> int:

@@ -18,6 +18,7 @@ from symgrad.ir.errors import (
     UnsupportedError,
 )
 from symgrad.ir.evaluate import SMALLER
+from symgrad.ir.types import TensorType
 
 OLDEST = (0, 10)
 
@@ -51,6 +52,9 @@ class Device:
         self.device = self._found()
         # Whether it writes the elements of a scatter one after the other.
         self.in_turn = self.device.platform == "cpu"
+        # Whether memory is worth keeping: of a processor it would be new in every call, and is
+        # cleared page by page when it is first written.
+        self.keeps_memory = self.in_turn
 
     def _found(self) -> Any:
         if self.name is None:
@@ -108,6 +112,15 @@ class Device:
         """An array on the device, or at another place."""
         with self.here():
             return self.jax.device_put(array, place or self.device)
+
+    def has(self, value: Any) -> bool:
+        """Whether it is an array on this device."""
+        return isinstance(value, self.array_type) and value.device == self.device
+
+    def empty(self, like: TensorType) -> Any:
+        """An array on the device, of any content."""
+        with self.here():
+            return self.jax.numpy.empty(like.shape, like.dtype)
 
     def moved(self, arrays: Sequence[Any]) -> list[Any]:
         """Arrays of which some may be on another device, on this one."""

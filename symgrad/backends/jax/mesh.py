@@ -41,7 +41,7 @@ class Mesh(Device):
                 f"shard={self.shard} wants {count} devices, and there are {len(there)} of "
                 f"{self.device.platform!r}"
             )
-        self.in_turn = count == 1
+        self.in_turn, self.keeps_memory = count == 1, False
         sharding = self.jax.sharding
         grid = np.array(there[:count]).reshape(tuple(self.shard.values()))
         self._mesh = sharding.Mesh(grid, tuple(self.shard))

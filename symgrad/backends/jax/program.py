@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from math import prod
 from operator import is_
 from typing import Any, NoReturn
 
@@ -16,11 +17,15 @@ from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable
+from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
 from symgrad.runtime.executable import Executable, Executables
 from symgrad.runtime.feeding import MOST_SHAPES, Feeder
 from symgrad.runtime.program import Program
 from symgrad.runtime.store import VariableStore
+
+# Next values of fewer bytes get new memory, which costs less than to pass them what is old.
+LEAST_PASSED = 1 << 20
 
 
 class JaxExecutable(Executable):
@@ -59,6 +64,11 @@ class JaxExecutable(Executable):
         # and results, which the caller may donate.
         made = {i for s in stages for i in s.gives} - {*outputs[: self.count]}
         self._foreign = {k for k, i in enumerate(outputs) if k >= self.count and i not in made}
+        # The updated variables, by number, whose next values are made in memory that is passed.
+        own = (k for k in range(self.count, len(outputs)) if k not in self._foreign)
+        firsts = {outputs[k]: k - self.count for k in reversed([*own])}
+        several = len(stages) > 1 or not device.keeps_memory
+        self.passed = [] if several else sorted(k for i, k in firsts.items() if self._is_large(i))
 
     def __getattr__(self, name: str) -> Any:
         """The plan, which is made when somebody asks for it."""
@@ -66,6 +76,10 @@ class JaxExecutable(Executable):
             raise AttributeError(name)
         self.plan = self._planned(self.sizes)
         return self.plan
+
+    def _is_large(self, number: int) -> bool:
+        t = self.lowering.tasks[number].type
+        return isinstance(t, TensorType) and prod(t.shape) * t.dtype.itemsize >= LEAST_PASSED
 
     @cached_property
     def _constants(self) -> list[Any]:
@@ -86,16 +100,17 @@ class JaxExecutable(Executable):
     ) -> Sequence[Any]:
         """The outputs and then the next values, when all are there and nothing has failed.
 
-        Raises `KernelError` for a step that fails.
+        `nexts` are arrays of which JAX may take the memory for those of `passed`: they are gone
+        then. Raises `KernelError` for a step that fails.
         """
         values = [*inputs, *current, *self._constants]
         for stage, taken in self._stages:
             if stage.tasks:
                 arrays = taken(values)
                 try:
-                    made = self._ran(stage, arrays)
+                    made = self._ran(stage, arrays, nexts)
                 except ValueError:  # of JAX's, for arrays that are on other devices
-                    made = self._ran(stage, self.device.moved(arrays))
+                    made = self._ran(stage, self.device.moved(arrays), nexts)
                 if stage.checked:
                     *made, flags = made
                     if (failed := np.asarray(flags)).any():
@@ -116,33 +131,38 @@ class JaxExecutable(Executable):
             results = [copied(y) if k in foreign else y for k, y in enumerate(results)]
         return results
 
-    def _ran(self, stage: Stage, arrays: Sequence[Any]) -> Any:
+    def _ran(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Any:
         """The results of a stage's function, which is compiled when it is first called.
 
         Outside of `here`, JAX would give an array of NumPy's half of its bits.
         """
         if stage.function is not None and self._on_device.issuperset(map(type, arrays)):
-            return stage.function(*arrays)
+            return stage.function(*arrays, *nexts)
         with self.device.here():
             if stage.function is None:
-                self._compile(stage, arrays)
-            return stage.function(*arrays)
+                self._compile(stage, arrays, nexts)
+            return stage.function(*arrays, *nexts)
 
-    def _compile(self, stage: Stage, arrays: Sequence[Any]) -> None:
-        nexts = {*self.lowering.outputs[self.count :]}
-        kept = [self.device.kept if i in nexts else _as_it_is for i in stage.gives]
-        run = partial(_kept, self.lowering.function(stage, stage.gives), kept)
+    def _compile(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> None:
+        updated = {*self.lowering.outputs[self.count :]}
+        kept = [self.device.kept if i in updated else _as_it_is for i in stage.gives]
+        run = partial(_kept, self.lowering.function(stage, stage.gives), kept, len(arrays))
         with self.lowering.tracing:  # the first of several threads compiles it
             if stage.function is None:
-                stage.function = self.device.jax.jit(run).lower(*arrays).compile()
+                passed = range(len(arrays), len(arrays) + len(nexts))
+                jitted = self.device.jax.jit(run, donate_argnums=passed, keep_unused=bool(passed))
+                stage.function = jitted.lower(*arrays, *nexts).compile()
 
 
-def _kept(run: Callable[..., Any], kept: Sequence[Callable[[Any], Any]], *arrays: Any) -> Any:
+def _kept(
+    run: Callable[..., Any], kept: Sequence[Callable[[Any], Any]], count: int, *arrays: Any
+) -> Any:
     """The results of a function of the lowering, those that are kept as the device keeps them.
 
-    The flags of what can fail are the last one, if there are any.
+    The flags of what can fail are the last one, if there are any. Of the arrays the first `count`
+    are what it takes; the others are memory for results.
     """
-    made, flags = run(*arrays)
+    made, flags = run(*arrays[:count])
     return *(keep(y) for keep, y in zip(kept, made, strict=True)), *flags
 
 
@@ -180,10 +200,28 @@ class DeviceStore(VariableStore):
         there = self.contents()
         if not self._on_device.issuperset(map(type, there)):
             there = self._placed(there)
-        results = executable.run(inputs, there)
+        passed = executable.passed
+        results = executable.run(inputs, there, self._passed(passed) if passed else ())
         if self._commits:
-            self.exchange(results[executable.count :])
+            old = self.exchange(results[executable.count :])
+            for i in passed:
+                self.spares[i] = old[i]
         return results[: executable.count]
+
+    def _passed(self, numbers: Sequence[int]) -> list[Any]:
+        """Arrays for the next values of some variables: as in `_spare`, those before the present.
+
+        In the call they are used up, and Ctrl-C may end it anywhere: so none is kept here. The
+        present values are not among them, so that a call that fails leaves these as they were.
+        """
+        spares, device = self.spares, self.device
+        free = [device.has(spares[i]) and self.is_free(i) for i in numbers]
+        found = [
+            spares[i] if k else device.empty(self._types[i])
+            for i, k in zip(numbers, free, strict=True)
+        ]
+        self.spares = [None] * len(self.updated)
+        return found
 
 
 class JaxExecutables(Executables):
@@ -242,7 +280,9 @@ class JaxProgram(Program):
 
     Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
     them. Their memory is not donated to the next values: a step that fails, be it for want of
-    memory, could not leave them as they were. Ctrl-C is seen when what XLA runs has ended.
+    memory, could not leave them as they were. On a processor that of the values before them is, for
+    variables of a megabyte or more, which so take it twice. Ctrl-C is seen when what XLA runs has
+    ended.
     `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
     """
 
