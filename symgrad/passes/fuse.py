@@ -61,6 +61,19 @@ class End(NamedTuple):
     reads: bool = False
 
 
+class Bound(NamedTuple):
+    """Where a group begins, if it `reads`, or ends: the node `at` it, those behind that, and why.
+
+    `at` is the operand that it reads, or the node inside with which it ends; `others` are those
+    outside that read this.
+    """
+
+    reads: bool
+    at: Node | None
+    others: tuple[Node, ...]
+    why: Why
+
+
 class Group(Graph):
     """The inner graph of a group, which knows where it ends, and why there."""
 
@@ -72,6 +85,16 @@ class Group(Graph):
     ) -> None:
         super().__init__(outputs, inputs)
         object.__setattr__(self, "ends", tuple(ends))
+
+    def bounds(self) -> tuple[Bound, ...]:
+        """Where it begins, then where it ends: those of one node for one reason are one bound."""
+        found: dict[tuple[bool, Node | None, Why], dict[Node, None]] = {}
+        for end in sorted(self.ends, key=lambda end: not end.reads):
+            at = end.outside if end.reads else end.inside
+            others = found.setdefault((end.reads, at, end.why), {})
+            if not end.reads and end.outside is not None:
+                others[end.outside] = None
+        return tuple(Bound(reads, at, (*o,), why) for (reads, at, why), o in found.items())
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:

@@ -190,11 +190,12 @@ class Program(Displayed, Runner):
         """Why it runs what it runs: the way from what was written to the step that computes it now.
 
         Ask about a node that it was compiled from, about a line of yours (`12`, or `"train.py:12"`
-        if there are several files), or about a line of `source`. The answer prints as a story: the
-        line, what it built, each rewrite with its grade and reason, and the steps of the plan with
-        their lines in the source; then why large groups were left to NumPy, if any were that could
-        have been machine code. It has the same as fields. Of what is computed once and kept, the
-        steps are those of `kept.plan`, and the lines those of `kept.source`.
+        if there are several files), about a line of `source`, or about a node of `graph`, which
+        runs. The answer prints as a story: the line, what it built, each rewrite with its grade and
+        reason, and the steps of the plan with their lines in the source; then why ops are one fused
+        group, and where it begins and ends; and why large groups were left to NumPy, if any were
+        that could have been machine code. It has the same as fields. Of what is computed once and
+        kept, the steps are those of `kept.plan`, and the lines those of `kept.source`.
 
         Raises `GraphError` for a node that is no part of the program, and for a line at which
         nothing was built; it lists the nearest that built something.

@@ -242,3 +242,10 @@ def test_a_group_knows_why_it_ends_where_it_does():
         ("add", "slice", Why.VIEW, False),
         ("add", "multiply", Why.LATER, False),
     }
+    bounds = [b for n in graph.nodes if isinstance(g := n.inner_graph, Group) for b in g.bounds()]
+    told = [(b.reads, b.at.op.name, [n.op.name for n in b.others], b.why) for b in bounds]
+    assert (True, "matmul", [], Why.PRODUCT) in told
+    assert (False, "sum", [], Why.SUM) in told
+    # Where several read one node for one reason, that is one bound; those that it reads come first.
+    assert len(told) == len(set(map(str, told)))
+    assert sum(len(b.others) for b in bounds) == sum(not e[3] and e[1] != "" for e in found)

@@ -175,10 +175,11 @@ class Nodes:
         return verdict
 
     def _group(self, number: int, node: Node) -> Json:
-        """Of a group its `bounds`, each as four numbers; which nodes are `written`; how it `runs`.
+        """Of a group its `bounds` as numbers; which nodes are `written`; how it `runs`.
 
-        The four are the place of the reason among the texts, whether the group reads what is
-        outside, the node inside, and the one outside, or -1. Of what is not written, the bytes.
+        Of a bound these are the place of the reason among the texts, whether the group reads there,
+        the node at it, how many are behind that, and which; -1 is one that is not in the page. Of
+        what is not written, the bytes.
         """
         graph = node.inner_graph
         if not isinstance(graph, Group):
@@ -186,12 +187,11 @@ class Nodes:
         parts = [n for n in graph.nodes if n.inputs]
         inside = dict(zip(parts, self.inside[number], strict=True))
         found: list[int] = []
-        for end in graph.ends:
-            other = None
-            if end.outside is not None:
-                other = self.elements.of_form(self.lineage.form(end.outside))
-            found += self.texts[end.why.value], end.reads, inside[end.inside]
-            found.append(-1 if other is None else other)
+        for bound in graph.bounds():
+            both = (bound.at, *bound.others)
+            told = (inside[n] if n in inside else self._number(n) for n in both)
+            at, *others = dict.fromkeys(told)
+            found += self.texts[bound.why.value], bound.reads, at, len(others), *others
         written = dict.fromkeys(y for y in graph.outputs if y in inside)
         sizes = self.sections[0].plan.sizes
         own = {n: nbytes(n.type, sizes) for n in parts if not n.op.view}
@@ -201,6 +201,11 @@ class Nodes:
             "between": sum(size for n, size in own.items() if n not in written),
             "runs": self.texts.pieces(self._running(number, sum(own.values()))),
         }
+
+    def _number(self, node: Node | None) -> int:
+        """The number of a node that was once in a graph; -1 of another."""
+        number = None if node is None else self.elements.of_form(self.lineage.form(node))
+        return -1 if number is None else number
 
     def _running(self, number: int, size: int) -> str:
         """How the plan runs a group of so many bytes."""

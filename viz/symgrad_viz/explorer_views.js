@@ -179,18 +179,14 @@ function provenance(e) {
 /** Why the ops of a group are one: what allows it, what ends it, and how it runs. */
 function grouping(e) {
   const { inside, bounds, written, between, runs } = elements[e];
-  const found = new Map(); // of each reason and who it is about, the others
-  for (let i = 0; i < bounds.length; i += 4) {
-    const [why, reads, own, other] = bounds.slice(i, i + 4);
-    const key = `${why} ${reads} ${reads ? other : own}`;
-    const end = found.get(key) ?? { why, reads, at: reads ? other : own, others: new Set() };
-    if (!reads && other >= 0) end.others.add(other);
-    found.set(key, end);
+  const all = [];
+  for (let i = 0; i < bounds.length; i += 4 + bounds[i + 3]) {
+    const [why, reads, at, count] = bounds.slice(i, i + 4);
+    all.push({ why, reads, at, others: bounds.slice(i + 4, i + 4 + count).filter((e) => e >= 0) });
   }
   const parts = inside.filter((part) => !written.includes(part));
   const some = (es) => [listed(es.slice(0, 12)), es.length > 12 && ` and ${es.length - 12} more`];
-  const told = ({ why, reads, at, others }) => html("li", null, at < 0 ? "It begins after what is not in this page" : [reads ? "It begins after " : "It ends with ", link(at), others.size > 0 && [", before ", some([...others])]], `: ${data.texts[why]}`);
-  const all = [...found.values()].sort((a, b) => b.reads - a.reads);
+  const told = ({ why, reads, at, others }) => html("li", null, at < 0 ? "It begins after what is not in this page" : [reads ? "It begins after " : "It ends with ", link(at), others.length > 0 && [", before ", some(others)]], `: ${data.texts[why]}`);
   return [html("h3", null, "Why these are one group"),
     html("p", null, "The pass fusion may take them together, as each makes a row of the same row of what it reads, or adds up the rows: all can work on some rows, then on the next. ", parts.length > 0 && ["What is needed in between alone need not go through memory: ", some(parts), between > 0 && ` (${count(between, "byte")})`, ". "], "Written for others: ", some(written), "."),
     html("ul", { id: "ends" }, all.slice(0, 20).map(told), all.length > 20 && html("li", null, `and ${all.length - 20} ends more`)),

@@ -19,10 +19,12 @@ from symgrad.ir.origin import Location, Resolver, printable
 from symgrad.ir.walk import with_bodies
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
+from symgrad.passes.fuse import Group
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.lineage import Form, Lineage
 from symgrad.rewrite.trace import RewriteEvent, Trace, place_text, reason_text, rule_text, shortened
 from symgrad.runtime.executable import Executable
+from symgrad.runtime.inspect.joined import Joined, joined
 from symgrad.runtime.source import Source
 
 MOST_NEAREST = 5
@@ -73,12 +75,14 @@ class Story(NamedTuple):
 class Why(Displayed):
     """The answer of `Program.why`: what was asked about, and a story for each node of it.
 
-    `left` are the reasons for which large groups of the program run in NumPy, not as machine code.
+    `groups` say of the fused groups that compute it why each is one, and why no larger; `left` are
+    the reasons for which large groups of the program run in NumPy, not as machine code.
     """
 
     asked: str
     stories: tuple[Story, ...]
     left: tuple[str, ...] = ()
+    groups: tuple[Joined, ...] = ()
 
     def _lines(self) -> Iterator[str]:
         yield f"why {self.asked}:"
@@ -86,6 +90,8 @@ class Why(Displayed):
         for story in self.stories:
             yield from story.lines(described)
             described.update(story.rewrites)
+        for group in self.groups:
+            yield from group.lines()
         for reason in self.left:
             yield f"left to NumPy, not machine code: {reason}"
 
@@ -105,15 +111,17 @@ def explained(
         raise GraphError("the program was pickled, which loses its trace; compile it to ask")
     own, *kept = (Explainer(raw, trace, e.plan, e.source) for e in runs)
     answer = own.answer(asked)
-    stories = list(answer.stories)
+    stories, groups = list(answer.stories), list(answer.groups)
     parts = () if split is None else split.kept
     for i, story in enumerate(stories):
         for part, prologue in zip(parts, kept, strict=True) if not story.steps else ():
-            once = prologue.answer(story.node).stories[0]
+            again = prologue.answer(story.node)
+            once = again.stories[0]
             if split is not None and once.steps:
+                groups += again.groups
                 verdict = f"{once.verdict} of {split.path(part)}: once, and {part.again}"
                 stories[i] = once._replace(verdict=verdict)
-    return replace(answer, stories=tuple(stories))
+    return replace(answer, stories=tuple(stories), groups=tuple(dict.fromkeys(groups)))
 
 
 class Explainer:
@@ -154,12 +162,21 @@ class Explainer:
             if step in self.within:
                 own = self.lineage.form(self.within[step][1])
                 self.lines_within.setdefault(own, []).append(line)
+        # The fused groups that a step computes, or is part of.
+        self.groups_at: dict[int, dict[Node, Group]] = {}
+        for node in with_bodies(plan.graph):
+            if isinstance(group := node.inner_graph, Group):
+                forms = (self.lineage.form(n) for n in group.nodes if n.inputs)
+                for i in (i for form in forms for i in self.steps.get(form, ())):
+                    self.groups_at.setdefault(i, {})[node] = group
         self.resolver = Resolver()
 
     def answer(self, asked: Node | int | str) -> Why:
         """The answer about a node, a line of the user's, or a line of the source."""
         if isinstance(asked, Node):
             found = [asked] if asked in {*self.nodes} else self._traced(asked)
+            if not found and asked in {*self.plan.graph.nodes}:
+                return self._why(describe(asked), self._of_running(asked))
             if not found:
                 place = asked.origin.nearest
                 near = self._some_lines(0 if place is None else place.line)
@@ -167,13 +184,27 @@ class Explainer:
                     f"{describe(asked)} is no part of this program: none of its results depends "
                     f"on it. Ask about one of its nodes, or about a line: {near}"
                 )
-            return Why(describe(asked), self._stories(found))
+            return self._why(describe(asked), self._stories(found))
         if isinstance(asked, str):
             steps = self._steps_at(asked)
             if steps:
-                return Why(_code(asked), tuple(map(self._of_step, steps)))
+                return self._why(_code(asked), tuple(map(self._of_step, steps)))
         nodes = self._built_at(asked)
-        return Why(_asked_line(nodes), self._stories(nodes))
+        return self._why(_asked_line(nodes), self._stories(nodes))
+
+    def _why(self, asked: str, stories: tuple[Story, ...]) -> Why:
+        """The answer, with the groups that compute what the stories are about."""
+        steps = {i for story in stories for i in story.steps}
+        found = {n: g for i in sorted(steps) for n, g in self.groups_at.get(i, {}).items()}
+        groups = tuple(joined(n, g, self._with_line) for n, g in found.items())
+        return Why(asked, stories, groups=groups)
+
+    def _with_line(self, node: Node) -> str:
+        """An op with the line of the source that computes it."""
+        form = self.lineage.form(node)
+        of_steps = (self.line_of.get(self.plan.steps[i]) for i in self.steps.get(form, ()))
+        lines = self.lines_within.get(form) or list(filter(None, of_steps))
+        return f"{node.op.name} (line {min(lines)})" if lines else node.op.name
 
     # ---- what was asked ---------------------------------------------------------------------
 
@@ -272,6 +303,13 @@ class Explainer:
         own = [line for line, of in self.lines.items() if of is step and step in self.within]
         code = self._code_at(own) if own else self._code_of([number])
         return Story(first, rest, rewrites, (number,), code, f"computed by step {number}")
+
+    def _of_running(self, node: Node) -> tuple[Story, ...]:
+        """The stories of the steps that compute a node of what runs; of a group, of its ops."""
+        parts = (node, *(n for n in getattr(node.inner_graph, "nodes", ()) if n.inputs))
+        forms = map(self.lineage.form, parts)
+        steps = dict.fromkeys(i for form in forms for i in self.steps.get(form, ()))
+        return tuple(self._of_step(self.plan.steps[i]) for i in steps) or self._stories([node])
 
     def _alike(self, node: Node) -> tuple[Form, ...]:
         """The forms that run of this op, and were written where this node of a body was.

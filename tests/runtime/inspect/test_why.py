@@ -148,6 +148,34 @@ def test_parts_of_a_fused_group_are_found():
     assert [program.plan.steps[i].name for i in story.steps] == ["exp"]
 
 
+def test_it_says_why_ops_are_one_group_and_why_that_is_no_larger(net):
+    source = net.program.source.splitlines()
+    code = "matmul(a, w2", "subtract(b, y", "s = vdot", "multiply(b", "matmul(b", "matmul(a.T"
+    matmul, subtract, vdot, multiply, *others = (
+        next(i for i, text in enumerate(source, 1) if text.strip().startswith(c)) for c in code
+    )
+    may = "each makes a row of the same row of what it reads, or adds up the rows"
+    ops = f"subtract (line {subtract}), vdot (line {vdot}), multiply (line {multiply})"
+    before = ", ".join(f"matmul (line {n})" for n in others)
+    library = "a product is one call of a library, which needs all rows"
+    complete = "a reduction over the rows is complete only when the last row is done"
+    told = [
+        f"one group of 3 ops, as {may}: {ops}",
+        f"  begins after matmul (line {matmul}): {library}",
+        f"  ends with vdot (line {vdot}): {complete}",
+        f"  ends with multiply (line {multiply}), before {before}: {library}",
+    ]
+    (group,) = (n for n in net.program.graph.nodes if n.inner_graph is not None)
+    for asked in (net.loss, "subtract(b, y, b)", group):
+        answer = net.program.why(asked)
+        assert [line for g in answer.groups for line in g.lines()] == told
+        assert all(line in str(answer) for line in told)
+    assert net.program.why(net.hidden).groups == ()
+    assert [s.steps for s in net.program.why(group).stories] == [(3,), (4,), (5,)]
+    (kept,) = (n for n in net.program.graph.nodes if n.op.name == "keep_where_positive")
+    assert "positive_select" in str(net.program.why(kept))
+
+
 def test_every_node_and_every_line_of_source_has_an_answer(net):
     program = net.program
     for node in program.raw.nodes:
