@@ -37,6 +37,8 @@ def onnx(program: Program, path: str | Path) -> Path:
     `placeholder(within=…)` declares, is taken as it is.
 
     Nodes are of dtypes for which onnxruntime has kernels, between conversions where it lacks them.
+    NaN is as it has it: its extrema and their places may pass it over, and descending orders begin
+    with it, where NumPy's end with it.
 
     Raises `UnsupportedError`, which names the node and its line, for what has no form: draws,
     loops, decompositions, Fourier transforms, complex numbers, Python code of yours; and for what
@@ -99,7 +101,10 @@ class _Writer(Ops):
             made, opset_imports=[self.helper.make_opsetid("", OPSET)], producer_name="symgrad"
         )
         model.ir_version = FORMAT
-        self.library.checker.check_model(model)
+        try:
+            self.library.checker.check_model(model)
+        except self.library.checker.ValidationError as error:  # such as that a name is empty
+            raise UnsupportedError(f"ONNX does not take it: {str(error)[:300]}") from error
         data: bytes = model.SerializeToString()
         return data
 

@@ -80,6 +80,11 @@ FORMS = [
     lambda x: [sg.reshape(x, (-1,)), sg.reshape(x, (2, "N", 2)), x.T, x[:, None] * x, x @ x.T],
     lambda x: [sg.sort(x, axis=1), sg.argsort(-x, axis=1), sg.take(x, sg.asarray([3, 0]), axis=1)],
     lambda x: [sg.cumulative_sum(x, axis=0), sg.floor(x) // 2, sg.remainder(x, 0.7), abs(x) % 2],
+    lambda x: [sg.arange(x.shape[0]), sg.eye(x.shape[0]) @ x],
+    lambda x: [sg.eye(4, x.shape[0], k=-1), sg.tril(x, k=1),
+               sg.take_along_axis(x, sg.argsort(x, axis=1), axis=1)],
+    lambda x: [x[[[0], [-1]], [2, 3]], (x[:, None, :, None] * x[0])[:, 0, [[3, 1]], [[0], [2]]]],
+    lambda x: [sg.nn.cross_entropy(x, sg.argmin(x, axis=1)), sg.linspace(0, 1, 5) * x[:, :1]],
     lambda x: [sg.einsum("ij,kj->ik", x, x), sg.logaddexp(x, 0.5), sg.nn.softplus(x), sg.nn.elu(x)],
 ]  # fmt: skip
 
@@ -103,7 +108,6 @@ def test_ops_give_the_same(tmp_path, form):
         lambda: sg.fft.fft(sg.astype(X, "complex64")),
         lambda: sg.scan(lambda c, a: (c + a, None), sg.zeros(4, dtype="float32"), X)[0],
         lambda: sg.linalg.cholesky(X.T @ X),
-        lambda: sg.arange(X.shape[0]),
     ],
 )
 def test_what_has_no_form_is_refused_by_node_and_line(tmp_path, build):
@@ -173,6 +177,18 @@ def test_tails_and_ends_are_kept(tmp_path):
                 np.testing.assert_allclose(theirs, mine, 8 * limits.eps, 8 * limits.tiny)
 
 
+def test_quotients_and_remainders_are_rounded_as_by_numpy(tmp_path):
+    """1 // 0.1 is 9, though 1 / 0.1 is rounded to 10; so 1 % 0.1 is nearly 0.1."""
+    ends = np.array([0, 1, -1, 0.1, 0.7, 5, -100, 1e30, 3, np.inf, -np.inf, np.nan])
+    for dtype in ("float32", "float64"):
+        x, y = (sg.placeholder(name, "N", dtype) for name in "xy")
+        program = sg.compile([x, y], [x // y, x % y], passes=())
+        path = sg.export.onnx(program, tmp_path / "rest.onnx")
+        given = [a.ravel().astype(dtype) for a in np.meshgrid(ends, ends)]
+        for mine, theirs in zip(program(*given), run(path, *given), strict=True):
+            np.testing.assert_array_equal(theirs, mine)
+
+
 def test_integers_wrap_and_stop_nowhere(tmp_path):
     """Processors stop at a remainder by 0, and at one by -1 of the least number."""
     i, j = (sg.placeholder(name, 5, "int32") for name in "ij")
@@ -202,6 +218,12 @@ def test_onnx_is_to_be_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(sg.UnsupportedError, match=r"pip install 'symgrad\[onnx\]'"):
         sg.export.onnx(sg.compile(X, X), tmp_path / "m.onnx")
+
+
+def test_what_onnx_finds_fault_with_is_told(tmp_path):
+    x = sg.placeholder("", 3, "float32")
+    with pytest.raises(sg.UnsupportedError, match=r"ONNX does not take it: .*name"):
+        sg.export.onnx(sg.compile(x, x + 1), tmp_path / "m.onnx")
 
 
 def test_what_is_no_program_and_what_is_no_path_is_refused(tmp_path):
