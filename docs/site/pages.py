@@ -29,6 +29,7 @@ INCLUDED = {
     "symgrad/autodiff/KINKS.md": "understand/kinks",
     "symgrad/README.md": "understand/house",
     "benchmarks/README.md": "lookup/how-it-is-measured",
+    "viz/gallery/README.md": "lookup/gallery",
     "CHANGELOG.md": "lookup/changes",
 }
 SPACES = [
@@ -63,7 +64,10 @@ def _include(app: Sphinx, docname: str, content: list[str]) -> None:
 
 
 def _text(docname: str, name: str) -> str:
-    """A file without its title, with links to pages of the site where there are such."""
+    """A file without its title, with links to pages of the site where there are such.
+
+    Pictures stay where they are, and are reached from the page.
+    """
     text = re.sub(r"\A# .*\n", "", (ROOT / name).read_text(encoding="utf-8"))
     up = "../" * docname.count("/")
 
@@ -81,7 +85,9 @@ def _text(docname: str, name: str) -> str:
             return f"[{label}]({up}{there.relative_to(ROOT / 'docs')}{there_too})"
         return label
 
-    return re.sub(r"(?<!!)\[([^]]*)\]\(([^)\s]*)\)", link, text)
+    text = re.sub(r"(?<!!)\[([^]]*)\]\(([^)\s]*)\)", link, text)
+    folder = f"{up}../{Path(name).parent}"
+    return re.sub(r"!\[([^]]*)\]\((?!\w+:)([^)\s]*)\)", rf"![\1]({folder}/\2)", text)
 
 
 def _slopes() -> str:
