@@ -11,6 +11,8 @@ import numpy as np
 from symgrad.ir.dims import Dim, evaluate
 from symgrad.ir.long_double import Run
 from symgrad.ir.node import Node
+from symgrad.ir.types import types_of
+from symgrad.ir.walk import topological
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import add, subtract
 from symgrad.ops.ranges.facts import ROUNDED
@@ -22,6 +24,8 @@ EXTREME = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan)
 NOISES = range(4)
 MOST_TRIALS = 300  # of simpler points
 KINDS = ("ties", "normal", "unit", "positive", "negative", "wide", "definite", "zeros")
+# Of integers up to where they wrap; not beside floats, which round them, nor in loops to them.
+WRAPPING = ("ends", "anything")
 FAR = 100  # times what noise does
 SHORT = 2**12
 ROWS = (log_softmax.op, logsumexp.op, softmax.op)
@@ -54,22 +58,28 @@ def find(
 ) -> tuple[Counterexample | None, int]:
     """A point at which two nodes of one type differ at a grade, and at how many they agreed."""
     agreed = 0
-    for feeds in _points(inputs, exact, points):
+    kinds = KINDS if exact == Exact.REALS else ("extreme", *KINDS)
+    if all(not n.bodies and types_of(n.type)[0].dtype.kind in "iub" for n in topological([f, g])):
+        kinds = (*kinds[:2], *WRAPPING, *kinds[2:])
+    for feeds in _points(inputs, kinds, points):
         verdict = differs(f, g, feeds, exact)
         if verdict:
-            return _told(f, g, _simplified(f, g, feeds, exact)), agreed
+            return _told(f, g, _simplified(f, g, feeds, exact), exact), agreed
         agreed += verdict is False
     return None, agreed
 
 
-def _told(f: Node, g: Node, feeds: Mapping[Node, Any]) -> Counterexample:
-    first, second = Run([f, g], feeds, wide=False).results()
-    if np.asarray(first).dtype.kind == "b":
-        apart = np.not_equal(first, second).astype(float)
-    else:
+def _told(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Counterexample:
+    first, second = map(np.asarray, Run([f, g], feeds, wide=False).results())
+    apart: Any = np.not_equal(first, second)
+    if first.dtype.kind in "fc":
         with np.errstate(all="ignore"):
-            apart = np.abs(np.subtract(first, second))
-            apart = np.where(np.isnan(apart) & ~(np.isnan(first) & np.isnan(second)), np.inf, apart)
+            size = np.abs(np.subtract(first, second))
+        apart = np.where(apart, np.where(np.isnan(size), np.inf, size), 0)
+        if exact > Exact.VALUES:  # what is not finite tells nothing about real numbers
+            apart = np.where(np.isfinite(first) & np.isfinite(second), apart, 0)
+        else:
+            apart = np.where(np.isnan(first) & np.isnan(second), 0, apart)
     index = np.unravel_index(int(np.argmax(apart)), np.shape(apart))
     place = tuple(int(i) for i in index)
     return Counterexample({str(x.name): v for x, v in feeds.items()}, first, second, place)
@@ -189,12 +199,9 @@ def _moves(base: Run, f: Node, g: Node, feeds: Mapping[Node, Any]) -> Any:
 # ---- points ---------------------------------------------------------------------------------
 
 
-def _points(inputs: Sequence[Node], exact: Exact, count: int) -> Iterator[dict[Node, Any]]:
+def _points(inputs: Sequence[Node], kinds: Sequence[str], count: int) -> Iterator[dict[Node, Any]]:
     """Arrays for the inputs: small numbers that tie, ordinary, positive ones, probabilities."""
     rng = np.random.default_rng(0)
-    kinds: tuple[str, ...] = KINDS
-    if exact < Exact.REALS:
-        kinds = ("extreme", *kinds)
     names = sorted(
         {name for x in inputs for d in x.shape if isinstance(d, Dim) for name in d.names}
     )
@@ -227,9 +234,13 @@ def _draw(rng: np.random.Generator, x: Node, shape: tuple[int, ...], kind: str) 
     if x.dtype.kind == "b":
         return rng.random(shape) < 0.5
     if x.dtype.kind in "iu":
-        if kind == "wide" and x.dtype.itemsize == 1:  # up to where they wrap, exact as floats too
+        if kind == "ends" or (kind == "wide" and x.dtype.itemsize == 1):
             ends = np.iinfo(x.dtype)
-            return rng.choice([ends.min, ends.min + 1, 0, 1, ends.max - 1, ends.max], shape)
+            near = [ends.min, ends.min + 1, 0, 1, ends.max - 1, ends.max]
+            return rng.choice(np.array(near, x.dtype), shape)
+        if kind == "anything":
+            ends = np.iinfo(x.dtype)
+            return rng.integers(ends.min, ends.max, shape, x.dtype, endpoint=True)
         low, high = {"ties": (-3, 4), "negative": (-9, 0), "wide": (0, 99)}.get(kind, (0, 4))
         return rng.integers(low, high, shape) if x.dtype.kind == "i" else rng.integers(0, 4, shape)
     if x.dtype.kind == "c":

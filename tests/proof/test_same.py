@@ -106,6 +106,8 @@ DIFFERENT = {
     "half a turn": (sg.sin(x + np.pi), sg.sin(x)),
     "not quite a turn": (sg.sin(x + 6.2831), sg.sin(x)),
     "integers that wrap before they are summed": (sg.sum(short + short), 2 * sg.sum(short)),
+    "long integers that wrap": (i + 1 > i, sg.equal(i, i)),
+    "squares of integers that wrap": (i * i >= 0, sg.equal(i, i)),
     "integers that wrap before they are wider": (sg.astype(3 * short, int), 3 * short.astype(int)),
 }
 
@@ -177,6 +179,21 @@ def test_numbers_of_single_precision_are_told_apart():
 def test_declared_ranges_are_compared():
     with pytest.raises(sg.GraphError, match="different ranges"):
         sg.same(within, sg.placeholder("within", 3))
+
+
+PLACES = {
+    "reals": (v**0, v**3 / sg.rint(v**3)),  # which is NaN at 0
+    "values": (sg.where(v < -1, 1 / (0 * v), v), sg.where(v < -1, 1 / (0 * v), abs(v))),
+    "bits": (short, abs(short)),  # whose difference wraps
+}
+
+
+@each("exact", PLACES)
+def test_a_counterexample_names_an_element_that_differs(exact):
+    point = sg.same(*PLACES[exact], exact=exact).counterexample
+    first, second = point.first[point.place], point.second[point.place]
+    assert first != second
+    assert np.isfinite([first, second]).all()
 
 
 def test_a_counterexample_is_simple():

@@ -12,6 +12,7 @@ from symgrad.ir.errors import GraphError, SymgradError
 from symgrad.ir.graph import Graph, is_input, is_leaf
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, Variable, apply, describe
+from symgrad.ir.origin import Maker, built_as
 from symgrad.ir.types import TensorType
 from symgrad.ops.leaves import constant
 from symgrad.ops.ranges.inference import declared
@@ -24,6 +25,7 @@ from symgrad.runtime.program import Program
 POINTS = 64
 ROUNDS = 6
 WIDE = np.dtype(np.float64)
+WIDENED = Maker("rewrite", "widen")
 
 
 def precise(
@@ -60,9 +62,13 @@ def precise(
             break
         widened |= more
     at = "" if worst is None else f"; {worst.node.op.name} moves it most, {worst.node.origin}"
+    advice = "write that line so that it does not cancel"
+    for y in filter(_is_narrow, graph.outputs):
+        if limit < np.finfo(y.dtype).eps / 2:
+            advice = f"results of {y.dtype} are rounded by more than that, make them {WIDE}"
     raise GraphError(
         f"no program was found whose error is at most {limit:g}: the least is {least:.2g} of the "
-        f"largest element{at}: write that line so that it does not cancel, or allow a larger error"
+        f"largest element{at}: {advice}, or allow a larger error"
     )
 
 
@@ -135,7 +141,7 @@ def _after(graph: Graph, cause: Cause | None) -> set[Node]:
 def _widening(widened: Collection[Node]) -> Pass:
     """The pass that computes some nodes in float64; what others read of them is rounded."""
     return Pass(
-        "widen",
+        WIDENED.name,
         "first: the error that was asked for is met with these values in float64",
         lambda graph, exact, trace: _wide_graph(graph, widened),
     )
@@ -149,12 +155,14 @@ def _wide_graph(graph: Graph, widened: Collection[Node]) -> Graph:
         if x not in wide:
             value = x.attr("value").array if x.op is CONSTANT else None
             at = narrow[x]
-            wide[x] = constant(value.astype(WIDE)) if value is not None else astype_p(at, WIDE)
+            with built_as(x.origin.then(WIDENED)):
+                wide[x] = constant(value.astype(WIDE)) if value is not None else astype_p(at, WIDE)
         return wide[x]
 
     def as_narrow(x: Node) -> Node:
         if x not in narrow:
-            narrow[x] = astype_p(wide[x], x.dtype)
+            with built_as(x.origin.then(WIDENED)):
+                narrow[x] = astype_p(wide[x], x.dtype)
         return narrow[x]
 
     for node in graph.nodes:

@@ -42,6 +42,12 @@ def test_a_limit_that_nothing_keeps_to_is_refused_with_the_line():
         sg.compile(b, b - sg.sqrt(b * b - 1), error=1e-6)
 
 
+def test_what_no_wider_value_mends_is_the_result():
+    with pytest.raises(sg.GraphError, match="float32 are rounded by more than that") as caught:
+        sg.compile(x, lost, error=1e-9)
+    assert "test_precision.py:9" in str(caught.value), "the user's line, not that of compile"
+
+
 def test_updates_named_sizes_and_branches():
     data = sg.placeholder("data", ("N", 3), "float32", within=(-2, 2))
     mask = sg.placeholder("mask", ("N", 3), "bool")
