@@ -10,9 +10,10 @@ from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.lowering.native import NativeCall, NativeLoop
-from symgrad.lowering.steps import Ref, Slot, Step, View
+from symgrad.lowering.steps import Ref, Slot, Step, View, is_open
 
 ALIGNMENT = 64
+LARGE = 2**18  # bytes of a result whose memory is worth keeping
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,15 @@ class Plan(Displayed):
         loops = [s for s in self.steps if isinstance(s, NativeLoop)]
         ends = (zip(s.results, s.code.streamed, strict=True) for s in loops)
         return frozenset(ref.slot for pairs in ends for ref, is_streamed in pairs if is_streamed)
+
+    @property
+    def paged(self) -> frozenset[int]:
+        """The outputs beside machine code that begin a page: those that are streamed, or large."""
+        if not self.has_native:
+            return frozenset()
+        known = (i for i in self.allocated if not is_open(self.slots[i].type))
+        large = (i for i in known if self.slots[i].nbytes >= LARGE)
+        return self.streamed.intersection(self.allocated).union(large)
 
     @property
     def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:

@@ -43,7 +43,7 @@ from symgrad.runtime.literals import (
 from symgrad.runtime.running import Running
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.threads import share
-from symgrad.runtime.workspace import paged
+from symgrad.runtime.workspace import MOST_KEPT, Pages
 
 COMMENT_COLUMN, LONGEST_LINE = 48, 100
 # NumPy 2.4 deprecates a positional `out` for these two.
@@ -98,11 +98,13 @@ class _Generator(Running):
         lines = _head(name, [*names, *(s.name for s in arena)])
         lines += [f"    # {line}" for line in arena_lines(arena)]
         steps: dict[int, Step] = {}
-        streamed = {plan.slots[i].name for i in plan.streamed}
-        for slot in (plan.slots[i] for i in plan.allocated):
-            made = "paged" if slot.name in streamed else "empty"
-            if slot.name in streamed:
-                self.module.scope["paged"] = paged
+        paged = plan.paged
+        kept = sum(plan.slots[i].nbytes for i in paged)
+        pages = Pages(len(paged) if kept <= MOST_KEPT else 0)
+        for i in plan.allocated:
+            slot, made = plan.slots[i], "paged" if i in paged else "empty"
+            if i in paged:
+                self.module.scope["paged"] = pages.paged
             else:
                 self.module.numpy_names.add("empty")
             lines.append(f"    {slot.name} = {made}({shape_text(slot.shape)}, {slot.dtype.name!r})")

@@ -1,5 +1,6 @@
 """The engine, its store on disk, and the call: what goes wrong gives no wrong code."""
 
+import errno
 import gc
 import multiprocessing
 import os
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,6 +117,32 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     assert store.get("key") is None
     found = compiled(graph(), {}, engine=Engine(store)).run([X])
     np.testing.assert_array_equal(found, compiled(graph(), {}, engine=Engine(None)).run([X]))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_disk_that_is_full_or_read_only_costs_nothing_but_time(tmp_path, monkeypatch, number):
+    """A kernel runs, no part of an entry is left, and what was kept before is still loaded."""
+    folder = tmp_path / "objects"
+    engine, (expected,) = Engine(Store.at(folder)), compiled(graph(2.0), {}).run([X])
+    compiled(graph(1.0), {}, engine=engine)
+    (kept,) = folder.iterdir()
+    before = kept.read_bytes()
+
+    def write(path, content):
+        if number != errno.EROFS:
+            with path.open("wb") as file:
+                file.write(content[: len(content) // 2])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    if number == errno.EROFS:
+        for owner, name in ((os, "utime"), (Path, "unlink"), (Path, "replace")):
+            monkeypatch.setattr(owner, name, lambda *given, **options: write(None, b""))
+    (found,) = compiled(graph(2.0), {}, engine=engine).run([X])
+    np.testing.assert_array_equal(found, expected)
+    assert [path.read_bytes() for path in folder.iterdir()] == [before]
+    monkeypatch.setattr(engine, "_optimised", None)
+    compiled(graph(1.0), {}, engine=engine).run([X])
 
 
 def test_the_folder_is_the_users_own(monkeypatch):

@@ -176,7 +176,7 @@ def test_machine_code_takes_no_more_memory_than_numpy_and_as_much_as_is_planned(
     for backend in BACKENDS:
         program = sg.compile(inputs, outputs, updates, backend=backend, threads=1)
         tracemalloc.start()
-        program(*arrays)
+        first = program(*arrays)
         program.executables.shown().free.clear()
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
@@ -186,8 +186,9 @@ def test_machine_code_takes_no_more_memory_than_numpy_and_as_much_as_is_planned(
         plan = program.plan
         planned[backend] = plan.peak_bytes
         own = plan.peak_bytes - plan.next_bytes  # the spares are there from the call before
-        # NumPy's loops take 64 KiB where they copy what they read.
-        assert abs(peak - before - own) < 20_000 + 2**16 * (backend == "numpy"), len(kept)
+        # NumPy's loops take 64 KiB where they copy what they read; large results begin a page.
+        most = 2**16 if backend == "numpy" else 2**12 * len(kept)
+        assert abs(peak - before - own) < 20_000 + most, len(first)
     assert planned["native"] <= planned["numpy"]
 
 

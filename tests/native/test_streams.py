@@ -1,10 +1,12 @@
 """Results that are written past the caches: the same bits, wherever they lie."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.runtime.workspace import PAGE, paged
+from symgrad.runtime.workspace import PAGE, Pages, paged
 
 pytest.importorskip("llvmlite")
 
@@ -81,3 +83,46 @@ def test_a_page_is_held_by_what_is_seen_of_it():
     assert whole.ctypes.data % PAGE == 0
     assert whole[2:].base is whole
     assert whole.flags.c_contiguous
+
+
+def test_memory_that_nobody_holds_is_taken_again():
+    """And only then, whoever holds a part of it; no more is kept than a call gives."""
+    pages, shape = Pages(2), (3, PAGE)
+    arrays = [pages.paged(shape, "float32") for _ in range(4)]
+    places = [a.ctypes.data for a in arrays]
+    assert len(set(places)) == 4
+    row = arrays[0][1:2].T
+    arrays[0] = pages.paged(shape, "float32")
+    assert arrays[0].ctypes.data not in places
+    assert not any(np.may_share_memory(row, a) for a in arrays)
+    del arrays[1]
+    other = pages.paged((3 * PAGE,), "float64")
+    assert other.ctypes.data not in places
+    assert len(pages.kept) == 1
+    again = pages.paged(shape, "float32")
+    assert again.ctypes.data == places[1]
+    assert not pages.kept
+    del row, other, again
+    arrays.clear()
+    assert len(pages.kept) == 2
+    assert all(PAGE > -a.ctypes.data % PAGE >= 0 for a in pages.kept)
+
+
+def test_results_stay_while_they_are_held(monkeypatch):
+    """By views too, and where several threads call."""
+    x = sg.placeholder("x", (512, 300))
+    program = sg.compile(x, [x * x + 1, x - 3], backend="native")
+
+    def called(seed):
+        held = []
+        for k in range(30):
+            value = float(100 * seed + k)
+            y, z = program(np.full((512, 300), value))
+            held = [*held[-2:], (value, y[::7], z if k % 3 else None)]
+            for v, one, other in held:
+                assert (one == v * v + 1).all()
+                assert other is None or (other == v - 3).all()
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(called, range(4)))
