@@ -152,7 +152,7 @@ def _power(x: sg.Var) -> sg.Rewrite:
 
 def test_the_worst_element_of_a_counterexample_is_named():
     with pytest.raises(
-        AssertionError, match=r"; at \[\d, \d\] they are [\d.]+ apart, where .* is all"
+        AssertionError, match=r"\nat \[\d, \d\] they are [\d.]+ apart, where .* is all"
     ):
         sg.testing.check_rule(sg.rule(exact="reals", kinds="f")(_power))
 

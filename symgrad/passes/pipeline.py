@@ -311,7 +311,8 @@ def run_passes(graph: Graph, passes: Iterable[PassLike], exact: Exact, trace: Tr
         if step is HOIST:
             continue
         if isinstance(step, Rule):
-            step = rules_pass(step.name, step.reason, [step])
+            late = f", not below {step.exact.name.lower()}" if step.exact > exact else ""
+            step = rules_pass(step.name + late, step.reason, [step])
         if not isinstance(step, Pass):
             raise RewriteError(f"a pass is made with graph_pass or rule, and {step!r} is neither")
         start = perf_counter()

@@ -73,7 +73,7 @@ def _difference(
         allowed = np.broadcast_to(last_digits(b) if room is None else room, a.shape)
         away = _distance(np.where(finite, a, 0), np.where(finite, b, 0))
         if not (~finite | (away <= allowed)).all():
-            return lambda: f"{a!r}, expected {b!r}; {_worst(away, allowed)}"
+            return lambda: f"{a!r}, expected {b!r}\n{_worst(away, allowed)}"
     return None
 
 
