@@ -331,19 +331,29 @@ class Program(Displayed, Runner):
             raise GraphError("it has no outputs, and updates are not exported")
         return Graph(erase_updates(self.raw, Trace())[:count], self.raw.inputs)
 
-    def export(self, path: str | Path, platforms: Sequence[str] = ("cpu", "cuda", "tpu")) -> Path:
+    def export(
+        self,
+        path: str | Path,
+        platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
+        *,
+        checked: bool = False,
+    ) -> Path:
         """Write what it computes as StableHLO, which XLA runs on any of these platforms.
 
         `jax.export.deserialize(bytearray(data)).call(*arrays)` runs it, without symgrad, within
         `jax.enable_x64(True)` if there are numbers of 64 bits. Arrays are by position, outputs in
         one row; named dimensions stay open, from 1 on. Variables have their present values, and
-        updates are left out. It checks nothing: an index out of bounds is the nearest one, and
-        what `placeholder(within=…)` declares is believed.
+        updates are left out.
+
+        It refuses nothing. Where the program would raise, an index out of bounds is the nearest
+        one, a loop ends after its most steps, a parameter of a law is taken as it is, and a matrix
+        without factor or inverse gives NaN or inf. If it is `checked`, a last output tells whether
+        there was such a thing: a bool. What `placeholder(within=…)` declares is believed.
 
         Raises `UnsupportedError`, which names the node and its line, for what runs in NumPy and for
         a size that must be known, and if JAX is missing.
         """
-        return SLOTS.export(self, path, platforms)
+        return SLOTS.export(self, path, platforms, checked)
 
     @overload
     def render(self, path: str | Path, **options: Unpack[Drawing]) -> Path: ...

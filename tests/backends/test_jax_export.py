@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from tests.helpers import Doubled
+from tests.helpers import Doubled, each
 
 jax = pytest.importorskip("jax")
 exporting = pytest.importorskip("jax.export")
@@ -56,6 +56,7 @@ def test_a_net_is_read_again_for_any_number_of_rows(tmp_path):
         lambda: sg.mean(sg.sort(X, axis=0)[::2], axis=0),
         lambda: sg.linalg.solve(X.T @ X + sg.eye(3), sg.sum(X, axis=0)),
         lambda: sg.scan(lambda c, a: (c + a, c), sg.zeros(X.shape[:1]), X.T)[1],
+        lambda: sg.grad(sg.sum(sg.scan(lambda c, a: (sg.sin(c + a), c), sg.zeros(3), X)[1]), X),
         lambda: (
             sg.random.uniform(sg.random.key(0), (4,)) + sg.take(X, sg.asarray([0, 2]), axis=1)[0, 0]
         ),
@@ -75,7 +76,7 @@ def test_ops_are_exported_for_one_platform(tmp_path, build):
         (lambda: Doubled()(X), "runs in NumPy, and cannot be exported"),
         (lambda: sg.random.normal(KEY, (3,)) + X[0], "draw"),
         (
-            lambda: sg.scan(lambda c, a: (c + a, None), sg.zeros(3), X)[0],
+            lambda: sg.fori(X.shape[0], lambda i, y: sg.sin(y), 1.0) * X,
             "give the placeholder an int",
         ),
     ],
@@ -86,6 +87,48 @@ def test_what_has_no_form_is_refused_by_node_and_line(tmp_path, build, words):
     with pytest.raises(sg.UnsupportedError, match=pattern):
         program.export(tmp_path / "m.stablehlo")
     assert not (tmp_path / "m.stablehlo").exists()
+
+
+@each(
+    ("build", "good", "bad"),
+    [
+        (lambda x: sg.take(x, sg.astype(x[0], "int64"), axis=0), np.ones((2, 2)), 3 * np.eye(2)),
+        (lambda x: sg.nn.cross_entropy(x, sg.astype(x[:, 0], "int8")), np.eye(2), -np.eye(2)),
+        (lambda x: sg.linalg.cholesky(x.T @ x - 1), 3 * np.eye(2), np.eye(2)),
+        (lambda x: sg.linalg.svd(x[:2])[0], np.eye(2), np.diag([np.inf, 1])),
+        (lambda x: sg.stats.Bernoulli(x).log_prob(1), np.eye(2), 2 * np.eye(2)),
+        (lambda x: sg.while_loop(lambda y: y < 9, lambda y: y + x[0, 0], 0.0, max_steps=9),
+         np.eye(2), np.zeros((2, 2))),
+        (lambda x: x + 1, np.eye(2), None),
+    ],
+)  # fmt: skip
+def test_a_last_output_tells_whether_the_program_would_have_raised(tmp_path, build, good, bad):
+    x = sg.placeholder("x", ("N", 2))
+    program = sg.compile(x, build(x))
+    found = read(program.export(tmp_path / "m.stablehlo", platforms=["cpu"], checked=True))
+    with jax.enable_x64(True):
+        made, failed = found.call(good)
+        np.testing.assert_allclose(made, program(good), rtol=1e-12)
+        assert (failed.shape, failed.dtype, bool(failed)) == ((), bool, False)
+        if bad is not None:
+            with pytest.raises(sg.SymgradError):
+                program(bad)
+            assert bool(found.call(bad)[1])
+
+
+def test_of_a_matrix_with_inf_there_are_no_vectors(tmp_path):
+    x = sg.placeholder("x", (2, 3, 2))
+    found = read(sg.compile(x, sg.linalg.svd(x)).export(tmp_path / "m.stablehlo", ["cpu"]))
+    with jax.enable_x64(True):
+        made = found.call(np.array([np.ones((3, 2)), np.diag([np.inf, 1, 2])[:, :2]]))
+    assert [np.isnan(y).all((-2, -1)).tolist() for y in (made[0], made[2])] == [[False, True]] * 2
+    assert np.isnan(made[1]).tolist() == [[False] * 2, [True] * 2]
+
+
+def test_names_of_dimensions_that_jax_has_as_words_are_refused(tmp_path):
+    x = sg.placeholder("x", ("max", 2))
+    with pytest.raises(sg.UnsupportedError, match="for no name of a dimension: max; syntax error"):
+        sg.compile(x, x + 1).export(tmp_path / "m.stablehlo")
 
 
 def test_platforms_and_outputs_are_checked(tmp_path):

@@ -22,7 +22,7 @@ from symgrad.runtime.program import Program
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def export(program: Program, path: str | Path, platforms: Any) -> Path:
+def export(program: Program, path: str | Path, platforms: Any, checked: bool) -> Path:
     """Write a program as StableHLO for some platforms: see `Program.export`."""
     target, jax = checked_path(path), imported()
     exporting = jax.export
@@ -33,7 +33,12 @@ def export(program: Program, path: str | Path, platforms: Any) -> Path:
     graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
     scope = exporting.SymbolicScope()
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
-    symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
+    try:
+        symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
+    except ValueError as error:  # of words that JAX has in expressions, such as max and mod
+        raise UnsupportedError(
+            f"JAX takes some of these for no name of a dimension: {', '.join(names)}; {error}"
+        ) from error
     lowering = Lowering(graph, {}, jax, in_turn={*wanted} == {"cpu"}, symbols=symbols)
     for task in lowering.tasks:
         if is_left_to_numpy(task.node):
@@ -49,9 +54,10 @@ def export(program: Program, path: str | Path, platforms: Any) -> Path:
 
     def run(*arrays: Any) -> Any:
         values = lowering.written | held | {number[x]: a for x, a in zip(fed, arrays, strict=True)}
-        made, _ = lowering.function(stage, stage.gives)(*[values[i] for i in stage.takes])
+        made, flags = lowering.function(stage, stage.gives)(*[values[i] for i in stage.takes])
         values |= dict(zip(stage.gives, made, strict=True))
-        return [jax.numpy.asarray(values[i]) for i in lowering.outputs]
+        results = [jax.numpy.asarray(values[i]) for i in lowering.outputs]
+        return [*results, jax.numpy.any(jax.numpy.asarray(flags))] if checked else results
 
     types = [jax.ShapeDtypeStruct(resolve(x.shape, symbols), x.dtype) for x in fed]
     try:

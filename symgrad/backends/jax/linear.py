@@ -95,10 +95,15 @@ class Linear(Windows):
         return self.eigh(x, degenerate)[0]
 
     def svd(self, x, full_matrices, degenerate):
-        """With inf in a matrix, LAPACK's would never end: it is given another one."""
+        """With inf in a matrix, LAPACK's would never end: of that one all is NaN."""
         finite = self.jnp.isfinite(x)
         self.failing(~finite)
-        return tuple(self.jnp.linalg.svd(self.jnp.where(finite, x, 0), full_matrices))
+        found = self.jnp.linalg.svd(self.jnp.where(finite, x, 0), full_matrices)
+        known = self.jnp.all(finite, (-2, -1))
+        return tuple(
+            self.jnp.where(self.jnp.expand_dims(known, range(x.ndim - 2, y.ndim)), y, np.nan)
+            for y in found
+        )
 
     def svdvals(self, x, full_matrices, degenerate):
         self.failing(self.jnp.isnan(x))

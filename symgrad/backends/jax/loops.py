@@ -26,7 +26,9 @@ class Loops(Draws):
 
         begin = (init, self.jnp.zeros((), bool))
         rows = arrays[carries : carries + sequences]
-        (state, bad), stacks = self.lax.scan(step, begin, rows, length, reverse)
+        # JAX takes a length that is not known from what it scans alone.
+        known = None if rows else length
+        (state, bad), stacks = self.lax.scan(step, begin, rows, known, reverse)
         self.failing(bad)
         return (*state, *stacks)
 
