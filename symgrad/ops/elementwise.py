@@ -238,15 +238,20 @@ def square(x: NodeLike, /) -> Node:
 
 
 def _sqrt_locked(side: Side, y: Node, x: Node) -> Node:
-    """The root of what touches 0 has a kink: of u''/2 t**2 it is t sqrt(u''/2), which u' tells."""
+    """The root of what touches 0 is u' / sqrt(2 u'') there, as its first derivative is.
+
+    So is the second along the direction if a third of the exponent is of what is held: of
+    u = a t**2 + b t**3 they are sqrt(a) and b / sqrt(a).
+    """
     if x.tensor.is_complex or side.least(x) > 0:
         return y
     touches: Any = held(x) == 0
     way: Any = 0.0
     for tangent, bend in reversed(side.bends(x)):
         flat = held(tangent) == 0
-        bent = flat & (bend != 0)
-        way = where(bent, tangent / sqrt(where(bent, 2 * bend, 1)), way)
+        bent = flat & (held(bend) != 0)
+        third = call("cbrt", where(bent, 2 * bend, 1))
+        way = where(bent, tangent / (third * held(sqrt(third))), way)
         touches = touches & flat
     return where(touches, way, sqrt(where(touches, 1, x)))
 

@@ -97,11 +97,12 @@ class Side:
         return [(_given(s, a), _given(t, b)) for s, t in pairs if not (s is None and t is None)]
 
     def bends(self, x: Node) -> list[tuple[Node, Node]]:
-        """Along each direction that moves x its tangent, and how that is bent: its own, held."""
+        """Along each direction that moves x its tangent, and the tangent of that."""
         found = []
         for k, t in enumerate(self._tangents(x)):
             if t is not None:
-                found.append((t, _given(self._tangents(t)[k], t)))
+                again = self._tangents(t)[k]
+                found.append((t, call("zeros_like", t) if again is None else again))
         return found
 
     def unit(self, x: Node, norm: Callable[[Node], Node]) -> Node:

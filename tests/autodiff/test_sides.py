@@ -187,6 +187,18 @@ def test_second_derivatives_are_of_the_branch_that_was_taken():
         assert evaluate(twice, {x: 0.0}) == [expected] * len(twice)
 
 
+@each(("kinks", "sign"), [("right", 1), ("left", -1)])
+def test_the_second_derivative_of_a_root_that_touches_zero(kinks, sign):
+    y = sg.sqrt(sg.exp(x) - 1 - x)  # of x**2 / 2 + x**3 / 6, up to terms of the fourth order
+    g = sg.grad(y, x, kinks=kinks)
+    twice = [
+        sg.hessian(y, x, kinks=kinks),
+        sg.grad(g, x, kinks=kinks),
+        sg.jet(y, x, 2, kinks=kinks)[2],
+    ]
+    np.testing.assert_allclose(evaluate(twice, {x: 0.0}), sign / 18**0.5)
+
+
 def test_a_region_is_on_its_side():
     with sg.kinks("right"):
         inside = sg.relu(x) - 0.1 * sg.relu(-x)
