@@ -181,6 +181,8 @@ def _sparse_hessian(loss: Node, asked: Several, kinks: Kinks, disconnected: Disc
 
     def on_side(kinks: Kinks) -> list[list[Matrix]]:
         first = grad(loss, xs, kinks=kinks, disconnected=disconnected)
+        for g in first:
+            _mode_of_complex(g, xs, "forward")
         return [
             [_sparse(g, xs, x, "forward", kinks, "zero", symmetric and x is own) for x in xs]
             for g, own in zip(first, xs, strict=True)

@@ -126,6 +126,12 @@ def test_gradients_by_a_sparse_matrix_are_sparse():
     np.testing.assert_allclose(by_x, 2 * a.T @ (a @ X), rtol=1e-12)
 
 
+def test_a_result_of_float16_is_of_float32_which_scipy_has():
+    x = sg.placeholder("x", 3, "float16")
+    found = sg.compile([x], sg.jacobian(x[1:] * x[:-1], x, sparse=True))(np.ones(3, "float16"))
+    assert (found.dtype, found.toarray().sum()) == ("float32", 4)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "float16"])
 def test_systems_of_every_dtype(dtype):
     values = sg.sparse.matrix(SQUARE).values

@@ -143,3 +143,10 @@ def test_hessians_at_kinks_are_those_of_dense_ones(kinks):
     dense, found = sg.compile([x, y], pair)(np.array([0.0, 1, -1, 0, 2]), np.array([0.0, 1, 0]))
     for i, j in ("xx", "xy", "yx", "yy"):
         np.testing.assert_allclose(found[i][j].toarray(), dense[i][j], rtol=1e-12)
+
+
+def test_a_hessian_by_complex_numbers_is_refused_as_the_dense_one_is():
+    z = sg.placeholder("z", 3, "complex128")
+    for sparse in (False, True):
+        with pytest.raises(GradientError, match="has no complex derivative"):
+            sg.hessian(sg.sum(abs(z) ** 4), z, sparse=sparse)

@@ -46,7 +46,7 @@ class Matrix:
     with the entries; `A @ B`, `A + B`, `A - B` are sparse again, and so are `-A`, `2 * A`, `A / 2`.
     All have gradients by the values, which are a node like any other; `grad(loss, A)` is a sparse
     matrix with those by each entry. A program that has a sparse matrix among its outputs returns a
-    `scipy.sparse.csr_array`, or the `csc_array` of a transpose.
+    `scipy.sparse.csr_array`, or the `csc_array` of a transpose, in float32 if it is of float16.
 
     `indices` and `indptr` are those of compressed rows, of the matrix or, if it is `transposed`, of
     its transpose; each row has its columns in order, and each once. Entries may be 0.
@@ -231,7 +231,8 @@ class _Formed:
         if not isinstance(values, np.ndarray):
             return values
         made = copy(self.pattern)
-        made.data = values
+        # SciPy computes with no float16.
+        made.data = values.astype(np.float32) if values.dtype == np.float16 else values
         made.indices, made.indptr = made.indices.copy(), made.indptr.copy()
         return made
 

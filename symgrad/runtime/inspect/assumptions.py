@@ -35,8 +35,10 @@ def broken(graph: Graph, values: Mapping[Node, Any]) -> list[tuple[Node, Any, st
     return faults
 
 
-def _room(a: Any) -> float:
-    return float(ROUNDINGS * a.shape[-1] * np.finfo(a.dtype).eps * np.abs(a).max())
+def _room(a: Any) -> Any:
+    """The rounding that each matrix of a batch may show."""
+    largest = np.abs(a).max((-2, -1), keepdims=True)
+    return ROUNDINGS * a.shape[-1] * np.finfo(a.dtype).eps * largest
 
 
 def _elements(wrong: Any, what: str) -> str:
@@ -57,14 +59,19 @@ def _upper(a: Any) -> str:
     return _elements(np.tril(a, -1) != 0, "has an element below the diagonal")
 
 
+def _eigenvalue(a: Any, least: Any) -> str:
+    """The first eigenvalue that is below the least of its matrix."""
+    found = np.linalg.eigvalsh(a)
+    below = found[found < least]
+    return f"has the eigenvalue {below[0]:.3g}" if below.size else ""
+
+
 def _definite(a: Any) -> str:
-    least = np.linalg.eigvalsh(a).min()
-    return _symmetric(a) or f"has the eigenvalue {least:.3g}" * bool(least <= 0)
+    return _symmetric(a) or _eigenvalue(a, np.finfo(a.dtype).smallest_subnormal)
 
 
 def _semidefinite(a: Any) -> str:
-    least = np.linalg.eigvalsh(a).min()
-    return _symmetric(a) or f"has the eigenvalue {least:.3g}" * bool(least < -_room(a))
+    return _symmetric(a) or _eigenvalue(a, -_room(a)[..., 0])
 
 
 def _orthogonal(a: Any) -> str:

@@ -1,5 +1,7 @@
 """Facts of matrices: those that are found hold, those that are declared are used and checked."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -151,6 +153,22 @@ def test_what_is_declared_is_checked(fact):
     assert not told
     assert f"was declared {fact.replace('_', ' ')}, and" in str(told)
     assert "test_facts.py" in str(told)
+
+
+def test_each_matrix_of_a_batch_is_checked_by_its_own_size():
+    many = sg.placeholder("many", (2, 2, 2))
+    pair = np.stack([1e20 * np.eye(2), np.eye(2)])
+    for fact, broken, words in (
+        ("symmetric", [[1, 1], [0, 1]], r"transpose at \(1, 0, 1\)"),
+        ("positive_semidefinite", [[-1, 0], [0, 1]], "the eigenvalue -1"),
+        ("positive_definite", [[0, 0], [0, 1]], "the eigenvalue 0"),
+    ):
+        program = sg.compile([many], sg.linalg.inv(sg.assume(many, fact)))
+        assert program.check(pair)
+        told = str(program.check(np.stack([pair[0], np.array(broken, float)])))
+        assert re.search(words, told), told
+    zeros = sg.compile([many], sg.assume(many, "positive_semidefinite") + many)
+    assert zeros.check(0 * pair)
 
 
 def test_what_is_declared_is_taken_at_every_grade():
