@@ -17,6 +17,14 @@ from tests.helpers import campaign
 MOST = 40  # elements of a vector on the way
 
 
+IMAGE = np.array([[0.0, 1.0], [2.0, 0.0]])[None, None]
+
+
+def pairs(v):
+    """Elements of a vector, two in a row."""
+    return sg.reshape(v[: v.shape[0] // 2 * 2], (-1, 2))
+
+
 def known_matrix(rng, rows, columns):
     """A matrix with many zeros, of NumPy's or SciPy's."""
     matrix = scipy.sparse.random_array((rows, columns), density=0.3, rng=rng)
@@ -45,6 +53,20 @@ STEPS = (
     lambda rng, v, w: sg.ravel(sg.diff(sg.stack([v, v * v, sg.sin(v)]), axis=0).T),
     lambda rng, v, w: np.convolve(v, rng.choice([0.0, 1.0, 2.0], 3), "valid"),
     lambda rng, v, w: sg.sort(v[:4]) * 2,
+    lambda rng, v, w: v[sg.argsort(w[:3])] * v[:3],
+    lambda rng, v, w: sg.zeros(4).at[sg.astype(w[:3], "int64")].add(v[:3] ** 2),
+    lambda rng, v, w: sg.scan(lambda c, a: (sg.tanh(c / 2 + a), c * a), v[0], v)[1],
+    lambda rng, v, w: sg.map(lambda a: sg.sin(a) * a, v),
+    lambda rng, v, w: sg.where(v > 1, v * v, sg.roll(v, 1)) + sg.relu(v - 1.1),
+    lambda rng, v, w: sg.maximum(v, sg.flip(v)) * sg.minimum(v, w[0]),
+    lambda rng, v, w: sg.ravel(pairs(v).T @ rng.choice([0.0, 0.0, 1.0], (pairs(v).shape[0], 2))),
+    lambda rng, v, w: sg.ravel(pairs(v) + pairs(v)[:1]),
+    lambda rng, v, w: sg.max(pairs(v), axis=0) + sg.prod(pairs(v), axis=0),
+    lambda rng, v, w: sg.ravel(sg.linalg.inv(sg.broadcast_to(pairs(v)[:2], (2, 2, 2)) + 5)),
+    lambda rng, v, w: sg.linalg.qr(pairs(v)[:2] + 3 * np.eye(2))[1][0],
+    lambda rng, v, w: sg.ravel(sg.nn.conv2d(sg.reshape(v[:4], (1, 1, 2, 2)), IMAGE, padding=1)),
+    lambda rng, v, w: sg.astype(sg.astype(v, "float32") * 2, "float64"),
+    lambda rng, v, w: sg.real(sg.fft.rfft(v[:4])) + abs(v[:3] + 1j * v[1:4]) ** 2,
 )
 
 
