@@ -228,10 +228,13 @@ def test_memory_shows_the_arena_and_leads_to_nodes(opened, net_page, net):
     page = opened(net_page)
     page.locator("#tab-memory").click()
     arena = [s for s in net.plan.slots if s.kind == "arena"]
-    assert page.locator(".chart .slot").count() == len(arena)
+    assert page.locator(".chart .slot").count() == len(arena) + len(net.plan.inside)
+    assert page.locator(".chart").count() == 2  # one is of what lies in the array of a next value
     page.locator('[data-slot="a"]').click()
     assert "matmul(" in page.locator("#pane h2").text_content()
     assert page.locator(".chart .slot.marked").get_attribute("data-slot") == "a"
+    assert "in the array of w1_next until that is written" in page.locator(".buffer").text_content()
+    assert page.locator(".slots .marked").text_content().startswith("ain w1_next25,6000")
 
 
 def test_the_profile_has_every_step_and_colours_by_time(opened, net_page, net):
@@ -261,7 +264,8 @@ def test_the_figures_say_for_which_sizes_and_of_what(opened, net_page, net):
     assert figure["next values"] + figure["arena"] == figure["bytes of memory"]
     assert rows["fullest in"][1] == "keep_where_positive"
     assert figure["scratch there"] == 64 * 100  # the mask, a byte for each element
-    assert "memory_budget" in page.locator("#pane").text_content()
+    was, now = (int(n.replace(",", "")) for n in rows["bytes of memory"])
+    assert ("memory_budget" in page.locator("#pane").text_content()) == (now > was)
 
 
 # Search, keys, the address

@@ -198,10 +198,26 @@ def test_the_lifetimes_stand_under_the_last_stage(step, drawn):
             assert any(t.startswith(f"{slot.name} ") for t in titles), slot
 
 
+def test_what_lies_in_the_array_of_a_next_value_has_a_bar_of_its_own():
+    x, w = sg.placeholder("x", (64, 100)), sg.variable("w", np.ones((100, 50)))
+    loss = sg.sum(sg.relu(x @ w) ** 2)
+    plan = sg.compile(x, loss, updates={w: w - 0.1 * sg.grad(loss, w)}).plan
+    canvas = ET.Element("g")
+    draw_lifetimes(canvas, plan, 1000, LIGHT)
+    titles = [t.text for t in canvas.iter("title")]
+    (name,) = plan.inside
+    (own,) = (t for t in titles if t.startswith(f"{name} "))
+    (host,) = (t for t in titles if t.startswith("w_next "))
+    assert ", in w_next: " in own
+    assert ", a next value: " in host
+    assert int(own.split()[-1]) < int(host.split()[-3])  # that is written when it is done with
+
+
 def test_buffers_in_one_row_do_not_live_at_once(step):
     for row in lifetime_rows(step.plan)[0]:
-        for (_, last, _), (first, _, _) in pairwise(row):
-            assert first >= last
+        for (one, host), (other, where) in pairwise(row):
+            assert other.first >= one.last
+            assert host == where
 
 
 def test_of_very_many_buffers_the_largest_are_drawn():
@@ -210,7 +226,7 @@ def test_of_very_many_buffers_the_largest_are_drawn():
     plan = sg.compile([x], outputs, passes=()).plan
     rows, left_out = lifetime_rows(plan)
     assert (len(rows), left_out > 0) == (MOST_ROWS, True)
-    assert max(s.nbytes for s in plan.slots) in {s.nbytes for row in rows for _, _, s in row}
+    assert max(s.nbytes for s in plan.slots) in {s.nbytes for row in rows for s, _ in row}
 
 
 def test_numbers_of_many_steps_do_not_touch():

@@ -20,7 +20,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Slot, Step
+from symgrad.lowering.steps import Slot
 from symgrad.rewrite.rule import Rule
 from symgrad.rewrite.trace import RewriteEvent, reason_text
 from symgrad.runtime.inspect.profile import Profile, StepTime
@@ -272,15 +272,16 @@ class Document:
             if number is not None:
                 computes[line] = number
         slots = (
-            (s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type))
-            for s in plan.slots
+            (s.name, s.kind, s.first, s.last, s.offset, s.nbytes, type_text(s.type), host)
+            for s, host in section.places.all
         )
+        steps = (self._step(section, at) for at in range(len(plan.steps)))
         return {
             "title": section.title,
             "lines": packed([self.texts.pieces(_line(line)) for line in lines]),
             "computes": [numbers_text(list(computes)), numbers_text(list(computes.values()))],
-            "steps": in_columns(named("element written", map(self._step, plan.steps))),
-            "slots": in_columns(named("name kind first last offset bytes type", slots)),
+            "steps": in_columns(named("element written", steps)),
+            "slots": in_columns(named("name kind first last offset bytes type host", slots)),
             "arena": plan.arena_bytes,
             "outputs": plan.output_bytes,
             "nexts": plan.next_bytes,
@@ -302,10 +303,12 @@ class Document:
             lines = [_line(t) for t in step.code.assembly.splitlines()[:MOST_LINES]]
             yield {"title": f"{title}assembly", "lines": lines}
 
-    def _step(self, step: Step) -> tuple[int | None, list[int]]:
-        """The element that a step computes, and the slots that it writes to."""
+    def _step(self, section: Section, at: int) -> tuple[int | None, list[int]]:
+        """The element that a step computes, and the places that it writes to."""
+        step = section.plan.steps[at]
         element = self.elements.of_form(self.lineage.form(step.node))
-        return element, sorted({r.slot for r in (*step.results, *step.scratch)})
+        places = (section.places.number(at, r) for r in (*step.results, *step.scratch))
+        return element, sorted(set(places))
 
     def _summary(self) -> list[Json]:
         """The costs as written and as it runs: each figure with the one it is part of."""

@@ -25,6 +25,7 @@ from symgrad.runtime.source import Source
 from symgrad_viz.bodies import times_text
 from symgrad_viz.elements import Elements
 from symgrad_viz.explorer_tables import Table, named
+from symgrad_viz.places import Places
 from symgrad_viz.sentences import sentence_of
 from symgrad_viz.slopes import slope_of
 from symgrad_viz.words import bytes_text, nbytes, shortened
@@ -40,6 +41,7 @@ class Section:
 
     def __init__(self, title: str, plan: Plan, source: Source, explainer: Explainer) -> None:
         self.title, self.plan, self.source, self.explainer = title, plan, source, explainer
+        self.places = Places(plan)
 
     def node_of(self, step: Step) -> Node:
         """The node that a step computes."""
@@ -251,10 +253,10 @@ class Nodes:
         """
         steps = tuple(dict.fromkeys(self._own_steps(number)))
         if steps not in self._slots_of:
-            plans = [section.plan for section in self.sections]
-            results = ((i, r.slot) for i, at in steps for r in plans[i].steps[at].results)
-            slots = list(dict.fromkeys(results))
-            names = ", ".join(plans[i].slots[slot].name for i, slot in slots)
+            places = [section.places for section in self.sections]
+            results = ((i, at, r) for i, at in steps for r in places[i].plan.steps[at].results)
+            slots = list(dict.fromkeys((i, places[i].number(at, r)) for i, at, r in results))
+            names = ", ".join(places[i].all[slot].slot.name for i, slot in slots)
             self._slots_of[steps] = slots, names
         slots, names = self._slots_of[steps]
         array = self.arrays.get(number, 0)

@@ -237,12 +237,13 @@ function nodePane(e) {
   if (x.kept) out.push(html("h3", null, "Kept for the backward part"), html("p", { id: "kept" }, `${number(x.kept)} bytes: the gradient reads this value, so that it stays in memory until then. `, readers.length > 0 && ["Read by ", listed(readers), "."]));
   if (x.buffers) {
     out.push(html("h3", null, "Memory"));
-    for (const { section, slot } of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[section].slots[slot])));
+    for (const { section, slot } of x.buffers) out.push(html("p", { class: "buffer" }, slotText(data.sections[section], data.sections[section].slots[slot])));
   }
   return out;
 }
-function slotText({ name: slot, kind, first, last, offset, bytes, type }) {
-  const where = { arena: `at byte ${number(offset)} of the arena, steps ${first} to ${last}`, output: "an output, made anew in every call", next: "the next value of a parameter", scalar: "a scalar, a local variable" }[kind] ?? kind;
+function slotText(s, { name: slot, kind, first, last, offset, bytes, type, host }) {
+  const named = { arena: `at byte ${number(offset)} of the arena, steps ${first} to ${last}`, output: "an output, made anew in every call", next: "the next value of a parameter", scalar: "a scalar, a local variable" };
+  const where = host < 0 ? named[kind] ?? kind : `in the array of ${s.slots[host].name} until that is written: from its byte ${number(offset)} on, steps ${first} to ${last}`;
   return `${slot}: ${number(bytes)} bytes, ${type}; ${where}`;
 }
 
@@ -308,26 +309,34 @@ function showMemory() {
     const pick = (i) => { const e = writer(s, i); if (e !== null) change({ node: told(e), rule: null, line: null }); };
     const held = section.slots.map((slot, i) => [slot, i]);
     const arena = held.filter(([slot]) => slot.kind === "arena" && slot.first >= 0);
-    const rowsHigh = new Set(arena.map(([slot]) => slot.offset)).size;
+    const hosts = [...new Set(section.slots.map(({ host }) => host).filter((host) => host >= 0))];
+    const [w, wide] = [Math.max(220, Math.min(1400, 30 * section.steps.length)), Math.max(1, section.steps.length)];
     // As high as the buffers that lie above each other need, as wide as the steps need.
-    const [w, h, wide] = [Math.max(220, Math.min(1400, 30 * section.steps.length)), Math.max(60, Math.min(420, 34 * rowsHigh)), Math.max(1, section.steps.length)];
-    const [x, y] = [(step) => 60 + (step * w) / wide, (byte) => 10 + h - (byte * h) / Math.max(1, section.arena)];
-    const chart = svg("svg", { class: "chart", viewBox: `0 0 ${w + 80} ${h + 50}`, width: w + 80, role: "group", "aria-label": "buffers over the steps" },
-      svg("path", { class: "grid", d: `M60 10V${h + 10}H${w + 60}` }), svg("text", { x: 56, y: 18, "text-anchor": "end" }, short(section.arena)), svg("text", { x: 56, y: h + 10, "text-anchor": "end" }, "0"),
+    const chart = (there, bytes, label) => {
+      const h = Math.max(60, Math.min(420, 34 * new Set(there.map(([slot]) => slot.offset)).size));
+      const [x, y] = [(step) => 60 + (step * w) / wide, (byte) => 10 + h - (byte * h) / Math.max(1, bytes)];
+      return svg("svg", { class: "chart", viewBox: `0 0 ${w + 80} ${h + 50}`, width: w + 80, role: "group", "aria-label": label },
+      svg("path", { class: "grid", d: `M60 10V${h + 10}H${w + 60}` }), svg("text", { x: 56, y: 18, "text-anchor": "end" }, short(bytes)), svg("text", { x: 56, y: h + 10, "text-anchor": "end" }, "0"),
       svg("text", { x: 60, y: h + 26 }, "step 0"), svg("text", { x: w + 60, y: h + 26, "text-anchor": "end" }, `step ${section.steps.length - 1}`),
-      arena.map(([slot, i]) => svg("g", { onclick: () => pick(i) },
-        svg("rect", { class: `slot${is(i) ? " marked" : ""}`, "data-slot": slot.name, x: x(slot.first), width: Math.max(2, x(slot.last + 1) - x(slot.first)), y: y(slot.offset + slot.bytes), height: Math.max(1, y(slot.offset) - y(slot.offset + slot.bytes)) }, svg("title", null, slotText(slot))),
+      there.map(([slot, i]) => svg("g", { onclick: () => pick(i) },
+        svg("rect", { class: `slot${is(i) ? " marked" : ""}`, "data-slot": slot.name, x: x(slot.first), width: Math.max(2, x(slot.last + 1) - x(slot.first)), y: y(slot.offset + slot.bytes), height: Math.max(1, y(slot.offset) - y(slot.offset + slot.bytes)) }, svg("title", null, slotText(section, slot))),
         y(slot.offset) - y(slot.offset + slot.bytes) > 13 && svg("text", { x: x(slot.first) + 4, y: y(slot.offset) - 4, "pointer-events": "none" }, slot.name))));
-    const rows = held.filter(([slot]) => ["arena", "output", "next"].includes(slot.kind)).map(([slot, i]) => {
+    };
+    const spares = hosts.map((host) => {
+      const there = held.filter(([slot]) => slot.host === host);
+      const label = `In the array of ${section.slots[host].name}, until that is written`;
+      return [html("p", null, `${label}, of ${number(section.slots[host].bytes)} bytes:`), chart(there, Math.max(...there.map(([slot]) => slot.offset + slot.bytes)), label)];
+    });
+    const rows = held.filter(([slot]) => ["arena", "output", "next"].includes(slot.kind)).sort(([a], [b]) => a.first - b.first).map(([slot, i]) => {
       const e = writer(s, i);
-      return html("tr", { class: is(i) ? "marked" : null }, html("th", { scope: "row", class: "left mono" }, slot.name), html("td", { class: "left" }, slot.kind), html("td", null, number(slot.bytes)),
+      return html("tr", { class: is(i) ? "marked" : null }, html("th", { scope: "row", class: "left mono" }, slot.name), html("td", { class: "left" }, slot.host < 0 ? slot.kind : `in ${section.slots[slot.host].name}`), html("td", null, number(slot.bytes)),
         html("td", null, slot.offset < 0 ? "" : number(slot.offset)), html("td", null, slot.first < 0 ? "" : `${slot.first} – ${slot.last < section.steps.length ? slot.last : "end"}`), html("td", { class: "left mono" }, slot.type), html("td", { class: "left" }, e !== null && link(e)));
     });
     const head = ["buffer", "kind", "bytes", "at byte", "steps", "type", "first written by"].map((t, i) => html("th", { scope: "col", class: [0, 1, 5, 6].includes(i) ? "left" : null }, t));
     return [html("h3", null, `runs ${section.title}`), html("p", null, `One arena of ${number(section.arena)} bytes, outputs of ${number(section.outputs)}, next values of ${number(section.nexts)}. Across: the steps; up: where in the arena; buffers that never live together share memory.`),
-      arena.length > 0 && chart, html("table", { class: "slots" }, html("thead", null, html("tr", null, head)), html("tbody", null, rows))];
+      arena.length > 0 && chart(arena, section.arena, "buffers over the steps"), ...spares, html("table", { class: "slots" }, html("thead", null, html("tr", null, head)), html("tbody", null, rows))];
   });
-  $("panel-memory").replaceChildren(...parts.filter(Boolean));
+  $("panel-memory").replaceChildren(...parts.flat(Infinity).filter(Boolean));
 }
 const short = (bytes) => (bytes < 10 * 1024 ? `${bytes} B` : bytes < 10 * 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes / 1024 ** 2)} MiB`);
 

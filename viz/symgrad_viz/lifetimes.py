@@ -9,7 +9,7 @@ from itertools import islice
 from math import ceil
 
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Slot
+from symgrad_viz.places import Place, Places
 from symgrad_viz.scene import Box
 from symgrad_viz.shapes import draw_box, draw_note, draw_title
 from symgrad_viz.svg import element
@@ -48,19 +48,21 @@ def draw_lifetimes(canvas: ET.Element, plan: Plan, width: float, palette: Palett
     for i, of in islice(enumerate(plan.steps), None, None, each):
         named = shortened(f"{i} {of.name}", letters) if letters > 6 else str(i)
         draw_note(canvas, named, (i * step, 42), palette)
-    for row, slots in enumerate(rows):
+    for row, places in enumerate(rows):
         y = HEAD + row * ROW + BAR / 2
-        for first, last, slot in slots:
-            size = ((last - first + 1) * step - 3, BAR)
+        for slot, host in places:
+            size = ((slot.last - slot.first + 1) * step - 3, BAR)
             label = f"{slot.name} {bytes_text(slot.nbytes)}"
-            label += "" if slot.kind == "arena" else f", {KINDS[slot.kind][1]}"
+            where = f"in {plan.slots[host].name}" if host >= 0 else KINDS[slot.kind][1]
+            label += "" if slot.kind == "arena" else f", {where}"
             wide = int(size[0] / (NODE_SIZE * ADVANCE))
             text = label if len(label) < wide else slot.name if len(slot.name) < wide else ""
-            label += f": {slot.type!r}, steps {first} to {last}"
+            label += f": {slot.type!r}, steps {slot.first} to {slot.last}"
             group = element(canvas, "g")
             element(group, "title", label)
-            box = Box("", KINDS[slot.kind][0], (text,), "")
-            draw_box(group, box, (first * step + size[0] / 2, y), size, palette, "key")
+            kind = "op" if host >= 0 else KINDS[slot.kind][0]
+            at = (slot.first * step + size[0] / 2, y)
+            draw_box(group, Box("", kind, (text,), ""), at, size, palette, "key")
 
 
 def _title(plan: Plan) -> str:
@@ -75,18 +77,22 @@ def _note(left_out: int) -> str:
     return note + "to the last that reads it"
 
 
-def lifetime_rows(plan: Plan) -> tuple[list[list[tuple[int, int, Slot]]], int]:
+def lifetime_rows(plan: Plan) -> tuple[list[list[Place]], int]:
     """The buffers by where they lie: those of the arena, then outputs and next values.
 
-    Of very many only the largest; and how many are left out.
+    What lies in the array of a next value stands above that. Of very many only the largest; and how
+    many are left out.
     """
     end = len(plan.steps) - 1
-    rows: dict[tuple[bool, int], list[tuple[int, int, Slot]]] = defaultdict(list)
-    for i, slot in enumerate(plan.slots):
-        if slot.kind == "arena":
-            rows[False, slot.offset].append((slot.first, slot.last, slot))
+    rows: dict[tuple[int, int], list[Place]] = defaultdict(list)
+    for i, (slot, host) in enumerate(Places(plan).all):
+        if host >= 0:
+            rows[host, slot.offset].append(Place(slot, host))
+        elif slot.kind == "arena":
+            rows[-1, slot.offset].append(Place(slot))
         elif slot.kind in KINDS:
             writing = (k for k, s in enumerate(plan.steps) if any(r.slot == i for r in s.results))
-            rows[True, i].append((next(writing, 0), end, slot))
-    largest = sorted(rows, key=lambda key: -max(slot.nbytes for _, _, slot in rows[key]))
+            first = max(slot.first, next(writing, 0))
+            rows[i, plan.peak_bytes].append(Place(slot._replace(first=first, last=end)))
+    largest = sorted(rows, key=lambda key: -max(place.slot.nbytes for place in rows[key]))
     return [rows[key] for key in sorted(largest[:MOST_ROWS])], max(len(rows) - MOST_ROWS, 0)
