@@ -56,8 +56,9 @@ def _viewer() -> Viewer:
     return cast(Viewer, import_module("symgrad.display"))
 
 
-def _declare_ops() -> None:
-    import_module("symgrad.ops.families")
+def _declare_ops(name: str) -> None:
+    home = _homes().get(name, "")
+    import_module(home if home.startswith("symgrad.ops.") else "symgrad.ops.families")
 
 
 def _loops(kind: LoopKind) -> Loops:

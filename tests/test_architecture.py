@@ -46,6 +46,7 @@ SLOW = (
     "random.",
     "zipfile.",
     "symgrad.ir.formats.",
+    "symgrad.ops.",
     "symgrad.passes.",
     "symgrad.runtime.inspect.",
     "symgrad.runtime.standalone.",
@@ -57,8 +58,8 @@ MUTABLE = ("dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "dequ
 # Who reads source, which is that of code of this process: a line in a graph is text.
 READERS = {"symgrad.ir.origin", "symgrad.ops.copied", "symgrad.runtime.executable", "symgrad.cli"}
 READERS |= {"symgrad.play.worker"}
-# These import by a call: what draws, when it is asked for, and the public names, when one is used.
-DOORS = ("symgrad.display", "symgrad.__init__")
+# These import by a call: what draws, public names, and rules, when they are asked for.
+DOORS = ("symgrad.display", "symgrad.__init__", "symgrad.rules.__init__")
 # The registry, ONNX's words and tables of intervals go by names of ops; files hold them.
 OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
 BY_NAME = (
@@ -67,6 +68,7 @@ BY_NAME = (
     "symgrad.export.",
     "symgrad.proof.",
     "symgrad.ops.ranges.",
+    "symgrad.rewrite.late.",
     "symgrad.runtime.inspect.enclosure.",
     "symgrad.runtime.inspect.intervals.",
 )

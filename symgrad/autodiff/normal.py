@@ -17,53 +17,45 @@ from symgrad.ir.walk import topological
 from symgrad.ops.identity import optimization_barrier
 from symgrad.passes.cse import merge
 from symgrad.rewrite.driver import Index, rebuild, sweep_once
-from symgrad.rewrite.rule import Exact, Rule, rules_of
-from symgrad.rules import (
-    arithmetic,
-    comparisons,
-    extrema,
-    logic,
-    masks,
-    powers,
-    selections,
-    systems,
-    views,
-)
-from symgrad.rules.normal import cholesky, kinks, signs, smooth
+from symgrad.rewrite.late import Rules
+from symgrad.rewrite.rule import Exact, rules_of
+from symgrad.rules import arithmetic, extrema, late, logic, masks, powers, selections, views
+from symgrad.rules.normal import kinks, signs, smooth
 
-RULES: tuple[Rule, ...] = (
-    powers.power_one,
-    powers.power_two,
-    powers.power_minus_one,
-    powers.product_with_itself,
-    arithmetic.double_negative,
-    arithmetic.times_minus_one,
-    arithmetic.square_of_negative,
-    arithmetic.zero_minus,
-    arithmetic.abs_of_negative,
-    *arithmetic.add_negative.family,
-    arithmetic.negative_times_constant,
-    views.broadcast_operand,
-    systems.diagonal_of_product,
-    systems.diagonal_of_transposed,
-    *comparisons.less_from_constant.family,
-    comparisons.comparison_of_negatives,
-    logic.invert_is_not,
-    logic.not_not,
-    *rules_of(kinks),
-    extrema.maximum_is_relu,
-    *extrema.select_positive_is_relu.family,
-    extrema.maximum_is_leaky_relu,
-    *extrema.choice_by_greater_is_leaky_relu.family,
-    *extrema.choice_by_greater_is_abs.family,
-    *rules_of(signs),
-    extrema.largest_of_relu,
-    masks.mask_multiply,
-    selections.where_of_not,
-    selections.where_zero_first_is_select,
-    selections.where_zero_is_select,
-    *rules_of(smooth, cholesky),
-    *smooth.BORROWED,
+RULES = Rules(
+    (
+        powers.power_one,
+        powers.power_two,
+        powers.power_minus_one,
+        powers.product_with_itself,
+        arithmetic.double_negative,
+        arithmetic.times_minus_one,
+        arithmetic.square_of_negative,
+        arithmetic.zero_minus,
+        arithmetic.abs_of_negative,
+        *arithmetic.add_negative.family,
+        arithmetic.negative_times_constant,
+        views.broadcast_operand,
+        late("systems", "diagonal_of_product", "diagonal_of_transposed"),
+        late("comparisons", "less_from_constant", "comparison_of_negatives"),
+        logic.invert_is_not,
+        logic.not_not,
+        *rules_of(kinks),
+        extrema.maximum_is_relu,
+        *extrema.select_positive_is_relu.family,
+        extrema.maximum_is_leaky_relu,
+        *extrema.choice_by_greater_is_leaky_relu.family,
+        *extrema.choice_by_greater_is_abs.family,
+        *rules_of(signs),
+        late("reduced_extrema", "largest_of_relu"),
+        masks.mask_multiply,
+        selections.where_of_not,
+        selections.where_zero_first_is_select,
+        selections.where_zero_is_select,
+        *rules_of(smooth),
+        late("normal.cholesky"),
+        *smooth.BORROWED,
+    )
 )
 INDEX = Index(RULES)
 

@@ -106,7 +106,7 @@ class Slots:
 
     viewer: Callable[[], Viewer]
     export: Callable[..., Path]
-    declare_ops: Callable[[], None]
+    declare_ops: Callable[[str], None]
     loops: Callable[[LoopKind], Loops]
     range_of: Callable[[Any], Any]
 

@@ -358,7 +358,7 @@ class Registry:
 
     def every(self) -> Mapping[str, Op]:
         """Every op by its name, also those that nobody has asked for yet."""
-        SLOTS.declare_ops()
+        SLOTS.declare_ops("")
         return self.ops
 
     def of_numpy(self, function: Callable[..., Any]) -> str | None:
@@ -369,10 +369,20 @@ class Registry:
 
     def find(self, name: str) -> Op:
         """The op of this name. Raises `GraphError` if there is none."""
+        if name not in self.ops:
+            SLOTS.declare_ops(name)
         found = self.ops.get(name) or self.every().get(name)
         if found is None:
             raise GraphError(f"there is no op called {name!r}")
         return found
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The public function of this name, or else the builder of the op, declared if need be."""
+        for declare in (lambda: None, lambda: SLOTS.declare_ops(name), self.every):
+            declare()
+            if found := self.functions.get(name) or self.builders.get(name):
+                return found
+        raise GraphError(f"there is no function called {name!r}")
 
     def add_function(
         self, name: str, function: Callable[..., Any], numpy: tuple[Callable[..., Any], ...]

@@ -20,10 +20,7 @@ def call(name: str, *args: Any, **attrs: Any) -> Node:
 
     It is a public one, or else the builder of the op of that name.
     """
-    found = REGISTRY.functions.get(name) or REGISTRY.builders.get(name)
-    if found is None:
-        REGISTRY.every()
-        found = REGISTRY.functions.get(name) or REGISTRY.builders[name]
+    found = REGISTRY.functions.get(name) or REGISTRY.function(name)
     made: Node = found(*args, **attrs)
     return made
 

@@ -15,7 +15,7 @@ from symgrad.ir.errors import ShapeError
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.op import POSITIVE, Cotangent, case
 from symgrad.ir.operators import call
-from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axis
+from symgrad.ir.types import TensorType, as_dtype, normalize_axis
 from symgrad.ops import batch, kernels
 from symgrad.ops.declare import NodeLike, common_dtype, composite, in_single, linear, op, require
 from symgrad.ops.elementwise import multiply
@@ -23,16 +23,10 @@ from symgrad.ops.flows import total
 from symgrad.ops.index import kernels as index_kernels
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.logic import isnan
+from symgrad.ops.reduce import wide
 from symgrad.ops.select import is_result, select
 from symgrad.ops.shape import astype, concat, flattened, reshape
 from symgrad.ops.sides import Side, held
-
-
-def wide(t: TensorType) -> DType:
-    """The dtype in which NumPy sums and multiplies: 64 bits for integers."""
-    found = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
-    return t.dtype if found is None else np.dtype(found)
-
 
 CASES = (
     case((5,), axis=0, reverse=False),

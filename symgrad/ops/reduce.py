@@ -16,7 +16,6 @@ from symgrad.ir.schema import plain
 from symgrad.ir.types import DType, TensorType, as_dtype, normalize_axes
 from symgrad.ops import batch
 from symgrad.ops.complexes import keep_imaginary
-from symgrad.ops.cumulative import product_of_others, wide
 from symgrad.ops.declare import NodeLike, composite, in_single, linear, op
 from symgrad.ops.elementwise import abs, divide, square
 from symgrad.ops.leaves import ones_like
@@ -31,6 +30,12 @@ CASES = (
     case((3, 4), axis=1, keepdims=True),
     case((), axis=None),
 )
+
+
+def wide(t: TensorType) -> DType:
+    """The dtype in which NumPy sums and multiplies: 64 bits for integers."""
+    found = {"b": "int64", "i": "int64", "u": "uint64"}.get(t.dtype.kind)
+    return t.dtype if found is None else np.dtype(found)
 
 
 def normalize_over(t: TensorType, axis: Any, keepdims: bool = False) -> dict[str, Any]:
@@ -122,6 +127,8 @@ def sum_along(t: Node, weights: Node, axis: tuple[int, ...], keepdims: bool) -> 
 
 
 def _product_of_others(x: Node, axis: tuple[int, ...]) -> Node:
+    from symgrad.ops.cumulative import product_of_others
+
     """For each element the product of all the others along the axes.
 
     Made of products and nothing else, it is right at zeros in derivatives of every order.

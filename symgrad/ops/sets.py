@@ -19,8 +19,7 @@ from symgrad.ir.types import TensorType, as_shape
 from symgrad.ops.along import of_only
 from symgrad.ops.cumulative import changes, cumulative_sum
 from symgrad.ops.declare import NodeLike, composite, op, require
-from symgrad.ops.index.gather import INDEX
-from symgrad.ops.index.indexing import known
+from symgrad.ops.index.indexing import INDEX, known
 from symgrad.ops.index.scatter import add_at, min_at, set_at
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.logic import isnan

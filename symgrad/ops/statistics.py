@@ -14,8 +14,7 @@ from symgrad.ir.types import as_shape, whole
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
 from symgrad.ops.elementwise import divide, sqrt
-from symgrad.ops.index.gather import as_integers
-from symgrad.ops.index.indexing import known
+from symgrad.ops.index.indexing import as_integers, known
 from symgrad.ops.index.scatter import add_at, from_zero
 from symgrad.ops.leaves import arange, full
 from symgrad.ops.linalg.norms import vector_norm

@@ -27,33 +27,26 @@ from symgrad.passes import (
 )
 from symgrad.passes.hoist import Split, hoist_invariants, joined
 from symgrad.rewrite.driver import Index, rewrite
+from symgrad.rewrite.late import Rules
 from symgrad.rewrite.rule import Exact, Rule, rules_of
 from symgrad.rewrite.trace import RewriteEvent, Stage, Trace
 from symgrad.rules import (
     arithmetic,
-    bounds,
-    comparisons,
     constants,
     contractions,
     extrema,
     factors,
-    in_rows,
-    indexing,
+    late,
     logic,
-    low_rank,
     masks,
     matmul,
     powers,
-    ranges,
     reductions,
     row_sums,
     scaled_reductions,
-    scatter,
     selections,
     softmax,
     stable,
-    structure,
-    systems,
     views,
 )
 from symgrad.rules.whole_graph import loop_result
@@ -94,30 +87,40 @@ def rules_pass(
 
     In a graph with a placeholder of which a range is declared they are those `given_ranges`.
     """
-    listed = tuple(rules)
-    more = tuple(given_ranges) or listed
+    listed, more = Rules.of(rules), Rules.of(given_ranges)
 
     @cache
     def admitted(exact: Exact, ranged: bool) -> Index:
-        return Index(r for r in (more if ranged else listed) if r.exact <= exact)
+        return Index((more if ranged else listed).admitted(exact))
 
     def run(graph: Graph, exact: Exact, trace: Trace) -> Graph:
         keep_layout = exact < Exact.ROUNDING
-        ranged = more is not listed and any(declared(x) for x in graph.inputs)
+        ranged = bool(more.parts) and any(declared(x) for x in graph.inputs)
         return rewrite(graph, admitted(exact, ranged), trace, name, keep_layout=keep_layout)
 
     return Pass(name, reason, run)
 
 
-BY_RANGES = rules_of(ranges)
-DECLARED: tuple[Rule, ...] = rules_of(
-    constants, masks, stable, softmax, logic, comparisons, bounds, selections, extrema, views,
-    indexing, scatter, scaled_reductions, reductions, matmul, contractions, low_rank, structure,
-    systems, arithmetic,
-    factors, powers, row_sums, in_rows,
-)  # fmt: skip
-RULES = tuple(rule for rule in DECLARED if not rule.last)
-KERNELS = tuple(rule for rule in DECLARED if rule.last)
+BY_RANGES = Rules([late("ranges")])
+DECLARED = Rules(
+    (
+        *rules_of(constants, masks, stable, softmax, logic),
+        late("comparisons"),
+        late("bounds"),
+        *rules_of(selections, extrema, views),
+        late("indexing"),
+        late("scatter"),
+        late("reduced_extrema"),
+        *rules_of(scaled_reductions, reductions, matmul, contractions),
+        late("low_rank"),
+        late("structure"),
+        late("systems"),
+        *rules_of(arithmetic, factors, powers, row_sums),
+        late("in_rows"),
+    )
+)
+RULES = DECLARED.where(lambda rule: not rule.last)
+KERNELS = DECLARED.where(lambda rule: rule.last)
 
 
 def _improved_loops(
@@ -176,7 +179,7 @@ _SIMPLIFY = rules_pass(
     "simplify",
     "folding, masks, movement and algebra together, because each makes work for the others",
     RULES,
-    given_ranges=(*RULES, *BY_RANGES),
+    given_ranges=RULES + BY_RANGES,
 )
 DEFAULT: tuple[Pass, ...] = (
     Pass(
@@ -247,7 +250,7 @@ SAVED_BY_LOOPS = matmul.scalar_through_matmul, matmul.scalar_through_matmul_righ
 # Those without kernels made for NumPy and without fusion, for compilers that have their own.
 PORTABLE: tuple[Pass, ...] = (
     *(
-        rules_pass(p.name, p.reason, [r for r in RULES if r not in SAVED_BY_LOOPS])
+        rules_pass(p.name, p.reason, RULES.where(lambda r: r not in SAVED_BY_LOOPS))
         if p.name == "simplify"
         else p
         for p in SIMPLIFYING

@@ -16,6 +16,7 @@ from symgrad.ir.origin import Maker, Origin, built_as
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.shape import broadcast_to
+from symgrad.rewrite.late import Late, Part, Rules
 from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Match, Rule
 from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
@@ -78,52 +79,34 @@ def rebuild(node: Node, inputs: tuple[Node, ...]) -> Node:
     return Node(node.op, inputs, node.attrs, node.type, node.origin)
 
 
-class Index:
-    """The rules worth trying at a node, found by its op, its kind of dtype and the ops below it."""
+class _Tables:
+    """The rules of an index that are loaded, as they are looked up."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    __slots__ = ("by_op", "by_operands", "by_root", "known", "may_fit")
+
+    def __init__(self, parts: Iterable[Part]) -> None:
         # By the ops of their patterns, numbered; those for ops by a fact are under None.
-        self._by_root: dict[Op | None, list[tuple[int, Rule]]] = defaultdict(list)
-        for numbered in enumerate(rules):
-            self._by_root[numbered[1].root].append(numbered)
-        self._by_op: dict[Op, list[Rule]] = {}
-        self._by_operands: dict[Op, _ByOperands] = {}
-        self._known: dict[Any, WorthTrying] = {}
-        self._may_fit: dict[Any, bool] = {}
+        self.by_root: dict[Op | None, list[tuple[int, Rule]]] = defaultdict(list)
+        for i, rule in enumerate(parts):
+            if not isinstance(rule, Late):
+                self.by_root[rule.root].append((i, rule))
+        self.by_op: dict[Op, list[Rule]] = {}
+        self.by_operands: dict[Op, _ByOperands] = {}
+        self.known: dict[Any, WorthTrying] = {}
+        self.may_fit: dict[Any, bool] = {}
 
-    def at(self, node: Node) -> WorthTrying:
-        """Rules in their order, with the forms that the ops two levels down do not rule out."""
-        rules = self._by_op.get(node.op)  # asked at every node
-        if not (self._rules(node.op) if rules is None else rules):
-            return ()
-        t, inputs = node.type, node.inputs
-        kind = t.dtype.kind if t.__class__ is TensorType else ""
-        # Most nodes have none by the ops right below already.
-        near = (node.op, kind, *[x.op for x in inputs])
-        if self._may_fit.get(near) is False:
-            return ()
-        key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in inputs])
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-                self._may_fit.clear()
-            worth = sorted(self._find(node, kind, 2), key=itemgetter(0))
-            found = self._known[key] = tuple([(rule, forms) for _, rule, forms in worth])
-            self._may_fit[near] = any(True for _ in self._find(node, kind, 1))
-        return found
-
-    def _rules(self, op: Op) -> list[Rule]:
+    def add(self, op: Op) -> list[Rule]:
         """The rules that are tried at an op, in their order."""
-        by_fact = [(i, rule) for i, rule in self._by_root[None] if rule.is_for(op)]
-        both = sorted([*self._by_root.get(op, ()), *by_fact], key=itemgetter(0))
-        found = self._by_op[op] = [rule for _, rule in both]
+        by_fact = [(i, rule) for i, rule in self.by_root[None] if rule.is_for(op)]
+        both = sorted([*self.by_root.get(op, ()), *by_fact], key=itemgetter(0))
+        found = [rule for _, rule in both]
+        self.by_operands[op] = _by_operands(found)
+        self.by_op[op] = found
         return found
 
-    def _find(self, node: Node, kind: str, levels: int) -> Iterator[_Entry]:
-        if node.op not in self._by_operands:
-            self._by_operands[node.op] = _by_operands(self._by_op[node.op])
-        table = self._by_operands[node.op]
+    def find(self, node: Node, kind: str, levels: int) -> Iterator[_Entry]:
+        """The forms whose ops so many levels down allow them, numbered."""
+        table = self.by_operands[node.op]
         operands = [x.op for x in node.inputs]
         for entry in table[None]:
             acts_on = entry[1].operands
@@ -135,6 +118,53 @@ class Index:
                 rule, forms = entry[1:]
                 if forms and kind in rule.kinds and may_match(forms[0], node, levels):
                     yield entry
+
+
+class Index:
+    """The rules worth trying at a node, found by its op, its kind of dtype and the ops below it.
+
+    Late ones are loaded when a node has an op of theirs. Where one fits there is such a node, at
+    the root of its pattern or below it, and so looked up no later.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._parts = Rules.of(rules).parts
+        self._tables = _Tables(self._parts)
+
+    def at(self, node: Node) -> WorthTrying:
+        """Rules in their order, with the forms that the ops two levels down do not rule out."""
+        tables = self._tables  # which another thread may replace
+        rules = tables.by_op.get(node.op)  # asked at every node
+        if rules is None:
+            tables = self._with(node.op)
+            rules = tables.add(node.op)
+        if not rules:
+            return ()
+        t, inputs = node.type, node.inputs
+        kind = t.dtype.kind if t.__class__ is TensorType else ""
+        # Most nodes have none by the ops right below already.
+        near = (node.op, kind, *[x.op for x in inputs])
+        if tables.may_fit.get(near) is False:
+            return ()
+        key = (node.op, kind, *[(x.op, *[y.op for y in x.inputs]) for x in inputs])
+        found = tables.known.get(key)
+        if found is None:
+            if len(tables.known) >= MOST_KNOWN:
+                tables.known.clear()
+                tables.may_fit.clear()
+            worth = sorted(tables.find(node, kind, 2), key=itemgetter(0))
+            found = tables.known[key] = tuple([(rule, forms) for _, rule, forms in worth])
+            tables.may_fit[near] = any(True for _ in tables.find(node, kind, 1))
+        return found
+
+    def _with(self, op: Op) -> _Tables:
+        """The tables with all rules that may fit in a graph that has an op."""
+        wanted = {p for p in self._parts if isinstance(p, Late) and p.are_for(op)}
+        if wanted:
+            parts = [p.load() if p in wanted else (p,) for p in self._parts]
+            self._parts = tuple(chain.from_iterable(parts))
+            self._tables = _Tables(self._parts)
+        return self._tables
 
 
 def _by_operands(rules: Iterable[Rule]) -> _ByOperands:

@@ -8,7 +8,6 @@ import numpy as np
 
 from symgrad.ir.node import Node, constant_value
 from symgrad.ops.activations import leaky_relu
-from symgrad.ops.conv.pooling import window_max
 from symgrad.ops.elementwise import abs, negative, square
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.logic import greater, less
@@ -44,15 +43,6 @@ def positive_part_of_relu(x: Var) -> Rewrite:
 def relu_times_its_mask(x: Var, p: Attr) -> Rewrite:
     """Where x is not positive relu is 0 by itself."""
     return Rewrite(before=relu(x) * astype_p(greater(x, 0), dtype=p), after=relu(x))
-
-
-@rule(exact=Exact.VALUES, single_use=True)
-def largest_of_relu(x: Var, a: Attr, n: Attr, s: Attr, d: Attr) -> Rewrite:
-    """relu keeps the order, so that it may wait until the largest is found: there are fewer."""
-    return Rewrite(
-        before=window_max(relu(x), axis=a, size=n, stride=s, dilation=d),
-        after=relu(window_max(x, axis=a, size=n, stride=s, dilation=d)),
-    )
 
 
 @rule(exact=Exact.BITS, kinds="f")

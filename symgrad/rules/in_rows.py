@@ -12,8 +12,9 @@ import numpy as np
 from symgrad.ir.dim_text import same_size
 from symgrad.ir.dims import Size
 from symgrad.ir.node import Node, constant_value
-from symgrad.ops.index.gather import INDEX, gather, scatter
+from symgrad.ops.index.gather import gather, scatter
 from symgrad.ops.index.in_rows import add_in_rows, from_start, pick_in_rows
+from symgrad.ops.index.indexing import INDEX
 from symgrad.ops.index.take import in_range
 from symgrad.ops.leaves import arange, arange_p
 from symgrad.ops.order import argmax

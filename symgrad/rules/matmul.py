@@ -5,7 +5,7 @@ from __future__ import annotations
 from symgrad.ir.dims import Shape, guess, product
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import negative
-from symgrad.ops.leaves import zeros
+from symgrad.ops.leaves import eye_p, zeros
 from symgrad.ops.linalg.products import is_thin, matmul_p, matmul_tn
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import broadcast_to, matrix_transpose, moveaxis, permute_dims, reshape
@@ -118,6 +118,11 @@ def is_transposed(axes: tuple[int, ...]) -> bool:
     """Whether a permutation swaps the last two axes and nothing else."""
     n = len(axes)
     return n >= 2 and axes == (*range(n - 2), n - 1, n - 2)
+
+
+def is_identity(e: Node) -> bool:
+    """Whether a matrix is seen to be the identity."""
+    return e.op is eye_p.op and e.shape[0] == e.shape[1] and e.attr("k") == 0
 
 
 def _are_transposed(p: tuple[int, ...], q: tuple[int, ...]) -> bool:

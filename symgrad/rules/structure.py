@@ -14,7 +14,7 @@ from symgrad.ir.op import Op
 from symgrad.ops.creation import tril
 from symgrad.ops.elementwise import sqrt
 from symgrad.ops.leaves import eye
-from symgrad.ops.linalg.assume import Facts, assume, assume_p
+from symgrad.ops.linalg.assume import Facts
 from symgrad.ops.linalg.determinants import det_p, slogdet_p
 from symgrad.ops.linalg.facts import facts_of, is_transpose
 from symgrad.ops.linalg.products import matmul_p
@@ -23,10 +23,12 @@ from symgrad.ops.linalg.systems import determinant, diagonal_of, inverse, logari
 from symgrad.ops.linalg.triangular import (
     cholesky_p,
 )
-from symgrad.ops.shape import item, matrix_transpose, permute_dims
+from symgrad.ops.reduce import sum
+from symgrad.ops.shape import item, matrix_transpose, permute_dims, reshaped
 from symgrad.ops.trigonometry import tanh
-from symgrad.rewrite.rule import Exact, rule_for
-from symgrad.rules.matmul import is_transposed
+from symgrad.rewrite.pattern import Var
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
+from symgrad.rules.matmul import is_identity, is_transposed
 from symgrad.rules.normal.cholesky import definite
 
 # ---- matrices for the tests -----------------------------------------------------------------
@@ -135,12 +137,43 @@ def factor_of_its_product(node: Node) -> Node | None:
     return a if is_transpose(a, b) else None
 
 
-@rule_for(
-    lambda op: op is assume_p.op,
-    exact=Exact.BITS,
-    last=True,
-    examples=(lambda x: assume(definite(x), "symmetric"),),
+# ---- the identity ----------------------------------------------------------------------------
+
+
+def _scales(e: Node, x: Node) -> bool:
+    """Whether the first of two factors is the identity, and the other scales rows or columns."""
+    return is_identity(e) and x.ndim in (1, 2) and x.size == e.shape[0]
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    when=_scales,
+    examples=(lambda x, a: matmul_p(eye(3) * sum(x, axis=1), a),),
 )
-def assumption_of_operand(node: Node) -> Node | None:
-    """When the rules that read it are done, a declared fact makes way for the matrix itself."""
-    return node.inputs[0]
+def scaled_identity_times(e: Var, x: Var, a: Var) -> Rewrite:
+    """The identity, scaled, scales rows; the zeros beside the diagonal need no product."""
+    return Rewrite(before=matmul_p(e * x, a), after=lambda x, a: reshaped(x, (a.shape[-2], 1)) * a)
+
+
+@rule(
+    exact=Exact.REALS,
+    kinds="f",
+    when=_scales,
+    examples=(lambda x, a: matmul_p(a, eye(4) * sum(x, axis=0)),),
+)
+def times_scaled_identity(e: Var, x: Var, a: Var) -> Rewrite:
+    """The identity, scaled, scales columns; the zeros beside the diagonal need no product."""
+    return Rewrite(before=matmul_p(a, e * x), after=lambda x, a: a * reshaped(x, (a.shape[-1],)))
+
+
+@rule(exact=Exact.REALS, kinds="f", when=is_identity, examples=(lambda a: matmul_p(eye(3), a),))
+def identity_times(e: Var, a: Var) -> Rewrite:
+    """The identity is neutral in a product of matrices."""
+    return Rewrite(before=matmul_p(e, a), after=a)
+
+
+@rule(exact=Exact.REALS, kinds="f", when=is_identity, examples=(lambda a: matmul_p(a, eye(4)),))
+def times_identity(e: Var, a: Var) -> Rewrite:
+    """The identity is neutral in a product of matrices."""
+    return Rewrite(before=matmul_p(a, e), after=a)

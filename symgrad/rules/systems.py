@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from symgrad.ir.node import Node
 from symgrad.ops.elementwise import multiply
-from symgrad.ops.leaves import eye, eye_p, ones
+from symgrad.ops.leaves import eye, ones
+from symgrad.ops.linalg.assume import assume, assume_p
 from symgrad.ops.linalg.products import matmul_p
 from symgrad.ops.linalg.solve import diagonal_p, inv_p, on_diagonal, solve_p
 from symgrad.ops.linalg.triangular import (
@@ -28,13 +29,12 @@ from symgrad.ops.shape import (
     permute_dims,
     reshape,
     reshape_p,
-    reshaped,
 )
 from symgrad.ops.trigonometry import tanh
 from symgrad.rewrite.pattern import Attr, Const, Var
-from symgrad.rewrite.rule import Exact, Rewrite, rule
+from symgrad.rewrite.rule import Exact, Rewrite, rule, rule_for
 from symgrad.rules.masks import may_leave_right_side
-from symgrad.rules.matmul import is_transposed
+from symgrad.rules.matmul import is_identity, is_transposed
 from symgrad.rules.normal.cholesky import definite
 
 # ---- diagonals ------------------------------------------------------------------------------
@@ -93,49 +93,6 @@ def times_diagonal_matrix(x: Var, a: Var, shape: Attr) -> Rewrite:
         before=matmul_p(a, on_diagonal(x, shape=shape, offset=0)),
         after=lambda x, a: a * expand_dims(x, axis=-2),
     )
-
-
-def _is_identity(e: Node) -> bool:
-    return e.op is eye_p.op and e.shape[0] == e.shape[1] and e.attr("k") == 0
-
-
-def _scales(e: Node, x: Node) -> bool:
-    """Whether the first of two factors is the identity, and the other scales rows or columns."""
-    return _is_identity(e) and x.ndim in (1, 2) and x.size == e.shape[0]
-
-
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    when=_scales,
-    examples=(lambda x, a: matmul_p(eye(3) * sum(x, axis=1), a),),
-)
-def scaled_identity_times(e: Var, x: Var, a: Var) -> Rewrite:
-    """The identity, scaled, scales rows; the zeros beside the diagonal need no product."""
-    return Rewrite(before=matmul_p(e * x, a), after=lambda x, a: reshaped(x, (a.shape[-2], 1)) * a)
-
-
-@rule(
-    exact=Exact.REALS,
-    kinds="f",
-    when=_scales,
-    examples=(lambda x, a: matmul_p(a, eye(4) * sum(x, axis=0)),),
-)
-def times_scaled_identity(e: Var, x: Var, a: Var) -> Rewrite:
-    """The identity, scaled, scales columns; the zeros beside the diagonal need no product."""
-    return Rewrite(before=matmul_p(a, e * x), after=lambda x, a: a * reshaped(x, (a.shape[-1],)))
-
-
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul_p(eye(3), a),))
-def identity_times(e: Var, a: Var) -> Rewrite:
-    """The identity is neutral in a product of matrices."""
-    return Rewrite(before=matmul_p(e, a), after=a)
-
-
-@rule(exact=Exact.REALS, kinds="f", when=_is_identity, examples=(lambda a: matmul_p(a, eye(4)),))
-def times_identity(e: Var, a: Var) -> Rewrite:
-    """The identity is neutral in a product of matrices."""
-    return Rewrite(before=matmul_p(a, e), after=a)
 
 
 # ---- systems of equations -------------------------------------------------------------------
@@ -227,7 +184,7 @@ def inverse_of_transposed(a: Var, axes: Attr) -> Rewrite:
 @rule(
     exact=Exact.BITS,
     kinds="f",
-    when=_is_identity,
+    when=is_identity,
     examples=(lambda a: solve_p(_regular(a), eye(3)),),
 )
 def solve_of_identity(a: Var, e: Var) -> Rewrite:
@@ -241,7 +198,7 @@ def solve_of_identity(a: Var, e: Var) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=_is_identity,
+    when=is_identity,
     examples=(
         {"a": (3, 3), "e": (3, 3), "lower": True},
         lambda a: solve_triangular_p(_regular(a), eye(3, dtype=a.dtype), lower=True),
@@ -258,7 +215,7 @@ def triangular_system_of_identity(a: Var, e: Var, lower: Attr) -> Rewrite:
 @rule(
     exact=Exact.ROUNDING,
     kinds="f",
-    when=_is_identity,
+    when=is_identity,
     examples=(lambda a: solve_definite(definite(a), eye(3, dtype=a.dtype)),),
 )
 def definite_system_of_identity(a: Var, e: Var) -> Rewrite:
@@ -386,3 +343,17 @@ def quadratic_form_by_factor(row: Var, a: Var, half: Var, axes: Attr) -> Rewrite
         before=matmul_p(row, solve_triangular_p(permute_dims(a, axes=axes), half, lower=False)),
         after=squares,
     )
+
+
+# ---- what was declared ----------------------------------------------------------------------
+
+
+@rule_for(
+    lambda op: op is assume_p.op,
+    exact=Exact.BITS,
+    last=True,
+    examples=(lambda x: assume(definite(x), "symmetric"),),
+)
+def assumption_of_operand(node: Node) -> Node | None:
+    """When the rules that read it are done, a declared fact makes way for the matrix itself."""
+    return node.inputs[0]

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir.along import Along, Cuts, Joined, Local, Piecewise
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import ShapeError
-from symgrad.ir.node import Node, as_node, constant_value
+from symgrad.ir.node import Node, constant_value
 from symgrad.ir.op import REAL, Cotangent, case
 from symgrad.ir.operators import call
 from symgrad.ir.types import DType, TensorType, broadcast_shapes
@@ -23,25 +23,13 @@ from symgrad.ops import batch
 from symgrad.ops.declare import NodeLike, again, in_single, op, require
 from symgrad.ops.flows import widened
 from symgrad.ops.index import kernels
+from symgrad.ops.index.indexing import INDEX
 from symgrad.ops.leaves import arange, full, zeros_like
 from symgrad.ops.select import is_result, select
 from symgrad.ops.sides import Side, held
 
-INDEX = np.dtype(np.int64)
 Mode: TypeAlias = Literal["set", "add", "max", "min"]
 WITHIN = (-2.0, 1.0)  # in bounds for axes of two elements or more
-
-
-def is_empty_list(value: Any) -> bool:
-    """Whether a list or tuple, nested or not, holds no number; NumPy makes floats of it."""
-    return isinstance(value, (list, tuple)) and all(map(is_empty_list, value))
-
-
-def as_integers(x: NodeLike) -> Node:
-    """Integers as a node; an empty list is one of integers. Raises `DtypeError` for others."""
-    node = as_node(np.empty(np.shape(x), INDEX) if is_empty_list(x) else x)
-    require("iu", node.tensor)
-    return node
 
 
 def gathered_shape(shape: Shape, axis: int, indices: Sequence[TensorType]) -> Shape:

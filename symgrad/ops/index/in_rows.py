@@ -14,7 +14,7 @@ from symgrad.ir.types import TensorType
 from symgrad.ops import batch
 from symgrad.ops.declare import NodeLike, again, op, require
 from symgrad.ops.index import kernels
-from symgrad.ops.index.gather import INDEX
+from symgrad.ops.index.indexing import INDEX
 from symgrad.ops.leaves import zeros_like
 from symgrad.ops.rows import rows
 

@@ -21,9 +21,22 @@ from symgrad.ir.operators import call
 from symgrad.ir.types import DType, broadcast_shapes
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
-from symgrad.ops.index.gather import INDEX, as_integers, gather, is_empty_list
+from symgrad.ops.declare import NodeLike, require
 
 WHOLE = slice(None)
+INDEX = np.dtype(np.int64)
+
+
+def is_empty_list(value: Any) -> bool:
+    """Whether a list or tuple, nested or not, holds no number; NumPy makes floats of it."""
+    return isinstance(value, (list, tuple)) and all(map(is_empty_list, value))
+
+
+def as_integers(x: NodeLike) -> Node:
+    """Integers as a node; an empty list is one of integers. Raises `DtypeError` for others."""
+    node = as_node(np.empty(np.shape(x), INDEX) if is_empty_list(x) else x)
+    require("iu", node.tensor)
+    return node
 
 
 class Place(NamedTuple):
@@ -45,7 +58,11 @@ class Place(NamedTuple):
     def get(self, x: Node) -> Node:
         """The elements at the index."""
         part = self.window(x)
-        return gather(part, *self.indices, axis=self.axis) if self.indices else part
+        if not self.indices:
+            return part
+        from symgrad.ops.index.gather import gather
+
+        return gather(part, *self.indices, axis=self.axis)
 
 
 def _permuted(x: Node, order: Sequence[int]) -> Node:

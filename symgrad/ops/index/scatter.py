@@ -19,8 +19,8 @@ from symgrad.ir.values import ArrayData
 from symgrad.ops.cumulative import changes, scan
 from symgrad.ops.declare import NodeLike, composite, require
 from symgrad.ops.elementwise import divide, multiply
-from symgrad.ops.index.gather import as_integers, gather, is_unique, scatter
-from symgrad.ops.index.indexing import Place, mask_of, read
+from symgrad.ops.index.gather import gather, is_unique, scatter
+from symgrad.ops.index.indexing import Place, as_integers, mask_of, read
 from symgrad.ops.index.slices import put_slice
 from symgrad.ops.leaves import full
 from symgrad.ops.order import argsort

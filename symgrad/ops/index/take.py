@@ -14,8 +14,8 @@ from symgrad.ir.types import TensorType, as_dtype, broadcast_shapes, normalize_a
 from symgrad.ops.batch import in_front
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.index import kernels
-from symgrad.ops.index.gather import as_integers, gather
-from symgrad.ops.index.indexing import in_bounds, known
+from symgrad.ops.index.gather import gather
+from symgrad.ops.index.indexing import as_integers, in_bounds, known
 from symgrad.ops.leaves import arange
 from symgrad.ops.remainders import remainder
 from symgrad.ops.select import clip

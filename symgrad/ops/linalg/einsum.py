@@ -16,7 +16,6 @@ from symgrad.ir.node import Node, as_node
 from symgrad.ir.types import require_equal
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.linalg.products import matmul
-from symgrad.ops.linalg.solve import diagonal
 from symgrad.ops.reduce import sum
 from symgrad.ops.shape import permute_dims, reshaped
 
@@ -121,6 +120,10 @@ def _result_labels(word: str, dots: Sequence[str]) -> tuple[str, ...]:
 
 def _diagonals(term: Term) -> Term:
     """A term in which no label occurs twice."""
+    if len({*term.labels}) == len(term.labels):
+        return term
+    from symgrad.ops.linalg.solve import diagonal
+
     node, labels = term
     while again := next((s for s in labels if labels.count(s) > 1), None):
         first = labels.index(again)

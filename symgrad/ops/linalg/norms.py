@@ -17,7 +17,6 @@ from symgrad.ops import along, batch, kernels
 from symgrad.ops.declare import NodeLike, composite, op, require
 from symgrad.ops.elementwise import abs, divide, pow, sqrt
 from symgrad.ops.leaves import constant
-from symgrad.ops.linalg.decompositions import svdvals
 from symgrad.ops.linalg.products import require_matrix
 from symgrad.ops.logic import isnan
 from symgrad.ops.reduce import (
@@ -134,6 +133,8 @@ def matrix_norm(x: NodeLike, /, *, keepdims: bool = False, ord: Any = "fro") -> 
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf) or isinstance(ord, bool):
         raise UnsupportedError(f"ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}")
     if ord in ("nuc", 2, -2):
+        from symgrad.ops.linalg.decompositions import svdvals
+
         values = svdvals(node)
         reduce = sum if ord == "nuc" else max if ord == 2 else min
         y = reduce(values, axis=-1)

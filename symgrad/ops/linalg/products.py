@@ -37,7 +37,6 @@ from symgrad.ops.shape import (
     reshape,
     reshaped,
 )
-from symgrad.ops.sparse.matrix import is_sparse, matrix
 
 # An op that LAPACK computes, over the last two axes; it broadcasts over the others.
 matrix_op = partial(op, expensive=True, batch=batch.in_front)
@@ -120,8 +119,11 @@ def matmul(x1: NodeLike, x2: NodeLike, /) -> Node:
 
     Of booleans it is whether any of the pairs that a sum takes in is true in both.
     """
-    if is_sparse(x1) or is_sparse(x2):
-        y: Node = matrix(x1) @ x2 if is_sparse(x1) else matrix(x2).__rmatmul__(x1)
+    sparse, other = (hasattr(type(x), "nnz") for x in (x1, x2))  # of ours or of SciPy's
+    if sparse or other:
+        from symgrad.ops.sparse.matrix import matrix
+
+        y: Node = matrix(x1) @ x2 if sparse else matrix(x2).__rmatmul__(x1)
         return y
     a, b = as_node(x1), as_node(x2)
     if a.ndim == 0 or b.ndim == 0:

@@ -14,8 +14,7 @@ from symgrad.ir.types import as_shape, in_order, normalize_axis
 from symgrad.ops.declare import NodeLike, composite
 from symgrad.ops.dtypes import result_type
 from symgrad.ops.elementwise import multiply
-from symgrad.ops.index.gather import as_integers
-from symgrad.ops.index.indexing import known
+from symgrad.ops.index.indexing import as_integers, known
 from symgrad.ops.index.take import brought_in, numbered, take, take_along_axis
 from symgrad.ops.leaves import constant, zeros
 from symgrad.ops.linalg.solve import diag
