@@ -4,7 +4,6 @@ To look for more, run `check(seed)` over other seeds: a failure names its seed.
 """
 
 import tracemalloc
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,6 +13,7 @@ import symgrad as sg
 from symgrad.autodiff.reverse import is_differentiable
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.node import apply
+from symgrad.ir.record import replace
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import ALIGNMENT
 from symgrad.lowering.steps import Call

@@ -6,7 +6,6 @@ import math
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol
 from symgrad.ir.along import AlongRule
 from symgrad.ir.errors import GraphError, SymgradError, UnsupportedError
 from symgrad.ir.late import SLOTS
+from symgrad.ir.record import Record
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type, possible
 from symgrad.ir.values import ArrayData
@@ -84,8 +84,7 @@ class Trials(NamedTuple):
     ill_conditioned: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Op:
+class Op(Record, frozen=True, kw_only=True):
     """A primitive operation, with all that any part of symgrad needs to know of it.
 
     `infer(*types, *, attributes)` gives the type of the result, and declares the attributes: see
@@ -219,8 +218,8 @@ class Op:
     # The attributes that hold other graphs that it runs, each when its turn comes.
     graphs: tuple[str, ...] = ()
 
-    storage: Storage = field(default=Storage())
-    trials: Trials = field(default=Trials())
+    storage: Storage = Storage()
+    trials: Trials = Trials()
 
     @property
     def runs_graphs(self) -> bool:

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from types import CodeType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.record import Record
 
 # A place in code, or one that is known already, as of a graph that was read from a file.
 Frame: TypeAlias = "tuple[CodeType | Location, int]"
@@ -38,8 +38,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Record, frozen=True):
     """A line of the user's: `file`, `line` (from 1), the source `text` of the expression.
 
     `code` is that of this process which the line belongs to, if any. A line that was read from a
@@ -49,7 +48,7 @@ class Location:
     file: str
     line: int
     text: str
-    code: CodeType | None = field(default=None, compare=False, repr=False)
+    code: CodeType | None = None
 
     def around(self, count: int) -> dict[int, str]:
         """The lines of its file from `count` before it to `count` after it, by their numbers.
@@ -63,6 +62,15 @@ class Location:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Location, (self.file, self.line, self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and self.__reduce__() == other.__reduce__()
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line, self.text))
+
+    def __repr__(self) -> str:
+        return f"Location(file={self.file!r}, line={self.line}, text={self.text!r})"
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}"  # noqa: PTH119

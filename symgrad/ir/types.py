@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import index as as_index
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -28,7 +27,6 @@ DType: TypeAlias = np.dtype[Any]
 Type: TypeAlias = "TensorType | tuple[TensorType, ...]"
 
 
-@dataclass(frozen=True, slots=True)
 class TensorType:
     """The type of a tensor: `shape`, of ints and named dimensions, and `dtype`.
 
@@ -36,14 +34,30 @@ class TensorType:
     float32[N, 3]
     """
 
+    __slots__ = ("dtype", "shape")
     shape: Shape
     dtype: DType
 
-    def __post_init__(self) -> None:
+    def __init__(self, shape: Any, dtype: Any) -> None:
         # The fast way is for the type rules, which pass a clean shape and a dtype.
-        if not (_is_clean(self.shape) and is_clean_dtype(self.dtype)):
-            object.__setattr__(self, "dtype", as_dtype(self.dtype))
-            object.__setattr__(self, "shape", as_shape(self.shape))
+        if not (_is_clean(shape) and is_clean_dtype(dtype)):
+            dtype, shape = as_dtype(dtype), as_shape(shape)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name} of a type stays; take with_shape or with_dtype")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorType, (self.shape, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not TensorType:
+            return NotImplemented
+        return self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
 
     @property
     def ndim(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from symgrad.ir.types import TensorType
@@ -14,8 +13,7 @@ from symgrad.lowering.steps import Step
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Branch(Step):
+class Branch(Step, kw_only=True):
     """The first of two plans if the first operand is true, else the second, of the others.
 
     Each writes its results straight into their places.

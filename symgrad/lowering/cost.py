@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from symgrad.ir.cached import cached_property
 from symgrad.ir.late import SLOTS
+from symgrad.ir.record import Record
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
@@ -31,8 +31,7 @@ class StepCost(NamedTuple):
         return _ratio(self.flops or 0, self.bytes_read + self.bytes_written)
 
 
-@dataclass(frozen=True, eq=False)
-class PlanCost:
+class PlanCost(Record, frozen=True):
     """The cost of a plan, step by step and in all.
 
     Printed, below a loop stands what one of its steps costs.

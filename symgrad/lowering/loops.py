@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from symgrad.ir.cached import cached_property
 from symgrad.ir.dims import Dim, guess
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
+from symgrad.ir.record import Record
 from symgrad.ir.types import TensorType
 from symgrad.lowering.cost import cost
 from symgrad.lowering.plan import Plan
@@ -24,8 +24,7 @@ T = TypeVar("T")
 SAFE = frozenset({add.op, subtract.op, multiply.op, negative.op})
 
 
-@dataclass(frozen=True, eq=False)
-class Turns:
+class Turns(Record, frozen=True):
     """How a loop runs: `plan`, that of its body, for so many steps, or in `reverse`.
 
     Of the operands the first are `carries`, then come `sequences`, of which each step is given a
@@ -140,8 +139,7 @@ def rows_of(ref: Ref, t: TensorType, rows: tuple[int, int], alone: bool = False)
     return Ref(ref.slot, (View(slice_p.op, (("index", index),)), *one))
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Loop(Step):
+class Loop(Step, kw_only=True):
     """A body that runs for one step after the other, with what it carries."""
 
     turns: Turns

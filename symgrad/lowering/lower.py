@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, INPUTS, PLACEHOLDER, VARIABLE
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
+from symgrad.ir.record import replace
 from symgrad.ir.types import TensorType, types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.calls import MOST_KEPT, Calls

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from symgrad.ir.graph import Graph
@@ -127,8 +126,7 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 PIECES = 4  # for each thread, so that none waits long for the last one
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class NativeLoop(Step):
+class NativeLoop(Step, kw_only=True):
     """A fused group that runs as machine code, in blocks of rows that so many threads share.
 
     Its scratch are the arrays of parts, one for each result that is joined from the blocks'.
@@ -179,8 +177,7 @@ class NativeLoop(Step):
             yield ref, None if t is None else next(left), y
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class NativeCall(Step):
+class NativeCall(Step, kw_only=True):
     """A whole small program as one function in machine code, which makes its outputs itself.
 
     `computed` are the nodes that it stands for.

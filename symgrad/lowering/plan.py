@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
+from symgrad.ir.record import Record, fresh
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.steps import Ref, Slot, Step, View, is_open
 
@@ -16,8 +16,7 @@ ALIGNMENT = 64
 LARGE = 2**18  # bytes of a result whose memory is worth keeping
 
 
-@dataclass(frozen=True, eq=False)
-class Plan(Displayed):
+class Plan(Displayed, Record, frozen=True):
     """The steps of a program for given sizes of its named dimensions.
 
     `inputs`, `variables` and `nexts` are slots, in the order of the program's arguments (-1 for
@@ -37,7 +36,7 @@ class Plan(Displayed):
     updates: tuple[Ref, ...]
     arena_bytes: int
     # The temporaries that lie in the spare array of a next value until that is written, by name.
-    inside: Mapping[str, Ref] = field(default_factory=dict)
+    inside: Mapping[str, Ref] = fresh(factory=dict)
     # A line for each value that another program keeps: when it is computed, and where.
     given: tuple[str, ...] = ()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from symgrad.ir.node import Node
 from symgrad.ir.op import Op
+from symgrad.ir.record import Record
 from symgrad.ir.types import DType, TensorType, types_of
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Slot(NamedTuple):
         return nbytes(self.type)
 
 
-@dataclass(eq=False, slots=True)
-class SlotBuilder:
+class SlotBuilder(Record):
     """A slot before its offset is known. `root` is the slot whose memory it takes over."""
 
     kind: Kind
@@ -101,8 +100,7 @@ class Ref(NamedTuple):
         return self.seen(whole)
 
 
-@dataclass(slots=True, eq=False)
-class Step(ABC):
+class Step(Record, ABC):
     """One thing that a program does: it computes `results` of `operands` for a node.
 
     `results` has more than one entry for an op with several results; `group` numbers the fused
@@ -177,8 +175,7 @@ class Step(ABC):
                 yield from step.within()
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Call(Step):
+class Call(Step, kw_only=True):
     """One call of the kernel of an op."""
 
     op: Op

@@ -9,7 +9,6 @@ result a tile, and these are joined at the end, always in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,6 +20,7 @@ from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY, inferred
+from symgrad.ir.record import Record, replace
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.plan import Plan
@@ -39,8 +39,7 @@ T = TypeVar("T")
 Lower: TypeAlias = Callable[[Graph, Sequence[Node], bool], Plan]
 
 
-@dataclass(frozen=True, eq=False)
-class Tiling:
+class Tiling(Record, frozen=True):
     """How a group runs: `plan` for `size` of `count` rows at a time, `remainder` for the last ones.
 
     `operands` and `results` give the axis that the rows of each lie along; None for an operand that
@@ -103,8 +102,7 @@ class Tiling:
         return f"{self.number} tiles of {self.size} rows{shared}"
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class TileLoop(Step):
+class TileLoop(Step, kw_only=True):
     """A fused group that runs for one tile of rows after the other."""
 
     tiling: Tiling

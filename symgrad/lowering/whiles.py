@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from symgrad.ir.types import TensorType
@@ -14,8 +13,7 @@ from symgrad.lowering.steps import Ref, Step
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class While(Step):
+class While(Step, kw_only=True):
     """A body that runs as long as the plan `test` of the same operands gives True.
 
     `turns` has its body, and its length says nothing. The first result is the number of steps;
@@ -53,8 +51,7 @@ class While(Step):
         return scratch[:own], *self.turns.shared_out(scratch[own:])
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Sized(Step):
+class Sized(Step, kw_only=True):
     """A plan in which a dimension has the size that the first operand is.
 
     `plan` has the name of the dimension for its size, and the first operand among its inputs, by

@@ -18,7 +18,6 @@ large arrays that a fused group takes tile by tile may be cut elsewhere, and rou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -29,6 +28,7 @@ from symgrad.ir.evaluate import resolve
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.leaf_ops import VARIABLE
 from symgrad.ir.node import Node, Variable
+from symgrad.ir.record import Record, fresh, replace
 from symgrad.ir.types import TensorType, names_in, types_of
 from symgrad.ir.walk import topological, with_bodies
 from symgrad.rewrite.driver import rebuild
@@ -48,8 +48,7 @@ MOST_COUNTED = 2**62
 MOST_NAMED = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
+class Split(Record, frozen=True):
     """A graph in parts: `body` runs in every call, on what the parts before it, `kept`, compute.
 
     Each of those is split in turn, so that its `body` is what it runs, on what others before it
@@ -64,7 +63,7 @@ class Split:
     kept: tuple[Split, ...]
     stands_for: Mapping[Node, Node]
     names: tuple[str, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = fresh(factory=Trace)
 
     @property
     def raw(self) -> Graph:

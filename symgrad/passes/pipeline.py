@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import getdoc
 from time import perf_counter
@@ -12,6 +11,7 @@ from typing import TypeAlias
 from symgrad.ir.errors import RewriteError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable, describe
+from symgrad.ir.record import Record, replace
 from symgrad.ir.telling import tell
 from symgrad.ops.ranges.inference import declared
 from symgrad.passes import (
@@ -52,8 +52,7 @@ from symgrad.rules import (
 from symgrad.rules.whole_graph import loop_result
 
 
-@dataclass(frozen=True, eq=False)
-class Pass:
+class Pass(Record, frozen=True):
     """A named step of the compiler: a function of the graph, the grade and the trace.
 
     `by_part` says that it may run on the parts of a graph that has been split.

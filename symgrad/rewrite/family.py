@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
 from symgrad.ir.op import REGISTRY, Op
+from symgrad.ir.record import Record
 from symgrad.ops.elementwise import add, divide, multiply, subtract
 from symgrad.ops.select import where
 from symgrad.rewrite.pattern import Applied, Literal, Pattern
@@ -21,8 +21,7 @@ from symgrad.rewrite.pattern import Applied, Literal, Pattern
 _WORDS = re.compile("([a-zA-Z<>=]+)")
 
 
-@dataclass(frozen=True, eq=False)
-class Twin:
+class Twin(Record, frozen=True):
     """How a rule becomes its twin: the ops of its pattern by a fact, its words by a list.
 
     `pattern` gives the twin of a pattern; `names` are words of names and `words` those of reasons,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 from types import FunctionType, MappingProxyType, ModuleType
@@ -14,6 +13,7 @@ from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import RewriteError, UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.op import NO_PICKLE, REGISTRY, Op
+from symgrad.ir.record import Record, replace
 from symgrad.rewrite.family import Twin
 from symgrad.rewrite.pattern import (
     Applied,
@@ -91,8 +91,7 @@ class Match(NamedTuple):
         return made
 
 
-@dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(Record, frozen=True):
     """A named rewrite with its reason, its grade and its guard.
 
     It is tried at the op of its pattern, or at all of which a `fact` holds. `single_use` says that
@@ -107,7 +106,7 @@ class Rule:
 
     name: str
     exact: Exact
-    definition: Callable[..., Any] = field(repr=False)
+    definition: Callable[..., Any]
     rewrite: Rewrite | None = None
     fact: Callable[[Op], bool] | None = None
     function: Callable[[Node], Node | None] | None = None
@@ -124,7 +123,7 @@ class Rule:
     at: Callable[[Node], bool] | None = None
     twins: tuple[Rule, ...] = ()
     twin_by: tuple[Twin, ...] = ()
-    reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reasons: Mapping[str, str] = MappingProxyType({})
 
     @cached_property
     def reason(self) -> str:
@@ -217,6 +216,9 @@ class Rule:
         """
         after = None if self.rewrite is None else self.rewrite.after
         return not isinstance(after, Pattern) or all(p.op.elementwise for p in applied_in(after))
+
+    def __repr__(self) -> str:
+        return f"<rule {self}>"
 
     def __str__(self) -> str:
         if self.rewrite is None:

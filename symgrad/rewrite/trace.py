@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.node import Node
 from symgrad.ir.origin import Location, Origin, Resolver
+from symgrad.ir.record import Record, fresh
 from symgrad.ir.values import Cell
 from symgrad.ir.walk import GraphLike, topological
 from symgrad.rewrite.rule import Exact, Match, Rule
@@ -74,8 +74,7 @@ def made_together(node: Node) -> list[Node]:
     return list(made)
 
 
-@dataclass(eq=False)
-class Trace(Displayed):
+class Trace(Displayed, Record):
     """Filled while a program is compiled; it is only ever added to.
 
     Printed, it is a log: each pass with what it did to the number of nodes and its time; in it each
@@ -83,8 +82,8 @@ class Trace(Displayed):
     if not the user, and the change. A change that was made several times is told once.
     """
 
-    stages: list[Stage] = field(default_factory=list)
-    fired: list[RewriteEvent] = field(default_factory=list)
+    stages: list[Stage] = fresh(factory=list)
+    fired: list[RewriteEvent] = fresh(factory=list)
 
     def rules(self) -> dict[str, int]:
         """How often each rule acted, by its name."""

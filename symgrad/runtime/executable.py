@@ -8,7 +8,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import index
 from threading import Lock
@@ -21,6 +20,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import FeedError, KernelError
 from symgrad.ir.evaluate import kernel_error, said
+from symgrad.ir.record import Record, fresh
 from symgrad.ir.telling import timed
 from symgrad.lowering.native import NativeCall
 from symgrad.lowering.plan import Plan
@@ -38,8 +38,7 @@ MOST_IDLE = 8
 _numbers = count(1)
 
 
-@dataclass(eq=False)
-class Executable:
+class Executable(Record):
     """A plan that can be run: its source, its function, and workspaces that nobody uses.
 
     `backend` is `reference` if the plan is walked, step by step, and its source is only to be read.
@@ -50,7 +49,7 @@ class Executable:
     filename: str
     backend: Backend = "numpy"
     annotate: Callable[[Source, Plan], Source] | None = None
-    free: list[list[Array]] = field(default_factory=list)
+    free: list[list[Array]] = fresh(factory=list)
 
     @property
     def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:

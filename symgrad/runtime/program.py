@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -14,6 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS, Displayed, Drawing, Exploring, Telling
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.origin import printable
+from symgrad.ir.record import Record, replace
 from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.native import NativeCall, NativeCode, NativeLoop, WholeCode
@@ -45,8 +45,7 @@ RUNS = 30  # that `profile` times
 RTOL = 1e-3  # by which `check` lets a result differ from that in float64
 
 
-@dataclass(frozen=True, eq=False)
-class Interface:
+class Interface(Record, frozen=True):
     """How a program is called, and what runs it.
 
     `form` makes of the outputs what a call returns; `output_names` are their names, those of next

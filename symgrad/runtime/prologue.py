@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import is_
 from typing import Any
 
 from symgrad.ir.node import Node
 from symgrad.ir.origin import printable
+from symgrad.ir.record import replace
 from symgrad.lowering.lower import lower
 from symgrad.lowering.plan import Plan
 from symgrad.passes.hoist import Split, is_leaf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from symgrad.ir.errors import GraphError, SymgradError
 from symgrad.ir.forms import Form, Leaf, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.node import Node, Variable, as_node, constant_node, describe
+from symgrad.ir.record import Record
 from symgrad.ir.types import in_order, names_in
 from symgrad.ir.values import ArrayData
 from symgrad.ir.walk import topological
@@ -19,8 +19,7 @@ from symgrad.ir.walk import topological
 Updates: TypeAlias = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+class Question(Record, frozen=True):
     """The task of a program, checked: a graph, the variables it updates, how it is called.
 
     The outputs of the graph are those wanted, then the next values; `names` are theirs. `form` and

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from symgrad.ir.op import Op
 from symgrad.ir.origin import Location, Resolver
+from symgrad.ir.record import Record, fresh
 from symgrad.lowering.steps import Slot, Step
 from symgrad.ops.copied import source_of
 from symgrad.passes.fuse import FUSION
@@ -17,8 +17,7 @@ from symgrad.runtime.literals import is_short
 LONGEST_TEXT = 48
 
 
-@dataclass(eq=False)
-class Module:
+class Module(Record):
     """The state that the functions of a module share; `taken` are the names in use.
 
     `kernels` are those whose source is copied into it; `opaque` are the ops whose kernel is neither
@@ -28,17 +27,17 @@ class Module:
 
     taken: set[str]
     threads: bool = False
-    numpy_names: set[str] = field(default_factory=set)
-    imports: set[str] = field(default_factory=set)
-    kernels: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    scope: dict[str, Any] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
-    resolver: Resolver = field(default_factory=Resolver)
-    places: dict[Location | None, str] = field(default_factory=dict)
-    opaque: dict[Op, None] = field(default_factory=dict)
-    functions: dict[str, tuple[list[str], dict[int, Step]]] = field(default_factory=dict)
+    numpy_names: set[str] = fresh(factory=set)
+    imports: set[str] = fresh(factory=set)
+    kernels: dict[str, Callable[..., Any]] = fresh(factory=dict)
+    scope: dict[str, Any] = fresh(factory=dict)
+    constants: dict[str, Any] = fresh(factory=dict)
+    resolver: Resolver = fresh(factory=Resolver)
+    places: dict[Location | None, str] = fresh(factory=dict)
+    opaque: dict[Op, None] = fresh(factory=dict)
+    functions: dict[str, tuple[list[str], dict[int, Step]]] = fresh(factory=dict)
     # Of functions that are written; one may be begun before another is done.
-    numbers: Iterator[int] = field(default_factory=count)
+    numbers: Iterator[int] = fresh(factory=count)
 
     def copied(self) -> list[str]:
         """The source of the kernels."""
@@ -60,8 +59,7 @@ class Module:
         return "  ".join(filter(None, (place, origin.few_makers(besides=FUSION))))
 
 
-@dataclass(eq=False)
-class Source:
+class Source(Record):
     """A generated function: the text of the module that defines `step`, which is `body`.
 
     `lines` gives the step of a line of the text, counted from 1.

@@ -8,7 +8,6 @@ rules, programs and random graphs. `assert_same` has its lines of zeros, digits,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from symgrad.ir.errors import SymbolicError
 from symgrad.ir.evaluate import resolve, sizes_of
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
+from symgrad.ir.record import replace
 from symgrad.ir.walk import GraphLike, topological
 from symgrad.ops.cumulative import running_sum
 from symgrad.passes import PassLike

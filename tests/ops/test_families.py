@@ -21,7 +21,7 @@ loaded = {n for n in sys.modules if n.startswith("symgrad.") and not n.endswith(
 few = (
     "ops.families ops.conv. ops.cumulative ops.fourier. ops.index.gather ops.linalg.decompositions "
     "ops.linalg.eigenvalues ops.linalg.solve ops.linalg.triangular ops.order "
-    "ops.random. ops.sparse. ops.special. ops.statistics rules.comparisons rules.in_rows "
+    "ops.random. ops.sparse. ops.special. ops.statistics rules.in_rows "
     "rules.indexing rules.low_rank rules.normal.cholesky rules.ranges rules.reduced_extrema "
     "rules.scatter rules.structure rules.systems"
 )

@@ -1,12 +1,11 @@
 """Families: the facts by which one rule makes others, held to account; and the twins it makes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import symgrad as sg
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.record import replace
 from symgrad.passes import RULES
 from symgrad.rewrite.family import COMPLEMENT, DE_MORGAN, DUAL, OR_EQUAL, instead
 from symgrad.testing.graphs import cases_of, special_values

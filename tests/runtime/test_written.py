@@ -1,7 +1,6 @@
 """The generator writes names that it chose and values that it knows, whoever built the nodes."""
 
 import ast
-import dataclasses
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import symgrad as sg
 from symgrad.ir.errors import GraphError, SymgradError
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY
+from symgrad.ir.record import replace
 from symgrad.lowering.lower import lower
 from symgrad.runtime.codegen import generate
 from symgrad.runtime.literals import index_text, int_text, name_text, plain_text, shape_text
@@ -156,7 +156,7 @@ def test_a_slot_is_named_by_the_generators_rules():
     plan = lower(sg.Graph([sg.tanh(X)], [X]), {}, [])
     bad = plan.slots[0]._replace(name="x, y=open('F')")
     with pytest.raises(GraphError, match="is no name"):
-        generate(dataclasses.replace(plan, slots=(bad, *plan.slots[1:])))
+        generate(replace(plan, slots=(bad, *plan.slots[1:])))
 
 
 def test_numbers_that_are_not_finite_are_spelled_out():

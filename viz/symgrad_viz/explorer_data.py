@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from symgrad.ir.errors import RenderError
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import Graph
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
+from symgrad.ir.record import replace
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Slot

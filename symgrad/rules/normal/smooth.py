@@ -6,11 +6,10 @@ on the way is a function that does not.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from symgrad.ir.node import Node, apply, constant_value
+from symgrad.ir.record import replace
 from symgrad.ops.activations import log1mexp, logsumexp, sigmoid
 from symgrad.ops.elementwise import (
     abs,

@@ -10,7 +10,6 @@ import ast
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, count
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +20,7 @@ from symgrad.ir.errors import FeedError
 from symgrad.ir.formats.writing import write_json
 from symgrad.ir.late import Displayed
 from symgrad.ir.origin import Location
+from symgrad.ir.record import Record, replace
 from symgrad.ir.types import whole
 from symgrad.lowering.cost import StepCost, cost
 from symgrad.lowering.plan import Plan
@@ -94,8 +94,7 @@ class StepTime(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
-class Profile(Displayed):
+class Profile(Displayed, Record, frozen=True):
     """How long a program takes, step by step: what `Program.profile` found. It prints as a table.
 
     >>> found = program.profile(X, Y)

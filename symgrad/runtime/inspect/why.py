@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from symgrad.ir.late import Displayed
 from symgrad.ir.leaf_ops import PLACEHOLDER
 from symgrad.ir.node import Node, constant_value, describe
 from symgrad.ir.origin import Location, Resolver, printable
+from symgrad.ir.record import Record, replace
 from symgrad.ir.walk import with_bodies
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
@@ -71,8 +71,7 @@ class Story(NamedTuple):
         return "\n".join(map(printable, self.lines()))
 
 
-@dataclass(frozen=True)
-class Why(Displayed):
+class Why(Displayed, Record, frozen=True):
     """The answer of `Program.why`: what was asked about, and a story for each node of it.
 
     `groups` say of the fused groups that compute it why each is one, and why no larger; `left` are
