@@ -7,7 +7,7 @@ those that every program loads takes longer than all other imports of the standa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -22,8 +22,7 @@ class _Fresh:
 
 def fresh(*, factory: Callable[[], T]) -> T:
     """The default of a field: what a function makes anew for each record, such as `list`."""
-    made: T = _Fresh(factory)  # type: ignore[assignment]
-    return made
+    return cast(T, _Fresh(factory))
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(fresh,))
@@ -55,8 +54,8 @@ class Record:
         cls._made = (*cls._made, *((n, d.factory) for n, d in own.items() if isinstance(d, _Fresh)))
         for name in cls._required & own.keys():
             setattr(cls, name, None)  # hides what a base class has by this name
-        if frozen:
-            cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
+        for name in ("__setattr__", "__delattr__") if frozen else ():
+            setattr(cls, name, _refuse)
 
     def __init__(self, *args: Any, **given: Any) -> None:
         values = dict(zip(self._by_place, args, strict=False))
@@ -64,8 +63,8 @@ class Record:
         values.update(given)
         whole = len(values) == known and len(args) <= len(self._by_place)
         if not (whole and self._required <= values.keys() <= self._known):
-            fields = ", ".join(self._fields)
-            raise TypeError(f"{type(self).__name__} takes {fields}, each once; some have defaults")
+            odd = ", ".join(sorted({*self._required - values.keys(), *given.keys() - self._known}))
+            raise TypeError(f"{type(self).__name__} takes its fields, each once; see {odd or args}")
         for name, make in self._made:
             if name not in values:
                 values[name] = make()

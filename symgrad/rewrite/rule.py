@@ -218,9 +218,6 @@ class Rule(Record, frozen=True):
         return not isinstance(after, Pattern) or all(p.op.elementwise for p in applied_in(after))
 
     def __repr__(self) -> str:
-        return f"<rule {self}>"
-
-    def __str__(self) -> str:
         if self.rewrite is None:
             return f"{self.name} [{self.exact.name.lower()}]: {self.reason}"
         after = self.rewrite.after if isinstance(self.rewrite.after, Pattern) else "…"
