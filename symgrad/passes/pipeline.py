@@ -264,7 +264,7 @@ PORTABLE: tuple[Pass, ...] = (
         "products",
         "after expand_softmax, whose parts meet what scales them; XLA would copy a transpose, and "
         "send indices of rows from device to device",
-        [softmax.softmax_meets_factor, matmul.product_over_rows, *rules_of(in_rows)],
+        Rules((softmax.softmax_meets_factor, matmul.product_over_rows, late("in_rows"))),
     ),
 )
 RECOMPUTED_BEFORE = next(i for i, p in enumerate(DEFAULT) if p.name == "kernels")
