@@ -46,6 +46,7 @@ SLOW = (
     "random.",
     "zipfile.",
     "symgrad.ir.formats.",
+    "symgrad.lowering.",
     "symgrad.ops.",
     "symgrad.passes.",
     "symgrad.runtime.inspect.",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from symgrad.ir.types import TensorType
 from symgrad.lowering.cost import cost
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Step
+
+if TYPE_CHECKING:
+    from symgrad.lowering.visitor import Visitor
 
 T = TypeVar("T")
 
@@ -20,6 +23,10 @@ class Branch(Step, kw_only=True):
     """
 
     plans: tuple[Plan, Plan]
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.branch(self)
+
     name = "cond"
 
     @property

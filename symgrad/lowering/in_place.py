@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeLoop
-from symgrad.lowering.rows import over_sequences
 from symgrad.lowering.steps import Call, Copy, Ref, SlotBuilder, Step, View, nbytes
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.linalg.products import matmul_p
@@ -51,7 +49,9 @@ class InPlace:
                 builder = self.builders[result.slot]
                 if builder.kind == "arena" and not result.views:
                     self._over_operand(i, step, allowed, builder, result.slot)
-            if isinstance(step, Loop):
+            if step.is_loop:
+                from symgrad.lowering.rows import over_sequences
+
                 over_sequences(step, i, self)
 
     def _over_operand(
@@ -159,7 +159,7 @@ class InPlace:
         reshaped = all(v.op is reshape_p.op for v in ref.views)
         if old.kind != "arena" or old.last != index or old.type != t or not reshaped:
             return None
-        if any(isinstance(s, Loop) and used in s.results for s, used in uses[root]):
+        if any(s.is_loop and used in s.results for s, used in uses[root]):
             return None  # it changes places with another array
         views = (place, View(reshape_p.op, (("shape", t.shape),))) if ref.views else (place,)
         if is_block:

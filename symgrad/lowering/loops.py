@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from symgrad.lowering.steps import Call, Ref, Step, View
 from symgrad.ops.elementwise import add, multiply, negative, subtract
 from symgrad.ops.index.slices import slice_p
 from symgrad.ops.shape import reshape_p
+
+if TYPE_CHECKING:
+    from symgrad.lowering.visitor import Visitor
 
 T = TypeVar("T")
 SAFE = frozenset({add.op, subtract.op, multiply.op, negative.op})
@@ -143,6 +146,11 @@ class Loop(Step, kw_only=True):
     """A body that runs for one step after the other, with what it carries."""
 
     turns: Turns
+    is_loop = True
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.loop(self)
+
     name = "loop"
 
     @property

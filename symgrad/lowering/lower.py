@@ -27,7 +27,6 @@ from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCode, NativeLoop, parted, strides_of
 from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.running import Bodies, targets_of
 from symgrad.lowering.schedule import Loop, Task, schedule
 from symgrad.lowering.spares import in_spares
 from symgrad.lowering.steps import (
@@ -115,8 +114,7 @@ class _Lowering:
     ) -> None:
         self.threads, self.native, self.within, self.plain = threads, native, within, plain
         self.parts_last = parts_last
-        self.graph = graph
-        self.sizes = sizes
+        self.graph, self.sizes = graph, sizes
         # Whether a dimension stays a name.
         self.has_open = any(isinstance(size, Dim) for size in sizes.values())
         self.updates = updates
@@ -126,7 +124,6 @@ class _Lowering:
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
         self.calls = Calls(self.builders, self._new, plain)
-        self.bodies = Bodies(self._body, self._sized, self._temporaries)
         self.number: dict[int, int] = {}
 
     @cached_property
@@ -282,15 +279,15 @@ class _Lowering:
         if node.op.body and not self.plain:
             first = node.attr("carries") + node.attr("sequences")
             fixed = (self._contiguous(task, ref) for ref in operands[first:])  # laid out once
-            looped, refs = self.bodies.loop(task, (*operands[:first], *fixed), self._result)
+            looped, refs = self._bodies.loop(task, (*operands[:first], *fixed), self._result)
             self._append(looped)
-            return refs
+            return tuple(refs)
         results = tuple(map(self._result, types))
         if task.loop is not None:
             self._append(self._loop_step(task, task.loop, operands, results))
             return results
         if node.op.runs_graphs:
-            self._append(self.bodies.step(task, operands, results))
+            self._append(self._bodies.step(task, operands, results))
             return results
         wanted = node.op.storage.scratch if types[0].shape and not self.plain else None
         asked = () if wanted is None else wanted(*map(self._type, operands), **dict(task.attrs))
@@ -298,20 +295,25 @@ class _Lowering:
         self._append(self.calls.step(task, operands, results, scratch))
         return results
 
+    @cached_property
+    def _bodies(self) -> Any:
+        from symgrad.lowering.running import Bodies
+
+        return Bodies(self._body, self._sized, self._temporaries)
+
     def _body(self, body: Graph, times: int = 1) -> Plan:
         """The plan of a body, each of whose results is written where it belongs."""
         tiled, threads = self.threads > 0, max(self.threads, 1)
         sizes = {n: size for n, size in self.sizes.items() if not isinstance(size, Dim)}
         options = {"tiled": tiled, "threads": threads, "parts_last": self.parts_last}
-        plan = self._inner(body, sizes, targets_of(body), times, **options)
+        plan = self._inner(body, sizes, self._bodies.targets(body), times, **options)
         return replace(plan, graph=body)
 
     def _sized(self, graph: Graph, sizes: Mapping[str, Any]) -> Plan:
         """The plan of a graph that has a dimension of its own, for a size of that or its name."""
         tiled, threads = self.threads > 0, max(self.threads, 1)
-        known = {**self.sizes, **sizes}
         return lower(
-            graph, known, targets_of(graph),
+            graph, {**self.sizes, **sizes}, self._bodies.targets(graph),
             tiled=tiled, threads=threads, native=self.native, plain=True,
         )  # fmt: skip
 

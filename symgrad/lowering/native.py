@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
@@ -16,6 +16,9 @@ from symgrad.ir.walk import GraphLike
 from symgrad.lowering.steps import Ref, SlotBuilder, Step
 from symgrad.ops.rows import is_row_source
 from symgrad.passes.fuse import without_sources
+
+if TYPE_CHECKING:
+    from symgrad.lowering.visitor import Visitor
 
 # The bytes from one element to the next along each axis; None for an axis of one.
 Strides: TypeAlias = "tuple[int | None, ...]"
@@ -135,6 +138,9 @@ class NativeLoop(Step, kw_only=True):
     code: NativeCode
     threads: int = 1
 
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.native_loop(self)
+
     @property
     def name(self) -> str:
         return "native"
@@ -185,6 +191,9 @@ class NativeCall(Step, kw_only=True):
 
     code: WholeCode
     computed: tuple[Node, ...]
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.native_call(self)
 
     @property
     def name(self) -> str:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 LEAST = 2**20  # bytes, of a sequence that is worth it
 
 
-def over_sequences(loop: Loop, index: int, in_place: InPlace) -> None:
+def over_sequences(loop: Step, index: int, in_place: InPlace) -> None:
     """Let the stacks of a loop, the step of that number, lie in sequences that end there."""
+    assert isinstance(loop, Loop)
     length, builders = loop.turns.length, in_place.builders
     if not isinstance(length, int) or not length:
         return

@@ -75,6 +75,10 @@ class Bodies(NamedTuple):
             refs[i] = rows_of(refs[i], types[i], (last, last + 1), alone=True)
         return step, tuple(refs[i] for i in range(len(types)))
 
+    def targets(self, body: Graph) -> list[Node]:
+        """Stand-ins for the arrays into which the results of a body are written."""
+        return [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]
+
     def _scratch(self, *plans: Plan) -> Refs:
         return self.temporaries([s.type for p in plans for s in p.arrays_in_arena()], "body")
 
@@ -85,8 +89,3 @@ class Bodies(NamedTuple):
         return Sized(
             *given, self._scratch(plan), plan=plan, of=lambda size: self.sized(whole, {name: size})
         )
-
-
-def targets_of(body: Graph) -> list[Node]:
-    """Stand-ins for the arrays into which the results of a body are written."""
-    return [placeholder(f"y{i}", ()) for i in range(len(body.outputs))]

@@ -17,6 +17,7 @@ from symgrad.ir.types import DType, TensorType, types_of
 
 if TYPE_CHECKING:
     from symgrad.lowering.plan import Plan
+    from symgrad.lowering.visitor import T, Visitor
 
 Kind: TypeAlias = Literal["input", "variable", "constant", "scalar", "arena", "output", "next"]
 Attrs: TypeAlias = tuple[tuple[str, Any], ...]
@@ -114,6 +115,13 @@ class Step(Record, ABC):
     group: int | None = None
     scratch: tuple[Ref, ...] = ()
 
+    # Whether it is a `Loop`, which runs a body for each row of sequences.
+    is_loop = False
+
+    @abstractmethod
+    def accept(self, visitor: Visitor[T]) -> T:
+        """The result of the visitor's method for its kind."""
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -181,6 +189,9 @@ class Call(Step, kw_only=True):
     op: Op
     attrs: Attrs
 
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.call(self)
+
     @property
     def name(self) -> str:
         return self.op.name
@@ -213,8 +224,6 @@ class Call(Step, kw_only=True):
 class RowSums(Call):
     """Sums of rows, as a product with ones: half of its operations do nothing."""
 
-    __slots__ = ()
-
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return _size(operands[0])
 
@@ -222,8 +231,10 @@ class RowSums(Call):
 class Copy(Step):
     """A copy of a value to another place, where it has another layout or is the caller's."""
 
-    __slots__ = ()
     name = "copy"
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.copy(self)
 
 
 def _size(t: TensorType) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
 from symgrad.ops.leaves import placeholder
 from symgrad.ops.rows import is_row_source, keeps_rows, rows
+
+if TYPE_CHECKING:
+    from symgrad.lowering.visitor import Visitor
 
 # Smaller groups stay in the cache as they are. All that a tile reads and writes has about the
 # size of a second-level cache; measured: smaller ones are slower, for NumPy's calls take time.
@@ -106,6 +109,10 @@ class TileLoop(Step, kw_only=True):
     """A fused group that runs for one tile of rows after the other."""
 
     tiling: Tiling
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.tile_loop(self)
+
     name = "tiled"
 
     @property

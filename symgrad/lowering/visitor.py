@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from symgrad.lowering.choices import Branch
-from symgrad.lowering.loops import Loop
-from symgrad.lowering.native import NativeCall, NativeLoop
-from symgrad.lowering.steps import Call, Copy, Step
-from symgrad.lowering.tiling import TileLoop
-from symgrad.lowering.whiles import Sized, While
+if TYPE_CHECKING:
+    from symgrad.lowering.choices import Branch
+    from symgrad.lowering.loops import Loop
+    from symgrad.lowering.native import NativeCall, NativeLoop
+    from symgrad.lowering.steps import Call, Copy, Step
+    from symgrad.lowering.tiling import TileLoop
+    from symgrad.lowering.whiles import Sized, While
 
 T = TypeVar("T")
 
@@ -20,26 +21,7 @@ class Visitor(ABC, Generic[T]):
 
     def visit(self, step: Step) -> T:
         """The result of the method for the kind of the step."""
-        match step:
-            case Call():
-                return self.call(step)
-            case Copy():
-                return self.copy(step)
-            case TileLoop():
-                return self.tile_loop(step)
-            case Loop():
-                return self.loop(step)
-            case Branch():
-                return self.branch(step)
-            case While():
-                return self.while_loop(step)
-            case Sized():
-                return self.sized(step)
-            case NativeLoop():
-                return self.native_loop(step)
-            case NativeCall():
-                return self.native_call(step)
-        raise TypeError(f"there is no method for {type(step).__name__}")
+        return step.accept(self)
 
     @abstractmethod
     def call(self, step: Call) -> T: ...

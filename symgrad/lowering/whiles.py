@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from symgrad.ir.types import TensorType
 from symgrad.lowering.loops import Turns
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
+from symgrad.ops.loops.while_loop import exceeded
+
+if TYPE_CHECKING:
+    from symgrad.lowering.visitor import Visitor
 
 T = TypeVar("T")
 
@@ -24,6 +28,15 @@ class While(Step, kw_only=True):
     turns: Turns
     most: int | None
     what: str
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.while_loop(self)
+
+    @property
+    def exceeded(self) -> str:
+        """What is told where it does not end."""
+        return exceeded(self.most, self.what)
+
     name = "while"
 
     @property
@@ -60,6 +73,10 @@ class Sized(Step, kw_only=True):
 
     plan: Plan
     of: Callable[[int], Plan]
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        return visitor.sized(self)
+
     name = "sized"
 
     @property

@@ -24,7 +24,6 @@ from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
 from symgrad.ops.fused import fused
 from symgrad.ops.index.slices import place, put
-from symgrad.ops.loops.loop import substituted
 from symgrad.ops.rows import is_row_source, keeps_rows, rows, works_by_rows
 from symgrad.ops.shape import item
 from symgrad.rewrite.driver import rebuild
@@ -149,6 +148,8 @@ def taken_apart(graph: Graph, chosen: Callable[[Graph], bool]) -> Graph:
         if node.op.of_several and node.inputs[0] in parts:
             becomes[node] = parts[node.inputs[0]][node.attr("index")]
         elif isinstance(inner, Graph) and chosen(inner):
+            from symgrad.ops.loops.loop import substituted
+
             given = (becomes[x] for x in node.inputs)
             parts[node] = substituted(inner.outputs, dict(zip(inner.inputs, given, strict=True)))
             becomes[node] = parts[node][0]

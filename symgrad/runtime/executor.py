@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrad.ir.errors import KernelError
 from symgrad.ir.node import Node
-from symgrad.lowering.choices import Branch
-from symgrad.lowering.loops import Loop
 from symgrad.lowering.native import NativeCall, NativeLoop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Call, Copy, Ref, Step
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.lowering.visitor import Visitor
-from symgrad.lowering.whiles import Sized, While
-from symgrad.ops.loops.while_loop import exceeded
+
+if TYPE_CHECKING:
+    from symgrad.lowering.choices import Branch
+    from symgrad.lowering.loops import Loop
+    from symgrad.lowering.whiles import Sized, While
 
 
 class StepFailed(Exception):
@@ -185,7 +186,7 @@ class _Executor(Visitor[None]):
                 np.copyto(state[i], init[i])
         while execute(step.test, [*state, *fixed], [], [], looks)[0]:
             if step.most is not None and count == step.most:
-                raise RuntimeError(exceeded(step.most, step.what))
+                raise RuntimeError(step.exceeded)
             nexts = [x for x, spare in zip(others, spares, strict=True) if spare is not None]
             numbers = iter(execute(step.turns.plan, [*state, *fixed], [], nexts, workspace))
             for i, spare in enumerate(spares):

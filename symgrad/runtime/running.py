@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress
+from typing import TYPE_CHECKING
 
-from symgrad.lowering.choices import Branch
-from symgrad.lowering.loops import Loop
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.steps import Ref, Step
 from symgrad.lowering.visitor import Visitor
-from symgrad.lowering.whiles import Sized, While
-from symgrad.ops.loops.while_loop import exceeded
 from symgrad.runtime.literals import int_text, plain_text
 from symgrad.runtime.source import Module
+
+if TYPE_CHECKING:
+    from symgrad.lowering.choices import Branch
+    from symgrad.lowering.loops import Loop
+    from symgrad.lowering.whiles import Sized, While
 
 
 class _Swaps:
@@ -112,7 +114,7 @@ class Running(Visitor[Iterable[str]]):
         yield f"while {self.function_of(step.test)}({', '.join([*given, *looks])}):"
         if step.most is not None:
             yield f"    if {count} == {int_text(step.most)}:"
-            yield f"        raise RuntimeError({plain_text(exceeded(step.most, step.what))})"
+            yield f"        raise RuntimeError({plain_text(step.exceeded)})"
         yield f"    {self._called(step.turns.plan, swaps.others, given, workspace)}"
         yield f"    {count} += 1"
         if swaps.pairs:

@@ -19,11 +19,11 @@ sg.compile(x, sg.grad(sg.sum(sg.relu(-x) ** 2), x))(np.ones(3))
 assert not REGISTRY.ops.keys() & {"erf", "fourier", "scan", "cholesky", "sparse_matmul", "gather"}
 loaded = {n for n in sys.modules if n.startswith("symgrad.") and not n.endswith("kernels")}
 few = (
-    "ops.families ops.conv. ops.cumulative ops.fourier. ops.index.gather ops.linalg.decompositions "
-    "ops.linalg.eigenvalues ops.linalg.solve ops.linalg.triangular ops.order "
-    "ops.random. ops.sparse. ops.special. ops.statistics rules.in_rows "
-    "rules.indexing rules.low_rank rules.normal.cholesky rules.ranges rules.reduced_extrema "
-    "rules.scatter rules.structure rules.systems"
+    "lowering.loops lowering.whiles ops.loops. ops.families ops.conv. ops.cumulative "
+    "ops.fourier. ops.index.gather ops.linalg.decompositions ops.linalg.eigenvalues "
+    "ops.linalg.solve ops.linalg.triangular ops.order ops.random. ops.sparse. ops.special. "
+    "ops.statistics rules.in_rows rules.indexing rules.low_rank rules.normal.cholesky "
+    "rules.ranges rules.reduced_extrema rules.scatter rules.structure rules.systems "
 )
 for name in few.split():
     assert not [n for n in loaded if n.startswith("symgrad." + name)], name

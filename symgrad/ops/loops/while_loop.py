@@ -95,7 +95,7 @@ def looping(
     return form(made[1:])
 
 
-def exceeded(most: int, what: str) -> str:
+def exceeded(most: int | None, what: str) -> str:
     """The message where a loop takes more than the most steps."""
     if what == "while_loop":
         return f"more than {most} steps"
