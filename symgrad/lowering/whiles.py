@@ -34,7 +34,7 @@ class While(Step, kw_only=True):
 
     @property
     def exceeded(self) -> str:
-        """What is told where it does not end."""
+        """The message where it takes more than the most steps."""
         return exceeded(self.most, self.what)
 
     name = "while"
