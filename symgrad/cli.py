@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         "file", metavar="FILE", nargs="?", help="a program or notebook to begin with"
     )
     play_.add_argument(
-        "--port", type=int, default=0, choices=range(1 << 16), metavar="PORT",
+        "--port", type=_port, default=0, metavar="PORT",
         help="of 127.0.0.1; a free one by default",
     )  # fmt: skip
     add("doctor", doctor, "Say what is installed: versions, layout engines, BLAS, threads.")
@@ -304,13 +304,25 @@ def _as_shown(thing: Any) -> Program | Graph | None:
 # ---- play ---------------------------------------------------------------------------------------
 
 
+def _port(text: str) -> int:
+    """The number of a port; for argparse, which says what is wrong with another."""
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to 65535, not {text!r:.20}")
+    return int(text)
+
+
 def play(arguments: Any, style: _Style) -> Answer:
     """Serve the page where a gradient can be tried, until it is interrupted."""
     from symgrad.play.server import START, Server, read
 
     text, name = (START, "play.py") if arguments.file is None else read(Path(arguments.file))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process stays behind
-    with Server(text, name, arguments.port) as server:
+    try:
+        served = Server(text, name, arguments.port)
+    except OSError as error:
+        where = f"port {arguments.port} cannot be listened on: {error.strerror}"
+        raise CommandError(f"{where}; without --port a free one is taken") from None
+    with served as server:
         said = sys.stderr if arguments.json else sys.stdout
         said.write(f"{server.address}\n")
         said.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -342,3 +343,15 @@ def test_play_shows_its_address_and_ends_when_it_is_interrupted(run, script, mon
     Path("broken.ipynb").write_text("[1]", encoding="utf-8")
     for wrong in ("none.py", "broken.ipynb"):
         assert run("play", wrong)[0] == 1
+
+
+def test_a_port_that_cannot_be_had_is_told(run):
+    from socket import create_server
+
+    with create_server(("127.0.0.1", 0)) as taken:
+        code, _, told = run("play", "--port", str(taken.getsockname()[1]))
+    assert code == 1
+    assert re.fullmatch(r"symgrad: port \d+ cannot be listened on: .*; without --port .*\n", told)
+    for wrong in ("65536", "-1", "x"):
+        with pytest.raises(SystemExit):
+            run("play", f"--port={wrong}")

@@ -136,12 +136,17 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, text: str = START, name: str = "play.py", port: int = 0) -> None:
+        self.evaluator = Evaluator(str(Path.cwd()), name)
         super().__init__(("127.0.0.1", port), Handler)
         self.token = secrets.token_urlsafe(24)
         self.text, self.name = text, name
         self.hosts = {f"{host}:{self.server_address[1]}" for host in ("127.0.0.1", "localhost")}
         self.address = f"http://127.0.0.1:{self.server_address[1]}/{self.token}/"
-        self.evaluator = Evaluator(str(Path.cwd()), name)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of an error, but not of a page that was closed before its answer was there."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def server_close(self) -> None:
         """Stop listening, and end the process that runs texts."""

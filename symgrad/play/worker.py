@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from html import escape
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -59,18 +59,16 @@ def serve(pipe: Connection, folder: str, name: str) -> None:
     sys.argv[:] = [name]
     first = evaluate({"text": "sg.sum(sg.relu(sg.placeholder('x', 2)))"}, name)
     _limit_memory()
-    pipe.send_bytes(json.dumps(first["error"]).encode())
-    while True:
-        try:
+    with suppress(EOFError, ConnectionError):  # the server is gone
+        pipe.send_bytes(json.dumps(first["error"]).encode())
+        while True:
             request = json.loads(pipe.recv_bytes())
-        except EOFError:
-            return
-        if sys.platform != "win32":
-            signal.alarm(ALONE)
-        answer = evaluate(request, name)
-        if sys.platform != "win32":
-            signal.alarm(0)
-        pipe.send_bytes(json.dumps(answer).encode())
+            if sys.platform != "win32":
+                signal.alarm(ALONE)
+            answer = evaluate(request, name)
+            if sys.platform != "win32":
+                signal.alarm(0)
+            pipe.send_bytes(json.dumps(answer).encode())
 
 
 def _limit_memory() -> None:

@@ -2,9 +2,11 @@
 
 import json
 import re
+import struct
 import sys
 from http.client import HTTPConnection
 from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET, create_connection
 from threading import Thread
 
 import pytest
@@ -78,6 +80,18 @@ def test_nothing_else_is_answered(server):
     assert policy.startswith("default-src 'none'; script-src 'nonce-")
     assert "unsafe" not in policy
     assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_page_that_is_closed_before_its_answer_is_there_is_no_error(server, capfd):
+    port, head = server.server_address[1], f"POST /{server.token}/run HTTP/1.1\r\n"
+    head += f"Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+    with create_connection(("127.0.0.1", port)) as left:
+        left.setsockopt(
+            SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0)
+        )  # closed at once, not kindly
+        left.sendall(head.encode())
+    assert ask(server)[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_text_that_does_not_end_or_ends_the_process_is_stopped(tmp_path):
