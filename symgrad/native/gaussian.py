@@ -9,7 +9,10 @@ exact, and the parts are multiplied as pairs: a rounding there would show in eve
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from symgrad.native import coefficients
 from symgrad.native.exponential import exp, exp_parts, joined, log, log1p, log_parts
@@ -101,12 +104,43 @@ def _half_square(x: Value) -> tuple[Value, Pair]:
     return a * coefficients.SQRT_HALF[0], (square, lost)
 
 
-def ndtr(x: Value, short: bool = False) -> Value:
+def _tail_of_float32(x: Value) -> Pair:
+    """ndtr(-x) as a pair, for x >= 0 of float32.
+
+    The tail as above, of a = x / sqrt(2), where q + 1 = s = 2 a / (a + 2) and P(-1) = 1, so that
+    P = 1 + s S(q). Both quotients are made of one division, that by 1 + 2 a with its rest. In all
+    it takes half of the operations that as many float64 do.
+    """
+    code, half = x.code, coefficients.SQRT_HALF[0]
+    square, lost = product(x * 0.5, x)
+    d, rest = two_sum(x, code.constant("f4", half))
+    wide = x + 4.0 * half
+    inverse = 1.0 / (d * wide)
+    s, r = (x + x) * (d * inverse), wide * inverse
+    *upper, _ = accumulate(coefficients.POLYNOMIALS["erfcx", "f4"], lambda b, c: c - b)
+    found, q = code.constant("f4", upper[0] * half / 2), s - 1.0
+    for c in upper[1:]:
+        found = code.fma(found, q, c * half / 2)
+    p, p_low = quick_sum(half / 2, s * found)
+    first = p * r
+    p_low = (p_low + _lost(half / 2)) - first * (rest + _lost(half))
+    low = (code.fma(-first, d, p) + p_low) * r
+    y, error, k = exp_parts(-square, -lost)
+    high, rest = product(y, first)
+    return scaled(high, k), scaled(rest + code.fma(y, low, error * first), k)
+
+
+def _lost(value: float) -> float:
+    """The part of a float64 that float32 leaves out."""
+    return value - float(np.float32(value))
+
+
+def ndtr(x: Value) -> Value:
     """The distribution function of the standard normal distribution."""
     if x.kind == "f4":
-        return ndtr(widened(x), True).converted("f4")
+        return _either_side(-x, _tail_of_float32(clipped(absolute(x), 0.0, 60.0)), 1.0)
     a, square = _half_square(x)
-    return _either_side(-x, _tail(a, square, short, 0.5), 1.0)
+    return _either_side(-x, _tail(a, square, False, 0.5), 1.0)
 
 
 def log_ndtr(x: Value, short: bool = False) -> Value:

@@ -289,7 +289,7 @@ OPERATIONS: Mapping[Callable[..., Any], Operation] = {
     kernels.softplus: _function(exponential.softplus, 120, 167),
     special.erf: _function(gaussian.erf, 62, 988),
     special.erfc: _function(gaussian.erfc, 167, 685),
-    special.ndtr: _function(gaussian.ndtr, 192, 680),
+    special.ndtr: _function(gaussian.ndtr, 110, 680),
     special.erfcx: _function(gaussian.erfcx, 246, 336),
     special.erfinv: _function(gaussian.erfinv, 413, 1300),
     special.erfcinv: _function(gaussian.erfcinv, 425, 1450),
