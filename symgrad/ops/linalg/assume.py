@@ -91,9 +91,10 @@ def assume(x: NodeLike, /, *facts: str) -> Node:
     from `"rounding"` on. A program trusts what is declared: if it does not hold, results are wrong;
     `program.check` finds that. Derivatives hold along matrices that keep what is declared: those by
     the other half of a triangular one, say, are 0. Facts that follow from how a matrix is made, as
-    of `a @ a.T` or `tril(a)`, need not be declared; they are used at `exact="reals"`. Raises
-    `ShapeError` for what is not square, `DtypeError` for what is no real float, and `ArgumentError`
-    for another fact.
+    of `a @ a.T` or `tril(a)`, need not be declared; they are used at `exact="reals"`, and so are
+    the factors of `kron(a, b)`. A matrix of few diagonals is better a sparse one: `sg.sparse.solve`
+    takes a band in time that grows with its entries. Raises `ShapeError` for what is not square,
+    `DtypeError` for what is no real float, and `ArgumentError` for another fact.
 
     >>> a = assume(placeholder("a", (3, 3)), "positive_definite")
     >>> linalg.solve(a, placeholder("b", 3)).type
