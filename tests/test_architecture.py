@@ -11,7 +11,6 @@ from types import CodeType
 import networkx as nx
 import pytest
 
-import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.ir.op import REGISTRY
 from symgrad.ops.copied import is_own, own_functions
 from tests.helpers import each
@@ -328,7 +327,7 @@ def global_names(code):
     return found.union(*map(global_names, inner))
 
 
-OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
+OWN = {f for op in REGISTRY.every().values() if is_own(op.kernel) for f in own_functions(op.kernel)}
 
 
 @each("function", sorted(OWN, key=lambda f: f.__name__))

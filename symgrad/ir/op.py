@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from symgrad.ir.along import AlongRule
 from symgrad.ir.errors import GraphError, SymgradError, UnsupportedError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from symgrad.ir.node import Node
 
 P = ParamSpec("P")
+V = TypeVar("V")
 Shape = tuple[int, ...]
 Interval: TypeAlias = tuple[float, float]
 Cotangent: TypeAlias = "Node | None"
@@ -340,13 +341,24 @@ class Builder(Protocol[P]):
         ...
 
 
+class _Declared(dict[str, V]):
+    """What is declared, by name; an entry that is not there yet is declared when it is read."""
+
+    def __missing__(self, name: str) -> V:
+        for home in (name, ""):
+            SLOTS.declare_ops(home)
+            if (found := self.get(name)) is not None:
+                return found
+        raise KeyError(name)
+
+
 class Registry:
     """Every op, its builder and every public function, by name: the one table of the package."""
 
     def __init__(self) -> None:
-        self.ops: dict[str, Op] = {}
-        self.builders: dict[str, Builder[...]] = {}
-        self.functions: dict[str, Callable[..., Any]] = {}
+        self.ops: dict[str, Op] = _Declared()
+        self.builders: dict[str, Builder[...]] = _Declared()
+        self.functions: dict[str, Callable[..., Any]] = _Declared()
         self.by_numpy: dict[Callable[..., Any], str] = {}
 
     def add_op(self, op: Op) -> Op:
@@ -368,20 +380,10 @@ class Registry:
 
     def find(self, name: str) -> Op:
         """The op of this name. Raises `GraphError` if there is none."""
-        if name not in self.ops:
-            SLOTS.declare_ops(name)
-        found = self.ops.get(name) or self.every().get(name)
-        if found is None:
-            raise GraphError(f"there is no op called {name!r}")
-        return found
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """The public function of this name, or else the builder of the op, declared if need be."""
-        for declare in (lambda: None, lambda: SLOTS.declare_ops(name), self.every):
-            declare()
-            if found := self.functions.get(name) or self.builders.get(name):
-                return found
-        raise GraphError(f"there is no function called {name!r}")
+        try:
+            return self.ops[name]
+        except KeyError:
+            raise GraphError(f"there is no op called {name!r}") from None
 
     def add_function(
         self, name: str, function: Callable[..., Any], numpy: tuple[Callable[..., Any], ...]

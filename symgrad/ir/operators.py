@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.errors import UnsupportedError
+from symgrad.ir.late import SLOTS
 from symgrad.ir.op import REGISTRY
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ def call(name: str, *args: Any, **attrs: Any) -> Node:
 
     It is a public one, or else the builder of the op of that name.
     """
-    found = REGISTRY.functions.get(name) or REGISTRY.function(name)
+    found = REGISTRY.functions.get(name) or REGISTRY.builders.get(name)
+    if found is None:
+        SLOTS.declare_ops(name)
+        found = REGISTRY.functions.get(name) or REGISTRY.builders[name]
     made: Node = found(*args, **attrs)
     return made
 

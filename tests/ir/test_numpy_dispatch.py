@@ -8,6 +8,8 @@ from symgrad.ir.node import Node
 from symgrad.ir.op import REGISTRY
 from tests.helpers import close, each, generator, same, sample, value
 
+REGISTRY.every()
+
 A = sample(generator("a"), (3, 4), "float64", (0.2, 0.8))
 B = sample(generator("b"), (4,), "float64", (0.2, 0.8))
 a, b = sg.placeholder("a", ("N", 4)), sg.placeholder("b", 4)

@@ -11,6 +11,8 @@ from symgrad.ops.declare import elementwise
 from symgrad.ops.linalg.products import matmul_p
 from tests.helpers import each
 
+REGISTRY.every()
+
 
 def op(name="probe"):
     return Op(name=name, infer=lambda t: t, kernel=np.positive)

@@ -7,7 +7,7 @@ from symgrad.ir.op import REGISTRY
 from symgrad.ops.copied import is_own, own_functions, source_of
 from tests.helpers import each
 
-OWN = {f for op in REGISTRY.ops.values() if is_own(op.kernel) for f in own_functions(op.kernel)}
+OWN = {f for op in REGISTRY.every().values() if is_own(op.kernel) for f in own_functions(op.kernel)}
 
 
 @each("function", sorted(OWN, key=lambda f: f.__name__), ids=lambda f: f.__name__)

@@ -75,7 +75,7 @@ def mutant(rng, y):
             ways.append(place.inputs[::-1])
         same_kind = [
             op
-            for op in REGISTRY.ops.values()
+            for op in REGISTRY.every().values()
             if op.elementwise
             and op.operands == (2, 2)
             and op.trials.dtypes == place.op.trials.dtypes
