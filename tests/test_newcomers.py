@@ -1,5 +1,6 @@
 """Where newcomers stumbled: what they write is done, or answered with what to write instead."""
 
+import copy
 import logging
 import re
 import subprocess
@@ -139,10 +140,20 @@ def test_what_is_often_written_is_answered_with_what_was_meant():
         r"what @sg\.rule\(exact=…\) has made": lambda: sg.testing.check_rule(_power),
         r"sg\.reshape\(x, shape\)": lambda: x.view(3, 1),
         r"w\.value = array": lambda: x.assign(3),
+        r"left open, a name such as 'N', not None": lambda: sg.placeholder("x", (None, 3)),
     }
     for message, call in calls.items():
         with pytest.raises(sg.SymgradError, match=message):
             call()
+
+
+def test_what_optimisers_of_others_have_is_told():
+    adam = sg.optim.Adam([sg.variable("w", 1.0)])
+    said = {"zero_grad": "gradients are nodes", "minimize": "optimizer.updates", "nothing": "'$"}
+    for name, told in said.items():
+        with pytest.raises(AttributeError, match=f"Adam has no attribute '{name}.*{told}"):
+            getattr(adam, name)
+    assert copy.deepcopy(adam).variables[0].name == "w.Adam.mean"
 
 
 def _power(x: sg.Var) -> sg.Rewrite:

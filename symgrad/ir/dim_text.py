@@ -37,7 +37,9 @@ def dim(value: Size | str | SupportsIndex) -> Size:
     if isinstance(value, Dim):
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ShapeError(f"a dimension is an int or a name, not {short(value)}")
+        raise ShapeError(
+            f"a dimension is an int or, left open, a name such as 'N', not {short(value)}"
+        )
     number = value.__index__()
     if number < 0:
         raise ShapeError(f"a dimension cannot be negative: {short(number)}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeAlias, TypedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypedDict
 from warnings import warn
 
 import numpy as np
@@ -22,6 +23,18 @@ from symgrad.optim.clipping import clip_by_norm, clip_by_value
 
 Rate: TypeAlias = Any
 Schedule: TypeAlias = Callable[[Node], Any]
+_COMPILED = "write sg.compile(inputs, loss, updates=optimizer.updates(loss)), and call that"
+_KEPT = "its state is in optimizer.variables, for sg.save_state and sg.load_state"
+# What optimisers of others have, and what to write.
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "apply_gradients": _COMPILED,
+        "load_state_dict": _KEPT,
+        "minimize": _COMPILED,
+        "state_dict": _KEPT,
+        "zero_grad": "nothing is added up: gradients are nodes of the graph",
+    }
+)
 
 
 class Limits(TypedDict, total=False):
@@ -123,6 +136,12 @@ class Optimizer:
                 "meant",
                 stacklevel=3,
             )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = f"; {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
         return f"<{self.name} of {shown(str(p.name) for p in self.parameters)}>"
