@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.browser.test_explorer_page import click_node, node_of, nodes, state
+import numpy as np
+import pytest
+
+import symgrad as sg
+from tests.browser.test_explorer_page import choose, click_node, node_of, nodes, state
 
 
 def test_a_gradient_rule_comes_with_its_line_and_its_derivative(opened, net_page):
@@ -65,6 +69,44 @@ def test_from_afar_every_box_has_a_name_within_it(opened, net_page):
         }).map(node => node.textContent)"""
     )
     assert outside == []
+
+
+@pytest.fixture(scope="module")
+def rounds_page(tmp_path_factory):
+    """The page of 433 rounds of a loop of Python's, which has an overview and a small map."""
+    h = x = sg.placeholder("x", ("N",), "float32")
+    w = sg.variable("w", np.float32(0.5))
+    for _ in range(433):
+        h = sg.tanh(h * w + x)
+    path = tmp_path_factory.mktemp("rounds") / "rounds.html"
+    return sg.compile([x], {"h": h}, passes=()).explore(path)
+
+
+def test_from_afar_rounds_are_told_by_their_numbers(opened, rounds_page):
+    page = opened(rounds_page)
+    page.keyboard.press("f")
+    names = page.locator("#boxes .far-name:visible").all_text_contents()
+    assert len(names) == page.locator("#boxes .node").count() > 20
+    assert {"1 … 22", "89 … 110"} <= set(names)
+
+
+def test_the_map_covers_no_pass_and_the_bar_breaks_on_a_phone(opened, net_page, deep_page):
+    page = opened(net_page, "#all=1")
+    page.set_viewport_size({"width": 1400, "height": 480})
+    page.wait_for_function("document.getElementById('list').scrollTop > 0")  # the last is shown
+    choose(page, "simplify")  # which has its rules below it
+    small = page.locator("#map").bounding_box()
+    rows = page.locator("#list")
+    box = rows.bounding_box()
+    assert rows.evaluate("list => list.scrollHeight > list.clientHeight + 50")
+    assert box["y"] + box["height"] <= small["y"]
+    choose(page, "fusion")
+    shown = page.locator("#list [aria-current]").bounding_box()
+    assert box["y"] - 1 <= shown["y"]
+    assert shown["y"] + shown["height"] <= box["y"] + box["height"] + 1
+    page.set_viewport_size({"width": 390, "height": 844})
+    page = opened(deep_page, page=page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_strings_of_several_lines_have_one_colour(opened, net_page):

@@ -169,6 +169,7 @@ function begin() {
     begun();
     if (state.node !== null) reveal(state.node);
   }).observe($("stage"));
+  new ResizeObserver(seePass).observe($("list"));
   $("fit").addEventListener("click", fit);
   $("in").addEventListener("click", () => zoom(1.3, ...middle()));
   $("out").addEventListener("click", () => zoom(1 / 1.3, ...middle()));

@@ -42,7 +42,7 @@ function draw(box, ghost) {
   const top = (-LINE * (lines.length - 1)) / 2 + 4 + (kind === "variable" ? 2.5 : 0);
   const texts = lines.map((line, i) => svg("text", { y: top + LINE * i + (i ? 1 : 0), class: i ? "small" : null }, line));
   const shapes = outline(kind, w, h);
-  const short = elements[e].group || LINED.includes(kind) ? lines[0] : elements[e].name ?? (kind === "fused" ? lines[2] : shorter(elements[e].op, lines[0]));
+  const short = elements[e].group || LINED.includes(kind) ? lines[0].replace(/^rounds (?=\d)/, "") : elements[e].name ?? (kind === "fused" ? lines[2] : shorter(elements[e].op, lines[0]));
   const hue = hueClass(placeOf(e));
   const size = Math.floor(Math.min(MOST_FAR, h - 4, (w - (hue ? 14 : 4)) / (0.61 * short.length)));
   if (hue && kind !== "placeholder") shapes.push(svg("path", { class: `line-of${hue}`, d: `M${-w / 2 + 3} ${-h / 2 + 7}V${h / 2 - 7}` }));

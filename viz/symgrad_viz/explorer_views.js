@@ -27,10 +27,20 @@ function showPasses() {
     return item;
   });
   $("list").replaceChildren(...list);
-  $("list").scrollLeft = list[rows.indexOf(state.pass)].offsetLeft - $("list").offsetLeft;
+  seePass();
   const idle = data.stages.filter((s) => s.same).length;
   $("hidden").textContent = `also the ${idle} that change nothing`;
   $("all").parentNode.hidden = idle === 0;
+}
+
+/** Bring the pass that is shown into sight, as far as its list has room. */
+function seePass() {
+  const [box, here] = [$("list"), $("list").querySelector("li:has([aria-current])")];
+  if (!here) return;
+  box.scrollLeft = here.offsetLeft - box.offsetLeft;
+  const top = here.offsetTop - box.offsetTop;
+  const bottom = top + here.offsetHeight;
+  if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, bottom - box.clientHeight);
 }
 
 const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
