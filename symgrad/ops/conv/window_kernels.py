@@ -67,12 +67,13 @@ def window_max(x, axis, size, stride, dilation, out=None):
 def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch=None):
     """The elements of t at the first largest element of each window of x, or t put back to there.
 
-    It is selected by its bits, as in `select`: exact for inf and NaN.
+    With scratch it is selected by its bits, as in `select`: exact for inf and NaN.
     """
-    bits = f"i{x.dtype.itemsize}"
     is_apart = stride > dilation * (size - 1)
     if scratch is None:
-        scratch = np.empty((2, *y.shape), np.int8 if back and is_apart else bits)
+        sizes = size, stride, dilation
+        return _at_first_largest(t, x, y, axis, sizes, back, is_apart, out)
+    bits = f"i{x.dtype.itemsize}"
     mask, rest = scratch
     flags = (scratch if back and is_apart else rest).reshape(-1).view(bool)
     here, seen = flags[: 2 * y.size].reshape(2, *y.shape)
@@ -97,4 +98,21 @@ def at_window_max(t, x, y, axis, size, stride, dilation, back, out=None, scratch
         else:
             np.bitwise_and(t.view(bits), bytes_here, mask)
             np.add(z[part], mask.view(z.dtype), z[part])
+    return z
+
+
+def _at_first_largest(t, x, y, axis, sizes, back, is_apart, out):
+    """at_window_max of any floats, long doubles too."""
+    z = np.empty(x.shape if back else y.shape, t.dtype) if out is None else out
+    z.fill(0)
+    seen = np.zeros(y.shape, bool)
+    for part in _slices(x.ndim, axis, y.shape[axis], *sizes):
+        here = (np.equal(x[part], y) | np.isnan(x[part])) & ~seen
+        seen |= here
+        if not back:
+            np.copyto(z, t[part], where=here)
+        elif is_apart:
+            np.copyto(z[part], t, where=here)
+        else:
+            np.add(z[part], t, z[part], where=here)
     return z

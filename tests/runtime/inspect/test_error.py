@@ -37,6 +37,14 @@ def test_the_line_that_cancels_is_named():
     assert found.bound == y.bound
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_what_picks_elements_is_computed_in_long_double(stride):
+    a = sg.placeholder("a", (1, 1, 6))
+    y = sg.grad(sg.sum(sg.max_pool(a, 2, stride=stride) * 0.1), a)
+    found = sg.compile(a, y).error(np.random.default_rng(0).standard_normal((1, 1, 6)))
+    assert found.estimate < 1e-16
+
+
 def test_causes_add_up_to_the_error():
     a = sg.placeholder("a", (3, 4), "float32")
     y = sg.sum(sg.exp(a) * sg.sin(a)) / sg.sum(a)
