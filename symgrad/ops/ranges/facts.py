@@ -48,3 +48,5 @@ MOVES = frozenset(
     }
 )  # fmt: skip
 WITH_ZEROS = frozenset({"on_diagonal", "place"})
+CONVOLUTIONS = frozenset({"convolve", "convolve_inputs", "convolve_weights"})
+WINDOW_SUMS = frozenset({"overlapped", "window_spread", "window_sum"})

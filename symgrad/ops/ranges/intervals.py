@@ -332,20 +332,28 @@ class Table:
     def running_sum(self, a, node):
         axis = node.attr("axis")
         turned = (lambda x: np.flip(x, axis)) if node.attr("reverse") else (lambda x: x)
-        low, high, size = (turned(np.cumsum(turned(x), axis=axis)) for x in (*a, a.size))
-        slack = (a.low.shape[axis] + 1) * (EPS * size + TINY)
+        return self.added(a, lambda x: turned(np.cumsum(turned(x), axis=axis)), a.low.shape[axis])
+
+    def added(self, a: Interval, sums: Callable[..., Any], count: int) -> Interval:
+        """A function whose results are sums of at most so many elements."""
+        low, high, size = map(sums, (*a, a.size))
+        slack = (count + 1) * (EPS * size + TINY)
         return outward(low - slack, high + slack)
 
     def sum(self, a, node):
         return self.summed(a, node.attr("axis"), node.attr("keepdims"))
 
     def matmul(self, a, b, node):
+        return self.product(a, b, np.matmul, a.low.shape[-1])
+
+    def product(self, a: Interval, b: Interval, times: Callable[..., Any], terms: int) -> Interval:
+        """A function that is linear in both, whose results are sums of at most so many products."""
         middles, radii = zip(*(self._middle(x) for x in (a, b)), strict=True)
         (p, q), (r, s) = middles, radii
-        value = np.matmul(p, q)
-        count = p.shape[-1] + 4
-        sizes = np.matmul(np.abs(p), np.abs(q))
-        slack = np.matmul(np.abs(p) + r, s) + np.matmul(r, np.abs(q))
+        value = times(p, q)
+        count = terms + 4
+        sizes = times(np.abs(p), np.abs(q))
+        slack = times(np.abs(p) + r, s) + times(r, np.abs(q))
         slack = (1 + 2 * count * EPS) * slack + count * (EPS * sizes + TINY)
         return outward(value - slack, value + slack, 2)
 

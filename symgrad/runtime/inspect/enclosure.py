@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from symgrad.ir.long_double import WIDE
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
-from symgrad.ops.ranges.facts import MOVES, WITH_ZEROS
+from symgrad.ops.ranges.facts import CONVOLUTIONS, MOVES, WINDOW_SUMS, WITH_ZEROS
 from symgrad.ops.ranges.intervals import Interval, Table, UnboundedError
 
 # Ops whose results grow with their operands, and round nothing.
@@ -62,6 +63,12 @@ class Enclosure:
         if op.view or op.name in GROWING:
             low, high = (op.kernel(*ends, **attrs) for ends in zip(*operands, strict=True))
             return Interval(np.asarray(low), np.asarray(high))
+        kernel = partial(op.kernel, **attrs)
+        if op.name in CONVOLUTIONS:  # of each operand an element is in at most one product
+            a, b = operands
+            return self.table.product(a, b, kernel, min(a.low.size, b.low.size))
+        if op.name in WINDOW_SUMS:
+            return self.table.added(operands[0], kernel, attrs["size"])
         return self.table.lookup(node)(*operands, node)
 
     @staticmethod

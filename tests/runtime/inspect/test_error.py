@@ -45,6 +45,24 @@ def test_what_picks_elements_is_computed_in_long_double(stride):
     assert found.estimate < 1e-16
 
 
+@pytest.mark.parametrize("of", ["value", "by inputs", "by weights"])
+def test_convolutions_and_sums_of_windows_have_a_bound(of):
+    rng = np.random.default_rng(0)  # of products of these float64 rounds no sum
+    arrays = [rng.integers(-(2**20), 2**20, shape) for shape in ((2, 3, 7, 6), (4, 3, 3, 2))]
+    found = []
+    for dtype in ("float64", "float32"):
+        a, w = (sg.placeholder(n, v.shape, dtype) for n, v in zip("aw", arrays, strict=True))
+        pooled = sg.avg_pool(sg.conv2d(a, w, stride=2, padding=1), 2, stride=1)
+        if of != "value":
+            pooled = sg.grad(sg.sum(pooled * 0.75), a if of == "by inputs" else w)
+        program = sg.compile([a, w], pooled)
+        fed = [v.astype(dtype) for v in arrays]
+        found += [program(*fed), program.error(*fed, bound=True)]
+    apart = np.max(np.abs(found[2] - found[0]))
+    assert apart <= found[3].bound <= 1.01 * apart + 1e-6
+    assert found[1].bound < inf
+
+
 def test_causes_add_up_to_the_error():
     a = sg.placeholder("a", (3, 4), "float32")
     y = sg.sum(sg.exp(a) * sg.sin(a)) / sg.sum(a)
