@@ -46,6 +46,8 @@ class Guard:
     def __init__(self, folder):
         self.folder, self.on, self.found = str(folder), False, []
         self.homes = tuple({str(ROOT), sys.prefix, sys.base_prefix, *map(str, sys.path[1:])} - {""})
+        # What is imported at first use is not kept as bytecode: that would be an event of its own.
+        sys.dont_write_bytecode = True
         sys.addaudithook(self.heard)
 
     def heard(self, event, args):
