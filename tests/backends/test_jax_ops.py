@@ -103,3 +103,13 @@ def test_ends_of_counts_powers_and_extrema_are_as_by_numpy():
     made, expected = (sg.compile([x, z], outputs, backend=k)(*given) for k in BOTH)
     for y, wanted in zip(made, expected, strict=True):
         np.testing.assert_allclose(y, wanted, rtol=1e-12)
+
+
+def test_beta_is_finite_where_two_poles_meet():
+    parts = [-21, -12, -3, -2.5, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 12, 20.5]
+    given = [g.ravel() for g in np.meshgrid([*parts, np.inf], [*parts, np.inf])]
+    a, b = (sg.placeholder(n, 225) for n in "ab")
+    outputs = [sg.special.betaln(a, b), sg.special.beta(a, b)]
+    made, expected = (sg.compile([a, b], outputs, backend=k)(*given) for k in BOTH)
+    for y, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(y, wanted, rtol=1e-11, atol=1e-14)

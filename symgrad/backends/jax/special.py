@@ -51,25 +51,38 @@ class Special(Reductions):
         return self.scipy.gamma(x)
 
     def beta(self, a, b):
-        sign = self.scipy.gammasgn
-        y = self.betaln(a, b)
-        signed = sign(a) * sign(b) * sign(a + b) * self.jnp.exp(y)
-        return self.jnp.where(y == -np.inf, 0, signed)
+        jnp, sign = self.jnp, self.scipy.gammasgn
+        y, low, high = self.betaln(a, b), jnp.minimum(a, b), jnp.maximum(a, b)
+        known = sign(low) * jnp.where(high == np.inf, 1, sign(high) * sign(low + high))
+        poles = self._at_pole(low), self._at_pole(high)
+        odd = jnp.where(poles[1], b, jnp.where(y < np.inf, high, 0)) % 2 == 1
+        signs = jnp.where(poles[0] | poles[1], jnp.where(odd & poles[0], -1, 1), known)
+        return jnp.where(y == -np.inf, 0, signs * jnp.exp(y))
+
+    def _at_pole(self, x):
+        """Whether the gamma function has a pole there."""
+        return (x <= 0) & (x == self.jnp.floor(x))
 
     def betaln(self, a, b):
         """JAX's has six digits where one is above 8: there, it is by Stirling's formula.
 
         What cancels in the logarithms of the gamma functions of b and a + b is taken out of them.
+        Two of their poles cancel, too: B(a, b) is then B(1 - a - b, b) but for its sign.
         """
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        a, b = self.jnp.minimum(a, b), self.jnp.maximum(a, b)
+        jnp, a, b = self.jnp, a.astype(np.float64), b.astype(np.float64)
+        a, b = jnp.minimum(a, b), jnp.maximum(a, b)
+        turned = self._at_pole(a) & (b == jnp.floor(b)) & (b > 0) & (a + b <= 0) & (a > -np.inf)
+        endless = (self._at_pole(a) | self._at_pole(b)) & ~turned
+        first = jnp.where(turned, 1 - a - b, a)
+        a, b = jnp.minimum(first, b), jnp.maximum(first, b)
         total = a + b
-        large = self.jnp.minimum(b, total) >= 10
+        large = jnp.minimum(b, total) >= 10
         gap = self.scipy.gammaln(b) - self.scipy.gammaln(total)
-        past = a - a * self.jnp.log(b) - (total - 0.5) * self.jnp.log1p(a / b)
+        past = a - a * jnp.log(b) - (total - 0.5) * jnp.log1p(a / b)
         past = past + self._past_stirling(b) - self._past_stirling(total)
-        y = self.scipy.gammaln(a) + self.jnp.where(large, past, gap)
-        return self.jnp.where(a == 0, np.inf, y)
+        y = self.scipy.gammaln(a) + jnp.where(large, past, gap)
+        y = jnp.where(b == np.inf, jnp.where(a == b, np.nan, jnp.copysign(np.inf, -a)), y)
+        return jnp.where(endless, np.inf, y)
 
     def _past_stirling(self, x):
         """The logarithm of gamma less Stirling's formula, for x from 10 on; DLMF 5.11.1."""
