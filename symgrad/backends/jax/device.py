@@ -77,12 +77,19 @@ class Device:
         """Let JAX compute on the device, with numbers of 64 bits as well.
 
         That is so in this thread and for this while: of the state of JAX nothing stays changed.
-        What is compiled and is given arrays of JAX's alone needs none of it.
+        What is compiled needs no more than `wide`.
         """
-        x64, device, config = self.jax.enable_x64, self.jax.default_device, self.jax.config
-        # Ctrl-C may come before JAX has noted what to go back to: the outer two know it.
-        outer = x64(config.jax_enable_x64), device(config.jax_default_device)
-        with outer[0], outer[1], x64(True), device(self.device):
+        device = self.jax.default_device
+        # Ctrl-C may come before JAX has noted what to go back to: the outer one knows it.
+        outer = device(self.jax.config.jax_default_device)
+        with self.wide(), outer, device(self.device):
+            yield
+
+    @contextmanager
+    def wide(self) -> Iterator[None]:
+        """Let JAX take numbers of 64 bits from NumPy; as `here`, which does so as well."""
+        x64 = self.jax.enable_x64
+        with x64(self.jax.config.jax_enable_x64), x64(True):
             yield
 
     def failed(self, error: Exception) -> Exception:

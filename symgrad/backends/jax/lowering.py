@@ -59,6 +59,7 @@ class Stage:
 
     Of the tasks by number: it `takes` the values of some, computes `tasks` and gives those of
     `gives`, and after them a flag for each of `checked`, whether it failed. Those of `host` follow.
+    If it is `wide`, it takes numbers of 64 bits.
     """
 
     tasks: list[int] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Stage:
     takes: tuple[int, ...] = ()
     gives: tuple[int, ...] = ()
     checked: tuple[int, ...] = ()
+    wide: bool = False
     function: Any = None
 
 
@@ -127,6 +129,8 @@ class Lowering(Loops):
             read = {x for i in stage.tasks for x in self.tasks[i].inputs}
             stage.gives = tuple(sorted(wanted & own))
             stage.takes = tuple(sorted(read - own - self.written.keys()))
+            taken = (t.dtype for i in stage.takes for t in types_of(self.tasks[i].type))
+            stage.wide = any(np.empty(0, t).real.itemsize == 8 for t in taken)
             wanted.update(stage.takes)
         return stages
 

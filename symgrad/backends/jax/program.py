@@ -134,13 +134,14 @@ class JaxExecutable(Executable):
     def _ran(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Any:
         """The results of a stage's function, which is compiled when it is first called.
 
-        Outside of `here`, JAX would give an array of NumPy's half of its bits.
+        Outside of `wide`, JAX would give numbers of 64 bits in an array of NumPy's half of them.
         """
-        if stage.function is not None and self._on_device.issuperset(map(type, arrays)):
-            return stage.function(*arrays, *nexts)
-        with self.device.here():
-            if stage.function is None:
+        if stage.function is None:
+            with self.device.here():
                 self._compile(stage, arrays, nexts)
+        if not stage.wide or self._on_device.issuperset(map(type, arrays)):
+            return stage.function(*arrays, *nexts)
+        with self.device.wide():
             return stage.function(*arrays, *nexts)
 
     def _compile(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> None:
