@@ -53,7 +53,8 @@ class Record:
         cls._required |= {name for name, default in own.items() if default is cls}
         cls._made = (*cls._made, *((n, d.factory) for n, d in own.items() if isinstance(d, _Fresh)))
         for name in cls._required & own.keys():
-            setattr(cls, name, None)  # hides what a base class has by this name
+            if hasattr(cls, name):
+                setattr(cls, name, None)  # hides what a base class has by this name
         for name in ("__setattr__", "__delattr__") if frozen else ():
             setattr(cls, name, _refuse)
 

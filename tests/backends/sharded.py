@@ -70,7 +70,10 @@ def exchanges(program):
 
 
 def elsewhere():
-    """Losses and the variable of programs on three kinds of places, fed from yet another one."""
+    """Losses and the variable of programs on three kinds of places, fed from yet another one.
+
+    Between them, where the variable lies.
+    """
     x, w = sg.placeholder("x", ("N",), "float32"), sg.variable("w", np.float32(0))
     places = {"device": "cpu:1"}, {"device": "cpu:2"}, {"shard": {"N": 4}}
     programs = [
@@ -78,7 +81,11 @@ def elsewhere():
         for place in places
     ]
     given = jax.device_put(np.ones(4, "float32"), jax.devices()[3])
-    return [float(p(given)) for p in (*programs, *programs)], float(w.value)
+    losses, places = [], []
+    for p in (*programs, *programs):
+        losses.append(float(p(given)))
+        places.append(sorted(d.id for d in w.cell.content.devices()))
+    return losses, places, float(w.value)
 
 
 def main():

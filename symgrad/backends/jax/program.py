@@ -138,6 +138,8 @@ class JaxExecutable(Executable):
         """
         if stage.function is None:
             with self.device.here():
+                # What is elsewhere would draw the function there.
+                arrays = self.device.moved(arrays)
                 self._compile(stage, arrays, nexts)
         if not stage.wide or self._on_device.issuperset(map(type, arrays)):
             return stage.function(*arrays, *nexts)
