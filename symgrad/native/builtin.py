@@ -88,7 +88,7 @@ def write_wrapper(
     at, count = layout(), len(kinds)
     forms = {} if strided is None else strided
     lines = [
-        f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #0 {{",
+        f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #1 {{",
         "entry:",
         f"  %table = alloca [{max(count, 1)} x ptr], align 16",
         f"  %numbers = alloca [{max(count, 1)} x i64], align 16",

@@ -136,7 +136,7 @@ class _Wrapper:
         """The whole function."""
         given = [r.type for r in self.results if r.is_given]
         made = [r for r in self.results if not r.is_given]
-        self.lines = [f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #0 {{", "entry:"]
+        self.lines = [f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #1 {{", "entry:"]
         slots = len(self.inputs) + len(self.results)
         self.do(f"%table = alloca [{max(slots, 1)} x ptr], align 16")
         self.do(f"%numbers = alloca [{max(len(made), 1)} x i64], align 16")

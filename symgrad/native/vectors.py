@@ -1,9 +1,8 @@
 """The emitter: LLVM IR over vectors of a fixed number of lanes, written as if it were arithmetic.
 
 A `Value` is what one line of IR gives; its operators write the next lines. All lanes are explicit,
-so that nothing depends on an optimiser that may or may not find vectors, and every order of
-rounding is the one that is written: the bits are the same on every processor with fused
-multiply-add. With one lane the same functions write scalar code.
+and every order of rounding is the one that is written: the bits are the same on every processor
+with fused multiply-add. With one lane the same functions write scalar code.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ class Module:
 
 
 # Processors that slow down for wide vectors are told that these are meant.
-FEATURES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" }\n'
+WIDE = 'nounwind "min-legal-vector-width"="512"'  # what runs once a call, #1, is compiled fast
+FEATURES = f"attributes #0 = {{{WIDE}}}\nattributes #1 = {{{WIDE} noinline optnone}}\n"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
