@@ -342,7 +342,7 @@ class Builder(Protocol[P]):
 
 
 class _Declared(dict[str, V]):
-    """What is declared, by name; an entry that is not there yet is declared when it is read."""
+    """Entries by name; one that is not there yet is declared when it is read."""
 
     def __missing__(self, name: str) -> V:
         for home in (name, ""):

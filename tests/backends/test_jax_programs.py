@@ -281,6 +281,8 @@ def test_what_is_fed_lies_within_its_range_in_every_call():
         ({"device": "abacus"}, "there is no device 'abacus'; JAX has 'cpu:0'"),
         ({"device": "cpu:7"}, "there is no device 'cpu:7'"),
         ({"device": "cpu:-1"}, "there is no device 'cpu:-1'"),
+        ({"device": "cpu:"}, "there is no device 'cpu:'"),
+        ({"device": ""}, "there is no device ''"),
     ],
 )
 def test_what_is_refused(options, words):

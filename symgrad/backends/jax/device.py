@@ -59,9 +59,9 @@ class Device:
     def _found(self) -> Any:
         if self.name is None:
             return self.jax.devices()[0]
-        kind, _, number = str(self.name).partition(":")
+        kind, colon, number = str(self.name).partition(":")
         try:
-            return dict(enumerate(self.jax.devices(kind)))[int(number or 0)]
+            return dict(enumerate(self.jax.devices(kind or "?")))[int(number if colon else 0)]
         except (RuntimeError, ValueError, KeyError):
             there = self.jax.devices()
             if there[0].platform != "cpu":
