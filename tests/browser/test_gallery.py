@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import symgrad as sg
+from symgrad_viz import save
 from tests.browser.test_explorer_page import assert_accessible, assert_accessible_in_both
 
 GALLERY = Path(__file__).parent.parent.parent / "viz" / "gallery"
@@ -61,6 +64,13 @@ def test_every_picture_can_be_read(opened):
         assert not any(bad.values()), (path.name, bad)
         assert found["smallest"] >= 10, path.name
         assert 100 < found["largest"] <= 6000, path.name
+
+
+@pytest.mark.parametrize("name", ["attention", "rounds"])
+def test_the_built_in_layout_runs_no_edge_behind_a_box(opened, tmp_path, name):
+    program = runpy.run_path(str(GALLERY / "make.py"))[name]()
+    found = opened(save(program, tmp_path / "p.svg", engine="layers")).evaluate(MEASURE)
+    assert [found[what] for what in ("through", "overlaps", "crossed", "covered")] == [0] * 4
 
 
 def test_axe_finds_nothing_in_a_story(opened):

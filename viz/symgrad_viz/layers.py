@@ -190,6 +190,8 @@ def _place(layers: Sequence[list[Spot]]) -> None:
         for spot in layer:
             spot.x, right = right + spot.width / 2, right + spot.width + GAP_X
             spot.y = top + tallest / 2
+            if spot.box is None:
+                spot.height = tallest  # an edge runs straight past the boxes of a layer
         top += tallest + GAP_Y
     _measure(layers)
     for sweep in range(SWEEPS):
@@ -266,7 +268,7 @@ def _draw(canvas: ET.Element, block: Block, corner: tuple[float, float], palette
             tail, head = route[0], route[-1]
             end = head.x + head.width * 0.6 * (nth / (len(arriving) + 1) - 0.5)
             points = [(tail.x, tail.y + tail.height / 2)]
-            points += [(s.x, s.y) for s in route[1:-1]]
+            points += [(s.x, s.y + s.height * side) for s in route[1:-1] for side in (-0.5, 0.5)]
             rim = 3.5 * (head.box is not None and head.box.is_output)
             points.append((end, head.y - head.height / 2 - rim))
             draw_arrow(canvas, edge, [(x + left, y + top) for x, y in points], palette)
