@@ -7,6 +7,7 @@ those that every program loads takes longer than all other imports of the standa
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
@@ -25,6 +26,19 @@ def fresh(*, factory: Callable[[], T]) -> T:
     return cast(T, _Fresh(factory))
 
 
+class _Signature:
+    """The signature of a record's class, as `inspect` shows it."""
+
+    def __get__(self, record: Record | None, kind: type[Record]) -> Signature:
+        found = []
+        for name in kind._fields:
+            default: Any = Parameter.empty if name in kind._required else getattr(kind, name)
+            by_place = name in kind._by_place
+            way = Parameter.POSITIONAL_OR_KEYWORD if by_place else Parameter.KEYWORD_ONLY
+            found.append(Parameter(name, way, default=default))
+        return Signature(found)
+
+
 @dataclass_transform(eq_default=False, field_specifiers=(fresh,))
 class Record:
     """A class whose annotations are its fields: they are given by place or by name.
@@ -39,6 +53,7 @@ class Record:
     Point(x=1, y=2)
     """
 
+    __signature__ = _Signature()
     _fields: tuple[str, ...] = ()
     _known: frozenset[str] = frozenset()
     _required: frozenset[str] = frozenset()
