@@ -106,8 +106,9 @@ def _at_first_largest(t, x, y, axis, sizes, back, is_apart, out):
     z = np.empty(x.shape if back else y.shape, t.dtype) if out is None else out
     z.fill(0)
     seen = np.zeros(y.shape, bool)
+    some_nan = np.isnan(np.min(y, initial=np.inf))
     for part in _slices(x.ndim, axis, y.shape[axis], *sizes):
-        here = (np.equal(x[part], y) | np.isnan(x[part])) & ~seen
+        here = (np.equal(x[part], y) | (some_nan & np.isnan(x[part]))) & ~seen
         seen |= here
         if not back:
             np.copyto(z, t[part], where=here)
