@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias, overload
 
+from symgrad.ir.cached import cached_property
 from symgrad.ir.op import Op
 from symgrad.rewrite.rule import Exact, Rule
 
@@ -58,19 +59,24 @@ class Rules(Sequence[Rule]):
         parts = [p for p in self.parts if p.exact <= exact]
         return Rules(parts).where(lambda rule: rule.exact <= exact)
 
-    def __iter__(self) -> Iterator[Rule]:
+    @cached_property
+    def loaded(self) -> tuple[Rule, ...]:
+        """All of them, also those that no graph has asked for."""
         parts = [p.load() if isinstance(p, Late) else (p,) for p in self.parts]
-        return chain.from_iterable(parts)
+        return tuple(chain.from_iterable(parts))
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.loaded)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self.loaded)
 
     @overload
     def __getitem__(self, at: int) -> Rule: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[Rule]: ...
     def __getitem__(self, at: int | slice) -> Rule | Sequence[Rule]:
-        return [*self][at]
+        return self.loaded[at]
 
     def __add__(self, others: Rules) -> Rules:
         return Rules([*self.parts, *others.parts])

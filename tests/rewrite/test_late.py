@@ -72,7 +72,7 @@ def test_rules_are_a_sequence_of_all():
     found = RULES + KERNELS
     assert len(found) == len(RULES) + len(KERNELS) == len({*found})
     assert found[0] is next(iter(RULES))
-    assert found[:2] == [*RULES][:2]
+    assert found[:2] == (*RULES,)[:2]
     assert Rules.of(found) is found
     assert {r.exact for r in found.admitted(Exact.VALUES)} == {Exact.BITS, Exact.VALUES}
     assert not any(r.last for r in RULES)
