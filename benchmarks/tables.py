@@ -122,7 +122,7 @@ def overview(result: dict[str, Any]) -> str:
         f"{'round' if result['rounds'] == 1 else 'rounds'}. Below 1, symgrad takes less time than "
         "NumPy tuned by hand, and than the fastest peer. The fastest peer compiler takes so many "
         "times as long to compile. Memory is symgrad's, then the leanest peer's. symgrad has "
-        "machine code, `pip install symgrad[native]`; the last column is the time of its NumPy "
+        "machine code, the extra `native`; the last column is the time of its NumPy "
         "program to tuned NumPy's."
     )
     head = (
