@@ -486,3 +486,8 @@ def test_a_planted_circle_is_found():
     ]
     typed = "if TYPE_CHECKING:\n    from symgrad.ir.b import B"
     assert circles({**low, "symgrad.ir.b": door, "symgrad.ops.shape": typed}) != []
+
+
+def test_no_run_leaves_a_file_beside_the_project():
+    known = {".md", ".toml", ".cff", ".yaml", ""}
+    assert [p.name for p in ROOT.iterdir() if p.is_file() and p.suffix not in known] == []
