@@ -81,12 +81,14 @@ def test_axe_finds_nothing_in_a_story(opened):
 
 
 def test_axe_finds_nothing_in_a_derivation(opened, tmp_path):
-    x, w = sg.placeholder("x", ("N", 5)), sg.variable("w", np.zeros((5, 3)))
+    # Names so long that a formula is wider than a telephone in any font.
+    x = sg.placeholder("features_of_all_flowers", ("N", 5))
+    w = sg.variable("weights_of_the_first_layer", np.zeros((5, 3)))
     loss = sg.mean(sg.nn.softmax(sg.relu(x @ w) + sg.exp(x @ w), axis=1) ** 2)
     page = opened(sg.derivation(loss, w).save(tmp_path / "derivation.html"))
     page.set_viewport_size({"width": 390, "height": 844})
     assert_accessible(page)
-    # Narrow as it is, some formulas are wider: the keyboard reaches and moves them.
+    # What is wider than the page is reached and moved by the keyboard.
     formulas = page.locator("li > div:first-child")
     assert formulas.evaluate_all("all => all.some(d => d.scrollWidth > d.clientWidth)")
     page.keyboard.press("Tab")
