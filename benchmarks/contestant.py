@@ -43,14 +43,14 @@ def measure(contestant: str, workload: str, scale: float, threads: int, folder: 
     run: Run = getattr(work, method)(*inputs)
     first = run()
     built = perf_counter() - start
-    highest = status("VmHWM") - resident
+    highest = most() - resident
     error = difference_to_naive(contestant, run, first, folder / workload)
     if not error <= work.tolerance:
         return {"status": f"wrong by {error:.1g}"}
     del first
     settled()
     run()
-    of_a_call = status("VmHWM") - resident
+    of_a_call = most() - resident
     times = timed(run)
     call = float(np.median(times))
     return {
@@ -118,11 +118,18 @@ def status(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 
 
+def most() -> int:
+    """The most memory in use since `settled`. Pages of files are not in it: a library's code is
+    shared by all processes and dropped at need, and once read does not grow less.
+    """
+    return status("VmHWM") - status("RssFile")
+
+
 def settled() -> int:
     """The memory in use, without what was freed; from here on the highest is counted anew."""
     CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    return status("VmRSS")
+    return status("VmRSS") - status("RssFile")
 
 
 if __name__ == "__main__":
