@@ -38,12 +38,13 @@ class NativeCode(Protocol):
     rows: int
     block: int
     call: Callable[..., None]
-    ir: str
     in_place: tuple[tuple[int, ...], ...]
     streamed: tuple[bool, ...]
     wide: Mapping[int, tuple[int, ...]]
     strides: tuple[Strides | None, ...]
 
+    @property
+    def ir(self) -> str: ...
     @property
     def assembly(self) -> str: ...
     @property

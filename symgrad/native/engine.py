@@ -14,7 +14,9 @@ from contextlib import nullcontext
 from functools import lru_cache
 from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
+from symgrad.ir.digest import sha256
 from symgrad.native.store import Store, standard_folder
 
 # Fast ones that matter here: loops are written as vectors already.
@@ -54,6 +56,7 @@ class Engine:
         self._llvm: Any = llvm
         self._lock = threading.RLock()
         self._numbers = count(1)
+        self._libraries: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
         self.store = store
         self.version = ".".join(map(str, llvm.llvm_version_info))
         if llvm.llvm_version_info[0] < LEAST_LLVM:
@@ -138,8 +141,13 @@ class Engine:
     def loaded(self, ir: str, exports: tuple[str, ...], imports: dict[str, int]) -> Library:
         """A module in memory that can be executed. Raises `Unavailable`.
 
-        `imports` has the addresses of what the module calls from outside.
+        `imports` has the addresses of what the module calls from outside. Layers that are alike
+        have groups that are the same: the code of equal modules is in memory once.
         """
+        key = sha256(repr((ir, exports, sorted(imports.items()))).encode())
+        known = self._libraries.get(key)
+        if known is not None:
+            return known
         image = self.compiled(ir)
         llvm = self._llvm
         builder = llvm.JITLibraryBuilder().add_object_img(image)
@@ -154,7 +162,7 @@ class Engine:
                 tracker = builder.link(self._jit, f"symgrad{next(self._numbers)}")
         except RuntimeError as error:
             raise Unavailable(f"the code cannot be loaded: {error}") from error
-        return Library(tracker, self)
+        return self._libraries.setdefault(key, Library(tracker, self))
 
 
 def may_execute() -> bool:

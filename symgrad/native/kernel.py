@@ -64,7 +64,6 @@ class Kernel:
         strided = {k: s for k, s in enumerate(self.strides) if s is not None}
         long = self.group.is_long()
         write_wrapper(self._module, KERNEL, kinds, 2, long=long, strided=strided)
-        self.ir = str(self._module)
         self.rows, self.block = self.group.rows, self.group.block
         self.in_place, self.streamed = self.group.in_place, streamed(self.group)
         self.results = tuple(
@@ -74,6 +73,11 @@ class Kernel:
         self.call: Callable[..., None] = builtin(
             self._engine, self._module, dtypes, len(graph.outputs), strided
         )
+
+    @property
+    def ir(self) -> str:
+        """The text of the module that was compiled."""
+        return str(self._module)
 
     @cached_property
     def assembly(self) -> str:

@@ -205,6 +205,25 @@ def test_code_is_freed_with_its_last_function():
     gc.collect()
 
 
+def test_equal_modules_are_in_memory_once(monkeypatch):
+    engine = Engine(None)
+    first = compiled(graph(), {}, engine=engine)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "compiled", None)
+        again = compiled(graph(), {}, engine=engine)
+    want = first.run([X])
+    del first
+    gc.collect()
+    np.testing.assert_array_equal(again.run([X]), want)
+    other = compiled(graph(4.0), {}, engine=engine).run([X])
+    np.testing.assert_allclose(other[0], 4 * np.exp(X) + np.sin(X), rtol=1e-5)
+    del again
+    gc.collect()
+    monkeypatch.setattr(engine, "compiled", None)
+    with pytest.raises(TypeError):
+        compiled(graph(), {}, engine=engine)
+
+
 def test_a_wrong_call_is_an_error_and_runs_nothing():
     call = compiled(graph(), {}).call
     out = np.full_like(X, 7)
