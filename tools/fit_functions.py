@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from mpmath import mp, mpf
 
 mp.dps = 60
@@ -61,6 +62,18 @@ def _tail(a: Any) -> Any:
     return 1 / (a + found) / mp.sqrt(mp.pi)
 
 
+def normal_tail(far: str) -> Fit:
+    """(a + 2) exp(a²/2) ndtr(-a) = P(q), with q = (a - 2) / (a + 2), for a from 0 to `far`."""
+
+    def function(q: Any) -> Any:
+        a = 2 * (1 + q) / (1 - q)
+        b = a / mp.sqrt(2)
+        return (a + 2) / (1 + 2 * b) * _erfcx((b - 2) / (b + 2)) / 2
+
+    high = (mpf(far) - 2) / (mpf(far) + 2)
+    return Fit(function, mpf(-1), high, lambda q: 1 / function(q))
+
+
 HALF_LN2 = mp.log(2) / 2 * mpf("1.0001")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 FITS = {
@@ -95,7 +108,9 @@ FITS = {
     ),
     # (1 + 2 a) exp(a²) erfc(a) = P(q), with q = (a - 2) / (a + 2), for all a >= 0
     "erfcx": Fit(_erfcx, mpf(-1), mpf(1) - mpf(10) ** -9, lambda q: 1 / _erfcx(q)),
-    # The derivative of that by q, to three digits, for the error of q
+    "tail": normal_tail("38.6"),
+    "short_tail": normal_tail("14.5"),
+    # The derivative of erfcx by q, to three digits, for the error of q
     "erfcx_slope": Fit(
         lambda q: mp.diff(_erfcx, q, h=mpf(10) ** -15),
         mpf("-0.9999"),
@@ -154,7 +169,17 @@ FITS |= {
         lambda z: mp.sqrt(z),
     ),
 }
-KINDS = {"log_erfc": ("f4",), "log_rest": ("f8",), "erfcx_slope": ("f8",)}
+KINDS = {
+    "log_erfc": ("f4",),
+    "log_rest": ("f8",),
+    "erfcx_slope": ("f8",),
+    "tail": ("f8",),
+    "short_tail": ("f4",),
+}
+# Those of which it counts what their constant loses by rounding.
+CORRECTED = ("erfcx", "tail", "short_tail", "gammaln", "digamma")
+# Those whose slope is a float, so that its rounding is not seen: the rest is fitted to it.
+ROUNDED = ("tail", "short_tail")
 
 
 def remez(fit: Fit, degree: int) -> tuple[list[Any], Any]:
@@ -196,6 +221,18 @@ def remez(fit: Fit, degree: int) -> tuple[list[Any], Any]:
     return best
 
 
+def with_slope(fit: Fit, found: list[Any], slope: float) -> list[Any]:
+    """The same constant, another slope, and the minimax polynomial for what is left of them."""
+    start = [found[0], mpf(slope)]
+    rest = Fit(
+        lambda x: (fit.function(x) - start[0] - start[1] * x) / x**2,
+        fit.low,
+        fit.high,
+        lambda x: fit.weight(x) * x**2,
+    )
+    return start + remez(rest, len(found) - 3)[0]
+
+
 def _extrema(errors: list[Any], count: int) -> list[int]:
     """Where the error is largest between its changes of sign: `count` neighbours of these."""
     runs: list[int] = []
@@ -215,6 +252,9 @@ def fitted(name: str, kind: str) -> list[Any]:
     for degree in range(1, 32):
         found, error = remez(FITS[name], degree)
         if error < GOALS[kind]:
+            if name in ROUNDED:
+                slope = float(np.dtype(kind).type(found[1]))
+                return with_slope(FITS[name], found, slope)[::-1]
             return found[::-1]
     raise ValueError(f"{name}: no polynomial is good enough for {kind}")
 
@@ -273,11 +313,11 @@ def text() -> str:
             rows = [[float(c) for c in found[i : i + 3]] for i in range(0, len(found), 3)]
             lines += [f"        {', '.join(map(repr, row))}," for row in rows]
             lines.append("    ),")
-            lost[name, kind] = float(found[-1] - float(found[-1]))
+            lost[name] = float(found[-1] - float(np.dtype(kind).type(found[-1])))
     lines += ["}", "# What the last coefficient of some has lost by rounding."]
     lines += [
         "LOST: Mapping[str, float] = {",
-        *(f'    "{name}": {lost[name, "f8"]!r},' for name in ("erfcx", "gammaln", "digamma")),
+        *(f'    "{name}": {lost[name]!r},' for name in CORRECTED),
         "}",
         "# Constants as sums of floats, the largest first.",
     ]

@@ -32,7 +32,7 @@ from symgrad.native.vectors import Value
 def _reduced(x: Value) -> tuple[Value, Value, Pair]:
     """n as float and integer, and r with x = n ln 2 + r, for x that is not large."""
     code, ln2 = x.code, FORMATS[x.kind].ln2
-    n, k = nearest(x * coefficients.LOG2E[0])
+    n, k = nearest(x, coefficients.LOG2E[0])
     first = code.fma(n, -ln2[0], x)
     r = code.fma(n, -ln2[1], first)
     low = code.fma(n, -ln2[1], first - r)
@@ -57,7 +57,7 @@ def exp(x: Value, short: bool = False) -> Value:
     code, form = x.code, FORMATS[x.kind]
     ln2 = form.ln2
     x = clipped(x, form.least, form.most)
-    n, k = nearest(x * coefficients.LOG2E[0])
+    n, k = nearest(x, coefficients.LOG2E[0])
     r = code.fma(n, -ln2[1], code.fma(n, -ln2[0], x))
     return scaled(code.fma(r * r, polynomial("exp", r, short), r) + 1.0, k)
 

@@ -114,7 +114,7 @@ class _Regions:
     def polynomial(self, name: str, t: Value, short: bool) -> Pair:
         """A fitted polynomial, of which the constant is the largest term."""
         last = coefficients.POLYNOMIALS[name, "f4" if short else "f8"][-1]
-        part, error = product(t, polynomial(name, t, short, without_last=True))
+        part, error = product(t, polynomial(name, t, short, without_last=1))
         high, low = quick_sum(last, part)
         return high, low + (error + (0.0 if short else coefficients.LOST[name]))
 

@@ -41,15 +41,14 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def polynomial(name: str, x: Value, short: bool = False, *, without_last: bool = False) -> Value:
+def polynomial(name: str, x: Value, short: bool = False, *, without_last: int = 0) -> Value:
     """A fitted polynomial of x by Horner's rule: see tools/fit_functions.py.
 
-    `without_last` it lacks its constant, and is divided by x.
+    It lacks so many of its lowest terms as `without_last` says, and is divided by their power of x.
     """
     first, *rest = coefficients.POLYNOMIALS[name, "f4" if short else x.kind]
-    rest = rest[:-1] if without_last else rest
     found = x.code.constant(x.kind, first)
-    for c in rest:
+    for c in rest[: len(rest) - without_last]:
         found = x.code.fma(found, x, c)
     return found
 
@@ -96,13 +95,13 @@ def clipped(x: Value, low: float, high: float) -> Value:
     return x.code.select(x > high, high, x)
 
 
-def nearest(x: Value) -> tuple[Value, Value]:
-    """The nearest integer to a float that is not large, as a float and as an integer.
+def nearest(x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+    """The nearest integer to a multiple of a float that is not large, as a float and an integer.
 
     It is read from the bits of a sum, which a NaN does not make undefined.
     """
     form = FORMATS[x.kind]
-    shifted = x + form.round
+    shifted = x + form.round if factor == 1.0 else x.code.fma(x, factor, form.round)
     base = int(form.round).bit_length() - 1 + form.bias
     bits = shifted.reinterpreted(form.integer) - ((base << form.mantissa) | 1 << form.mantissa - 1)
     return shifted - form.round, bits
@@ -126,8 +125,12 @@ def power_of_two(k: Value) -> Value:
 
 def scaled(x: Value, k: Value) -> Value:
     """x times 2 to the power of k, in two steps: results may be subnormal, 0 or inf."""
-    half = k >> 1
-    return x * power_of_two(half) * power_of_two(k - half)
+    form = FORMATS[x.kind]
+    # Both exponents in place: half of k with the bias, and what is left of k with it.
+    both = k + 2 * form.bias
+    half = (both << form.mantissa - 1) & (-1 << form.mantissa)
+    rest = (both << form.mantissa) - half
+    return x * half.reinterpreted(x.kind) * rest.reinterpreted(x.kind)
 
 
 def exponent_and_rest(x: Value) -> tuple[Value, Value]:

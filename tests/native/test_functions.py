@@ -262,7 +262,8 @@ def test_functions_that_numpy_does_not_have(name, dtype):
     rng = np.random.default_rng(4)
     parts = [rng.uniform(-5, 5, 900), rng.uniform(-37, 37, 400), rng.uniform(-1, 1, 400)]
     tiny = rng.standard_normal(200) * 10.0 ** -rng.uniform(0, 30, 200)
-    x = np.concatenate([*parts, tiny]).astype(dtype)
+    subnormal = [rng.uniform(low, low + 1.5, 100) for low in (-14.5, -38.6)]
+    x = np.concatenate([*parts, *subnormal, tiny]).astype(dtype)
     assert np.max(ulps(run(x), _exact(name, x))) <= MOST_ULPS
     ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30], dtype)
     found = {
