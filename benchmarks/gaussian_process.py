@@ -4,10 +4,11 @@
 
 The logarithm of the marginal likelihood of 1,000 points in three dimensions, by the logarithms of
 length, height and noise, in float64 on one thread: its value, the value and the gradient, and these
-with the Hessian. The peers are given it twice, as neither way is the faster in all: by a Cholesky
-factor, as books have it, and by `solve` and `slogdet`. symgrad makes one program of either. `apart`
-is the largest relative difference from symgrad's, with which JAX and PyTorch agree; what PyTensor
-3.0.7 makes of `solve` has a wrong gradient.
+with the Hessian. `symgrad` is its NumPy program, `symgrad native` has machine code where that pays.
+The peers are given it twice, as neither way is the faster in all: by a Cholesky factor, as books
+have it, and by `solve` and `slogdet`. symgrad makes one program of either. `apart` is the largest
+relative difference from symgrad's, with which JAX and PyTorch agree; what PyTensor 3.0.7 makes of
+`solve` has a wrong gradient.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def covariance(lib: Any, p: Any, x: Any, eye: Any) -> Any:
     return alike + lib.exp(2 * p[2]) * eye
 
 
-def of_symgrad(wanted: str, x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+def of_symgrad(
+    wanted: str, x: np.ndarray, y: np.ndarray, backend: Any = "numpy"
+) -> Callable[[], Any]:
     import symgrad as sg
 
     p = [sg.placeholder(name, ()) for name in ("length", "height", "noise")]
@@ -53,7 +56,7 @@ def of_symgrad(wanted: str, x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
         outputs.append(sg.stack(sg.grad(loss, p)))
     if wanted == "Hessian":
         outputs.append(sg.stack([sg.stack(row) for row in sg.hessian(loss, p)]))
-    return partial(sg.compile([*p, points, found], outputs), *AT, x, y)
+    return partial(sg.compile([*p, points, found], outputs, backend=backend), *AT, x, y)
 
 
 def of_jax(way: str, wanted: str, x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
@@ -142,6 +145,7 @@ def of_pytensor(way: str, wanted: str, x: np.ndarray, y: np.ndarray) -> Callable
 PEERS = {"JAX": of_jax, "PyTorch": of_torch, "PyTensor": of_pytensor}
 CONTESTANTS: dict[str, Callable[[str, np.ndarray, np.ndarray], Callable[[], Any]]] = {
     "symgrad": of_symgrad,
+    "symgrad native": partial(of_symgrad, backend=None),
     **{f"{p} {w}": partial(f, w) for p, f in PEERS.items() for w in ("factor", "solve")},
 }
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ops.linalg import kernels
 from symgrad.testing import check_grads
 from tests.helpers import check_derivatives, close, each, generator, same, value
 
@@ -427,3 +428,19 @@ def test_they_work_on_batches():
         flat = sg.reshape(y, -1)
         for i in (0, len(rows) - 1):
             close(rows[i], value(sg.grad(flat[i], x), {x: array}))
+
+
+def test_a_large_factor_is_written_over_what_nobody_reads_afterwards():
+    for size, dtype in ((191, "float64"), (192, "float32"), (250, "complex128"), (300, "float64")):
+        rng = np.random.default_rng(size)
+        a = rng.standard_normal((2, size, size)) + 1j * rng.standard_normal((2, size, size))
+        a = (a if dtype == "complex128" else a.real).astype(dtype)
+        given = a @ np.conj(np.swapaxes(a, -1, -2)) + size * np.eye(size, dtype=dtype)
+        factor = kernels.cholesky(given)
+        np.testing.assert_allclose(factor, np.linalg.cholesky(given), rtol=1e-3, atol=1e-5)
+        np.testing.assert_array_equal(kernels.cholesky(given, given), factor)
+    x = sg.placeholder("x", (300, 300))
+    program = sg.compile([x], sg.sum(sg.log(sg.linalg.diagonal(sg.linalg.cholesky(sg.exp(x))))))
+    given = -np.abs(np.subtract.outer(np.arange(300.0), np.arange(300.0)))
+    np.testing.assert_allclose(program(given), np.linalg.slogdet(np.exp(given))[1] / 2)
+    assert "cholesky(a, a)" in program.source

@@ -44,8 +44,11 @@ def inv_triangular(x, lower):
 
 
 def cholesky(x, out=None):
-    """The Cholesky factor; of a large matrix by blocks: all but these is a matrix product."""
-    n, size = x.shape[-1], 64
+    """The Cholesky factor; of a large matrix by blocks: all but these is a matrix product.
+
+    It may be written over x: what is written is read no more, or as what it has become.
+    """
+    n, size = x.shape[-1], 48
     y = np.empty(x.shape, x.dtype) if out is None else out
     if n < 4 * size:
         y[...] = np.linalg.cholesky(x)

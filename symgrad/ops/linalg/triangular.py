@@ -198,6 +198,7 @@ def _cholesky_pushforward(t: Node, y: Node, x: Node) -> Node:
     infer=square_infer,
     kernel=kernels.cholesky,
     out=True,
+    in_place=(0,),
     pullback=_cholesky_pullback,
     pushforward=_cholesky_pushforward,
     flops=lambda t: t.size * t.shape[-1] // 3,
