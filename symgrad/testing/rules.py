@@ -160,15 +160,21 @@ def _apart(
     """The points at which results may differ in a byte, but for which NaN they have.
 
     They are all of them, unless two graphs work on elements of inputs of one shape: then the
-    points, stacked along a new first axis, are computed at once.
+    points, stacked along a new first axis, are computed at once. What comes of constants alone is
+    the same at all of them, by whatever op.
     """
     shapes = {x.shape for x in inputs}
     if len(shapes) != 1 or len(points) < 2:
         return points
     (shape,) = shapes
+    fed = {*inputs}
     for n in topological([*old, *new]):
-        if isinstance(n.type, tuple) or n.ndim > len(shape) or (n.inputs and not n.op.elementwise):
+        if isinstance(n.type, tuple) or n.ndim > len(shape):
             return points
+        if not fed.isdisjoint(n.inputs):
+            if not n.op.elementwise:
+                return points
+            fed.add(n)
     columns = zip(*points, strict=True)
     feeds = {x: np.stack(column) for x, column in zip(inputs, columns, strict=True)}
     try:
