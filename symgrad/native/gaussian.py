@@ -141,13 +141,16 @@ def ndtr(x: Value) -> Value:
     bend = code.fma(q, gradient, first - line) + coefficients.LOST[tail.name]
     bend = code.fma(q * q, polynomial(tail.name, q, without_last=2), bend)
     g, g_low = product(line, t)
-    g_low = code.fma(t, bend, g_low)
-    square, low = product(a * -0.5, a)
+    # From here on as `exp` has it, where the density is wanted too: LLVM writes it once.
+    square = clipped(x * x * -0.5, form.least, form.most)
     n, k = nearest(square, coefficients.LOG2E[0])
-    low = code.fma(lost, code.fma(t, 1.7, 1.04), code.fma(n, -form.ln2[1], low))
     high = code.fma(n, -form.ln2[0], square)
-    r = high + low
-    part = code.fma(r * r, polynomial("exp", r), low)
+    r = code.fma(n, -form.ln2[1], high)
+    part = code.fma(n, -form.ln2[1], r * r * polynomial("exp", r))
+    low = code.fma(a * -0.5, a, -square)
+    low = code.fma(lost, code.fma(t, 1.7, 1.04), low)
+    g_low = code.fma(t, bend, g_low)
+    g_low = code.fma(g + g_low, low, g_low)
     found = g + code.fma(g + g_low, high, code.fma(g + g_low, part, g_low))
     # By two powers, since the tail may be subnormal: the first one is that of a normal number.
     found = found * power_of_two(k + tail.shift) * 2.0**-tail.shift
