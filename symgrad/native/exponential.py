@@ -47,7 +47,7 @@ def exp_parts(
     _, k, (r, rest) = _reduced(clipped(x, form.least, form.most))
     if low is not None:
         rest = rest + low
-    part, error = quick_sum(r, r * r * polynomial("exp", r, short))
+    part, error = quick_sum(r, r * r * polynomial("exp", r, short, square=r * r))
     y, last = quick_sum(1.0, part)
     return y, last + code.fma(rest, y, error), k
 
@@ -59,7 +59,7 @@ def exp(x: Value, short: bool = False) -> Value:
     x = clipped(x, form.least, form.most)
     n, k = nearest(x, coefficients.LOG2E[0])
     r = code.fma(n, -ln2[1], code.fma(n, -ln2[0], x))
-    return scaled(code.fma(r * r, polynomial("exp", r, short), r) + 1.0, k)
+    return scaled(code.fma(r * r, polynomial("exp", r, short, square=r * r), r) + 1.0, k)
 
 
 def exp2(x: Value) -> Value:
@@ -91,7 +91,7 @@ def expm1(x: Value, short: bool = False) -> Value:
     code = x.code
     low, high = (-40.0, 709.9) if x.kind == "f8" else (-20.0, 88.8)
     _, k, (r, rest) = _reduced(clipped(x, low, high))
-    part, error = quick_sum(r, r * r * polynomial("exp", r, short))
+    part, error = quick_sum(r, r * r * polynomial("exp", r, short, square=r * r))
     # Half of 2**k, since 2**k itself may be too large.
     half = power_of_two(k - 1)
     high_part, more = quick_sum(half - 0.5, half * part)

@@ -139,14 +139,15 @@ def ndtr(x: Value) -> Value:
     *_, gradient, first = coefficients.POLYNOMIALS[tail.name, x.kind]
     line = code.fma(q, gradient, first)
     bend = code.fma(q, gradient, first - line) + coefficients.LOST[tail.name]
-    bend = code.fma(q * q, polynomial(tail.name, q, without_last=2), bend)
+    bent = polynomial(tail.name, q, without_last=2, square=q * q)
+    bend = code.fma(q * q, bent, bend)
     g, g_low = product(line, t)
     # From here on as `exp` has it, where the density is wanted too: LLVM writes it once.
     square = clipped(x * x * -0.5, form.least, form.most)
     n, k = nearest(square, coefficients.LOG2E[0])
     high = code.fma(n, -form.ln2[0], square)
     r = code.fma(n, -form.ln2[1], high)
-    part = code.fma(n, -form.ln2[1], r * r * polynomial("exp", r))
+    part = code.fma(n, -form.ln2[1], r * r * polynomial("exp", r, square=r * r))
     low = code.fma(a * -0.5, a, -square)
     low = code.fma(lost, code.fma(t, 1.7, 1.04), low)
     g_low = code.fma(t, bend, g_low)

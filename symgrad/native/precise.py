@@ -41,14 +41,27 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def polynomial(name: str, x: Value, short: bool = False, *, without_last: int = 0) -> Value:
+def polynomial(
+    name: str, x: Value, short: bool = False, *, without_last: int = 0, square: Value | None = None
+) -> Value:
     """A fitted polynomial of x by Horner's rule: see tools/fit_functions.py.
 
     It lacks so many of its lowest terms as `without_last` says, and is divided by their power of x.
+    With the `square` of x it is made of its even and its odd terms, side by side: in half the time
+    where nothing else is to be done meanwhile.
     """
-    first, *rest = coefficients.POLYNOMIALS[name, "f4" if short else x.kind]
+    known = coefficients.POLYNOMIALS[name, "f4" if short else x.kind]
+    known = known[: len(known) - without_last]
+    if square is None:
+        return _horner(known, x)
+    odd, even = known[-2::-2][::-1], known[::-2][::-1]
+    return x.code.fma(_horner(odd, square), x, _horner(even, square))
+
+
+def _horner(known: Sequence[float], x: Value) -> Value:
+    first, *rest = known
     found = x.code.constant(x.kind, first)
-    for c in rest[: len(rest) - without_last]:
+    for c in rest:
         found = x.code.fma(found, x, c)
     return found
 
