@@ -137,16 +137,22 @@ class Device:
         """A next value within a function, as it is kept."""
         return value
 
-    def own(self, value: Any) -> Any:
-        """A value on the device, whose memory nobody else writes."""
-        return self.put(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+    def own(self, values: Sequence[Any]) -> list[Any]:
+        """Values on the device, whose memory nobody else writes."""
+        if self.array_types.issuperset(map(type, values)):
+            return list(values)
+        return [y if isinstance(y, self.array_type) else self.put(np.array(y)) for y in values]
 
     def copied(self, value: Any) -> Any:
         """A value on the device that nobody else can write, delete or donate."""
         if not isinstance(value, self.array_type):
-            return self.own(value)
+            return self.put(np.array(value))
         with self.here():
             return self.jax.numpy.copy(value)
+
+    @cached_property
+    def array_types(self) -> frozenset[Any]:
+        return frozenset([self.array_type])
 
     @cached_property
     def array_type(self) -> Any:

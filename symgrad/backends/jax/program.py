@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +27,10 @@ from symgrad.runtime.store import VariableStore
 # Next values of fewer bytes get new memory, which costs less than to pass them what is old.
 LEAST_PASSED = 1 << 20
 
+# JAX has one object for the shape and dtype of an array, which is asked for in C.
+_aval = attrgetter("aval")
+_shape_and_dtype = attrgetter("shape", "dtype")
+
 
 class JaxExecutable(Executable):
     """The functions of a graph for known sizes, which compile when they first run.
@@ -46,7 +50,7 @@ class JaxExecutable(Executable):
         plan: Callable[[Mapping[str, int]], Plan],
     ) -> None:
         self.device, self.sizes, self._planned = device, dict(sizes), plan
-        self._on_device = frozenset([device.array_type])
+        self._on_device = device.array_types
         self.filename, self.backend, self.annotate = "<symgrad program>", "jax", None
         self.lowering = Lowering(graph, sizes, device.jax, device.in_turn)
         number = {node: i for i, node in self.lowering.given.items()}
@@ -64,6 +68,11 @@ class JaxExecutable(Executable):
         # and results, which the caller may donate.
         made = {i for s in stages for i in s.gives} - {*outputs[: self.count]}
         self._foreign = {k for k, i in enumerate(outputs) if k >= self.count and i not in made}
+        # A function that makes all that is asked for is the whole of a call.
+        gives = stages[0].gives
+        alone = len(stages) == 1 and not stages[0].host and not self._foreign
+        makes_all = alone and bool(gives) and {*outputs} <= {*gives}
+        self._whole = picker([*map(gives.index, outputs)]) if makes_all else None
         # The updated variables, by number, whose next values are made in memory that is passed.
         own = (k for k in range(self.count, len(outputs)) if k not in self._foreign)
         firsts = {outputs[k]: k - self.count for k in reversed([*own])}
@@ -104,22 +113,13 @@ class JaxExecutable(Executable):
         then. Raises `KernelError` for a step that fails.
         """
         values = [*inputs, *current, *self._constants]
+        if self._whole is not None:
+            stage, taken = self._stages[0]
+            results: Sequence[Any] = self._whole(self._computed(stage, taken(values), nexts))
+            return results
         for stage, taken in self._stages:
             if stage.tasks:
-                arrays = taken(values)
-                try:
-                    made = self._ran(stage, arrays, nexts)
-                except ValueError:  # of JAX's, for arrays that are on other devices
-                    made = self._ran(stage, self.device.moved(arrays), nexts)
-                if stage.checked:
-                    *made, flags = made
-                    if (failed := np.asarray(flags)).any():
-                        with self.device.here():
-                            raise self.lowering.failure(stage, failed, arrays)
-                elif made:
-                    # All results are there when one is; to wait for each takes twice as long.
-                    made[0].block_until_ready()
-                values += made
+                values += self._computed(stage, taken(values), nexts)
             if stage.host:
                 known = dict(zip(self._order, values, strict=False))
                 for i in stage.host:
@@ -130,6 +130,23 @@ class JaxExecutable(Executable):
             copied, foreign = self.device.copied, self._foreign
             results = [copied(y) if k in foreign else y for k, y in enumerate(results)]
         return results
+
+    def _computed(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Sequence[Any]:
+        """The results of a stage's function, when all are there and nothing has failed."""
+        made: Sequence[Any]
+        try:
+            made = self._ran(stage, arrays, nexts)
+        except ValueError:  # of JAX's, for arrays that are on other devices
+            made = self._ran(stage, self.device.moved(arrays), nexts)
+        if stage.checked:
+            *made, flags = made
+            if (failed := np.asarray(flags)).any():
+                with self.device.here():
+                    raise self.lowering.failure(stage, failed, arrays)
+        elif made:
+            # All results are there when one is; to wait for each takes twice as long.
+            made[0].block_until_ready()
+        return made
 
     def _ran(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Any:
         """The results of a stage's function, which is compiled when it is first called.
@@ -181,7 +198,7 @@ class DeviceStore(VariableStore):
     ) -> None:
         super().__init__(variables, updated)
         self.device = device
-        self._on_device = frozenset([device.array_type])
+        self._on_device = device.array_types
         # Contents that are arrays of NumPy's with what they are on the device: new ones are put
         # there. That a content is held is what keeps other programs from writing into it.
         self._known: list[tuple[Any, Any]] = [(None, None)] * len(self.variables)
@@ -245,9 +262,9 @@ class DeviceFeeder(Feeder):
 
     def __init__(self, inputs: Sequence[Node], forms: Any, device: Device) -> None:
         super().__init__(inputs, forms)
-        self._array_type = device.array_type
-        self._arrays = frozenset([np.ndarray, device.array_type])
-        # The sizes for shapes and dtypes of arguments that were taken as they are.
+        self._arrays = device.array_types | {np.ndarray}
+        self._on_device = device.array_types
+        # The sizes for types of arguments that were taken as they are.
         self._fitting: dict[Any, dict[str, int]] = {}
 
     def feed(
@@ -256,10 +273,12 @@ class DeviceFeeder(Feeder):
         """See `Feeder.feed`: arguments of types that were taken as they are need no other look."""
         if kwargs or not self._arrays.issuperset(map(type, args)):
             return super().feed(args, kwargs)
-        types = tuple([(a.shape, a.dtype) for a in args])
+        there = self._on_device.issuperset(map(type, args))
+        types = tuple(map(_aval if there else _shape_and_dtype, args))
         sizes = self._fitting.get(types)
         if sizes is not None:
-            self._check_ranges(args)
+            if self.ranges:
+                self._check_ranges(args)
             return args, sizes
         inputs, sizes = super().feed(args, kwargs)
         if len(self._fitting) >= MOST_SHAPES:
@@ -322,7 +341,10 @@ class JaxProgram(Program):
         return self._called(self.device.own, args, kwargs)
 
     def _called(
-        self, as_given: Callable[[Any], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self,
+        as_given: Callable[[Sequence[Any]], list[Any]],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
     ) -> Any:
         inputs, sizes = self.feeder.feed(args, kwargs)
         executable = self.executables.fixed or self.executables.of(sizes)
@@ -330,7 +352,7 @@ class JaxProgram(Program):
             if self.mesh is not None:
                 inputs = self.mesh.fed(self.feeder.inputs, inputs, sizes)
             results = self.store.run(executable, inputs, ())
-            return self.form(list(map(as_given, results)))
+            return self.form(as_given(results))
         except Exception as error:
             if (told := self.device.failed(error)) is error:
                 raise
@@ -348,6 +370,6 @@ class JaxProgram(Program):
         )
 
 
-def _owned(value: Any) -> Any:
-    """A result as an array of NumPy's that is the caller's."""
-    return np.array(value) if value.ndim else np.asarray(value)[()]
+def _owned(values: Sequence[Any]) -> list[Any]:
+    """Results as arrays of NumPy's that are the caller's."""
+    return [np.array(y) if y.ndim else np.asarray(y)[()] for y in values]
