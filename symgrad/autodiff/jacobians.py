@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.autodiff.batching import batched
 from symgrad.autodiff.checks import Disconnected, Several, check_outputs, check_wrt, several
 from symgrad.autodiff.colouring import apart, coloured, coloured_apart, fewest
+from symgrad.autodiff.known import with_known
 from symgrad.autodiff.locking import on_each_side
 from symgrad.autodiff.reverse import active_nodes
 from symgrad.autodiff.sparsity import Numbers, sparsity
@@ -246,7 +247,7 @@ def _sparse(
         (many,) = batched([flow], {seed: seeds}, size)
         given, found = (sources, places) if forward else (places, sources)
         at = colours[given] * int(end.size) + found
-        return gather(reshape(many, (size * int(end.size),)), at, axis=0)
+        return with_known(gather(reshape(many, (size * int(end.size),)), at, axis=0))
 
     try:
         values = entries(forward, colours)

@@ -7,6 +7,7 @@ import scipy.sparse
 import symgrad as sg
 from symgrad.autodiff.colouring import coloured
 from symgrad.ir.evaluate import evaluate
+from tests.helpers import close
 
 
 def padded(u):
@@ -162,3 +163,19 @@ def test_hessians(f, shape, entries, colours):
     x = sg.placeholder("x", shape)
     y = f(x)
     compared(sg.hessian(y, x), sg.hessian(y, x, sparse=True), x, entries, colours)
+
+
+def test_what_is_linear_is_computed_when_the_derivative_is_made():
+    x = sg.placeholder("x", 10_000)
+    grid = sg.reshape(x, (100, 100))
+    linear, bent = (sg.reshape(f(grid), (10_000,)) for f in (laplacian, lambda u: u**3))
+    at = np.random.default_rng(0).standard_normal(10_000)
+    program = sg.compile([x], sg.jacobian(linear, x, sparse=True))
+    found = program(at)
+    assert "add(" not in program.source
+    close(found @ at, evaluate([linear], {x: at})[0])
+    found.data[:] = 0  # the caller's own
+    close(program(at) @ at, evaluate([linear], {x: at})[0])
+    both = sg.compile([x], sg.jacobian(linear + bent, x, sparse=True))
+    close(both(at).data, (program(at) + scipy.sparse.diags_array(3 * at**2)).tocsr().data)
+    assert both.source.split("def step")[1].count("add(") == 1
