@@ -23,7 +23,7 @@ from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
 
 MOST_SWEEPS = 8
 MOST_PER_NODE = 100
-MOST_KNOWN = 4096
+MOST_KNOWN = 1 << 14
 FEW = 4  # operands, of which every choice is looked up
 
 _Forms: TypeAlias = tuple[Applied, ...]
