@@ -46,12 +46,16 @@ def quotient_series(
 
 
 def exponential_series(k: int, y: Series, x: Series) -> Cotangent:
-    """The coefficient of degree k > 0 of y = exp(x), by y' = x' * y."""
+    """The coefficient of degree k > 0 of y = exp(x), by y' = x' * y.
+
+    The start of y is a factor of no series, which would be 1: where it is 0, that may overflow.
+    """
 
     def rate(j: int) -> Cotangent:
         return scaled(x(j), j)
 
-    return scaled(convolved(mul, rate, y, k, range(1, k + 1)), 1 / k)
+    lower = scaled(convolved(mul, rate, y, k, range(1, k)), 1 / k)
+    return total(lower, convolved(mul, x, y, k, [k]))
 
 
 def scaled(node: Cotangent, factor: float) -> Cotangent:

@@ -103,6 +103,12 @@ def test_ten_derivatives_are_those_of_mpmath(name):
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
+def test_derivatives_of_an_exponential_that_vanishes_are_0():
+    for dtype, far in (("float32", 1e8), ("float64", 1e70)):
+        x = sg.placeholder("x", (), dtype)
+        assert not np.any(evaluate(sg.jet(sg.exp(-x * x), x, 5), {x: np.dtype(dtype).type(far)}))
+
+
 def test_a_fifth_derivative_takes_a_fraction_of_the_steps_of_nested_gradients():
     x = sg.placeholder("x", ())
     y = CURVES["quotient"][0](x)
