@@ -22,17 +22,21 @@ def with_known(node: Node) -> Node:
     """A node in which what follows from constant arrays alone, by some operation, is a constant.
 
     Of a linear function nothing is left to compute. Numbers that are only repeated stay as they
-    are: rules join them with others; and so does what has many more elements than it is made of.
+    are: rules join them with others; and so do views of constants, which take no memory, and what
+    has many more elements than it is made of.
     """
     order = topological([node])
+    seen: set[Node] = set()  # constants, and views of them
     known: dict[Node, int] = {}  # how many elements the largest array has that it is made of
     for n in order:
         if n.op is CONSTANT:
             known[n] = guess(n.size) if n.ndim else 0
         elif n.inputs and not n.op.opaque and all(x in known for x in n.inputs):
             known[n] = max(known[x] for x in n.inputs)
+        if n.op is CONSTANT or (n.op.view and seen.issuperset(n.inputs)):
+            seen.add(n)
     read = {x for n in order if n not in known for x in n.inputs} | {node}
-    ends = [n for n in order if n in read and n.inputs and _fits(n, known.get(n, 0))]
+    ends = [n for n in order if n in read and n not in seen and _fits(n, known.get(n, 0))]
     try:
         arrays = evaluate(ends)
     except (KernelError, SymbolicError):  # the program raises it, and says where
