@@ -88,6 +88,13 @@ FITS = {
         (3 - 2 * mp.sqrt(2)) ** 2 * mpf("1.0001"),
         lambda z: z**2 / 2 * mpf(2) ** 10,
     ),
+    # log(1 + f) = f + f² P(f)
+    "log1p": Fit(
+        lambda f: (mp.log1p(f) - f) / f**2,
+        mp.sqrt(mpf(1) / 2) * mpf("0.9999999") - 1,
+        mp.sqrt(2) * mpf("1.0000001") - 1,
+        lambda f: abs(f**2 / mp.log1p(f)),
+    ),
     "sin": odd(mp.sin, QUARTER_PI),
     # cos(r) = 1 - z / 2 + z² P(z), with z = r²
     "cos": Fit(
@@ -172,6 +179,7 @@ FITS |= {
 KINDS = {
     "log_erfc": ("f4",),
     "log_rest": ("f8",),
+    "log1p": ("f4",),
     "erfcx_slope": ("f8",),
     "tail": ("f8",),
     "short_tail": ("f4",),

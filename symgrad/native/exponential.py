@@ -137,7 +137,20 @@ def _of_special(x: Value, found: Value) -> Value:
 
 def log(x: Value, short: bool = False) -> Value:
     """The natural logarithm."""
+    if x.kind == "f4":
+        return _of_special(x, _log_of_float32(x))
     return _of_special(x, joined(*log_parts(x, short)))
+
+
+def _log_of_float32(x: Value) -> Value:
+    """The logarithm without a division, for x > 0 and finite: of float64 it would take longer."""
+    code, ln2 = x.code, FORMATS[x.kind].ln2
+    k, m = exponent_and_rest(x)
+    f = m - 1.0
+    square = f * f
+    total, error = quick_sum(k * ln2[0], f)
+    low = code.fma(k, ln2[1], error)
+    return total + code.fma(square, polynomial("log1p", f, square=square), low)
 
 
 def _log_in_base(x: Value, factor: tuple[float, ...], unit: tuple[float, ...]) -> Value:
