@@ -86,7 +86,12 @@ def made(call, function, operands):
     """The results of a call, part by part."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return flat(eval(call, {**PLAIN, **operands, "f": function}))
+        return flat(eval(_code(call), {**PLAIN, **operands, "f": function}))
+
+
+@cache  # many functions are called by the same lines
+def _code(call):
+    return compile(call, "<string>", "eval")
 
 
 def on_arrays(call, function, arrays=ARRAYS):

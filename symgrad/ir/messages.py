@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -63,16 +64,23 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
 
 
+@lru_cache(maxsize=1024)  # a function may be refused again and again
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function."""
+    return inspect.signature(function)
+
+
+@lru_cache(maxsize=1024)
 def signature_text(function: Callable[..., Any]) -> str:
     """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return str(inspect.Signature(plain))
 
 
 def misfit(function: Callable[..., Any], name: str, error: Exception, args: Sequence[Any]) -> str:
     """The message about arguments that do not fit a function: how to write what came too many."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     places = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     several = any(p.kind is p.VAR_POSITIONAL for p in places)

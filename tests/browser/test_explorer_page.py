@@ -350,9 +350,9 @@ def test_axe_finds_nothing(opened, net_page, tab):
     assert_accessible_in_both(page)
 
 
-def test_axe_finds_nothing_in_the_overview(opened, big_page):
-    page = opened(big_page)
-    assert_accessible_in_both(page)
+def test_axe_finds_nothing_in_the_overview(opened, big_page, deep_page):
+    assert_accessible_in_both(opened(big_page))
+    page = opened(deep_page)
     page.locator("#changes").click()
     assert_accessible_in_both(page)
 
