@@ -74,6 +74,10 @@ class Record:
             setattr(cls, name, _refuse)
 
     def __init__(self, *args: Any, **given: Any) -> None:
+        if not given and len(args) == len(self._fields) == len(self._by_place):
+            # A plan has one for each place and step, made in the fastest way that there is.
+            self.__dict__.update(zip(self._fields, args, strict=True))
+            return
         values = dict(zip(self._by_place, args, strict=False))
         known = len(values) + len(given)
         values.update(given)

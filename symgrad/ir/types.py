@@ -42,8 +42,8 @@ class TensorType:
         # The fast way is for the type rules, which pass a clean shape and a dtype.
         if not (_is_clean(shape) and is_clean_dtype(dtype)):
             dtype, shape = as_dtype(dtype), as_shape(shape)
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "dtype", dtype)
+        _set_shape(self, shape)
+        _set_dtype(self, dtype)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name} of a type stays; take with_shape or with_dtype")
@@ -100,6 +100,10 @@ class TensorType:
         return f"{name_of(self.dtype)}[{inside}]"
 
 
+_set_shape = vars(TensorType)["shape"].__set__
+_set_dtype = vars(TensorType)["dtype"].__set__
+
+
 @cache
 def name_of(dtype: DType) -> str:
     """The name of a dtype, which NumPy puts together each time."""
@@ -107,9 +111,13 @@ def name_of(dtype: DType) -> str:
 
 
 def _is_clean(shape: object) -> bool:
-    return isinstance(shape, tuple) and all(
-        s.__class__ is Dim or (s.__class__ is int and s >= 0) for s in shape
-    )
+    if not isinstance(shape, tuple):
+        return False
+    # No generator, which takes as long as all else: types are made all the time.
+    for s in shape:  # noqa: SIM110
+        if s.__class__ is not Dim and not (s.__class__ is int and s >= 0):
+            return False
+    return True
 
 
 def is_clean_dtype(dtype: object) -> bool:
