@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -64,13 +64,18 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
 
 
-@lru_cache(maxsize=1024)  # a function may be refused again and again
+# A function may be refused again and again; one of the user's may hold arrays, and may go.
+_SIGNATURES: WeakKeyDictionary[Callable[..., Any], inspect.Signature] = WeakKeyDictionary()
+
+
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The parameters of a function."""
-    return inspect.signature(function)
+    found = _SIGNATURES.get(function)
+    if found is None:
+        found = _SIGNATURES[function] = inspect.signature(function)
+    return found
 
 
-@lru_cache(maxsize=1024)
 def signature_text(function: Callable[..., Any]) -> str:
     """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
     signature = signature_of(function)
