@@ -4,7 +4,7 @@ import ast
 import builtins
 import dis
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType
 
@@ -97,11 +97,17 @@ def walk(tree):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
+@lru_cache(maxsize=1)  # asked for twice of each module
+def parsed(source):
+    """All nodes of a module's tree, which is the first."""
+    return walk(ast.parse(source))
+
+
 @cache
 def imports(source, module):
     """Every import: the node, the module's full name, and whether it is inside a function."""
     package = module if module.endswith("__init__") else module.rpartition(".")[0]
-    nodes = walk(ast.parse(source))
+    nodes = parsed(source)
     inside, found = set(), []
     for node in nodes:
         if node in inside or isinstance(node, FUNCTIONS):
@@ -231,7 +237,7 @@ def _is_table(node):
 
 def faults(module, source):
     """What is wrong with a module, a line each."""
-    nodes = walk(ast.parse(source))
+    nodes = parsed(source)
     found = [*import_faults(module, source), *habit_faults(nodes, source.count("\n"))]
     found += [*private_faults(nodes), *name_faults(module, nodes)]
     if module == "symgrad.__main__":
