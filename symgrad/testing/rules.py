@@ -141,7 +141,7 @@ def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]
     sums = _has_sums(before)
     reach = 8 if sums and rule.exact >= Exact.ROUNDING else 30
     if rule.exact == Exact.ROUNDING:
-        for arrays in edges_of(inputs):
+        for arrays in _no_longer_finite(before, after, inputs):
             feeds = dict(zip(inputs, arrays, strict=True))
             with suppress(ValueError):  # a singular matrix
                 written = Run([before], feeds)
@@ -157,36 +157,59 @@ def _held_to_grade(rule: Rule, before: Node, after: Node, inputs: Sequence[Node]
 def _apart(
     old: Sequence[Node], new: Sequence[Node], inputs: Sequence[Node], points: list[list[Any]]
 ) -> list[list[Any]]:
-    """The points at which results may differ in a byte, but for which NaN they have.
-
-    They are all of them, unless two graphs work on elements of inputs of one shape: then the
-    points, stacked along a new first axis, are computed at once. What comes of constants alone is
-    the same at all of them, by whatever op.
-    """
-    shapes = {x.shape for x in inputs}
-    if len(shapes) != 1 or len(points) < 2:
-        return points
-    (shape,) = shapes
-    fed = {*inputs}
-    for n in topological([*old, *new]):
-        if isinstance(n.type, tuple) or n.ndim > len(shape):
-            return points
-        if not fed.isdisjoint(n.inputs):
-            if not n.op.elementwise:
-                return points
-            fed.add(n)
-    columns = zip(*points, strict=True)
-    feeds = {x: np.stack(column) for x, column in zip(inputs, columns, strict=True)}
-    try:
-        results = [Run(nodes, feeds).results() for nodes in (old, new)]
-    except ValueError:  # an integer to a negative power
+    """The points at which results may differ in a byte, but for which NaN they have."""
+    expected, found = (_at_once(nodes, inputs, points) for nodes in (old, new))
+    if expected is None or found is None:
         return points
     same = np.ones(len(points), bool)
-    for y, *pair in zip(old, *results, strict=True):
-        a, b = (np.array(np.broadcast_to(v, (len(points), *y.shape))) for v in pair)
+    for a, b in zip(expected, found, strict=True):
         equal = (_bytes(a) == _bytes(b)).all(axis=-1) | ((a != a) & (b != b)).reshape(len(a), -1)
         same &= equal.all(axis=1)
     return [point for point, alike in zip(points, same, strict=True) if not alike]
+
+
+def _no_longer_finite(before: Node, after: Node, inputs: Sequence[Node]) -> list[list[Any]]:
+    """Arrays near the ends of the range at which what was finite may not be so."""
+    points = edges_of(inputs)
+    expected, found = (_at_once([y], inputs, points) for y in (before, after))
+    if expected is None or found is None:
+        return points
+    lost = (np.isfinite(expected[0]) & ~np.isfinite(found[0])).reshape(len(points), -1)
+    return [point for point, apart in zip(points, lost.any(axis=1), strict=True) if apart]
+
+
+def _at_once(
+    nodes: Sequence[Node], inputs: Sequence[Node], points: list[list[Any]]
+) -> list[np.ndarray[Any, Any]] | None:
+    """The values of nodes at all points, along a new first axis.
+
+    None unless whatever comes of the inputs works on elements. What comes of constants alone is the
+    same at all points, by whatever op.
+    """
+    ndim = max((x.ndim for x in inputs), default=0)
+    fed = {*inputs}
+    for n in topological(nodes):
+        if isinstance(n.type, tuple) or n.ndim > ndim:
+            return None
+        if not fed.isdisjoint(n.inputs):
+            if not n.op.elementwise:
+                return None
+            fed.add(n)
+    if not inputs or len(points) < 2:
+        return None
+    feeds = {
+        x: np.stack(column).reshape(len(points), *(1,) * (ndim - x.ndim), *x.tensor.shape)
+        for x, column in zip(inputs, zip(*points, strict=True), strict=True)
+    }
+    try:
+        values = Run(nodes, feeds).results()
+    except ValueError:  # an integer to a negative power
+        return None
+    shapes: list[Any] = [(len(points), *y.tensor.shape) for y in nodes]
+    alone = [
+        np.reshape(v, s) if y in fed else v for y, v, s in zip(nodes, values, shapes, strict=True)
+    ]
+    return [np.array(np.broadcast_to(v, s)) for v, s in zip(alone, shapes, strict=True)]
 
 
 def _bytes(rows: Any) -> Any:

@@ -27,16 +27,20 @@ def with_nans(shape):
 
 def agrees(name, array, *args, **options):
     """NumPy's function on a constant and on a placeholder with named dimensions."""
-    with np.errstate(all="ignore"):
-        expected = np.asarray(getattr(np, name)(array, *args, **options))
+    all_agree(name, array, [(args, options)])
+
+
+def all_agree(name, array, calls):
+    """As `agrees`, of several calls, each `(args, options)`, in one program."""
+    function = getattr(np, name)
     x = sg.placeholder("x", tuple(f"N{i}" for i in range(array.ndim)), array.dtype)
-    found = getattr(np, name)(x, *args, **options)
-    for mine in (
-        value(getattr(np, name)(sg.constant(array), *args, **options)),
-        sg.compile(x, found)(array),
-    ):
-        assert np.asarray(mine).dtype == expected.dtype
-        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-14, strict=False)
+    compiled = sg.compile(x, [function(x, *args, **options) for args, options in calls])(array)
+    for (args, options), mine in zip(calls, compiled, strict=True):
+        with np.errstate(all="ignore"):
+            expected = np.asarray(function(array, *args, **options))
+        for y in (mine, value(function(sg.constant(array), *args, **options))):
+            assert np.asarray(y).dtype == expected.dtype
+            np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-14, strict=False)
 
 
 def gradient(function, at):
@@ -51,8 +55,9 @@ def gradient(function, at):
 @pytest.mark.parametrize(("shape", "axis"), SHAPED)
 def test_quantiles_are_numpys(method, shape, axis):
     array = RNG.standard_normal(shape)
-    for q, keepdims in itertools.product((0.3, [0, 0.5, 0.75, 1.0], [[0.1, 0.2]]), (False, True)):
-        agrees("quantile", array, q, axis=axis, keepdims=keepdims, method=method)
+    asked = itertools.product((0.3, [0, 0.5, 0.75, 1.0], [[0.1, 0.2]]), (False, True))
+    options = {"axis": axis, "method": method}
+    all_agree("quantile", array, [((q,), options | {"keepdims": k}) for q, k in asked])
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
