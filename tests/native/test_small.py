@@ -293,7 +293,7 @@ def test_nothing_is_leaked():
 
 
 @pytest.mark.parametrize("exact", ["bits", "values", "rounding"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(14))
 def test_random_graphs(seed, exact):
     rng = np.random.default_rng([seed, 18])
     inputs, outputs = random_graph(rng, int(rng.integers(5, 40)))
