@@ -28,15 +28,17 @@ class NativeCode(Protocol):
     """The code of an inner graph, as `symgrad.native.kernel.Kernel` has it.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`; the first is a multiple of `block`. Of a result that is joined from the blocks',
-    `parts` has the type of the array to give for it, None of others. Each result may be written
-    over those of its operands that `in_place` has for it; one that is `streamed` is written faster
-    where it begins a page of memory. Operands are plain arrays, but for those that are to have
-    `strides`; some are to be as `wide` as the shape that it has for their number.
+    are `rows`, which take about so many `nanoseconds`; the first is a multiple of `block`. Of a
+    result that is joined from the blocks', `parts` has the type of the array to give for it, None
+    of others. Each result may be written over those of its operands that `in_place` has for it; one
+    that is `streamed` is written faster where it begins a page of memory. Operands are plain
+    arrays, but for those that are to have `strides`; some are to be as `wide` as the shape that it
+    has for their number.
     """
 
     rows: int
     block: int
+    nanoseconds: float
     call: Callable[..., None]
     in_place: tuple[tuple[int, ...], ...]
     streamed: tuple[bool, ...]
@@ -128,6 +130,8 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
+# To wake another thread takes 10 to 100 µs: longer where that of BLAS still turns in its place.
+LEAST_SHARED = 150_000  # nanoseconds
 
 
 class NativeLoop(Step, kw_only=True):
@@ -150,7 +154,7 @@ class NativeLoop(Step, kw_only=True):
     def piece(self) -> int:
         """How many rows a call computes: whole blocks."""
         code = self.code
-        if self.threads == 1 or code.rows <= code.block:
+        if self.threads == 1 or code.rows <= code.block or code.nanoseconds < LEAST_SHARED:
             return code.rows
         blocks = -(-code.rows // code.block)
         return -(-blocks // (PIECES * self.threads)) * code.block

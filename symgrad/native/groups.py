@@ -263,17 +263,36 @@ class Group:
 
         Both are given what it takes to read and write an element of what the group itself does.
         """
-        moved = 5 * (len(self.graph.inputs) + len(self.graph.outputs))
+        moved, own = self._moved, self._own
         inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
         alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
         alone += sum(COSTS[n.op][1] if n.op in COSTS else 13 * is_reduction(n) for n in inner)
-        draws = sum(is_drawn(n) for n in inner)
-        alone += NUMPYS * draws
-        own = sum(self.cost(n) for s in range(self.passes) for n in self.made_in(s))
-        own += COST * draws
+        alone += NUMPYS * sum(map(is_drawn, inner))
+        return (own + moved) / self._filled < alone + moved
+
+    @property
+    def nanoseconds(self) -> float:
+        """About how long a call takes on one thread, as the costs of its ops tell."""
+        elements = self.rows * (1 if self.flat else self.columns)
+        return elements and elements * (self._own + self._moved) / self._filled / 100
+
+    @cached_property
+    def _own(self) -> int:
+        """What it takes to compute an element, in the unit of `Operation.cost`."""
+        made = [n for s in range(self.passes) for n in self.made_in(s)]
+        inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
+        return sum(map(self.cost, made)) + COST * sum(map(is_drawn, inner))
+
+    @property
+    def _moved(self) -> int:
+        """What it takes to read and write an element of each array."""
+        return 5 * (len(self.graph.inputs) + len(self.graph.outputs))
+
+    @property
+    def _filled(self) -> float:
+        """The part of a row's vectors that is used."""
         rounds = 1 if self.flat else -(-self.columns // self.lanes)
-        filled = 1 if self.flat else self.columns / (rounds * self.lanes)  # of a row's vectors
-        return (own + moved) / filled < alone + moved
+        return 1 if self.flat else self.columns / (rounds * self.lanes)
 
 
 def admit_in_rows(node: Node, exact: bool) -> None:

@@ -65,6 +65,7 @@ class Kernel:
         long = self.group.is_long()
         write_wrapper(self._module, KERNEL, kinds, 2, long=long, strided=strided)
         self.rows, self.block = self.group.rows, self.group.block
+        self.nanoseconds = self.group.nanoseconds
         self.in_place, self.streamed = self.group.in_place, streamed(self.group)
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs
