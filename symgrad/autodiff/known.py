@@ -1,4 +1,4 @@
-"""What is known of a derivative before it is asked for: what becomes of vectors that are known."""
+"""Constants of a derivative, computed when it is made: what becomes of vectors that are known."""
 
 from __future__ import annotations
 

@@ -278,14 +278,14 @@ class Group:
 
     @cached_property
     def _own(self) -> int:
-        """What it takes to compute an element, in the unit of `Operation.cost`."""
+        """The cost to compute an element, in the unit of `Operation.cost`."""
         made = [n for s in range(self.passes) for n in self.made_in(s)]
         inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
         return sum(map(self.cost, made)) + COST * sum(map(is_drawn, inner))
 
     @property
     def _moved(self) -> int:
-        """What it takes to read and write an element of each array."""
+        """The cost to read and write an element of each array, in the same unit."""
         return 5 * (len(self.graph.inputs) + len(self.graph.outputs))
 
     @property
