@@ -119,8 +119,8 @@ def status(field: str) -> int:
 
 
 def most() -> int:
-    """The most memory in use since `settled`. Pages of files are not in it: a library's code is
-    shared by all processes and dropped at need, and once read does not grow less.
+    """The most memory in use since `settled`, without pages of files: the code of a library is
+    shared by all processes, and the system drops it when it needs the memory.
     """
     return status("VmHWM") - status("RssFile")
 

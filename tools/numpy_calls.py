@@ -86,12 +86,7 @@ def made(call, function, operands):
     """The results of a call, part by part."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return flat(eval(_code(call), {**PLAIN, **operands, "f": function}))
-
-
-@cache  # many functions are called by the same lines
-def _code(call):
-    return compile(call, "<string>", "eval")
+        return flat(eval(call, {**PLAIN, **operands, "f": function}))
 
 
 def on_arrays(call, function, arrays=ARRAYS):

@@ -8,7 +8,7 @@ Derivatives: `reverse.py` is the walk from a loss to its inputs, `forward.py` th
 the outputs, `taylor.py` arithmetic of power series for high orders, `locking.py` derivatives along
 a side of a kink (`KINKS.md`). `batching.py` makes of a graph for one value one for many, as `vmap`
 and Jacobians need it. `sparsity.py` finds which entries of a Jacobian can differ from 0,
-`colouring.py` which of its columns can be computed together, and `known.py` what is left of them.
+`colouring.py` which of its columns can be computed together, and `known.py` folds constants.
 
 Ops that run graphs have files of their own for derivatives and batches: `loops.py` (`scan`),
 `whiles.py`, `choices.py` (`cond`), `implicit.py` (solutions of equations, and in `krylov.py` those

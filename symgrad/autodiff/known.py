@@ -1,4 +1,4 @@
-"""Constants of a derivative, computed when it is made: what becomes of vectors that are known."""
+"""Constant folding in derivatives: what follows from constant vectors is computed once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_TIMES = 2
 
 
 def with_known(node: Node) -> Node:
-    """A node in which what follows from constant arrays alone, by some operation, is a constant.
+    """A node in which each value that is computed from constant arrays alone is a constant.
 
-    Of a linear function nothing is left to compute. Numbers that are only repeated stay as they
-    are: rules join them with others; and so do views of constants, which take no memory, and what
-    has many more elements than it is made of.
+    The derivative of a linear function becomes one constant. Three things stay as they are: single
+    numbers that are repeated, which rules join with others; views of constants, which take no
+    memory; and values with many more elements than the constants they are computed from.
     """
     order = topological([node])
     seen: set[Node] = set()  # constants, and views of them

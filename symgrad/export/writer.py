@@ -69,7 +69,7 @@ class _Writer(Ops):
     """The nodes of ONNX that compute a graph."""
 
     def __init__(self, graph: Graph, names: Sequence[str], library: Any) -> None:
-        self.graph, self.library, self.output_names = graph, library, names
+        self.graph, self.onnx, self.output_names = graph, library, names
         self.helper, self.arrays = library.helper, library.numpy_helper
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
@@ -102,8 +102,8 @@ class _Writer(Ops):
         )
         model.ir_version = FORMAT
         try:
-            self.library.checker.check_model(model)
-        except self.library.checker.ValidationError as error:  # such as that a name is empty
+            self.onnx.checker.check_model(model)
+        except self.onnx.checker.ValidationError as error:  # such as that a name is empty
             raise UnsupportedError(f"ONNX does not take it: {str(error)[:300]}") from error
         data: bytes = model.SerializeToString()
         return data
@@ -162,7 +162,7 @@ class _Writer(Ops):
         Where onnxruntime has no kernel for a dtype, there is another one between two conversions.
         """
         if op not in self.signatures:
-            self.signatures[op] = Signature(self.library.defs.get_schema(op, OPSET))
+            self.signatures[op] = Signature(self.onnx.defs.get_schema(op, OPSET))
         signature, given, found = self.signatures[op], list(names), dict[str, tuple[Dtype, Dtype]]()
         for place, name in enumerate(names):
             variable, dtype = signature.variable(place), self.dtypes[name]

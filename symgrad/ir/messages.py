@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -64,28 +63,16 @@ def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
 
 
-# A function may be refused again and again; one of the user's may hold arrays, and may go.
-_SIGNATURES: WeakKeyDictionary[Callable[..., Any], inspect.Signature] = WeakKeyDictionary()
-
-
-def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of a function."""
-    found = _SIGNATURES.get(function)
-    if found is None:
-        found = _SIGNATURES[function] = inspect.signature(function)
-    return found
-
-
 def signature_text(function: Callable[..., Any]) -> str:
     """The parameters of a function as a person would write them: `(x, /, *, axis=None)`."""
-    signature = signature_of(function)
+    signature = inspect.signature(function)
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return str(inspect.Signature(plain))
 
 
 def misfit(function: Callable[..., Any], name: str, error: Exception, args: Sequence[Any]) -> str:
     """The message about arguments that do not fit a function: how to write what came too many."""
-    parameters = signature_of(function).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     places = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     several = any(p.kind is p.VAR_POSITIONAL for p in places)

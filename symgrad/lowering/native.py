@@ -38,13 +38,14 @@ class NativeCode(Protocol):
 
     rows: int
     block: int
-    nanoseconds: float
     call: Callable[..., None]
     in_place: tuple[tuple[int, ...], ...]
     streamed: tuple[bool, ...]
     wide: Mapping[int, tuple[int, ...]]
     strides: tuple[Strides | None, ...]
 
+    @property
+    def nanoseconds(self) -> float: ...
     @property
     def ir(self) -> str: ...
     @property
@@ -130,8 +131,8 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
-# To wake another thread takes 10 to 100 µs: longer where that of BLAS still turns in its place.
-LEAST_SHARED = 150_000  # nanoseconds
+# In nanoseconds. To wake a thread takes 10 to 100 µs, most while BLAS spins on its processor.
+LEAST_SHARED = 150_000
 
 
 class NativeLoop(Step, kw_only=True):

@@ -264,7 +264,7 @@ class Group:
         Both are given what it takes to read and write an element of what the group itself does.
         """
         moved, own = self._moved, self._own
-        inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
+        inner = self._inner
         alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
         alone += sum(COSTS[n.op][1] if n.op in COSTS else 13 * is_reduction(n) for n in inner)
         alone += NUMPYS * sum(map(is_drawn, inner))
@@ -272,16 +272,20 @@ class Group:
 
     @property
     def nanoseconds(self) -> float:
-        """About how long a call takes on one thread, as the costs of its ops tell."""
+        """About how long a call takes on one thread, as its ops cost in float32."""
         elements = self.rows * (1 if self.flat else self.columns)
         return elements and elements * (self._own + self._moved) / self._filled / 100
+
+    @cached_property
+    def _inner(self) -> list[Node]:
+        """The nodes that have a value for each element, and the reductions of such."""
+        return [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
 
     @cached_property
     def _own(self) -> int:
         """The cost to compute an element, in the unit of `Operation.cost`."""
         made = [n for s in range(self.passes) for n in self.made_in(s)]
-        inner = [n for n in self.graph.nodes if self.space.is_inner(n) or n in self.space.reduced]
-        return sum(map(self.cost, made)) + COST * sum(map(is_drawn, inner))
+        return sum(map(self.cost, made)) + COST * sum(map(is_drawn, self._inner))
 
     @property
     def _moved(self) -> int:

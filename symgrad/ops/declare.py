@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.messages import misfit, refuse, signature_of
+from symgrad.ir.messages import misfit, refuse
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Builder, Cotangent, Op
 from symgrad.ir.operators import call
@@ -144,7 +144,7 @@ def check_arguments(
 ) -> None:
     """Raise a `TypeError` that shows the function's signature if the arguments do not fit it."""
     try:
-        signature_of(function).bind(*args, **named)
+        inspect.signature(function).bind(*args, **named)
     except TypeError as error:
         raise TypeError(misfit(function, name, error, args)) from None
 

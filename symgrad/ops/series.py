@@ -48,7 +48,8 @@ def quotient_series(
 def exponential_series(k: int, y: Series, x: Series) -> Cotangent:
     """The coefficient of degree k > 0 of y = exp(x), by y' = x' * y.
 
-    The start of y is a factor of no series, which would be 1: where it is 0, that may overflow.
+    To factor exp(x(0)) out of all coefficients would save operations. But where it is 0, what is
+    left may overflow, and 0 times inf is NaN.
     """
 
     def rate(j: int) -> Cotangent:

@@ -183,8 +183,8 @@ def _at_once(
 ) -> list[np.ndarray[Any, Any]] | None:
     """The values of nodes at all points, along a new first axis.
 
-    None unless whatever comes of the inputs works on elements. What comes of constants alone is the
-    same at all points, by whatever op.
+    None if an op does more with what comes of the inputs than work on its elements. What comes of
+    constants alone is the same at all points, and may be made by any op.
     """
     ndim = max((x.ndim for x in inputs), default=0)
     fed = {*inputs}
