@@ -43,14 +43,14 @@ def measure(contestant: str, workload: str, scale: float, threads: int, folder: 
     run: Run = getattr(work, method)(*inputs)
     first = run()
     built = perf_counter() - start
-    highest = most() - resident
+    highest = highest_now() - resident
     error = difference_to_naive(contestant, run, first, folder / workload)
     if not error <= work.tolerance:
         return {"status": f"wrong by {error:.1g}"}
     del first
     settled()
     run()
-    of_a_call = most() - resident
+    of_a_call = highest_now() - resident
     times = timed(run)
     call = float(np.median(times))
     return {
@@ -118,7 +118,7 @@ def status(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 
 
-def most() -> int:
+def highest_now() -> int:
     """The most memory in use since `settled`, without pages of files: the code of a library is
     shared by all processes, and the system drops it when it needs the memory.
     """
