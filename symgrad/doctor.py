@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +14,7 @@ import symgrad as sg
 from symgrad import display
 from symgrad.ir.errors import SymgradError
 from symgrad.ir.graph import Graph
+from symgrad.native.blas import blas_threads
 from symgrad.runtime.threads import available
 
 PACKAGES = ("symgrad", "numpy", "networkx", "graphviz")
@@ -42,7 +42,7 @@ def installation() -> dict[str, Any]:
         "blas": {
             "name": blas.get("name"),
             "version": blas.get("version"),
-            "threads": _blas_threads(),
+            "threads": blas_threads(),
         },
         "threads": available(),
         "machine code": machine_code(),
@@ -87,17 +87,3 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _blas_threads() -> int | None:
-    """How many threads OpenBLAS uses, if NumPy's own is there to be asked."""
-    folder = Path(np.__file__).parent.with_suffix(".libs")
-    for path in sorted(folder.glob("*openblas*")):
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError:
-            continue
-        for name in ("scipy_openblas_get_num_threads64_", "openblas_get_num_threads"):
-            if hasattr(library, name):
-                return int(getattr(library, name)())
-    return None

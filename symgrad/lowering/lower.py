@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from symgrad.lowering.names import names_of
 from symgrad.lowering.native import Native, NativeCode, NativeLoop, parted, strides_of
 from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
+from symgrad.lowering.products import share_products
 from symgrad.lowering.schedule import Loop, Task, schedule
 from symgrad.lowering.spares import in_spares
 from symgrad.lowering.steps import (
@@ -135,6 +136,7 @@ class _Lowering:
         """The plan of its tasks, or of those that another way of lowering has scheduled."""
         tasks, outputs = scheduled or self.scheduled
         self._place_all(tasks)
+        share_products(self.steps, self.builders, self.native, self.threads)
         wanted = [self.values[i][0] for i in outputs]
         ends = len(self.steps) + len(wanted)
         for ref in wanted:
@@ -184,8 +186,10 @@ class _Lowering:
         return tiling or parted(self.native, graph, self.sizes)
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
-        planned = lower if trial else self._inner
-        return planned(tile, {}, nexts, within=True)
+        """The plan of a tile. Threads share what is in it, if that is enough, or else the tiles."""
+        inner = partial(lower if trial else self._inner, tile, {}, nexts, within=True)
+        plan = inner(threads=1 if trial else self.threads)
+        return plan if trial or plan.is_shared else inner()
 
     def _inner(
         self, graph: Graph, sizes: Any, nexts: Sequence[Node], times: int = 1, **options: Any
@@ -199,8 +203,7 @@ class _Lowering:
         return lower(graph, sizes, nexts, **options)
 
     def _leaf_slots(self, op: Op) -> tuple[int, ...]:
-        leaves = (n for n in self.graph.inputs if n.op is op)
-        return tuple(self.number[self.leaves[n]] for n in leaves)
+        return tuple(self.number[self.leaves[n]] for n in self.graph.inputs if n.op is op)
 
     # ---- where each task's value goes -------------------------------------------------------
 
@@ -328,16 +331,13 @@ class _Lowering:
         if isinstance(loop, Tiling):
             scratch = self._temporaries(loop.scratch, "tile")
             return TileLoop(node, operands, results, task.group, scratch, tiling=loop)
-        shapes = (loop.wide.get(k) for k in range(len(operands)))
-        seen = [
-            r if s is None else self._broadcast(r, s)
-            for r, s in zip(operands, shapes, strict=False)
-        ]
+        both = zip(operands, map(loop.wide.get, range(len(operands))), strict=True)
+        seen = [r if s is None else self._broadcast(r, s) for r, s in both]
         ready = zip(seen, loop.strides, strict=True)
         operands = tuple([self._contiguous(task, r) if s is None else r for r, s in ready])
         scratch = self._temporaries([t for t in loop.parts if t is not None], "tile")
-        threads = self.threads
-        return NativeLoop(node, operands, results, task.group, scratch, code=loop, threads=threads)
+        given = node, operands, results, task.group, scratch
+        return NativeLoop(*given, code=loop, threads=self.threads)
 
     def _broadcast(self, ref: Ref, shape: tuple[int, ...]) -> Ref:
         return Ref(ref.slot, (*ref.views, View(broadcast_to.op, (("shape", shape),))))

@@ -28,7 +28,8 @@ class NativeCode(Protocol):
     """The code of an inner graph, as `symgrad.native.kernel.Kernel` has it.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`, which take about so many `nanoseconds`; the first is a multiple of `block`. Of a
+    are `rows`, which take about so many `nanoseconds`; the first is a multiple of `block`. If it
+    `shares`, it takes two more numbers, of the rows in a piece and of threads. Of a
     result that is joined from the blocks', `parts` has the type of the array to give for it, None
     of others. Each result may be written over those of its operands that `in_place` has for it; one
     that is `streamed` is written faster where it begins a page of memory. Operands are plain
@@ -38,6 +39,7 @@ class NativeCode(Protocol):
 
     rows: int
     block: int
+    shares: bool
     call: Callable[..., None]
     in_place: tuple[tuple[int, ...], ...]
     streamed: tuple[bool, ...]
@@ -80,8 +82,12 @@ class Native(Protocol):
     `parts` is a graph of which what can run as machine code is fused. `whole` is the code of a
     whole program, the last `nexts` outputs of which are next values; None if it is not small.
     `placed` is a graph in which what is placed in arrays is fused with what reads them.
-    `repeated` is the same for what a call runs so many times.
+    `repeated` is the same for what a call runs so many `times` in all. `product` is `matmul`
+    on so many threads, or None. It is to `insist` on machine code if so.
     """
+
+    insist: bool
+    times: int
 
     def __call__(
         self,
@@ -97,6 +103,8 @@ class Native(Protocol):
     def repeated(self, times: int) -> Native: ...
 
     def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None: ...
+
+    def product(self, threads: int) -> Callable[..., Any] | None: ...
 
 
 NEAR = 64  # bytes: what lies farther from each other along a row is copied in blocks
@@ -131,8 +139,8 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
-# In nanoseconds. To wake a thread takes 10 to 100 µs, most while BLAS spins on its processor.
-LEAST_SHARED = 150_000
+# In nanoseconds: the team begins within a microsecond, if it has not gone to sleep.
+LEAST_SHARED = 10_000
 
 
 class NativeLoop(Step, kw_only=True):

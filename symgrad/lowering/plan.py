@@ -9,11 +9,14 @@ from symgrad.ir.cached import cached_property
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import Displayed
 from symgrad.ir.record import Record, fresh
+from symgrad.ir.types import TensorType
 from symgrad.lowering.native import NativeCall, NativeLoop
-from symgrad.lowering.steps import Ref, Slot, Step, View, is_open
+from symgrad.lowering.steps import Product, Ref, Slot, Step, View, is_open, nbytes
 
 ALIGNMENT = 64
 LARGE = 2**18  # bytes of a result whose memory is worth keeping
+# In a nanosecond on one thread, and how much of a plan is to be shared.
+FLOPS, BYTES, MOSTLY = 100, 12, 1.15
 
 
 class Plan(Displayed, Record, frozen=True):
@@ -80,9 +83,34 @@ class Plan(Displayed, Record, frozen=True):
     def has_native(self) -> bool:
         """Whether a part of it, or of a plan that a step runs, is machine code."""
         return any(
-            isinstance(s, (NativeLoop, NativeCall)) or (s.inner is not None and s.inner.has_native)
+            isinstance(s, (NativeLoop, NativeCall, Product))
+            or (s.inner is not None and s.inner.has_native)
             for s in self.steps
         )
+
+    def nanoseconds(self, step: Step) -> float:
+        """About how long a step takes on one thread: products, machine code, or a pass of NumPy."""
+        if isinstance(step, NativeLoop):
+            return step.code.nanoseconds
+        operands, results = (
+            list(map(self._type, step.operands)),
+            list(map(self._type, step.results)),
+        )
+        if isinstance(step, Product):
+            return (step.flops(operands, results) or 0) / FLOPS
+        return sum(map(nbytes, operands + results)) / BYTES
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether threads share products, and most of what else it does."""
+        products = [s for s in self.steps if isinstance(s, Product)]
+        loops = [s for s in self.steps if isinstance(s, NativeLoop) and s.piece < s.code.rows]
+        shared = sum(map(self.nanoseconds, (*products, *loops)))
+        return bool(products) and sum(map(self.nanoseconds, self.steps)) <= MOSTLY * shared
+
+    def _type(self, ref: Ref) -> TensorType:
+        t = self.slots[ref.slot].type
+        return t.with_shape(ref.shape(t)) if ref.views else t
 
     @property
     def output_bytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -226,6 +226,12 @@ class RowSums(Call):
 
     def flops(self, operands: Sequence[TensorType], results: Sequence[TensorType]) -> int | None:
         return _size(operands[0])
+
+
+class Product(Call, kw_only=True):
+    """A product of matrices that is large enough for several threads: `code(a, b, out)`."""
+
+    code: Callable[..., Any]
 
 
 class Copy(Step):

@@ -171,8 +171,9 @@ def tile_rows(
     if size * 2 > count:
         return None
     remainder = planned(count % size) if count % size else None
-    threads = min(threads, count // size)
-    return Tiling(planned(size), remainder, size, count, axes, results, stands_for, threads)
+    plan = planned(size)
+    threads = 1 if plan.is_shared else min(threads, count // size)
+    return Tiling(plan, remainder, size, count, axes, results, stands_for, threads)
 
 
 def _stand_ins(

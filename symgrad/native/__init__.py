@@ -12,6 +12,9 @@ written past the caches. `small.py` writes a whole small program as one function
 
 The call: `engine.py` compiles and loads, `store.py` keeps the result on disk, `builtin.py` and
 `direct.py` make functions that Python calls, `kernel.py` is a group ready to be called.
+
+Threads: `team.py` has those that share out loops, and products of matrices (`products.py`), which
+are NumPy's own BLAS's (`blas.py`).
 """
 
 MOST_ELEMENTS = 64  # of each array of a whole program that is one function

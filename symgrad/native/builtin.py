@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from symgrad.native.engine import Engine, Library, Unavailable
+from symgrad.native.team import SHARE_ROWS, SHARE_ROWS_DECLARED, team
 from symgrad.native.vectors import LLVM, Module
 
 METH_FASTCALL = 0x80
@@ -77,13 +78,16 @@ def write_wrapper(
     integers: int,
     *,
     long: bool = True,
+    shared: bool = False,
     strided: Mapping[int, Strides] | None = None,
 ) -> None:
     """Add the wrapper of a kernel that takes a table of pointers, and integers.
 
     It is called with what stands in the table, then so many Python ints. In the table are arrays
     (None) or single numbers, whose kind is told: a NumPy scalar or a number of Python's becomes one
-    of this kind. `long` work runs without the GIL. Arrays that are `strided` have these strides.
+    of this kind. `long` work runs without the GIL. If it is `shared`, its integers are the first
+    row and the last one's end, and two more may follow them: the team then has so many rows in a
+    piece computed by so many threads. Arrays that are `strided` have these strides.
     """
     at, count = layout(), len(kinds)
     forms = {} if strided is None else strided
@@ -92,7 +96,9 @@ def write_wrapper(
         "entry:",
         f"  %table = alloca [{max(count, 1)} x ptr], align 16",
         f"  %numbers = alloca [{max(count, 1)} x i64], align 16",
-        f"  %right = icmp eq i64 %count, {count + integers}",
+        f"  %alone = icmp eq i64 %count, {count + integers}",
+        f"  %cut = icmp eq i64 %count, {count + integers + 2 * shared}",
+        "  %right = or i1 %alone, %cut",
         "  br i1 %right, label %a0, label %other",
     ]
     for i, kind in enumerate(kinds):
@@ -108,12 +114,22 @@ def write_wrapper(
     lines.append(f"a{count}:")
     given = ["ptr %table"]
     for k in range(count, count + integers):
-        lines += [
-            f"  %q{k} = getelementptr ptr, ptr %args, i64 {k}",
-            f"  %r{k} = load ptr, ptr %q{k}",
-            f"  %n{k} = call i64 @PyLong_AsSsize_t(ptr %r{k})",
-        ]
+        lines += _integer(k)
         given.append(f"i64 %n{k}")
+    if shared:
+        size, threads = count + integers, count + integers + 1
+        lines += [
+            f"  %rows = sub i64 %n{count + 1}, %n{count}",
+            "  br i1 %alone, label %whole, label %pieces",
+            "pieces:",
+            *_integer(size),
+            *_integer(threads),
+            "  br label %whole",
+            "whole:",
+            f"  %size = phi i64 [ %rows, %a{count} ], [ %n{size}, %pieces ]",
+            f"  %threads = phi i64 [ 1, %a{count} ], [ %n{threads}, %pieces ]",
+        ]
+        given += ["i64 %size", "i64 %threads"]
     if integers or any(kinds):
         lines += [
             "  %error = call ptr @PyErr_Occurred()",
@@ -125,7 +141,8 @@ def write_wrapper(
         ]
     if long:
         lines.append("  %state = call ptr @PyEval_SaveThread()")
-    lines.append(f"  call void @{kernel}({', '.join(given)})")
+    work = f"@{SHARE_ROWS}(ptr @{kernel}, " if shared else f"@{kernel}("
+    lines.append(f"  call void {work}{', '.join(given)})")
     if long:
         lines.append("  call void @PyEval_RestoreThread(ptr %state)")
     lines += [
@@ -137,7 +154,18 @@ def write_wrapper(
         "}",
     ]
     module.definitions[f"@{WRAPPER}"] = "\n".join(lines)
+    if shared:
+        module.declarations[f"@{SHARE_ROWS}"] = SHARE_ROWS_DECLARED
     imports(module)
+
+
+def _integer(k: int) -> list[str]:
+    """Lines that read a Python int."""
+    return [
+        f"  %q{k} = getelementptr ptr, ptr %args, i64 {k}",
+        f"  %r{k} = load ptr, ptr %q{k}",
+        f"  %n{k} = call i64 @PyLong_AsSsize_t(ptr %r{k})",
+    ]
 
 
 def _array(i: int, at: Layout, strides: Strides | None) -> list[str]:
@@ -227,12 +255,11 @@ PYTHON = (
 def imports(
     module: Module, more: Mapping[str, tuple[str, int]] = MappingProxyType({})
 ) -> dict[str, int]:
-    """The addresses of what a module's wrapper uses, which is declared in the module.
+    """The addresses of what a module's wrapper uses, and all of `more`, declared in the module.
 
     `more` has declarations and addresses, by name, beside those of CPython.
     """
-    text = module.definitions[f"@{WRAPPER}"]
-    used = set(re.findall(r"@(\w+)", text))
+    used = set(re.findall(r"@(\w+)", module.definitions[f"@{WRAPPER}"])) | more.keys()
     known = {name: (f"@{name} = external global i8", id(x)) for name, x in OBJECTS.items()}
     for line in PYTHON:
         name = line[line.index("@") + 1 : line.index("(")]
@@ -276,7 +303,9 @@ def builtin(
     wrong with an array (its shape, its dtype) is for the caller to know, who planned the call.
     Raises `Unavailable`.
     """
-    found = imports(module)
+    shared = f"@{SHARE_ROWS}" in module.declarations
+    more = {SHARE_ROWS: (SHARE_ROWS_DECLARED, team().rows)} if shared else {}
+    found = imports(module, more)
     library = engine.loaded(str(module), (WRAPPER,), found)
     return Plainly(library, dtypes, len(dtypes) - results, strided or {}).function()
 

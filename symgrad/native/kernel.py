@@ -19,6 +19,7 @@ from symgrad.native.operations import kind_of
 from symgrad.native.short import widened
 from symgrad.native.space import NotNative
 from symgrad.native.streams import streamed
+from symgrad.native.team import has_team
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,9 +40,11 @@ class Kernel:
     """The code of an inner graph for given sizes of its named dimensions.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`, and the first is a multiple of `block`. Operands are given in the shapes of `wide`,
-    by their numbers, where that has one. In place of a result that is a reduction
-    over the rows it takes the array of its parts, one for each block; `join` joins them.
+    are `rows`, and the first is a multiple of `block`. If it `shares`, two more numbers may follow:
+    of how many rows the pieces are that the team computes, and on how many threads. Operands are
+    given in the shapes of `wide`, by their numbers, where that has one. In place of a result that
+    is a reduction over the rows it takes the array of its parts, one for each block; `join` joins
+    them.
 
     Raises `Unavailable` where there is no machine code, and `NotNative` for rows that are too long.
     """
@@ -63,7 +66,10 @@ class Kernel:
         kinds += [None] * len(graph.outputs)
         strided = {k: s for k, s in enumerate(self.strides) if s is not None}
         long = self.group.is_long()
-        write_wrapper(self._module, KERNEL, kinds, 2, long=long, strided=strided)
+        self.shares = long and has_team()
+        write_wrapper(
+            self._module, KERNEL, kinds, 2, long=long, shared=self.shares, strided=strided
+        )
         self.rows, self.block = self.group.rows, self.group.block
         self.in_place, self.streamed = self.group.in_place, streamed(self.group)
         self.results = tuple(

@@ -7,7 +7,8 @@ for their sizes), `store.py` (the variables) and `prologue.py` (what was compute
 
 `executable.py` is a plan that can be run, in the arrays of `workspace.py`: by `executor.py`, the
 reference, or by source that `codegen.py` writes, with `running.py` for steps that run bodies,
-`literals.py` for values as text, `source.py` for the module as it grows, `standalone.py` for a file
-of its own. `threads.py` shares tiles out, `native.py` chooses the groups that run as machine code.
+`machine_code.py` for machine code, `literals.py` for values as text, `source.py` for the module as
+it grows, `standalone.py` for a file of its own. `threads.py` shares tiles out, `native.py` chooses
+what runs as machine code.
 `inspect/` looks at programs.
 """

@@ -18,9 +18,8 @@ from symgrad.ir.origin import printable
 from symgrad.ir.schema import schema_of
 from symgrad.ir.values import ArrayData
 from symgrad.lowering.names import RESERVED
-from symgrad.lowering.native import NativeCall, NativeLoop, held
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Call, Copy, Ref, Step, View
+from symgrad.lowering.steps import Call, Copy, Product, Ref, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.ops.copied import is_own, own_functions
 from symgrad.ops.index.slices import slice_p
@@ -40,9 +39,8 @@ from symgrad.runtime.literals import (
     tuple_text,
     without_np,
 )
-from symgrad.runtime.running import Running
+from symgrad.runtime.machine_code import SHARED, MachineCode
 from symgrad.runtime.source import Module, Source, arena_lines
-from symgrad.runtime.threads import share
 from symgrad.runtime.workspace import MOST_KEPT, Pages
 
 COMMENT_COLUMN, LONGEST_LINE = 48, 100
@@ -62,7 +60,7 @@ def generate(plan: Plan, threads: bool = False) -> Source:
     return _Generator(plan, Module(taken, threads)).source()
 
 
-class _Generator(Running):
+class _Generator(MachineCode):
     """Writes the function of a plan; `suffix` tells its constants from those of other functions."""
 
     def __init__(self, plan: Plan, module: Module, suffix: str = "") -> None:
@@ -73,6 +71,8 @@ class _Generator(Running):
         module, names = self.module, ", ".join(sorted(self.module.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
+        if SHARED in module.scope:
+            head += ["", f"# {SHARED}: matmul, on several threads"]
         for name, value in module.constants.items():
             comment = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
             head.append(f"{name} = {constant_text(value)}" if is_short(value) else comment)
@@ -165,7 +165,7 @@ class _Generator(Running):
         starts = f"range(0, {whole}, {size})"
         if self.module.threads and len(threads) > 1:
             work = self.module.new("rows")
-            self.module.scope["share"] = share
+            self.module.scope["share"] = self.sharing()
             yield f"def {work}({', '.join([start, *threads[0]])}):"
             yield f"    {line}"
             yield f"share({work}, {starts}, [{', '.join(tuple_text([*t, '']) for t in threads)}])"
@@ -177,41 +177,9 @@ class _Generator(Running):
             yield self._tile(step, tiling.remainder, rows, number, remainder, parts)
         for ref, axis, part, y in tiling.ends(step.results, parts):
             if axis is None:
-                yield self._joined(ref, part, y)
+                yield self.joined(ref, part, y)
 
-    def native_loop(self, step: NativeLoop) -> Iterator[str]:
-        module, rows = self.module, step.code.rows
-        name = module.new("native")
-        module.scope[name] = step.code.call
-        ends = list(step.ends([self.plan.slots[r.slot].name for r in step.scratch]))
-        given = [*map(self.expression, step.operands)]
-        given += [self.expression(ref) if part is None else part for ref, part, _ in ends]
-        call = f"{name}({', '.join(given)}"
-        yield f"# machine code for {held(step)}"
-        if module.threads and step.piece < rows:
-            work, start = module.new("rows"), module.new("start")
-            module.taken.remove(start)
-            module.scope["share"] = share
-            yield f"def {work}({start}):"
-            yield f"    {call}, {start}, min({start} + {step.piece}, {rows}))"
-            yield f"share({work}, range(0, {rows}, {step.piece}), [()] * {step.threads})"
-        else:
-            yield f"{call}, 0, {rows})"
-        yield from (self._joined(ref, part, y) for ref, part, y in ends if part is not None)
-
-    def native_call(self, step: NativeCall) -> Iterator[str]:
-        name = self.module.new("native")
-        self.module.scope[name] = step.code.call
-        slots = [self.plan.slots[r.slot] for r in step.results]
-        given = [*map(self.expression, step.operands)]
-        given += [s.name for s in slots if s.kind == "next"]
-        made = [s.name for s in slots if s.kind != "next"]
-        yield f"# machine code for {held(step)}"
-        targets = f"({made[0]},)" if len(made) == 1 else ", ".join(made)
-        yield f"{targets}{' = ' * bool(made)}{name}({', '.join(given)})"
-
-    def _joined(self, ref: Ref, parts: str, y: Node) -> str:
-        """The line that joins the parts of a reduction over rows."""
+    def joined(self, ref: Ref, parts: str, y: Node) -> str:
         ufunc, options = combiner(y)
         name = self._plain(f"np.{ufunc.__name__}.reduce")
         target = self.expression(ref)
@@ -277,7 +245,9 @@ class _Generator(Running):
                 if f"{{{k}}}" in text
             }
             return self._plain(text).format(*operands, out=targets and targets[0], **texts)
-        if written or is_numpy(op.kernel):
+        if isinstance(step, Product):
+            name = self.shared_product(step)
+        elif written or is_numpy(op.kernel):
             name = self._plain(written or f"np.{op.kernel.__name__}")
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}
         else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import UnsupportedError
@@ -138,6 +138,22 @@ class Natives:
             return None
         except Unavailable as error:
             self._refuse(error)
+            return None
+
+    def product(self, threads: int) -> Callable[..., Any] | None:
+        """`matmul` on so many threads; None if every bit is to be NumPy's, or where there is none.
+
+        As with BLAS's own threads the last digits may be others than on one.
+        """
+        if self.exact:
+            return None
+        from symgrad.native.engine import Unavailable
+        from symgrad.native.products import product
+
+        try:
+            return product(threads)
+        except Unavailable as error:
+            self.reasons[str(error)] = None
             return None
 
     def __call__(

@@ -135,3 +135,13 @@ def share(
             raise next(filter(None, errors))
         finally:
             errors.clear()  # its traceback has this frame, which is not to hold it in turn
+
+
+def resting(rest: Callable[[], None]) -> Callable[..., None]:
+    """`share` that has other threads rest first, which would hold the processors of these."""
+
+    def share_alone(*args: Any) -> None:
+        rest()
+        share(*args)
+
+    return share_alone

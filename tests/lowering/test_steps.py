@@ -10,7 +10,7 @@ from symgrad.lowering.choices import Branch
 from symgrad.lowering.loops import Loop
 from symgrad.lowering.lower import lower
 from symgrad.lowering.native import NativeCall, NativeLoop, held
-from symgrad.lowering.steps import Call, Copy, RowSums, Step
+from symgrad.lowering.steps import Call, Copy, Product, RowSums, Step
 from symgrad.lowering.tiling import TileLoop
 from symgrad.lowering.visitor import Visitor
 from symgrad.lowering.whiles import Sized, While
@@ -50,7 +50,7 @@ class Namer(Visitor[str]):
 class SomeCode:
     """Stands for machine code of one result, which is joined from parts."""
 
-    rows, block, ir, assembly, call = 4000, 100, "", "", None
+    rows, block, ir, assembly, call, shares = 4000, 100, "", "", None, True
     nanoseconds = 10**6
     parts = (sg.placeholder("parts", (40,)).tensor,)
     in_place, strides, wide = ((),), (None,), {}
@@ -58,6 +58,11 @@ class SomeCode:
 
 class SomeMaker:
     """Makes that code for each group, or one function of a whole program."""
+
+    insist, times = False, 1
+
+    def product(self, threads):
+        return np.matmul
 
     def __init__(self, whole):
         self.is_whole = whole
@@ -114,7 +119,7 @@ def test_each_kind_has_its_method(method):
 def test_there_is_no_kind_that_has_none():
     mine = {k for k in kinds() if k.__module__.startswith("symgrad.")}
     running = {Loop, Branch, While, Sized}
-    assert mine == {Call, RowSums, Copy, TileLoop, *running, NativeLoop, NativeCall}
+    assert mine == {Call, RowSums, Product, Copy, TileLoop, *running, NativeLoop, NativeCall}
     wanted = {n for n, f in vars(Visitor).items() if inspect.isfunction(f)} - {"visit"}
     assert wanted == PLANS.keys()
 
@@ -151,9 +156,33 @@ def test_a_native_loop_tells_what_it_holds_and_how_its_rows_are_shared(monkeypat
     (step,) = PLANS["native_loop"]
     assert held(step) == "multiply, tanh, exp, sum"
     assert step.piece == 500
-    monkeypatch.setattr(SomeCode, "nanoseconds", 10_000)  # sooner done than another thread wakes
+    monkeypatch.setattr(SomeCode, "nanoseconds", 5_000)  # sooner done than another thread wakes
     assert step.piece == 4000
     assert [(part, y.op.name) for _, part, y in step.ends(["parts"])] == [("parts", "sum")]
+
+
+def products(m, k, n, dtype="float32", threads=2):
+    """The steps for a product of these sizes."""
+    a, b = sg.placeholder("a", (m, k), dtype), sg.placeholder("b", (k, n), dtype)
+    graph = sg.compile([a, b], a @ b, backend="numpy").graph
+    return lower(graph, {}, threads=threads, native=SomeMaker(False)).steps
+
+
+def test_threads_share_products_that_make_up_for_starting_them():
+    (step,) = products(256, 256, 64)
+    assert (type(step), step.name, step.code) == (Product, "matmul", np.matmul)
+    assert step.accept(Namer()) == "call"
+    alone = [(256, 256, 63), (1, 5000, 5000), (256, 256, 64, "int32"), (256, 256, 64, "float16")]
+    for given in alone:
+        assert Product not in map(type, products(*given)), given
+    assert Product not in map(type, products(256, 256, 64, threads=1))
+
+
+def test_beside_machine_code_threads_share_smaller_products():
+    a, b = sg.placeholder("a", (64, 64), "float32"), sg.placeholder("b", (64, 64), "float32")
+    graph = sg.compile([a, b], sg.exp(sg.tanh(a @ b)) * 2, backend="numpy").graph
+    kinds = [type(s) for s in lower(graph, {}, threads=2, native=SomeMaker(False)).steps]
+    assert kinds == [Product, NativeLoop]
 
 
 def test_a_native_call_stands_for_all_nodes():

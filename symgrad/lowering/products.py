@@ -1,0 +1,56 @@
+"""Products of matrices that several threads share, beside machine code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symgrad.lowering.native import NativeLoop
+from symgrad.lowering.steps import Call, Product, SlotBuilder, Step
+from symgrad.ops.linalg.products import matmul_p
+
+if TYPE_CHECKING:
+    from symgrad.lowering.native import Native
+
+DTYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
+# Multiplications that are worth a second thread: five microseconds. From there on BLAS takes one,
+# too, and leaves it spinning where machine code is to run next.
+LEAST_SHARED = 2**18
+# With so many a thousand calls make up for starting LLVM.
+LEAST_ALONE = 2**22
+
+
+def share_products(
+    steps: list[Step], builders: Sequence[SlotBuilder], native: Native | None, threads: int
+) -> None:
+    """Have so many threads share the products among the steps, if that is worth it."""
+    if native is None or threads < 2:
+        return
+    counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders))}
+    begun = any(isinstance(s, NativeLoop) for s in steps) or native.insist
+    if not begun and max(counts.values(), default=0) * native.times < LEAST_ALONE:
+        return
+    large = [i for i, count in counts.items() if count >= LEAST_SHARED]
+    code = native.product(threads) if large else None
+    if code is None:
+        return
+    for i in large:
+        s = steps[i]
+        assert isinstance(s, Call)
+        steps[i] = Product(
+            s.node, s.operands, s.results, s.group, s.scratch, op=s.op, attrs=s.attrs, code=code
+        )
+
+
+def _count(step: Step, builders: Sequence[SlotBuilder]) -> int:
+    """The multiplications of each product that a step makes, if it is one of matrices."""
+    if not isinstance(step, Call) or step.op is not matmul_p.op:
+        return 0
+    types = [builders[r.slot].type for r in step.operands]
+    a, b = (r.shape(t) for r, t in zip(step.operands, types, strict=True))
+    if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3) or {t.dtype for t in types} - DTYPES:
+        return 0
+    return math.prod(a[-2:]) * b[-1] if min(*a[-2:], b[-1]) > 1 else 0

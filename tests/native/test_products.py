@@ -1,0 +1,184 @@
+"""Products of matrices that the team shares: those of NumPy, but for last digits."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+pytest.importorskip("llvmlite")
+
+from symgrad.lowering.steps import Product
+from symgrad.native.blas import blas_threads, openblas, set_blas_threads
+from symgrad.native.products import LEAST, product
+from symgrad.runtime.executor import execute
+
+if openblas() is None:
+    pytest.skip("NumPy has no OpenBLAS", allow_module_level=True)
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def two_threads_of_blas():
+    """BLAS may take two threads here; the tests have one otherwise."""
+    before = blas_threads()
+    set_blas_threads(2)
+    yield
+    assert blas_threads() == 2  # whatever was held is given back
+    set_blas_threads(before)
+
+
+def laid_out(rows, columns, dtype, how, batch=()):
+    """A matrix, or several, whose rows or columns lie side by side, with gaps or without."""
+    if how == "rows":
+        return RNG.standard_normal((*batch, rows, columns)).astype(dtype)
+    if how == "columns":
+        return laid_out(columns, rows, dtype, "rows", batch).swapaxes(-1, -2)
+    if how == "part":
+        return laid_out(rows + 3, columns + 5, dtype, "rows", batch)[..., 1:-2, 2:-3]
+    return laid_out(columns, rows, dtype, "part", batch).swapaxes(-1, -2)
+
+
+LAYOUTS = ("rows", "columns", "part", "part of columns")
+
+
+def assert_near(found, a, b):
+    expected = np.matmul(a, b)
+    eps = np.finfo(found.dtype).eps
+    bound = 4 * a.shape[-1] ** 0.5 * eps * np.max(np.abs(a)) * np.max(np.abs(b)) * 4
+    assert np.max(np.abs(found - expected)) <= bound
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [2, 5])
+def test_of_any_size_and_layout_they_are_numpys(threads, dtype):
+    multiply = product(threads)
+    set_blas_threads(threads)
+    for trial in range(120):
+        m, k, n = (int(2 ** RNG.uniform(1, 8.5)) for _ in range(3))
+        batches = [[(), ()], [(3,), (3,)], [(), (4,)], [(1,), (1,)], [(12,), ()]][trial % 5]
+        a = laid_out(m, k, dtype, LAYOUTS[trial % 4], batches[0])
+        b = laid_out(k, n, dtype, LAYOUTS[trial // 4 % 4], batches[1])
+        out = np.full((*max(batches, key=len), m, n), np.nan, dtype)
+        assert multiply(a, b, out) is None or m * k * n < LEAST
+        assert_near(out, a, b)
+    set_blas_threads(2)
+
+
+def test_a_result_may_have_gaps_between_its_rows():
+    a, b = laid_out(200, 100, "f4", "rows"), laid_out(100, 150, "f4", "rows")
+    whole = np.zeros((200, 170), "f4")
+    product(2)(a, b, whole[:, 10:160])
+    assert_near(whole[:, 10:160], a, b)
+    assert not whole[:, :10].any()
+    assert not whole[:, 160:].any()
+
+
+def test_what_it_does_not_know_is_numpys():
+    multiply = product(2)
+    a, b, c = (laid_out(100, 100, "f4", "rows") for _ in range(3))
+    given = [
+        (a, b, c[::-1]), (a[:, ::-1], b, c), (a, b, np.zeros((100, 100))), (a.astype("f2"), b, c),
+        (a, a.T, c), (a[None, None], b, c[None, None]), (a, b[0], c[0]), (a[0], b, c[0]),
+    ]  # fmt: skip
+    for x, y, out in given:
+        expected = np.matmul(x, y, np.empty_like(out))
+        multiply(x, y, out)
+        assert np.array_equal(out, expected)
+    assert np.array_equal(multiply(a.tolist(), b), np.matmul(a.tolist(), b))
+    for wrong in ((a, b[:-1], c), (a, b, c[:-1]), (a, 3.0, c), (a,)):
+        with pytest.raises((ValueError, TypeError)) as expected:
+            np.matmul(*wrong)
+        with pytest.raises(type(expected.value)):
+            multiply(*wrong)
+
+
+def test_with_one_thread_of_blas_there_is_one():
+    a, b = laid_out(300, 300, "f4", "rows"), laid_out(300, 300, "f4", "rows")
+    set_blas_threads(1)
+    found = np.empty((300, 300), "f4")
+    product(2)(a, b, found)
+    assert blas_threads() == 1
+    assert np.array_equal(found, np.matmul(a, b))
+    set_blas_threads(2)
+
+
+def test_several_threads_multiply_at_once():
+    a, b = laid_out(300, 200, "f8", "rows"), laid_out(200, 250, "f8", "columns")
+    expected, wrong = a @ b, []
+
+    def work():
+        out = np.empty((300, 250))
+        for _ in range(60):
+            product(2)(a, b, out)
+            if not np.allclose(out, expected, rtol=1e-11):
+                wrong.append(1)
+
+    asking = [threading.Thread(target=work) for _ in range(6)]
+    for t in asking:
+        t.start()
+    for t in asking:
+        t.join()
+    assert not wrong
+
+
+X, Y = (RNG.standard_normal(s).astype("f4") for s in ((128, 300), (128, 10)))
+W1, W2 = (RNG.standard_normal(s).astype("f4") / 20 for s in ((300, 200), (200, 10)))
+
+
+def net(**options):
+    """A step of training, and its variables."""
+    x, y = sg.placeholder("x", ("N", 300), "float32"), sg.placeholder("y", ("N", 10), "float32")
+    w1, w2 = sg.variable("w1", W1), sg.variable("w2", W2)
+    loss = sg.mean((sg.relu(x @ w1) @ w2 - y) ** 2)
+    grads = sg.grad(loss, [w1, w2])
+    updates = {w: w - 0.1 * g for w, g in zip((w1, w2), grads, strict=True)}
+    return sg.compile([x, y], loss, updates, **options), (w1, w2)
+
+
+def products(program):
+    return [s for s in program.plan.steps if isinstance(s, Product)]
+
+
+def test_a_program_shares_its_large_products(tmp_path):
+    shared, own = net(backend=None, threads=2)
+    plain, others = net(backend="numpy")
+    for _ in range(20):
+        np.testing.assert_allclose(shared(X, Y), plain(X, Y), rtol=1e-4)
+    for found, expected in zip(own, others, strict=True):
+        np.testing.assert_allclose(found.value, expected.value, atol=1e-5)
+    assert len(products(shared)) == 2
+    assert shared.source.count("shared_matmul(") == 2
+    assert "# shared_matmul: matmul, on several threads" in shared.source
+    shared.save_source(tmp_path / "step.py")
+    assert "shared" not in (tmp_path / "step.py").read_text()
+
+
+def test_the_executor_walks_them_as_matmul():
+    program, _ = net(backend=None, threads=2)
+    shown = program.executables.of({"N": 128})
+    spares = [np.empty_like(w) for w in (W1, W2)]
+    (walked,) = execute(shown.plan, [X, Y], [W1, W2], spares, shown.workspace())
+    np.testing.assert_allclose(walked, program(X, Y), rtol=1e-4)
+
+
+def test_where_bits_are_to_be_numpys_or_one_thread_is_asked_for_there_are_none():
+    for options in ({"exact": "bits"}, {"exact": "values"}, {"threads": 1}, {"backend": "numpy"}):
+        program, _ = net(**{"backend": None, "threads": 2, **options})
+        program(X, Y)
+        assert not products(program), options
+
+
+def test_tiles_of_products_run_one_after_the_other_on_a_team():
+    q, k, v = (sg.placeholder(n, (16, 256, 64), "float32") for n in "qkv")
+    out = sg.nn.softmax(q @ k.mT / 8, axis=-1) @ v
+    arrays = [RNG.standard_normal((16, 256, 64)).astype("f4") for _ in range(3)]
+    shared, plain = (
+        sg.compile([q, k, v], [out, *sg.grad(sg.sum(out * v), [q, k, v])], **options)
+        for options in ({"backend": None, "threads": 2}, {"backend": "numpy"})
+    )
+    for found, expected in zip(shared(*arrays), plain(*arrays), strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+    assert "shared_matmul(" in shared.source
+    assert "share(" not in shared.source
