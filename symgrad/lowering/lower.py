@@ -75,10 +75,10 @@ def lower(
         whole = native.whole(graph, sizes, len(updates))
         if whole is not None:
             return whole_plan(graph, sizes, updates, whole)
-        placed = native.placed(graph, sizes)
-        if placed is not graph:
+        grouped = native.regrouped(graph, sizes)
+        if grouped is not graph:
             made = lower(
-                placed, sizes, updates, threads=threads, native=native, parts_last=parts_last
+                grouped, sizes, updates, threads=threads, native=native, parts_last=parts_last
             )
             return replace(made, graph=graph)
     options = sizes, updates, threads if tiled else 0, native, within, plain

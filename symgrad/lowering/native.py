@@ -81,7 +81,7 @@ class Native(Protocol):
     `strides` has those of operands that are no plain arrays, which the code follows or not.
     `parts` is a graph of which what can run as machine code is fused. `whole` is the code of a
     whole program, the last `nexts` outputs of which are next values; None if it is not small.
-    `placed` is a graph in which what is placed in arrays is fused with what reads them.
+    `regrouped` is a graph with other groups, of which each is one loop.
     `repeated` is the same for what a call runs so many `times` in all. `product` is `matmul`
     on so many threads, or None. It is to `insist` on machine code if so.
     """
@@ -98,7 +98,7 @@ class Native(Protocol):
 
     def parts(self, graph: Graph, sizes: Mapping[str, int]) -> Graph: ...
 
-    def placed(self, graph: Graph, sizes: Mapping[str, int]) -> Graph: ...
+    def regrouped(self, graph: Graph, sizes: Mapping[str, int]) -> Graph: ...
 
     def repeated(self, times: int) -> Native: ...
 

@@ -3,7 +3,8 @@
 `pipeline.py` has their order, with the reason for each place, and applies the rules of
 `symgrad.rules`. Less to compute: `cse.py` (common subexpressions), `dead.py` (results that nobody
 reads), `erase_identities.py`, `hoist.py` (what does not change between calls), `expand_softmax.py`,
-`share_masks.py`, `join_slices.py`. Better loops of NumPy: `fuse.py`, `short_axes.py`. Less memory:
+`share_masks.py`, `join_slices.py`. Better loops: `fuse.py`, `short_axes.py`, and of machine code
+`cut_operands.py`. Less memory:
 `recompute.py`, and `stretches.py` for loops. Ops that run graphs: `loops.py`, `loop_parts.py` (what
 needs no loop), `last_rows.py` (stacks of which the last row is read), `bodies.py` (choices and
 while loops).

@@ -19,7 +19,7 @@ from symgrad.ir.operators import call
 from symgrad.ops.activations import log_softmax, logsumexp, softmax
 from symgrad.ops.elementwise import add, exp, log
 from symgrad.ops.identity import scale_gradient, stop_gradient
-from symgrad.ops.index.slices import place
+from symgrad.ops.index.slices import Index, place, slice_p
 from symgrad.ops.leaves import eye, zeros
 from symgrad.ops.linalg.products import vdot_p
 from symgrad.ops.logic import equal, isfinite
@@ -258,6 +258,43 @@ def _placed(x: Node, at: int) -> Node:
     """Zeros, of which one row is the largest elements of x."""
     index = ((at, at + 1, 1), (None, None, 1))
     return place(max(x, axis=0, keepdims=True), shape=(4, x.shape[1]), index=index)
+
+
+# ---- slices of what is computed ---------------------------------------------------------------
+
+
+def _of_elementwise(operands: Sequence[Op]) -> bool:
+    return bool(operands[0].elementwise)
+
+
+@rule_for(
+    lambda op: op is slice_p.op,
+    exact=Exact.ROUNDING,
+    operands=_of_elementwise,
+    after_grad=True,
+    examples=(
+        lambda x, y: slice_p(x + y, index=((None, None, 1), (1, 3, 1))),
+        lambda x, y: slice_p(exp(x) * y[0], index=((1, 3, 1), (0, 2, 1))),
+        lambda x, y: slice_p(x * y[:, :1] + 2, index=((None, None, 1), (2, 0, -1))),
+    ),
+)
+def slice_of_elementwise(node: Node) -> Node | None:
+    """The parts that are read do not overlap: operands are cut, not the result, in one loop.
+
+    A part that is computed alone lies otherwise in memory, so that sums of it may round otherwise.
+    """
+    source, index = node.inputs[0], node.attr("index")
+    operands = (_cut(x, source, index) for x in source.inputs)
+    return apply(source.op, list(operands), dict(source.attrs))
+
+
+def _cut(x: Node, whole: Node, index: Index) -> Node:
+    """An operand of an elementwise node for a slice of that."""
+    first = whole.ndim - x.ndim
+    both = zip(x.shape, whole.shape[first:], index[first:], strict=True)
+    every = (None, None, 1)
+    own = tuple(every if size != of or t == (0, of, 1) else t for size, of, t in both)
+    return x if all(t == every for t in own) else slice_p(x, index=own)
 
 
 # ---- short axes -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from symgrad.lowering.native import NativeCode, Strides, WholeCode
 from symgrad.lowering.schedule import schedule
 from symgrad.native import MOST_ELEMENTS
 from symgrad.passes.cse import common_subexpressions
+from symgrad.passes.cut_operands import cut_operands, sliced
 from symgrad.passes.fuse import PLACING, taken_apart, with_groups
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact
@@ -73,7 +74,43 @@ class Natives:
             return graph
         return fused
 
-    def placed(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    def regrouped(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+        """A graph with other groups, of which each is one loop: the same, if there are no such.
+
+        Of what is cut into slices operands are, and what is placed in arrays is made in the group
+        that reads them.
+        """
+        return self._placed(self._cut(graph, sizes), sizes)
+
+    def _cut(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+        """A graph in which operands are cut in place of what is computed of them."""
+        if not any(n.inner_graph and sliced(n.inner_graph) for n in graph.nodes):
+            return graph
+        if self._is_small(graph, sizes):
+            return graph
+        from symgrad.native.groups import is_admitted
+
+        grade = Exact.BITS if self.exact else Exact.ROUNDING
+        apart = taken_apart(graph, lambda inner: bool(sliced(inner)))
+        changed = cut_operands(apart, grade, Trace())
+        found = with_groups(changed, grade, partial(is_admitted, exact=self.exact))
+        known = {n.inner_graph for n in graph.nodes}
+        made = [n.inner_graph for n in found.nodes if n.inner_graph and n.inner_graph not in known]
+        return found if made and self._all_fit(made, sizes) else graph
+
+    def _all_fit(self, groups: Sequence[GraphLike], sizes: Mapping[str, int]) -> bool:
+        """Whether all groups can be machine code, and are to be."""
+        from symgrad.native.engine import Unavailable, host
+        from symgrad.native.groups import Group
+        from symgrad.native.space import NotNative
+
+        try:
+            fit = [Group(g, sizes, exact=self.exact) for g in groups]
+            return bool(fit) and all(self._is_worth(g, sizes) for g in groups) and bool(host())
+        except (NotNative, Unavailable):
+            return False
+
+    def _placed(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
         """A graph in which what is placed in arrays is fused with what reads them.
 
         The same graph, if there is none such, or if a group of it has no native form or is small.
@@ -82,9 +119,8 @@ class Natives:
         done = any(n.op in PLACING for g in inner for n in g.nodes)
         if done or not any(n.op in PLACING for n in graph.nodes) or self._is_small(graph, sizes):
             return graph
-        from symgrad.native.engine import Unavailable, host
-        from symgrad.native.groups import Group, is_admitted
-        from symgrad.native.space import NotNative
+        from symgrad.native.engine import host
+        from symgrad.native.groups import is_admitted
 
         grade = Exact.BITS if self.exact else Exact.ROUNDING
         admits = partial(is_admitted, exact=self.exact)
@@ -92,12 +128,7 @@ class Natives:
         found = with_groups(apart, grade, admits, placing=True)
         inner = [n.inner_graph for n in found.nodes if n.inner_graph is not None]
         placing = [g for g in inner if any(n.op in PLACING for n in g.nodes)]
-        try:
-            fit = [Group(g, sizes, exact=self.exact) for g in placing]
-            wanted = fit and all(self._is_worth(g, sizes) for g in placing) and host().has_masks
-        except (NotNative, Unavailable):
-            return graph
-        return found if wanted else graph
+        return found if self._all_fit(placing, sizes) and host().has_masks else graph
 
     def _is_worth(self, graph: GraphLike | None, sizes: Mapping[str, int]) -> bool:
         """Whether a group, if it is one, is to run as machine code; to ask does not start LLVM."""

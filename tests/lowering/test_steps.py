@@ -70,7 +70,7 @@ class SomeMaker:
     def __call__(self, graph, sizes, strides):
         return SomeCode()
 
-    def placed(self, graph, sizes):
+    def regrouped(self, graph, sizes):
         return graph
 
     def repeated(self, times):

@@ -51,8 +51,15 @@ def parts_of_rows():
     return [halves * 2, sg.abs(z[::-1] - sg.flip(y, axis=1)) * x]
 
 
+def gates():
+    """Slices of a sum that is computed for all gates, as in recurrent cells."""
+    z = sg.sigmoid(x * y + b)
+    loss = sg.sum(sg.tanh(z[:, :12] * z[:, 12:24]) * y[:, :12] + z[:, 24:36])
+    return [loss, sg.grad(loss, x)]
+
+
 BACKENDS = ("native", "numpy")
-PROGRAMS = [kinked, softmax, normed, softmax_alone, transposed, parts_of_rows]
+PROGRAMS = [kinked, softmax, normed, softmax_alone, transposed, parts_of_rows, gates]
 
 
 def native_steps(program):
