@@ -7,7 +7,7 @@ from symgrad.ir.graph import Graph
 from symgrad.passes.cut_operands import MOST_PARTS, cut_operands, sliced
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
-from tests.helpers import sample, same, value
+from tests.helpers import same, sample, value
 
 x, y = (sg.placeholder(name, (5, 12), "float32") for name in "xy")
 b = sg.placeholder("b", (12,), "float32")
