@@ -28,6 +28,7 @@ SHARE_ROWS_DECLARED = f"declare void @{SHARE_ROWS}(ptr, ptr, i64, i64, i64, i64)
 # `job` counts what has been begun. `state` is 2**32 while others may join, plus how many have;
 # `done` how many of them have ended. `taken` is how many parts have been, of `count`.
 IR = """
+@begun = internal global i32 0
 @busy = internal global i32 0, align 64
 @job = internal global i64 0, align 64
 @state = internal global i64 0, align 64
@@ -54,7 +55,20 @@ declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
 declare void {pause_declared}
 
+; Of several that begin at once, the first does.
 define void @symgrad_begin_team() {{
+  %pair = cmpxchg ptr @begun, i32 0, i32 1 seq_cst seq_cst
+  %won = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %won, label %begin, label %end
+begin:
+  call void @symgrad_renew_team()
+  br label %end
+end:
+  ret void
+}}
+
+; As it is with no threads: a process that was forked has none of them.
+define void @symgrad_renew_team() {{
   %a = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr @awake, ptr null)
   store i64 0, ptr @workers
@@ -325,10 +339,12 @@ class Team(NamedTuple):
 @lru_cache(maxsize=1)
 def team() -> Team:
     """The team of this process. Raises `Unavailable` where there are no POSIX threads."""
-    engine, process = host(), ctypes.CDLL(None)
-    if not all(hasattr(process, name) for name in SYSTEM):
-        raise Unavailable("there are no POSIX threads")
-    known = {name: ctypes.cast(getattr(process, name), ctypes.c_void_p).value for name in SYSTEM}
+    engine = host()
+    try:
+        process = ctypes.CDLL(None)
+        known = {n: ctypes.cast(getattr(process, n), ctypes.c_void_p).value for n in SYSTEM}
+    except (AttributeError, OSError, TypeError):
+        raise Unavailable("there are no POSIX threads") from None
     is_mac = "darwin" in engine.triple
     pause = next((p for arch, p in PAUSES.items() if engine.triple.startswith(arch)), None)
     if pause is None:
@@ -341,14 +357,14 @@ def team() -> Team:
         parts=SHARE_PARTS,
         rows=SHARE_ROWS,
     )
-    begin_name, rest_name = "symgrad_begin_team", "symgrad_rest_team"
-    exports = (SHARE_ROWS, SHARE_PARTS, begin_name, rest_name)
-    library = engine.loaded(text, exports, {name: at or 0 for name, at in known.items()})
+    own = ("symgrad_begin_team", "symgrad_renew_team", "symgrad_rest_team")
+    found = {name: at or 0 for name, at in known.items()}
+    library = engine.loaded(text, (SHARE_ROWS, SHARE_PARTS, *own), found)
     _keep(library)
-    begin, rest = (ctypes.PYFUNCTYPE(None)(library[name]) for name in (begin_name, rest_name))
+    begin, renew, rest = (ctypes.PYFUNCTYPE(None)(library[name]) for name in own)
     begin()
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=begin)  # which has none of the threads
+        os.register_at_fork(after_in_child=renew)
     return Team(library[SHARE_ROWS], library[SHARE_PARTS], rest)
 
 

@@ -10,6 +10,7 @@ import symgrad as sg
 pytest.importorskip("llvmlite")
 
 from symgrad.lowering.steps import Product
+from symgrad.native import products as native_products
 from symgrad.native.blas import blas_threads, openblas, set_blas_threads
 from symgrad.native.products import LEAST, product
 from symgrad.runtime.executor import execute
@@ -182,3 +183,12 @@ def test_tiles_of_products_run_one_after_the_other_on_a_team():
         np.testing.assert_allclose(found, expected, atol=2e-5)
     assert "shared_matmul(" in shared.source
     assert "share(" not in shared.source
+
+
+def test_where_blas_cannot_be_asked_products_are_left_to_it(monkeypatch):
+    monkeypatch.setattr(native_products, "openblas", lambda: None)
+    native_products.product.cache_clear()
+    program, _ = net(backend=None, threads=2)
+    program(X, Y)
+    assert not products(program)
+    assert "no OpenBLAS" in str(program.why(program.raw.outputs[0]))

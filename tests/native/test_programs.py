@@ -10,6 +10,7 @@ import symgrad as sg
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.steps import Copy
 from symgrad.lowering.tiling import TileLoop
+from symgrad.native import kernel
 from symgrad.runtime.executor import execute
 from tests.native.checks import assert_same_bits
 
@@ -105,6 +106,16 @@ def test_threads_layouts_and_the_executor_change_no_bit(build):
     )
     for found, e in zip(walked, expected, strict=True):
         assert_same_bits(np.asarray(found), np.asarray(e))
+
+
+def test_without_posix_threads_those_of_python_share_rows(monkeypatch):
+    monkeypatch.setattr(kernel, "has_team", lambda: False)
+    outputs = kinked()
+    program = sg.compile([x, y], outputs, backend="native", threads=3)
+    found = program(X, Y)
+    assert "share(" in program.source
+    for a, e in zip(found, sg.compile([x, y], outputs, backend="native")(X, Y), strict=True):
+        assert_same_bits(np.asarray(a), np.asarray(e))
 
 
 def test_at_bits_machine_code_gives_the_bits_of_numpy():

@@ -138,6 +138,14 @@ def test_many_threads_of_pythons_ask_at_once(counting):
     assert not wrong
 
 
+def test_who_begins_it_once_more_changes_nothing(counting):
+    parts, _ = counting
+    for _ in range(20):
+        team.cache_clear()
+        assert (parts(50, 3) == 1).all()
+        team()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_process_that_was_forked_has_a_team_of_its_own(counting):
     parts, _ = counting
