@@ -139,8 +139,9 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
-# In nanoseconds: the team begins within a microsecond, if it has not gone to sleep.
-LEAST_SHARED = 10_000
+# In nanoseconds. The team begins within a microsecond, if it has not gone to sleep; to wake one of
+# Python's threads takes 10 to 100 µs, most while BLAS spins on its processor.
+LEAST_SHARED, LEAST_WOKEN = 10_000, 150_000
 
 
 class NativeLoop(Step, kw_only=True):
@@ -163,7 +164,8 @@ class NativeLoop(Step, kw_only=True):
     def piece(self) -> int:
         """How many rows a call computes: whole blocks."""
         code = self.code
-        if self.threads == 1 or code.rows <= code.block or code.nanoseconds < LEAST_SHARED:
+        least = LEAST_SHARED if code.shares else LEAST_WOKEN
+        if self.threads == 1 or code.rows <= code.block or code.nanoseconds < least:
             return code.rows
         blocks = -(-code.rows // code.block)
         return -(-blocks // (PIECES * self.threads)) * code.block

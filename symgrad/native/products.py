@@ -2,8 +2,9 @@
 
 Each thread has NumPy's BLAS multiply some rows, or some columns, of the result. That takes less
 time than BLAS's own threads do for it, which hand parts of their operands to each other, and none
-of these is left spinning where our loops are to run next. Every element is the sum that BLAS makes
-on one thread: the bits are the same on any number of them.
+of these is left spinning where our loops are to run next. Where a matrix is cut decides by which
+of its kernels BLAS computes an element, so that last digits depend on the number of threads, as
+they do with BLAS's own.
 """
 
 from __future__ import annotations
