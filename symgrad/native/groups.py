@@ -31,6 +31,7 @@ BLOCK = 2**13  # elements
 COLUMN_BLOCK = 2**16
 PER_PART = 16
 MOST_OPS = 1000
+SHARED = 0.7  # of the time on one thread, at most, where memory is the bound
 MOST_STACK = 2**17  # bytes
 CHEAP = 25  # in the unit of `Operation.cost`: what is made again rather than kept
 
@@ -258,17 +259,18 @@ class Group:
         """Whether a call is so long that other threads should run meanwhile."""
         return self.rows * (1 if self.flat else self.columns) >= 2**14
 
-    def pays(self) -> bool:
+    def pays(self, shared: bool = False) -> bool:
         """Whether it takes less time than NumPy's loops, as the costs of its ops tell.
 
         Both are given what it takes to read and write an element of what the group itself does.
+        If it is `shared`, several threads compute it, which NumPy's loops do not have.
         """
         moved, own = self._moved, self._own
         inner = self._inner
         alone = sum(found.numpy for n in inner if (found := operation(n.op)) is not None)
         alone += sum(COSTS[n.op][1] if n.op in COSTS else 13 * is_reduction(n) for n in inner)
         alone += NUMPYS * sum(map(is_drawn, inner))
-        return (own + moved) / self._filled < alone + moved
+        return (own + moved) / self._filled * (SHARED if shared else 1) < alone + moved
 
     @property
     def nanoseconds(self) -> float:

@@ -134,10 +134,13 @@ class Kernel:
         ]
 
 
-def pays(graph: GraphLike, sizes: Mapping[str, int], *, exact: bool) -> bool:
-    """Whether an inner graph has a native form that takes less time than NumPy's functions."""
+def pays(graph: GraphLike, sizes: Mapping[str, int], *, exact: bool, shared: bool = False) -> bool:
+    """Whether an inner graph has a native form that takes less time than NumPy's functions.
+
+    If it is `shared`, several threads compute it.
+    """
     try:
-        return Group(widened(graph, sizes)[0], sizes, exact=exact).pays()
+        return Group(widened(graph, sizes)[0], sizes, exact=exact).pays(shared)
     except NotNative:
         return False
 
@@ -148,14 +151,15 @@ def compiled(
     *,
     exact: bool = False,
     if_it_pays: bool = False,
+    shared: bool = False,
     engine: Engine | None = None,
     strides: Sequence[Strides | None] | None = None,
 ) -> Kernel:
     """The code of an inner graph for these sizes of its named dimensions.
 
     `exact` refuses what does not give NumPy's bits. Operands are plain, but for those that have
-    `strides`. Raises `NotNative` for a graph that has no
-    native form, or that takes no less time so, if it is to pay, and `Unavailable` where there is no
+    `strides`. Raises `NotNative` for a graph that has no native form, or that takes no less time
+    so, if it is to pay, also where it is `shared` by threads, and `Unavailable` where there is no
     machine code.
     """
     strided, (graph, wide) = {}, widened(graph, sizes)
@@ -166,7 +170,7 @@ def compiled(
         if found is not None:
             strided[x] = tuple((s or 0) // x.tensor.dtype.itemsize for s in found)
     group = Group(graph, sizes, exact=exact, strided=strided)
-    if if_it_pays and not group.pays():
+    if if_it_pays and not group.pays(shared):
         raise NotNative("NumPy's functions are as fast")
     made = Kernel(group, sizes, host() if engine is None else engine, strides)
     made.wide = wide

@@ -133,6 +133,29 @@ def with_groups(
     return graph.giving(becomes[y] for y in graph.outputs)
 
 
+def group_of_one(node: Node) -> Group:
+    """The inner graph of a group in which one op computes something."""
+    numbers = {x: x for x in node.inputs if x.op is CONSTANT and x.ndim == 0}
+    given = [x for x in dict.fromkeys(node.inputs) if x not in numbers]
+    inputs = [leaf(PLACEHOLDER, x.tensor, name=f"p{i}") for i, x in enumerate(given)]
+    own = numbers | dict(zip(given, inputs, strict=True))
+    return Group([rebuild(node, tuple(map(own.__getitem__, node.inputs)))], inputs, ())
+
+
+def with_groups_of_one(graph: Graph, groups: Mapping[Node, Group]) -> Graph:
+    """The graph with groups in the places of nodes, as `group_of_one` makes them."""
+    becomes: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node in groups:
+            given = dict.fromkeys(x for x in node.inputs if not (x.op is CONSTANT and x.ndim == 0))
+            operands = tuple(map(becomes.__getitem__, given))
+            body = (("graph", groups[node]),)
+            becomes[node] = Node(fused.op, operands, body, node.type, node.origin.then(FUSION))
+        else:
+            becomes[node] = rebuild(node, tuple(map(becomes.__getitem__, node.inputs)))
+    return graph.giving(becomes[y] for y in graph.outputs)
+
+
 def without_sources(graph: GraphLike) -> Graph:
     """A group's inner graph with groups of all but what is drawn, which NumPy draws as a whole."""
     whole = Graph(graph.outputs, graph.inputs)

@@ -18,7 +18,13 @@ from symgrad.lowering.schedule import schedule
 from symgrad.native import MOST_ELEMENTS
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.cut_operands import cut_operands, sliced
-from symgrad.passes.fuse import PLACING, taken_apart, with_groups
+from symgrad.passes.fuse import (
+    PLACING,
+    group_of_one,
+    taken_apart,
+    with_groups,
+    with_groups_of_one,
+)
 from symgrad.rewrite.driver import rewrite
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
@@ -38,18 +44,19 @@ class Natives:
     """Gives the machine code of groups, and None for those that are left to NumPy: see `lower`.
 
     `exact` if no bit may differ from NumPy's. If it is to `insist`, every group that has a native
-    form gets it, and a machine without machine code is an `UnsupportedError`. `reasons` tells why
-    groups were left to NumPy, in the order in which they were asked about.
+    form gets it, and a machine without machine code is an `UnsupportedError`. So many `threads`
+    share what they compute. `reasons` tells why groups were left to NumPy, in the order in which
+    they were asked about.
     """
 
-    def __init__(self, *, exact: bool, insist: bool) -> None:
-        self.exact, self.insist = exact, insist
+    def __init__(self, *, exact: bool, insist: bool, threads: int = 1) -> None:
+        self.exact, self.insist, self.threads = exact, insist, threads
         self.reasons: dict[str, None] = {}
         self.times = 1
 
     def repeated(self, times: int) -> Natives:
         """A copy for groups that run so many times in a call, and so pay sooner."""
-        found = Natives(exact=self.exact, insist=self.insist)
+        found = Natives(exact=self.exact, insist=self.insist, threads=self.threads)
         found.reasons, found.times = self.reasons, self.times * times
         return found
 
@@ -80,7 +87,25 @@ class Natives:
         Of what is cut into slices operands are, and what is placed in arrays is made in the group
         that reads them.
         """
-        return self._placed(self._cut(graph, sizes), sizes)
+        return self._alone(self._placed(self._cut(graph, sizes), sizes), sizes)
+
+    def _alone(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
+        """A graph in which large ops that are in no group are groups of their own, for threads."""
+        if self.threads < 2:
+            return graph
+        found = {}
+        for node in graph.nodes:
+            is_large = node.op.elementwise and _bytes_of(node, sizes) * self.times >= LEAST_BYTES
+            if is_large and self._shares(group := group_of_one(node)):
+                if self._is_worth(group, sizes):
+                    found[node] = group
+        return with_groups_of_one(graph, found) if found else graph
+
+    def _shares(self, graph: GraphLike) -> bool:
+        """Whether several threads compute a group, and that gives no other bits than one thread."""
+        from symgrad.native.groups import is_admitted
+
+        return self.threads > 1 and all(is_admitted(n, exact=True) for n in graph.nodes if n.inputs)
 
     def _cut(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
         """A graph in which operands are cut in place of what is computed of them."""
@@ -134,9 +159,11 @@ class Natives:
         """Whether a group, if it is one, is to run as machine code; to ask does not start LLVM."""
         if graph is None or self.insist:
             return graph is not None
+        if self._is_small(graph, sizes):
+            return False
         from symgrad.native.kernel import pays
 
-        return not self._is_small(graph, sizes) and pays(graph, sizes, exact=self.exact)
+        return pays(graph, sizes, exact=self.exact, shared=self._shares(graph))
 
     def _is_small(self, graph: GraphLike, sizes: Mapping[str, int]) -> bool:
         return not self.insist and _bytes_made(graph, sizes) * self.times < LEAST_BYTES
@@ -217,7 +244,10 @@ class Natives:
         from symgrad.native.space import NotNative
 
         graph = self._in_parts(graph)
-        make = partial(compiled, graph, sizes, exact=self.exact, if_it_pays=not self.insist)
+        make = partial(
+            compiled, graph, sizes, exact=self.exact, if_it_pays=not self.insist,
+            shared=self._shares(graph),
+        )  # fmt: skip
         if not any(strides):
             return make()
         try:
@@ -231,8 +261,11 @@ def _computes(node: Node) -> bool:
 
 
 def _bytes_made(graph: GraphLike, sizes: Mapping[str, int]) -> int:
-    types = (t for n in filter(_computes, graph.nodes) for t in types_of(n.type))
-    return sum(_size(t.shape, sizes) * t.dtype.itemsize for t in types)
+    return sum(_bytes_of(n, sizes) for n in filter(_computes, graph.nodes))
+
+
+def _bytes_of(node: Node, sizes: Mapping[str, int]) -> int:
+    return sum(_size(t.shape, sizes) * t.dtype.itemsize for t in types_of(node.type))
 
 
 def _size(shape: Shape, sizes: Mapping[str, int]) -> int:

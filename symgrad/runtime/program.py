@@ -117,7 +117,8 @@ class Program(Displayed, Runner):
         names = {name for n in placeholders for name in n.tensor.names}
         annotate = None if split is None else annotate_body
         if backend in (None, "native"):
-            self.natives = Natives(exact=interface.exact, insist=backend == "native")
+            insist = backend == "native"
+            self.natives = Natives(exact=interface.exact, insist=insist, threads=threads)
         plan = partial(self.lower, updates=updated, threads=threads, native=self.natives)
         prologue = None
         if split is not None:

@@ -138,6 +138,25 @@ def test_at_bits_machine_code_gives_the_bits_of_numpy():
     assert list(rounding.natives.reasons) == ["exp rounds otherwise than NumPy's"]
 
 
+def test_threads_share_a_large_op_alone_with_the_bits_of_numpy():
+    w, g = (sg.placeholder(n, (300, 400), "float32") for n in "wg")
+    arrays = [RNG.standard_normal((300, 400)).astype("f4") for _ in range(2)]
+    alone = [w - g, sg.relu(w), w * 3, w / g]
+    for y in alone:
+        two, one, plain = (
+            sg.compile([w, g], y, backend=backend, threads=threads)
+            for backend, threads in ((None, 2), (None, 1), ("numpy", 2))
+        )
+        assert_same_bits(two(*arrays), plain(*arrays))
+        assert len(native_steps(two)) == 1, y
+        assert not native_steps(one), y
+        assert ", 2)" in two.source
+    small = sg.compile([w, g], (w - g)[:50] @ g.T, backend=None, threads=2)
+    assert not native_steps(small)
+    # Functions round otherwise than NumPy's, and the number of threads is to change no bit.
+    assert not native_steps(sg.compile([w, g], sg.exp(w), backend=None, threads=2))
+
+
 def test_large_groups_are_native_where_it_pays():
     outputs = kinked()
     program = sg.compile([x, y], outputs, backend=None)
