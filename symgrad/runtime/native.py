@@ -64,7 +64,6 @@ class Natives:
         """A graph in which what is to run as machine code is fused; as it is if nothing is."""
         if self._is_small(graph, sizes):
             return graph
-        from symgrad.native.engine import Unavailable, host
         from symgrad.native.groups import is_admitted
 
         grade = Exact.BITS if self.exact else Exact.ROUNDING
@@ -72,14 +71,19 @@ class Natives:
         # A group that holds what has no native form may have parts that have one.
         apart = taken_apart(graph, lambda inner: not all(map(admits, inner.nodes)))
         fused = with_groups(self._in_parts(apart), grade, admits)
-        if not any(self._is_worth(n.inner_graph, sizes) for n in fused.nodes):
-            return graph
+        wanted = any(self._is_worth(n.inner_graph, sizes) for n in fused.nodes)
+        return fused if wanted and self._has_host() else graph
+
+    def _has_host(self) -> bool:
+        """Whether there is machine code here; if not it is noted why."""
+        from symgrad.native.engine import Unavailable, host
+
         try:
             host()
         except Unavailable as error:
             self.reasons[str(error)] = None
-            return graph
-        return fused
+            return False
+        return True
 
     def regrouped(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
         """A graph with other groups, of which each is one loop: the same, if there are no such.
@@ -95,11 +99,12 @@ class Natives:
             return graph
         found = {}
         for node in graph.nodes:
-            is_large = node.op.elementwise and _bytes_of(node, sizes) * self.times >= LEAST_BYTES
+            is_one = node.op.elementwise and not isinstance(node.type, tuple)
+            is_large = is_one and _bytes_of(node, sizes) * self.times >= LEAST_BYTES
             if is_large and self._shares(group := group_of_one(node)):
                 if self._is_worth(group, sizes):
                     found[node] = group
-        return with_groups_of_one(graph, found) if found else graph
+        return with_groups_of_one(graph, found) if found and self._has_host() else graph
 
     def _shares(self, graph: GraphLike) -> bool:
         """Whether several threads compute a group, and that gives no other bits than one thread."""
