@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symgrad.ir.types import TensorType
 from symgrad.lowering.native import NativeLoop
-from symgrad.lowering.steps import Call, Product, SlotBuilder, Step
+from symgrad.lowering.steps import Call, Product, Ref, SlotBuilder, Step, nbytes
 from symgrad.ops.linalg.products import matmul_p
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ DTYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
 # Multiplications that are worth a second thread: five microseconds. From there on BLAS takes one,
 # too, and leaves it spinning where machine code is to run next.
 LEAST_SHARED = 2**18
+DENSE = 5  # operations for each byte
 # With so many a thousand calls make up for starting LLVM.
 LEAST_ALONE = 2**22
 
@@ -30,11 +32,12 @@ def share_products(
     if native is None or threads < 2:
         return
     counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders))}
-    begun = any(isinstance(s, NativeLoop) for s in steps) or native.insist
-    if not begun and max(counts.values(), default=0) * native.times < LEAST_ALONE:
-        return
     large = [i for i, count in counts.items() if count >= LEAST_SHARED]
-    code = native.product(threads) if large else None
+    begun = any(isinstance(s, NativeLoop) for s in steps) or native.insist
+    pays = begun or max(counts.values(), default=0) * native.times >= LEAST_ALONE
+    if not large or not pays or any(_is_dense(s, builders) for s in steps):
+        return
+    code = native.product(threads)
     if code is None:
         return
     for i in large:
@@ -45,12 +48,31 @@ def share_products(
         )
 
 
+def _types(refs: Sequence[Ref], builders: Sequence[SlotBuilder]) -> list[TensorType]:
+    types = [builders[r.slot].type for r in refs]
+    return [t.with_shape(r.shape(t)) for r, t in zip(refs, types, strict=True)]
+
+
 def _count(step: Step, builders: Sequence[SlotBuilder]) -> int:
     """The multiplications of each product that a step makes, if it is one of matrices."""
     if not isinstance(step, Call) or step.op is not matmul_p.op:
         return 0
-    types = [builders[r.slot].type for r in step.operands]
-    a, b = (r.shape(t) for r, t in zip(step.operands, types, strict=True))
+    types = _types(step.operands, builders)
+    shapes: Any = [t.shape for t in types]
+    a, b = shapes
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3) or {t.dtype for t in types} - DTYPES:
         return 0
     return math.prod(a[-2:]) * b[-1] if min(*a[-2:], b[-1]) > 1 else 0
+
+
+def _is_dense(step: Step, builders: Sequence[SlotBuilder]) -> bool:
+    """Whether a step does much with little: it calls BLAS, as a convolution or factorisation does.
+
+    BLAS then takes threads of its own, and leaves them spinning.
+    """
+    if not isinstance(step, Call) or step.op is matmul_p.op or step.op.flops is None:
+        return False
+    types = _types((*step.operands, *step.results), builders)
+    count = len(step.operands)
+    flops = step.flops(types[:count], types[count:]) or 0
+    return flops >= 2 * LEAST_SHARED and flops > DENSE * sum(map(nbytes, types))

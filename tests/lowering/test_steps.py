@@ -182,6 +182,14 @@ def test_threads_share_products_that_make_up_for_starting_them():
     assert Product not in map(type, products(256, 256, 64, threads=1))
 
 
+def test_beside_other_work_of_blas_products_are_left_to_it():
+    a, b = sg.placeholder("a", (256, 256), "float32"), sg.placeholder("b", (256, 64), "float32")
+    for other in (sg.linalg.cholesky(a), sg.linalg.solve(a, b)):
+        graph = sg.compile([a, b], [a @ b, other], backend="numpy").graph
+        steps = lower(graph, {}, threads=2, native=SomeMaker(False)).steps
+        assert Product not in map(type, steps)
+
+
 def test_beside_machine_code_threads_share_smaller_products():
     a, b = sg.placeholder("a", (64, 64), "float32"), sg.placeholder("b", (64, 64), "float32")
     graph = sg.compile([a, b], sg.exp(sg.tanh(a @ b)) * 2, backend="numpy").graph
