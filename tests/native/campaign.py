@@ -6,6 +6,7 @@
     python -m tests.native.campaign --channels               # images of few channels instead
     python -m tests.native.campaign --placed                 # parts placed in arrays instead
     python -m tests.native.campaign --axes                   # reductions over any axes instead
+    python -m tests.native.campaign --gates                  # slices of one sum instead
 
 A third of the graphs are those of `symgrad.testing`, with gradients, at every grade. A third are
 elementwise graphs of everything that has a native form, over all dtypes and rows of any length,
@@ -408,6 +409,7 @@ def check(seed):
 
 
 if __name__ == "__main__":
+    from tests.native.gates import check_gates
     from tests.native.placed import check_placed
 
     host().store = None  # the user's, which these graphs would fill
@@ -419,4 +421,5 @@ if __name__ == "__main__":
         channels=check_channels,
         axes=check_axes,
         placed=check_placed,
+        gates=check_gates,
     )

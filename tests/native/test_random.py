@@ -9,7 +9,7 @@ from symgrad.testing import assert_equivalent, random_feeds
 pytest.importorskip("llvmlite")
 
 from tests.helpers import each
-from tests.native import campaign, placed
+from tests.native import campaign, gates, placed
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -33,6 +33,11 @@ def test_random_graphs_within_tiles(seed):
 @pytest.mark.parametrize("seed", range(0, 60, 4))
 def test_parts_that_are_placed_in_arrays(seed):
     placed.check_placed(seed)
+
+
+@each("seed", range(40))
+def test_gates_that_are_slices_of_one_sum(seed):
+    gates.check_gates(seed)
 
 
 def test_what_flows_back_through_slices_is_one_pass():
