@@ -28,7 +28,7 @@ class NativeCode(Protocol):
     """The code of an inner graph, as `symgrad.native.kernel.Kernel` has it.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`, which take about so many `nanoseconds`; the first is a multiple of `block`. If it
+    are `rows`, which take about so many `nanoseconds`; the first is a multiple of `grain`. If it
     `shares`, it takes two more numbers, of the rows in a piece and of threads. Of a
     result that is joined from the blocks', `parts` has the type of the array to give for it, None
     of others. Each result may be written over those of its operands that `in_place` has for it; one
@@ -38,7 +38,7 @@ class NativeCode(Protocol):
     """
 
     rows: int
-    block: int
+    grain: int
     shares: bool
     call: Callable[..., None]
     in_place: tuple[tuple[int, ...], ...]
@@ -141,7 +141,7 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 PIECES = 4  # for each thread, so that none waits long for the last one
 # In nanoseconds. The team begins within a microsecond, if it has not gone to sleep; to wake one of
 # Python's threads takes 10 to 100 µs, most while BLAS spins on its processor.
-LEAST_SHARED, LEAST_WOKEN = 10_000, 150_000
+LEAST_SHARED, LEAST_WOKEN = 5_000, 150_000
 
 
 class NativeLoop(Step, kw_only=True):
@@ -162,13 +162,13 @@ class NativeLoop(Step, kw_only=True):
 
     @property
     def piece(self) -> int:
-        """How many rows a call computes: whole blocks."""
+        """How many rows a call computes: a multiple of the grain."""
         code = self.code
         least = LEAST_SHARED if code.shares else LEAST_WOKEN
-        if self.threads == 1 or code.rows <= code.block or code.nanoseconds < least:
+        if self.threads == 1 or code.rows <= code.grain or code.nanoseconds < least:
             return code.rows
-        blocks = -(-code.rows // code.block)
-        return -(-blocks // (PIECES * self.threads)) * code.block
+        grains = -(-code.rows // code.grain)
+        return -(-grains // (PIECES * self.threads)) * code.grain
 
     @property
     def in_place(self) -> Sequence[Sequence[int]]:

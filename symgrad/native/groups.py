@@ -27,7 +27,7 @@ from symgrad.native.rows import COSTS, PICK, ROW_OPS, SCANS, is_turned
 from symgrad.native.space import NotNative, Space, is_reduction, space_of
 from symgrad.ops import kernels
 
-BLOCK = 2**13  # elements
+BLOCK, GRAIN = 2**13, 2**10  # elements
 COLUMN_BLOCK = 2**16
 PER_PART = 16
 MOST_OPS = 1000
@@ -218,6 +218,16 @@ class Group:
             self.kept = frozenset(found)
             if any(n.op in SCANS and self.stage[n] < stage for n in self._lost(stage)):
                 raise NotNative("its rows are too long to be kept between passes")
+
+    @cached_property
+    def grain(self) -> int:
+        """Threads share the rows in multiples of so many: blocks, where these are more than loops.
+
+        A reduction has a part for each block, and draws and gathers are made for one.
+        """
+        if self.ends or self.space.scattered or any(map(is_drawn, self.graph.nodes)):
+            return self.block
+        return GRAIN if self.flat else max(1, GRAIN // self.columns)
 
     @cached_property
     def block(self) -> int:

@@ -21,7 +21,7 @@ from symgrad.native.space import NotNative
 from symgrad.native.streams import streamed
 from symgrad.native.team import has_team
 
-LEAST_SHARED = 10_000  # nanoseconds, of which another thread can save half
+LEAST_SHARED = 5_000  # nanoseconds, of which another thread can save half
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -42,7 +42,7 @@ class Kernel:
     """The code of an inner graph for given sizes of its named dimensions.
 
     `call(*operands, *results, first, end)` computes the rows from one to another, of which there
-    are `rows`, and the first is a multiple of `block`. If it `shares`, two more numbers may follow:
+    are `rows`, and the first is a multiple of `grain`. If it `shares`, two more numbers may follow:
     of how many rows the pieces are that the team computes, and on how many threads. Operands are
     given in the shapes of `wide`, by their numbers, where that has one. In place of a result that
     is a reduction over the rows it takes the array of its parts, one for each block; `join` joins
@@ -72,7 +72,7 @@ class Kernel:
         write_wrapper(
             self._module, KERNEL, kinds, 2, long=long, shared=self.shares, strided=strided
         )
-        self.rows, self.block = self.group.rows, self.group.block
+        self.rows, self.block, self.grain = self.group.rows, self.group.block, self.group.grain
         self.in_place, self.streamed = self.group.in_place, streamed(self.group)
         self.results = tuple(
             y.tensor.with_shape(resolve(y.tensor.shape, sizes)) for y in graph.outputs

@@ -22,7 +22,7 @@ def streamed(group: Group) -> tuple[bool, ...]:
     Each of its vectors begins a line, or a part of one, if the array does.
     """
     sizes, fitting, total = group.space.sizes, list[bool](), 0
-    first = group.block if group.flat else 0  # element at which a call may begin
+    first = group.grain if group.flat else 0  # element at which a call may begin
     for y in group.graph.outputs:
         *outer, inner = group.space.strides[y]
         fits = (

@@ -50,7 +50,7 @@ class Namer(Visitor[str]):
 class SomeCode:
     """Stands for machine code of one result, which is joined from parts."""
 
-    rows, block, ir, assembly, call, shares = 4000, 100, "", "", None, True
+    rows, grain, ir, assembly, call, shares = 4000, 100, "", "", None, True
     nanoseconds = 10**6
     parts = (sg.placeholder("parts", (40,)).tensor,)
     in_place, strides, wide = ((),), (None,), {}
@@ -156,7 +156,7 @@ def test_a_native_loop_tells_what_it_holds_and_how_its_rows_are_shared(monkeypat
     (step,) = PLANS["native_loop"]
     assert held(step) == "multiply, tanh, exp, sum"
     assert step.piece == 500
-    monkeypatch.setattr(SomeCode, "nanoseconds", 5_000)  # sooner done than it is shared
+    monkeypatch.setattr(SomeCode, "nanoseconds", 3_000)  # sooner done than it is shared
     assert step.piece == 4000
     monkeypatch.setattr(SomeCode, "nanoseconds", 100_000)
     assert step.piece == 500

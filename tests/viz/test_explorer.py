@@ -456,18 +456,19 @@ def test_what_is_kept_is_a_section_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("backend", "length", "told"),
+    ("backend", "threads", "length", "told"),
     [
-        ("numpy", 4, "op after op, as it is no larger than"),
-        ("numpy", 60_000, "tiles of"),
-        ("native", 60_000, "machine code, in"),
+        ("numpy", 1, 4, "op after op, as it is no larger than"),
+        ("numpy", 1, 60_000, "tiles of"),
+        ("native", 1, 60_000, "machine code: what lies between"),
+        ("native", 2, 60_000, "machine code, in 8 pieces on 2 threads"),
     ],
 )
-def test_a_group_tells_how_it_runs(backend, length, told):
+def test_a_group_tells_how_it_runs(backend, threads, length, told):
     if backend == "native":
         pytest.importorskip("llvmlite")
     x, w = sg.placeholder("x", ("N", 40)), sg.variable("w", np.ones((40, 40)))
-    program = sg.compile(x, sg.sum(sg.tanh(x @ w) * 2 + 1), backend=backend, threads=1)
+    program = sg.compile(x, sg.sum(sg.tanh(x @ w) * 2 + 1), backend=backend, threads=threads)
     program(np.ones((length, 40)))
     shown = read(program)
     (group,) = (e for e in shown["elements"] if e.get("runs"))

@@ -216,8 +216,8 @@ class Nodes:
             if isinstance(step, TileLoop):
                 return f"{step.tiling}, each of which stays in the cache"
             if isinstance(step, NativeLoop):
-                blocks = -(-step.code.rows // step.code.block)
-                parts = f", in {blocks} blocks" if blocks > 1 else ""
+                pieces = -(-step.code.rows // max(step.piece, 1))
+                parts = f", in {pieces} pieces on {step.threads} threads" if pieces > 1 else ""
                 return f"machine code{parts}: what lies between stays in registers"
             if isinstance(step, NativeCall):
                 return "machine code, with the rest of the program"
