@@ -81,7 +81,7 @@ def _gemm(kind: str, blas: Blas) -> tuple[str, str]:
 def _part(kind: str, blas: Blas) -> Iterator[str]:
     """Lines of the function that computes one part of a product."""
     item = int(kind[1])
-    yield f"define internal void @part_{kind}(ptr %job, i64 %i) {{"
+    yield f"define internal void @part_{kind}(ptr %job, i64 %i) #1 {{"
     for number, name in enumerate(FIELDS):
         yield f"  %at{name} = getelementptr i64, ptr %job, i64 {number}"
         yield f"  %{name} = load i64, ptr %at{name}"

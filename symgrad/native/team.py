@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from symgrad.native.engine import Library, Unavailable, host
+from symgrad.native.vectors import FEATURES
 
 SPIN = 200_000  # nanoseconds
 SHARE_ROWS = "symgrad_share_rows"
@@ -56,7 +57,7 @@ declare i32 @clock_gettime(i32, ptr)
 declare void {pause_declared}
 
 ; Of several that begin at once, the first does.
-define void @symgrad_begin_team() {{
+define void @symgrad_begin_team() #1 {{
   %pair = cmpxchg ptr @begun, i32 0, i32 1 seq_cst seq_cst
   %won = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %won, label %begin, label %end
@@ -68,7 +69,7 @@ end:
 }}
 
 ; As it is with no threads: a process that was forked has none of them.
-define void @symgrad_renew_team() {{
+define void @symgrad_renew_team() #1 {{
   %a = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr @awake, ptr null)
   store i64 0, ptr @workers
@@ -78,12 +79,12 @@ define void @symgrad_renew_team() {{
   ret void
 }}
 
-define void @symgrad_rest_team() {{
+define void @symgrad_rest_team() #1 {{
   store atomic i64 1, ptr @resting seq_cst, align 8
   ret void
 }}
 
-define internal i64 @now() {{
+define internal i64 @now() #1 {{
   %t = alloca [2 x i64]
   %r = call i32 @clock_gettime(i32 {clock}, ptr %t)
   %s = load i64, ptr %t
@@ -94,7 +95,7 @@ define internal i64 @now() {{
   ret i64 %sum
 }}
 
-define internal void @work() {{
+define internal void @work() #1 {{
   %f = load ptr, ptr @function
   %x = load ptr, ptr @argument
   %n = load i64, ptr @count
@@ -111,7 +112,7 @@ end:
 }}
 
 ; Join what has been begun, if that may still be, and work for it.
-define internal void @join() {{
+define internal void @join() #1 {{
   br label %look
 look:
   %s = load atomic i64, ptr @state seq_cst, align 8
@@ -135,7 +136,7 @@ no:
   ret void
 }}
 
-define internal ptr @serve(ptr %begun) {{
+define internal ptr @serve(ptr %begun) #1 {{
   %first = ptrtoint ptr %begun to i64
   br label %spin
 spin:
@@ -185,7 +186,7 @@ work:
 }}
 
 ; Have so many workers, if the system gives them; how many there are.
-define internal i64 @hire(i64 %wanted) {{
+define internal i64 @hire(i64 %wanted) #1 {{
   %id = alloca i64
   br label %look
 look:
@@ -208,7 +209,7 @@ end:
   ret i64 %n
 }}
 
-define void @{parts}(ptr %f, ptr %x, i64 %n, i64 %threads) {{
+define void @{parts}(ptr %f, ptr %x, i64 %n, i64 %threads) #1 {{
   %parts = icmp slt i64 %n, 2
   %alone = icmp slt i64 %threads, 2
   %one = or i1 %parts, %alone
@@ -280,7 +281,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 %rows = type {{ ptr, ptr, i64, i64, i64 }}
 
-define internal void @piece(ptr %r, i64 %i) {{
+define internal void @piece(ptr %r, i64 %i) #1 {{
   %v = load %rows, ptr %r
   %f = extractvalue %rows %v, 0
   %x = extractvalue %rows %v, 1
@@ -295,7 +296,7 @@ define internal void @piece(ptr %r, i64 %i) {{
   ret void
 }}
 
-define void @{rows}(ptr %f, ptr %x, i64 %first, i64 %end, i64 %piece, i64 %threads) {{
+define void @{rows}(ptr %f, ptr %x, i64 %first, i64 %end, i64 %piece, i64 %threads) #1 {{
   %r = alloca %rows
   %size = call i64 @llvm.smax.i64(i64 %piece, i64 1)
   %v0 = insertvalue %rows undef, ptr %f, 0
@@ -349,7 +350,7 @@ def team() -> Team:
     pause = next((p for arch, p in PAUSES.items() if engine.triple.startswith(arch)), None)
     if pause is None:
         raise Unavailable(f"it is not known how a thread waits on {engine.triple}")
-    text = IR.format(
+    text = FEATURES + IR.format(
         clock=6 if is_mac else 1,
         pause=pause[0],
         pause_declared=pause[1],
