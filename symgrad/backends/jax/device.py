@@ -125,9 +125,8 @@ class Device:
         return isinstance(value, self.array_type) and value.device == self.device
 
     def empty(self, like: TensorType) -> Any:
-        """An array on the device, of any content."""
-        with self.here():
-            return self.jax.numpy.empty(like.shape, like.dtype)
+        """An array on the device, of any content: `jax.numpy.empty` would compile a function."""
+        return self.put(np.empty(like.shape, like.dtype))
 
     def moved(self, arrays: Sequence[Any]) -> list[Any]:
         """Arrays of which some may be on another device, on this one."""
