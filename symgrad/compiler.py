@@ -14,6 +14,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import GraphError, RewriteError
 from symgrad.ir.graph import Graph
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Variable
 from symgrad.ir.telling import timed
 from symgrad.ir.types import whole
@@ -40,6 +41,7 @@ from symgrad.runtime.question import Updates, asked, stateful
 from symgrad.runtime.threads import MOST_THREADS, available
 
 
+@telling
 def compile(
     inputs: Any,
     outputs: Any,

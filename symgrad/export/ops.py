@@ -224,7 +224,7 @@ class Ops(Elementwise):
         return self._inward(y, node)
 
     def convolve_inputs(self, y, w, *, node, sizes, stride, dilation):
-        """What a convolution in strides has not read of x, `output_padding` adds as zeros."""
+        """Zeros for what a convolution in strides has not read of x are `output_padding`."""
         images, weights = node.inputs
         kernel = weights.shape[2:-1]
         more = [
@@ -255,7 +255,7 @@ class Ops(Elementwise):
         )  # fmt: skip
 
     def _inward(self, y, node):
-        """What ONNX has convolved, as a node has it: groups, rows, channels, places, the batch."""
+        """The result as a node has it: groups, rows, channels, other places, the batch."""
         groups, rows, channels, *others, batch = node.shape
         y = self._grouped(y, [batch, groups, channels, rows, *others])
         return self.emit("Transpose", y, perm=[1, 3, 2, *range(4, node.ndim), 0])

@@ -13,7 +13,7 @@ from symgrad.autodiff.custom.function import Function, SavesTensors
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.leaf_ops import VARIABLE
-from symgrad.ir.messages import refuse
+from symgrad.ir.messages import check_arguments, refuse
 from symgrad.ir.node import Node, Variable, as_node, give_name, leaf, new_cell
 from symgrad.ir.origin import built_as, current_origin, scope
 from symgrad.ir.updates import variable_behind
@@ -30,7 +30,7 @@ from symgrad.nn.tree import (
     substitute,
 )
 from symgrad.nn.updates import carried
-from symgrad.ops.declare import NodeLike, check_arguments, explaining
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.identity import optimization_barrier, stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads

@@ -25,7 +25,7 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def _least_sizes(nodes: Iterable[Node]) -> Iterator[str]:
-    """What slices want of named dimensions, as JAX reads it: `x[:3]` has 3 rows if `N >= 3`.
+    """The bounds of named dimensions that slices want, for JAX: of `x[:3]`, `N >= 3`.
 
     Called with less, what was exported refuses it as a program does.
     """

@@ -26,7 +26,7 @@ from symgrad.runtime.store import VariableStore
 from symgrad.runtime.workspace import MOST_KEPT, Pages
 
 # Next values of fewer bytes get new memory, which costs less than to pass them what is old.
-LEAST_PASSED = 1 << 16
+LEAST_PASSED = 1 << 17
 # JAX copies an array of NumPy's on a processor unless it begins where XLA likes it, which those of
 # NumPy's own never do. From this size on its copy takes two to ten times as long as ours.
 LEAST_HANDED = 1 << 17
@@ -184,7 +184,9 @@ class JaxExecutable(Executable):
                 self._compile(stage, arrays, nexts)
         if not stage.wide or self._on_device.issuperset(map(type, arrays)):
             return stage.function(*arrays, *nexts)
-        with self.device.wide():
+        # As `wide`, which as a generator would take as long as JAX's own call.
+        jax = self.device.jax
+        with jax.enable_x64(jax.config.jax_enable_x64), jax.enable_x64(True):
             return stage.function(*arrays, *nexts)
 
     def _compile(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> None:
@@ -327,7 +329,7 @@ class JaxProgram(Program):
     Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
     them. Their memory is not donated to the next values: a step that fails, be it for want of
     memory, could not leave them as they were. On a processor that of the values before them is, for
-    variables of 64 KiB or more, which so take it twice. Ctrl-C is seen when what XLA runs has
+    variables of 128 KiB or more, which so take it twice. Ctrl-C is seen when what XLA runs has
     ended.
     `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
     """

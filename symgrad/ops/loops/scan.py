@@ -15,6 +15,7 @@ from symgrad.ir.forms import Form, Leaf, aligned, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, plain_name
 from symgrad.ir.origin import traced as tracing
@@ -26,6 +27,7 @@ from symgrad.ops.loops.loop import looped, substituted
 from symgrad.ops.shape import astype, concat, reshape
 
 
+@telling
 def scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -64,6 +66,7 @@ def scan(
     return _in_stretches(step, init, xs, length, reverse, keep)
 
 
+@telling
 def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """The carry after n steps, of which each is `carry = body(i, carry)`, for i from 0 on.
 
@@ -82,6 +85,7 @@ def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     return _scanned(step, init, arange(_steps("fori", n)), None, False, "fori")[0]
 
 
+@telling
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """The results of f for each slice of `xs` along their first axis, stacked.
 
