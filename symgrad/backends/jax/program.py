@@ -327,10 +327,10 @@ class JaxProgram(Program):
     """A program that JAX runs: `compile(..., backend="jax")`.
 
     Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
-    them. Their memory is not donated to the next values: a step that fails, be it for want of
-    memory, could not leave them as they were. On a processor that of the values before them is, for
-    variables of 128 KiB or more, which so take it twice. Ctrl-C is seen when what XLA runs has
-    ended.
+    them. Their memory is not donated to the next values: a step that fails could not leave them as
+    they were, and any step may, for want of memory, when XLA has taken theirs. On a processor that
+    of the values before them is, for variables of 128 KiB or more, which so take it twice. Ctrl-C
+    is seen when what XLA runs has ended.
     `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
     """
 
