@@ -115,18 +115,20 @@ def telling_methods(of: type[T]) -> type[T]:
     """The same class; arguments that do not fit a method are answered in the same way."""
     for name, method in list(vars(of).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(of, name, _telling_method(method, name))
+            setattr(of, name, telling_method(method, f"x.{name}"))
     return of
 
 
-def _telling_method(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+def telling_method(method: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """As `telling`, for a method that is called by this name, or by that of its class."""
+
     @wraps(method)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         try:
             return method(self, *args, **named)
         except TypeError as error:
             if not isinstance(error, SymgradError):
-                check_arguments(partial(method, self), f"x.{name}", args, named)
+                check_arguments(partial(method, self), name or type(self).__name__, args, named)
             raise
 
     return called

@@ -147,8 +147,11 @@ def test_of_a_matrix_with_inf_there_are_no_vectors(tmp_path):
 
 def test_names_of_dimensions_that_jax_has_as_words_are_refused(tmp_path):
     x = sg.placeholder("x", ("max", 2))
-    with pytest.raises(sg.UnsupportedError, match="for no name of a dimension: max; syntax error"):
-        sg.compile(x, x + 1).export(tmp_path / "m.stablehlo")
+    for y in (x + 1, x[:3]):
+        with pytest.raises(
+            sg.UnsupportedError, match=r"no name of a dimension: max; .*syntax error"
+        ):
+            sg.compile(x, y).export(tmp_path / "m.stablehlo")
 
 
 def test_platforms_and_outputs_are_checked(tmp_path):

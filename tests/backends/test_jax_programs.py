@@ -112,7 +112,7 @@ def test_large_arrays_are_read_where_they_lie_or_copied_into_memory_that_is_take
             np.testing.assert_array_equal(same, given)
             np.testing.assert_array_equal(twice, given[:, 0] * 2)
         np.testing.assert_array_equal(w.value, total)
-    assert len(program.executables.used[0]._pages.kept) == 1
+    assert 1 <= len(program.executables.used[0]._pages.kept) <= 2
     assert program(x=rows[0].astype("float32"))[0].dtype == np.float64
 
 

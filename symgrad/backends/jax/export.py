@@ -56,9 +56,9 @@ def export(program: Program, path: str | Path, platforms: Any, checked: bool) ->
     if not wanted or not all(isinstance(p, str) and p in PLATFORMS for p in wanted):
         raise GraphError(f"platforms are some of {', '.join(PLATFORMS)}, not {platforms!r:.80}")
     graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
-    scope = exporting.SymbolicScope(sorted({*_least_sizes(graph.nodes)}))
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
     try:
+        scope = exporting.SymbolicScope(sorted({*_least_sizes(graph.nodes)}))
         symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
     except ValueError as error:  # of words that JAX has in expressions, such as max and mod
         raise UnsupportedError(

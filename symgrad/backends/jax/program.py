@@ -86,8 +86,9 @@ class JaxExecutable(Executable):
         # The inputs, by place, that are copied to where XLA reads them, into memory that is kept.
         large = [k for k, i in enumerate(inputs) if self._nbytes(i) >= LEAST_HANDED]
         self._copied = large if device.keeps_memory else []
-        kept = sum(self._nbytes(inputs[k]) for k in self._copied) <= MOST_KEPT
-        self._pages = Pages(len(self._copied) if kept else 0)
+        # XLA may let go of one when the next call has begun: so there are two of each.
+        kept = 2 * sum(self._nbytes(inputs[k]) for k in self._copied)
+        self._pages = Pages(2 * len(self._copied) if kept <= MOST_KEPT else 0)
 
     def __getattr__(self, name: str) -> Any:
         """The plan, which is made when somebody asks for it."""
