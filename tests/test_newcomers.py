@@ -207,6 +207,10 @@ def test_arguments_that_do_not_fit_are_answered_with_what_does():
         r"^value_and_grad: .*value_and_grad\(f\(x\), x\)": lambda: sg.value_and_grad(f),
         r"^cond: too many.*lambda: f\(x\)": lambda: sg.cond(y > 0, f, f, x),
         r"^fori: too many.* it is fori\(n, body, init\)": lambda: sg.fori(0, 3, f, x),
+        r"^SGD: missing a required argument: 'lr'; it is SGD\(parameters, lr": lambda: sg.optim.SGD(
+            [sg.variable("w", 1.0)]
+        ),
+        r"^Adam: missing .*'parameters'; it is Adam": lambda: sg.optim.Adam(params=[]),
         r"^scan: missing .*'init'": lambda: sg.scan(f),
         r"^while_loop: missing": lambda: sg.while_loop(f),
         r"^sum: .*'dim'; NumPy's word for it is axis; it is sum": lambda: sg.sum(x, dim=0),
@@ -218,6 +222,8 @@ def test_arguments_that_do_not_fit_are_answered_with_what_does():
     for message, call in calls.items():
         with pytest.raises(TypeError, match=message):
             call()
+    with pytest.raises(sg.ShapeError, match=r"after it; .*; it calls body\(i, carry\)"):
+        sg.fori(3, lambda carry, i: carry * 2, x)
     with pytest.raises(TypeError, match=r"^own fault"):
         sg.fori(3, _at_fault, x)
     assert float(sg.fori(3, lambda i, c: c + i, sg.constant(0.0))) == 3

@@ -13,6 +13,7 @@ from symgrad.autodiff.transforms import grad
 from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import GradientError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.errors import listed as shown
+from symgrad.ir.messages import telling_method
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.nn.module import Module
@@ -75,6 +76,12 @@ class Optimizer:
     slots: tuple[str, ...] = ()
     counts: ClassVar[bool] = False  # whether the rule asks for the number of the step
     takes_complex: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Arguments that an `__init__` does not take are told with what it takes."""
+        super().__init_subclass__(**options)
+        for name in vars(cls).keys() & {"__init__"}:
+            setattr(cls, name, telling_method(cls.__init__))
 
     def __init__(
         self,

@@ -321,6 +321,8 @@ def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
         from_, to = state.dtype.name, after.dtype.name
         mend = f"begin with sg.astype(carry, {to!r}), or return sg.astype(carry, {from_!r})"
         kind = DtypeError
+    if name == "fori":  # with its arguments swapped, an i is what most bodies give
+        mend += f"; it calls {CALLS[name]}"
     raise kind(
         f"{name}: {leaf.path} is {state.type!r} before a step and {after.type!r} after it; {mend}"
         f"{after.origin.place()}"
