@@ -399,4 +399,5 @@ class JaxProgram(Program):
 
 def _owned(values: Sequence[Any]) -> list[Any]:
     """Results as arrays of NumPy's that are the caller's."""
-    return [np.array(y) if y.ndim else np.asarray(y)[()] for y in values]
+    arrays = map(np.asarray, values)
+    return [a.copy() if a.ndim else a[()] for a in arrays]
